@@ -27,9 +27,6 @@ from common.sweep_plots import draw_claims
 from common.sweeps import Point
 from common.verdicts import RESULTS, compare, look_up
 
-from minidp import plotting
-from minidp.files import read_json, write_json
-from minidp.numbers import lower_text, upper_text
 from minidp.privacy import (
     BallsInBins,
     Gaussian,
@@ -45,6 +42,9 @@ from minidp.privacy.catalogue import ACCOUNTANTS, make
 from minidp.privacy.moments import PAPER_ORDERS
 from minidp.privacy.plots import save_epsilon_curves
 from minidp.run.record import git_commit, versions
+from minidp.util import plotting
+from minidp.util.files import read_json, write_json
+from minidp.util.text import lower_text, upper_text
 
 NAME = "accounting"
 DELTA, Q, SIGMA, EPOCHS, POINTS = 1e-5, 0.01, 4.0, 400, 200  # Section 5.1 and Figure 2

@@ -54,7 +54,7 @@ from minidp.errors import ParameterError
 from minidp.mechanism import LinearDecay, Sanitizer, flat_group, per_layer_groups
 from minidp.run import Run
 from minidp.streams import Streams
-from minidp.validate import count, non_negative_finite, positive_finite
+from minidp.util.validate import count, non_negative_finite, positive_finite
 
 SMOKE_LOT, SMOKE_EPOCHS = 50, 1
 BASELINE_EPOCHS = 30

@@ -27,7 +27,7 @@ import numpy as np
 
 from minidp import nn
 from minidp.run import Run
-from minidp.validate import non_negative_finite, positive_finite
+from minidp.util.validate import non_negative_finite, positive_finite
 
 NAME = "mnist_cnn"
 # TensorFlow Privacy, tutorials/README.md: (sigma, epochs, learning rate, C)

@@ -31,7 +31,7 @@ from minidp.errors import ParameterError
 from minidp.mechanism import LinearDecay, PrivatePCA, random_projection
 from minidp.run import Run
 from minidp.train import OPTIMIZERS
-from minidp.validate import in_range, non_negative_finite, positive_finite
+from minidp.util.validate import in_range, non_negative_finite, positive_finite
 
 NAME = "mnist_pca"
 # Section 5.2: small, medium and large noise (sigma, sigma_pca), and the epsilon each is reported

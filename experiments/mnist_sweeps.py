@@ -18,7 +18,7 @@ from common.sweep_figures import AVERAGED, BUDGETS, LEVELS, TIGHT, TRIALS, panel
 from common.sweep_flags import DigitSweepFlags
 from common.sweep_sentences import SENTENCES, TUNED_LOTS
 
-from minidp.cli import user_errors
+from minidp.commands.flags import user_errors
 from minidp.errors import ParameterError
 
 NAME = "mnist_sweeps"

@@ -24,7 +24,7 @@ import mnist_pca
 from minidp import nn
 from minidp.errors import ParameterError
 from minidp.mechanism import Stages
-from minidp.validate import count, positive_finite
+from minidp.util.validate import count, positive_finite
 
 NAME = "mnist_variants"
 

@@ -35,7 +35,7 @@ from scipy.ndimage import uniform_filter
 from features import stand_ins
 from minidp.backend import Backend
 from minidp.errors import ParameterError
-from minidp.files import atomic_write
+from minidp.util.files import atomic_write
 
 DELTA, SEED = 1e-5, 1
 TRAVELS = 2.0 ** np.arange(5)

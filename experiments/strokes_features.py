@@ -22,14 +22,14 @@ from tqdm import tqdm
 
 from features.pretraining import step
 from minidp import nn
-from minidp.cli import user_errors
+from minidp.commands.flags import user_errors
 from minidp.data import strokes
 from minidp.mechanism import LinearDecay
 from minidp.run import save_model
 from minidp.run.record import git_commit, versions
 from minidp.streams import Streams
 from minidp.train import Momentum, evaluate
-from minidp.validate import count, seed_number
+from minidp.util.validate import count, seed_number
 
 STRAYS = (0.7, 0.9, 1.1, 1.3, 1.6)  # of a chunk each, in turn
 HIDDEN, BATCH, RATE, DECAY, SHIFT = 128, 128, 0.05, 5e-4, 2

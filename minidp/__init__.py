@@ -8,7 +8,7 @@ changes nothing in the process. `minidp.host.tune()` makes a process fast; comma
 before NumPy loads.
 """
 
-from .lazy import names_of
+from .util.lazy import names_of
 
 __version__ = "0.1.0"
 # module: its names, which __init__.pyi repeats for type checkers
@@ -16,8 +16,8 @@ __getattr__, __dir__, __all__ = names_of(
     __name__,
     {
         "": "audit backend data errors grads host mechanism nn privacy run streams train",
-        "estimators": "PrivateClassifier PrivateRegressor",
-        "fitting": "fit",
+        "fitting.estimators": "PrivateClassifier PrivateRegressor",
+        "fitting.fit": "fit",
         "run.model": "load_model",
     },
 )

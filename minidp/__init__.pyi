@@ -34,9 +34,9 @@ from . import (
 from . import (
     train as train,
 )
-from .estimators import PrivateClassifier as PrivateClassifier
-from .estimators import PrivateRegressor as PrivateRegressor
-from .fitting import fit as fit
+from .fitting.estimators import PrivateClassifier as PrivateClassifier
+from .fitting.estimators import PrivateRegressor as PrivateRegressor
+from .fitting.fit import fit as fit
 from .run.model import load_model as load_model
 
 __version__: str

@@ -217,24 +217,24 @@ def compiled(*arrays):
 
 
 def launches(*arrays):
-    """True for one or more `compiled` arrays on a device, whose twins are in `device_kernels`."""
+    """True for one or more `compiled` arrays on a device, whose twins are in `device`."""
     return bool(arrays) and compiled(*arrays) and all(map(has_kernels, arrays))
 
 
 def has_kernels(array):
-    """True on a device whose library compiles `device_kernels`."""
+    """True on a device whose library compiles `device`."""
     return not isinstance(array, np.ndarray) and hasattr(namespace_of(array), "RawModule")
 
 
 def kernels_of(array):
-    """The module with the kernels for an array's device, host.kernels or device_kernels.
+    """The module with the kernels for an array's device, host.kernels or device.
 
     Each of the two has kernels that the other has not.
     """
     if isinstance(array, np.ndarray):
         from .host import kernels
     else:
-        from . import device_kernels as kernels
+        from . import device as kernels
     return kernels
 
 

@@ -21,7 +21,7 @@ from .errors import NoiseReuseError, ParameterError
 from .host import threads
 from .host.chacha import CONSTANTS, LANES, STRETCH
 from .ranks import current
-from .validate import count, seed_number
+from .util.validate import count, seed_number
 
 GENERATOR = "chacha20"
 NAMES = ("init", "sampling", "noise", "dropout", "views")

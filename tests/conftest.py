@@ -16,9 +16,9 @@ import hypothesis
 import numpy as np
 import pytest
 
-from minidp import plotting
 from minidp.backend import Backend
 from minidp.errors import DeviceUnavailableError
+from minidp.util import plotting
 
 pytest.register_assert_rewrite("tests.support")
 

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minidp import validate
 from minidp.data import centre_crop, draw_distortions
 from minidp.errors import DtypeError, ParameterError, ShapeError
 from minidp.mechanism import (
@@ -27,7 +26,6 @@ from minidp.mechanism import (
     random_projection,
 )
 from minidp.nn import AvgPool2D, Conv2D, Dropout, GroupNorm, LayerNorm, MaxPool2D
-from minidp.numbers import lower_text, upper_text
 from minidp.privacy import (
     ApproximateDP,
     Composed,
@@ -44,6 +42,8 @@ from minidp.privacy import (
 )
 from minidp.streams import Streams
 from minidp.train import SGD, AdaGrad, Adam, Averaged, Momentum
+from minidp.util import validate
+from minidp.util.text import lower_text, upper_text
 
 NUMBERS = {
     "probability": (

@@ -23,7 +23,7 @@ INTERNAL = (
     "minidp.audit.",
     "minidp.backend",
     "minidp.commands.",
-    "minidp.device_kernels.",
+    "minidp.device.",
     "minidp.grads",
     "minidp.host.",
     "minidp.nn.window",
@@ -107,8 +107,8 @@ def test_every_equation_has_its_code_and_its_check(capsys):
     [
         ("minidp", ("numba", "scipy", "matplotlib", "cupy", "tqdm")),
         ("minidp.run", ("common", "matplotlib", "tqdm")),
-        ("minidp.estimators", ("sklearn", "matplotlib", "cupy")),
-        ("minidp.plotting", ("matplotlib",)),
+        ("minidp.fitting.estimators", ("sklearn", "matplotlib", "cupy")),
+        ("minidp.util.plotting", ("matplotlib",)),
     ],
 )
 def test_importing_loads_no_library_before_it_is_used(module, heavy):

@@ -20,11 +20,11 @@ from pathlib import Path
 
 from scipy import stats
 
-from minidp.cli import Parser, user_errors
+from minidp.commands.flags import Parser, user_errors
 from minidp.data.choose import load
-from minidp.files import read_json, write_json
-from minidp.numbers import lower_text, upper_text
 from minidp.run.progress import stop_on_interrupt
+from minidp.util.files import read_json, write_json
+from minidp.util.text import lower_text, upper_text
 from tools.attacks import black_box, canaries, faults, pictures
 from tools.machine import available_cores, processor, vector_flags, versions
 

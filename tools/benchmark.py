@@ -32,9 +32,9 @@ from pathlib import Path
 
 import numpy as np
 
-from minidp.cli import Parser, user_errors
+from minidp.commands.flags import Parser, user_errors
 from minidp.errors import MinidpError
-from minidp.files import write_json
+from minidp.util.files import write_json
 from tools import machine
 from tools.tables import markdown
 

@@ -10,9 +10,9 @@ from math import prod
 import numpy as np
 
 from minidp import nn
-from minidp.arithmetic import EXACT, ORDINARY
 from minidp.backend import Backend, synchronise
 from minidp.data import LabelledExamples
+from minidp.exact.arithmetic import EXACT, ORDINARY
 from minidp.mechanism import (
     Plan,
     PoissonSampler,

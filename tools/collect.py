@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 from experiments.common.results import RESULTS, ledger_of, packed, result_of, row_of, rows_of
-from minidp.cli import Parser, user_errors
+from minidp.commands.flags import Parser, user_errors
 from minidp.errors import MinidpError
-from minidp.files import read_json, write_json
 from minidp.privacy import Ledger
+from minidp.util.files import read_json, write_json
 
 
 def collected(folder):

@@ -23,15 +23,15 @@ from pathlib import Path
 import numpy as np
 
 from minidp import data, nn
-from minidp.arithmetic import ARITHMETICS, EXACT
 from minidp.audit.cases import LAYERS, LOSSES, to_backend
 from minidp.backend import Backend, to_host
-from minidp.cli import Parser, user_errors
+from minidp.commands.flags import Parser, user_errors
 from minidp.errors import DataUnavailableError, MinidpError
-from minidp.files import read_json, write_json
+from minidp.exact.arithmetic import ARITHMETICS, EXACT
 from minidp.mechanism import Sanitizer, flat_group
 from minidp.streams import Streams
 from minidp.train import independence
+from minidp.util.files import read_json, write_json
 from tools import machine
 from tools.attacks.arithmetic import worst_neighbours
 from tools.benchmark import PEERS, ROOT, STRATEGIES, WORKLOADS, hold

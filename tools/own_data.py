@@ -16,10 +16,10 @@ import sys
 import numpy as np
 
 import minidp
-from minidp.cli import Parser
+from minidp.commands.flags import Parser
 from minidp.data import load_strokes
-from minidp.files import write_json
 from minidp.run.record import git_commit, versions
+from minidp.util.files import write_json
 
 SPLITS = 5
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from experiments.common.results import ledger_of, rows_of
 from experiments.common.verdicts import EXPECTED, verdict
-from minidp.files import read_json
 from minidp.privacy import RenyiAccountant, poisson_stopped_epsilon
+from minidp.util.files import read_json
 from tools.tables import RESULTS, Row, TableError, entries, load, markdown, runs, table
 
 

@@ -19,12 +19,12 @@ from pathlib import Path
 
 from experiments.common.results import ledger_of, rows_of, sha256_of
 from experiments.common.verdicts import look_up
-from minidp.cli import Parser, user_errors
+from minidp.commands.flags import Parser, user_errors
 from minidp.errors import MinidpError
-from minidp.files import atomic_write, read_json
-from minidp.numbers import upper_text
 from minidp.privacy.catalogue import all_bounds
 from minidp.privacy.ledger import FORMAT
+from minidp.util.files import atomic_write, read_json
+from minidp.util.text import upper_text
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "experiments" / "results"

@@ -19,15 +19,15 @@ import types
 import typing
 from functools import partial
 
-from minidp.arithmetic import ARITHMETICS, EXACT, ORDINARY
 from minidp.backend import check_device
-from minidp.cli import Parser, number, user_errors, whole_number
+from minidp.commands.flags import Parser, number, user_errors, whole_number
 from minidp.errors import ParameterError
-from minidp.files import jsonable
+from minidp.exact.arithmetic import ARITHMETICS, EXACT, ORDINARY
 from minidp.mechanism.sampling import SAMPLERS
 from minidp.run.record import ACCOUNTANTS
 from minidp.train import OPTIMIZERS, Averaged
-from minidp.validate import count, in_range, seed_number
+from minidp.util.files import jsonable
+from minidp.util.validate import count, in_range, seed_number
 
 # Flags that say where a run reads and writes, and nothing of its result: they may differ when it is
 # resumed.
@@ -46,7 +46,7 @@ def option(default, help, check=None, *, choices=None, exclusive=None):
     """A field of a configuration. Of the fields with the same name in `exclusive`, only one may be
     given.
 
-    check: a function of minidp.validate that `Checked` calls on the value, unless it is None.
+    check: a function of minidp.util.validate that `Checked` calls on the value, unless it is None.
     """
     return dataclasses.field(
         default=default,

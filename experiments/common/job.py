@@ -13,7 +13,7 @@ import numpy as np
 
 from minidp import data
 from minidp.backend import Backend, to_host
-from minidp.cli import user_errors
+from minidp.commands.flags import user_errors
 from minidp.errors import CheckpointError, ParameterError
 from minidp.mechanism import Plan, Sanitizer, flat_group, per_layer_groups, sampling
 from minidp.privacy import Filter

@@ -13,15 +13,15 @@ from tqdm import tqdm
 
 from features.frozen import feature_path, kept_features
 from minidp import nn
-from minidp.arithmetic import EXACT
 from minidp.backend import Backend, namespace_of, to_host
-from minidp.defaults import MOMENTUM, mu_of
+from minidp.exact.arithmetic import EXACT
+from minidp.fitting.rule import MOMENTUM, mu_of
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group, mean_sanitizer, noisy_mean
 from minidp.run import Run
 from minidp.run.record import ACCOUNTANTS
 from minidp.streams import Streams
 from minidp.train import OPTIMIZERS
-from minidp.validate import non_negative_finite, positive_finite
+from minidp.util.validate import non_negative_finite, positive_finite
 
 from .config import FRACTION, FREE, POSITIVE, RunFlags, option
 from .job import facts, finish, make_sampler, plan_and_budget, prepare
@@ -111,7 +111,7 @@ def settings(epsilon, delta, size, rule):
     C         rule["clip"] NORM
     rate      such that the weights travel eta C T / (1 - momentum) = rule["travel"] mu N / NORM,
               and the noise on each is rule["travel"] / NORM whatever the budget (as in
-              minidp/defaults.py)
+              minidp/fitting/rule.py)
     The noise multiplier of the lots is calibrated to what the mean leaves.
     """
     mu, steps = mu_of(epsilon, delta), rule["steps"]

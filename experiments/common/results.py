@@ -10,7 +10,6 @@ import hashlib
 import json
 
 from minidp.errors import MinidpError
-from minidp.files import read_json
 from minidp.mechanism.schedule import SCHEDULES
 from minidp.privacy import (
     BallsInBins,
@@ -24,6 +23,7 @@ from minidp.privacy import (
 )
 from minidp.privacy.event_json import event_from_json
 from minidp.privacy.ledger import FORMAT, SETUP, STEP
+from minidp.util.files import read_json
 
 from .verdicts import RESULTS
 

@@ -7,11 +7,11 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from minidp.arithmetic import ARITHMETICS, ORDINARY
 from minidp.backend import check_device
 from minidp.errors import MinidpError, ParameterError
-from minidp.files import write_json
+from minidp.exact.arithmetic import ARITHMETICS, ORDINARY
 from minidp.ranks import current
+from minidp.util.files import write_json
 
 from .config import DIGITS, POSITIVE, Checked, command_of, option
 from .results import committed, packed, row_of

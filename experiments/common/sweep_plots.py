@@ -5,8 +5,8 @@ figures beside ours.
 import math
 import statistics
 
-from minidp import plotting
 from minidp.run.picture import draw_curves
+from minidp.util import plotting
 
 from .results import rows_of
 

@@ -8,7 +8,7 @@ expected.json.
 import statistics
 from functools import partial
 
-from minidp.files import read_json
+from minidp.util.files import read_json
 
 from .sweep_figures import (
     LEVELS,

@@ -23,9 +23,9 @@ from threading import Event, RLock, Thread
 from tqdm import tqdm
 
 from minidp.errors import BudgetExceededError, MinidpError
-from minidp.files import write_json
 from minidp.run.progress import stop_on_interrupt
 from minidp.run.record import git_commit
+from minidp.util.files import write_json
 
 from .config import FREE, command_of, parse
 from .results import result_of

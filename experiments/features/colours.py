@@ -7,8 +7,8 @@ from common.linear import NORM, ROWS
 import numpy as np
 
 from minidp import nn
-from minidp.arithmetic import ORDINARY
 from minidp.backend import namespace_of
+from minidp.exact.arithmetic import ORDINARY
 
 from .random_features import RandomFeatures
 from .scattering import Scattering

@@ -7,7 +7,7 @@ from common.linear import NORM, ROWS
 import numpy as np
 
 from minidp import nn
-from minidp.arithmetic import ORDINARY
+from minidp.exact.arithmetic import ORDINARY
 
 from .random_features import RandomFeatures
 from .scattering import Scattering

@@ -8,12 +8,12 @@ from contextlib import ExitStack, suppress
 import numpy as np
 
 from minidp import nn
-from minidp.arithmetic import ORDINARY
 from minidp.backend import namespace_of, to_host
 from minidp.data import cache_dir, centre_crop, distort, draw_distortions, standardise_images
 from minidp.errors import DataError, ParameterError
-from minidp.files import atomic_write, waiting_lock
+from minidp.exact.arithmetic import ORDINARY
 from minidp.run import load_arrays, restore
+from minidp.util.files import atomic_write, waiting_lock
 
 from .pretraining import NAME, NETWORKS, SIDE, build
 

@@ -9,8 +9,8 @@ from common.linear import NORM, ROWS
 import numpy as np
 
 from minidp import load_model, nn
-from minidp.arithmetic import ORDINARY
 from minidp.backend import namespace_of
+from minidp.exact.arithmetic import ORDINARY
 
 from .digits import cosines, normalised
 

@@ -16,7 +16,6 @@ from minidp import nn
 from minidp.backend import Backend, check_device, namespace_of
 from minidp.data import centre_crop, distort, draw_distortions, load_public, standardise_images
 from minidp.errors import CheckpointError, DataError, ParameterError
-from minidp.files import write_json
 from minidp.mechanism import LinearDecay
 from minidp.privacy import Ledger
 from minidp.run import load_checkpoint, restore_training, save_checkpoint, save_model
@@ -24,7 +23,8 @@ from minidp.run.progress import stop_on_interrupt
 from minidp.run.record import git_commit, versions
 from minidp.streams import Streams
 from minidp.train import OPTIMIZERS, Progress, evaluate
-from minidp.validate import non_negative_finite, seed_number
+from minidp.util.files import write_json
+from minidp.util.validate import non_negative_finite, seed_number
 
 NAME = "cifar_transfer"
 NETWORKS = "paper", "deep"

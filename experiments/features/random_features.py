@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from minidp import validate
-from minidp.arithmetic import ORDINARY, product
 from minidp.backend import namespace_of
+from minidp.exact.arithmetic import ORDINARY, product
 from minidp.host.chacha import COS
 from minidp.host.series import polynomial
+from minidp.util import validate
 
 WIDTHS = 1e-30, 1e30  # the directions are float32
 

@@ -9,9 +9,9 @@ import math
 
 import numpy as np
 
-from minidp import validate
 from minidp.backend import namespace_of
 from minidp.errors import ParameterError
+from minidp.util import validate
 
 # of the finest wavelet: pixels, radians a pixel, ratio times L
 WIDTH, FREQUENCY, SLANT = (

@@ -1,6 +1,6 @@
 """Measure whether the code is what its equations say; tests for layers and losses of one's own."""
 
-from ..lazy import names_of
+from ..util.lazy import names_of
 
 # module: its names, which __init__.pyi repeats for type checkers
 __getattr__, __dir__, __all__ = names_of(

@@ -2,9 +2,9 @@
 out.
 """
 
-from ..arithmetic import EXACT
-from ..numbers import upper_text
+from ..exact.arithmetic import EXACT
 from ..privacy.catalogue import ACCOUNTANTS
+from ..util.text import upper_text
 
 LINES = (  # what the paper says; the cards, or labels of cards, that do it
     ("Initialize theta_0 randomly", "", "truncated_normal"),

@@ -16,7 +16,7 @@ import numpy
 
 from ..backend import Backend
 from ..errors import ParameterError
-from ..files import atomic_write, write_json
+from ..util.files import atomic_write, write_json
 from . import checks
 from .algorithm import as_it_runs
 from .card import Card, read_module

@@ -13,7 +13,7 @@ from pathlib import Path
 from platform import python_version
 
 from .. import __version__
-from ..cli import Parser, user_errors
+from .flags import Parser, user_errors
 
 COMMANDS = {  # name: module, what it does
     "epsilon": (

@@ -3,13 +3,13 @@
 import math
 import sys
 
-from ..cli import number
 from ..errors import BudgetExceededError, ParameterError, UnsupportedEventError
 from ..mechanism import PoissonSampler
-from ..numbers import lower_text, upper_text
 from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make, row_to_quote
 from ..privacy.meaning import in_words, meaning_of
-from ..validate import count as check_count
+from ..util.text import lower_text, upper_text
+from ..util.validate import count as check_count
+from .flags import number
 from .output import rows_of, show, table
 from .setting import (
     LENGTH,

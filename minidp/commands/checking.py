@@ -4,9 +4,9 @@ import time
 from pathlib import Path
 
 from ..errors import ParameterError
-from ..files import atomic_write
-from ..numbers import bound_texts
 from ..privacy.catalogue import row_to_quote
+from ..util.files import atomic_write
+from ..util.text import bound_texts
 from .output import check_new, rows_of, show, table
 from .setting import add
 

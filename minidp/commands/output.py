@@ -7,8 +7,8 @@ import math
 from pathlib import Path
 
 from ..errors import ParameterError
-from ..numbers import bound_texts
 from ..privacy.catalogue import row_to_quote
+from ..util.text import bound_texts
 
 
 def show(args, record, lines):

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from ..cli import number, whole_number
 from ..errors import ParameterError, UnsupportedEventError
 from ..mechanism.sampling import steps_of_epochs
-from ..numbers import upper_text
 from ..privacy.catalogue import all_bounds, make
 from ..privacy.group_privacy import GroupAccountant
 from ..privacy.plots import save_epsilon_curves, save_tradeoff
-from ..validate import count as check_count
+from ..util.text import upper_text
+from ..util.validate import count as check_count
+from .flags import number, whole_number
 from .output import check_new, show
 from .setting import LENGTH, add_run, described, ledger_of, names_of, sampler_of, steps_of, title_of
 

@@ -3,16 +3,16 @@
 import math
 from pathlib import Path
 
-from ..cli import number, whole_number
 from ..errors import ParameterError
 from ..mechanism import ClipGroup, PoissonSampler, PrivatePCA, Sanitizer
 from ..mechanism.sampling import SAMPLERS, make_sampler, steps_of_epochs
-from ..numbers import upper_text
 from ..privacy import Gaussian, Ledger, NeighbouringRelation, total_variation
 from ..privacy.catalogue import ACCOUNTANTS, make
 from ..privacy.ledger import SETUP
-from ..validate import count as check_count
-from ..validate import in_range, positive_finite
+from ..util.text import upper_text
+from ..util.validate import count as check_count
+from ..util.validate import in_range, positive_finite
+from .flags import number, whole_number
 
 MOST_STEPS = 10**18
 NOISE = ("--noise-multiplier", "--noise-multipliers")

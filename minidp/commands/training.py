@@ -12,17 +12,17 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from ..arithmetic import ARITHMETICS, ORDINARY
-from ..cli import number, whole_number
 from ..data.own import rows_not_finite
 from ..errors import DataError, ParameterError
-from ..files import atomic_write
-from ..fitting import fit
-from ..heads import SCALES
+from ..exact.arithmetic import ARITHMETICS, ORDINARY
+from ..fitting.fit import fit
+from ..fitting.heads import SCALES
 from ..privacy.catalogue import row_to_quote
 from ..run import load_model
 from ..run.folder import CONFIG, CURVES, MODEL, RESULT, STATEMENT
 from ..run.record import quote_line
+from ..util.files import atomic_write
+from .flags import number, whole_number
 from .output import check_new, show
 from .reading import labels_of, read_csv, read_npy, read_npz, read_training
 from .setting import add as add_shared

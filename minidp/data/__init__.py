@@ -2,7 +2,7 @@
 use.
 """
 
-from ..lazy import names_of
+from ..util.lazy import names_of
 
 # module: its names, which __init__.pyi repeats for type checkers
 __getattr__, __dir__, __all__ = names_of(

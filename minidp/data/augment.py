@@ -17,11 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import validate
-from ..arithmetic import in_pairs
 from ..backend import namespace_of
 from ..errors import ParameterError
+from ..exact.arithmetic import in_pairs
 from ..streams import Draws, RowDraws
+from ..util import validate
 
 SIZE = 24  # pixels, side of the crop
 BRIGHTNESS = 63.0  # largest shift, of 255

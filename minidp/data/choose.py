@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from .. import validate
 from ..errors import DataUnavailableError
-from ..files import StrPath
+from ..util import validate
+from ..util.files import StrPath
 from .dataset import Dataset
 from .mnist import load_mnist
 from .strokes import SIZES, load_strokes

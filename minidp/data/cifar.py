@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import DataError
-from ..files import StrPath
+from ..util.files import StrPath
 from .dataset import Dataset
 from .fetch import RemoteFile, find
 

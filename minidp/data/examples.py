@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..backend import namespace_of, to_host
 from ..errors import DtypeError, ParameterError, RanksError, ShapeError
-from ..validate import count, same_batch
+from ..util.validate import count, same_batch
 
 COMPARED = 2**30  # bytes of rows that ranks compare: all rows, or evenly spread ones
 AT_ONCE = 2**24  # bytes of rows that are taken at once to compare them

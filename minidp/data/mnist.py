@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
-from ..files import StrPath
+from ..util.files import StrPath
 from .dataset import Dataset
 from .fetch import RemoteFile, find
 

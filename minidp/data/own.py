@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..backend import Backend, namespace_of
 from ..errors import DtypeError, ParameterError, RowsError, ShapeError
-from ..validate import shown
+from ..util.validate import shown
 
 BLOCK_BYTES = 2**24  # of inputs that are looked at or converted at once
 MOST_CLASSES = 10_000

@@ -19,8 +19,8 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import validate
-from ..files import atomic_write
+from ..util import validate
+from ..util.files import atomic_write
 from .dataset import Dataset
 from .fetch import cache_dir
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..validate import in_range
+from ..util.validate import in_range
 from .chacha import LANES
 
 LEAST, MOST = 2.0**28, 2.0**42  # standard deviations

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from ..backend import has_kernels, kernels_of, namespace_of
 from ..errors import ParameterError
-from ..grads import Key
-from ..validate import in_range, non_negative_finite, positive
+from ..grads.forms import Key
+from ..util.validate import in_range, non_negative_finite, positive
 from .schedule import LEAST_NORM, MOST_NORM, Setting, value_at
 
 MARGIN = 2.0**-20  # by which norms are taken for longer, so that no rounding exceeds the clip norm

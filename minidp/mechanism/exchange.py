@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..backend import namespace_of, synchronise, to_host
-from ..grads import Arrays
+from ..grads.forms import Arrays
 from ..streams import Draws
 
 if TYPE_CHECKING:

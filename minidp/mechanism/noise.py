@@ -6,12 +6,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..arithmetic import ORDINARY
 from ..backend import has_kernels, kernels_of, namespace_of, to_host
 from ..errors import ParameterError
+from ..exact.arithmetic import ORDINARY
 from ..privacy.events import Composed, Event, TotalVariation
 from ..streams import Draws
-from ..validate import in_range, non_negative
+from ..util.validate import in_range, non_negative
 
 FINENESS = 20  # bits of the noise's standard deviation that its grid resolves
 INTEGERS = 32  # bits of it that the grid of integer noise resolves, at least

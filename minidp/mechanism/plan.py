@@ -12,15 +12,15 @@ from itertools import groupby
 from typing import Any
 
 from ..errors import BudgetExceededError, ParameterError
-from ..numbers import upper_text
+from ..grads.whole import MOST
 from ..privacy.accountant import Accountant
 from ..privacy.budget import max_steps
 from ..privacy.calibrate import noise_multiplier_for
 from ..privacy.catalogue import as_accountant
 from ..privacy.events import Composed, Event, NeighbouringRelation, Repeated
 from ..privacy.ledger import SETUP, Ledger
-from ..validate import count, positive_finite
-from ..whole import MOST
+from ..util.text import upper_text
+from ..util.validate import count, positive_finite
 from .rounding import DOUBLE, Products, products
 from .sampling import Sampler
 from .sanitizer import LEAST_SIGMA, MOST_SIGMA, Sanitizer

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ..grads import CANCELLING
+from ..grads.forms import CANCELLING
 
 LEAST_ROWS, MOST_ROWS = 30, 150  # of one float32 product; with fewer, float64 is as fast
 MOST_CHARGED = (

@@ -26,7 +26,7 @@ from ..privacy.events import (
     PoissonSampled,
 )
 from ..streams import Stream
-from ..validate import count, one_of, probability
+from ..util.validate import count, one_of, probability
 
 
 class _Sampler:

@@ -12,10 +12,13 @@ from typing import Any
 
 from numpy.typing import DTypeLike, NDArray
 
-from ..arithmetic import ARITHMETICS, EXACT, ORDINARY
 from ..backend import explicit_budget, namespace_of
 from ..errors import ParameterError, ShapeError
-from ..grads import STRATEGIES, Arrays, Explicit, Key, PerExampleGrad
+from ..exact.arithmetic import ARITHMETICS, EXACT, ORDINARY
+from ..grads.forms import STRATEGIES, Arrays, Explicit, Key, PerExampleGrad
+from ..grads.sums import add_weighted_sums, sum_of_squares
+from ..grads.whole import UNITS, materialises
+from ..grads.whole import whole as whole_numbers
 from ..privacy.events import (
     Composed,
     Event,
@@ -26,10 +29,7 @@ from ..privacy.events import (
 )
 from ..ranks import SOLO
 from ..streams import Draws
-from ..together import add_weighted_sums, sum_of_squares
-from ..validate import in_range, one_of, shape
-from ..whole import UNITS, materialises
-from ..whole import whole as whole_numbers
+from ..util.validate import in_range, one_of, shape
 from .clip import ClipGroup, clip_weights
 from .exchange import released_over
 from .noise import add_gaussian, add_integers, noise_grid, on_device, released_on_device

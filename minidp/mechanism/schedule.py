@@ -7,7 +7,7 @@ and does not look at the data (Abadi et al. 2016, Section 3.1, "time-dependent p
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..validate import count, non_negative_finite
+from ..util.validate import count, non_negative_finite
 
 # clip norms whose squares, and those of gradients near them, float32 holds
 LEAST_NORM, MOST_NORM = (

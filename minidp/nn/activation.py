@@ -1,9 +1,9 @@
 """Functions of each coordinate (or, for Softmax, of each example's last axis); no parameters."""
 
-from ..arithmetic import in_pairs
 from ..backend import compiled, namespace_of
-from ..elementwise import by_twin, exp, tanh
-from ..validate import positive_finite
+from ..exact.arithmetic import in_pairs
+from ..exact.elementwise import by_twin, exp, tanh
+from ..util.validate import positive_finite
 from .layer import Layer
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from numpy.typing import DTypeLike, NDArray
 
-from ..arithmetic import EXACT, ORDINARY, cut, in_pairs, precision, product, put_back
 from ..backend import namespace_of, patch_budget
-from ..grads import Explicit, OuterSum, PerExampleGrad, gram_is_cheaper
-from ..validate import count, same_batch
+from ..exact.arithmetic import EXACT, ORDINARY, cut, in_pairs, precision, product, put_back
+from ..grads.forms import Explicit, OuterSum, PerExampleGrad, gram_is_cheaper
+from ..util.validate import count, same_batch
 from .init import Initializer, Rng, generator, truncated_normal, zeros
 from .layer import Layer
 from .window import Padding, Window, long_rows, pair

@@ -2,9 +2,9 @@
 
 from numpy.typing import DTypeLike
 
-from ..arithmetic import product
-from ..grads import Explicit, Outer
-from ..validate import count
+from ..exact.arithmetic import product
+from ..grads.forms import Explicit, Outer
+from ..util.validate import count
 from .init import Initializer, Rng, generator, truncated_normal, zeros
 from .layer import Layer
 

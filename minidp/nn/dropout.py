@@ -1,7 +1,7 @@
 """Dropout."""
 
 from ..backend import namespace_of
-from ..validate import in_range
+from ..util.validate import in_range
 from .layer import Layer
 
 

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from ..arithmetic import ORDINARY
 from ..backend import namespace_of
 from ..errors import ParameterError, ShapeError
-from ..grads import PerExampleGrad
-from ..validate import inexact, shape, shape_fits, shape_text
+from ..exact.arithmetic import ORDINARY
+from ..grads.forms import PerExampleGrad
+from ..util.validate import inexact, shape, shape_fits, shape_text
 
 Shape = tuple[int, ...]
 

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic import in_pairs
 from ..backend import compiled, namespace_of, zero_rows_unless
-from ..elementwise import exp, log, twins_of
 from ..errors import DtypeError, ShapeError
-from ..validate import inexact, same_batch, shape
+from ..exact.arithmetic import in_pairs
+from ..exact.elementwise import exp, log, twins_of
+from ..util.validate import inexact, same_batch, shape
 
 Loss = Callable[[NDArray, NDArray], tuple[NDArray, NDArray]]  # (z, target) -> (losses (B,), dz)
 

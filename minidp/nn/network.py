@@ -9,11 +9,11 @@ from typing import Any
 
 from numpy.typing import DTypeLike, NDArray
 
-from ..arithmetic import ARITHMETICS
 from ..backend import Backend, namespace_of
 from ..errors import ParameterError
-from ..grads import Arrays, Key, PerExampleGrad
-from ..validate import inexact, one_of, shape
+from ..exact.arithmetic import ARITHMETICS
+from ..grads.forms import Arrays, Key, PerExampleGrad
+from ..util.validate import inexact, one_of, shape
 from .layer import Cache, Layer
 
 
@@ -163,8 +163,8 @@ class Sequential:
         return self
 
     def use(self, arithmetic: str) -> Sequential:
-        """Compute in "ordinary" or in "exact" arithmetic (minidp.arithmetic) from now on; returns
-        the network.
+        """Compute in "ordinary" or in "exact" arithmetic (minidp.exact.arithmetic) from now on;
+        returns the network.
         """
         one_of(ARITHMETICS, arithmetic=arithmetic)
         for layer in self.layers:

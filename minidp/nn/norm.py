@@ -7,11 +7,11 @@ from math import prod
 
 from numpy.typing import DTypeLike
 
-from ..arithmetic import in_pairs
 from ..backend import namespace_of
 from ..errors import ParameterError, ShapeError
-from ..grads import Explicit
-from ..validate import count, positive_finite
+from ..exact.arithmetic import in_pairs
+from ..grads.forms import Explicit
+from ..util.validate import count, positive_finite
 from .init import constant, zeros
 from .layer import Layer
 

@@ -6,9 +6,9 @@ from math import prod
 
 from numpy.typing import NDArray
 
-from ..arithmetic import product
 from ..errors import ParameterError, ShapeError
-from ..validate import shape
+from ..exact.arithmetic import product
+from ..util.validate import shape
 from .layer import Layer
 
 

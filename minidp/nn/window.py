@@ -10,7 +10,7 @@ import numpy as np
 
 from ..backend import kernels_of, launches, namespace_of
 from ..errors import ParameterError, ShapeError
-from ..validate import count
+from ..util.validate import count
 
 Padding = str | int | tuple[Any, Any]  # of each axis an integer, or (before, after)
 

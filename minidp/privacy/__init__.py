@@ -3,7 +3,7 @@
 Names load on first use, so that importing this package loads neither Numba nor SciPy.
 """
 
-from ..lazy import names_of
+from ..util.lazy import names_of
 
 # module: its names, which __init__.pyi repeats for type checkers
 __getattr__, __dir__, __all__ = names_of(

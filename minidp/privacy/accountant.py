@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NumericalBoundError, ParameterError, UnsupportedEventError
-from ..validate import non_negative_finite, one_of, open_probability, shown
+from ..util.validate import non_negative_finite, one_of, open_probability, shown
 from .bound import Bound, Exposed, Within
 from .events import (
     ApproximateDP,

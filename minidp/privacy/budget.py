@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..errors import BudgetExceededError, ParameterError
-from ..numbers import upper_text
-from ..validate import count as check_count
-from ..validate import non_negative, open_probability
+from ..util.text import upper_text
+from ..util.validate import count as check_count
+from ..util.validate import non_negative, open_probability
 from .accountant import Bound
 from .catalogue import as_accountant
 from .events import Event, NeighbouringRelation

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 
 from ..errors import BudgetExceededError, NumericalBoundError, ParameterError
-from ..numbers import upper_text
-from ..validate import open_probability, positive_finite
+from ..util.text import upper_text
+from ..util.validate import open_probability, positive_finite
 from .accountant import Accountant
 from .ledger import Ledger
 

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any, cast
 
 from ..errors import ParameterError, UnsupportedEventError
-from ..validate import one_of
+from ..util.validate import one_of
 from .accountant import Accountant, Bound
 from .events import NeighbouringRelation
 from .group_privacy import group_delta, group_epsilon

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ..validate import non_negative, open_probability
+from ..util.validate import non_negative, open_probability
 
 
 def _usable(log_moments):

@@ -16,8 +16,8 @@ from functools import partial
 from typing import Any
 
 from ..errors import ParameterError
-from ..validate import MOST_128_BITS, in_range, non_negative, non_negative_finite, probability
-from ..validate import count as check_count
+from ..util.validate import MOST_128_BITS, in_range, non_negative, non_negative_finite, probability
+from ..util.validate import count as check_count
 
 
 class NeighbouringRelation(Enum):

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..validate import non_negative, open_probability
+from ..util.validate import non_negative, open_probability
 from .accountant import Accountant, Bound
 from .events import FixedSizeSampled, Gaussian, PoissonSampled, share_and_noise
 

@@ -4,7 +4,7 @@ import math
 from functools import cache
 
 from ..errors import UnsupportedEventError
-from ..validate import count as check_count
+from ..util.validate import count as check_count
 from .accountant import Accountant, Bound, primitives, variation_of
 from .bound import Within
 from .events import (

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DataError, ParameterError
-from ..files import StrPath, atomic_write
-from ..validate import MOST_128_BITS
-from ..validate import count as check_count
+from ..util.files import StrPath, atomic_write
+from ..util.validate import MOST_128_BITS
+from ..util.validate import count as check_count
 from .event_json import event_from_json, event_to_json
 from .events import Event, NeighbouringRelation, check_event
 

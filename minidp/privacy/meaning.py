@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from ..errors import UnsupportedEventError
-from ..numbers import upper_text
+from ..util.text import upper_text
 from .gaussian import gaussian_epsilon
 from .ledger import Ledger
 from .tradeoff import tangents

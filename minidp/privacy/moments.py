@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ParameterError
-from ..validate import in_range
+from ..util.validate import in_range
 from .accountant import Accountant, Bound
 from .conversion import tail_bound_delta, tail_bound_epsilon
 from .events import (

@@ -9,8 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from .. import plotting
-from ..files import StrPath, atomic_write
+from ..util import plotting
+from ..util.files import StrPath, atomic_write
 from .accountant import Bound
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import ParameterError
-from ..validate import in_range, non_negative_finite, open_probability, positive_finite
+from ..util.validate import in_range, non_negative_finite, open_probability, positive_finite
 from .conversion import sharper_epsilon
 from .ledger import Ledger
 from .renyi import RenyiAccountant

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import NumericalBoundError, ParameterError
-from ..validate import in_range, non_negative, probability
+from ..util.validate import in_range, non_negative, probability
 from .accountant import Accountant
 from .ledger import Ledger
 

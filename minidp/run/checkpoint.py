@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from ..backend import namespace_of, to_host
 from ..errors import CheckpointError, DataError, DivergedError, ParameterError
-from ..files import StrPath, atomic_write, jsonable
 from ..nn import Sequential
 from ..privacy.ledger import Ledger
 from ..train.trainer import Progress
+from ..util.files import StrPath, atomic_write, jsonable
 
 FORMAT = 1
 _SHORT = reprlib.Repr()  # whatever a crafted file holds, in one line

@@ -7,9 +7,9 @@ import math
 
 from ..errors import DataError
 from ..mechanism import schedule
-from ..numbers import lower_text, upper_text
 from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make
 from ..privacy.meaning import in_words, meaning_of
+from ..util.text import lower_text, upper_text
 from .record import ACCOUNTANTS as STATED
 from .record import delta_added, group_of, unamplified
 

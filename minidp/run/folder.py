@@ -17,9 +17,9 @@ from functools import wraps
 from pathlib import Path
 
 from ..errors import CheckpointError, DataError, ParameterError
-from ..files import fcntl, json_text, jsonable, read_json, write_json
 from ..privacy.ledger import STEP, Ledger
 from ..ranks import current
+from ..util.files import fcntl, json_text, jsonable, read_json, write_json
 from .checkpoint import load_checkpoint, refuse_differences, save_checkpoint
 
 CONFIG, LEDGER, CHECKPOINT, RESULT = "config.json", "ledger.json", "checkpoint.npz", "result.json"

@@ -2,7 +2,7 @@
 
 import math
 
-from .. import plotting
+from ..util import plotting
 from .progress import COLUMNS
 
 

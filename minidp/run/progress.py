@@ -8,9 +8,9 @@ import signal
 import sys
 from contextlib import contextmanager
 
-from ..files import atomic_write
-from ..numbers import upper_text
 from ..train import evaluate
+from ..util.files import atomic_write
+from ..util.text import upper_text
 
 SUBSET = 10_000  # training examples that are evaluated every epoch; all of them at the end
 COLUMNS = (

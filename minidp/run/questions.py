@@ -12,13 +12,13 @@ from itertools import chain
 from typing import NamedTuple
 
 from ..errors import DataError
-from ..files import read_json
 from ..mechanism import ClipGroup, Plan, PoissonSampler, Sanitizer, schedule
 from ..mechanism.sampling import SAMPLERS
 from ..privacy import Composed, Ledger, TotalVariation
 from ..privacy.event_json import event_from_json
 from ..privacy.ledger import SETUP
-from ..validate import in_range
+from ..util.files import read_json
+from ..util.validate import in_range
 from .checkpoint import differences, load_arrays
 from .figures import cell, course, epsilons, near, setting
 from .folder import CHARGED, CONFIG, KEY, LEDGER, MAY_BE_PRIVATE, METRICS, MODEL, RESULT, STATEMENT

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from .. import host
 from ..backend import explicit_budget, namespace_of
-from ..files import jsonable
-from ..numbers import lower_text, upper_text
 from ..privacy import (
     BallsInBins,
     Composed,
@@ -28,6 +26,8 @@ from ..privacy.ledger import SETUP, STEP
 from ..privacy.meaning import meaning_of
 from ..streams import GENERATOR
 from ..train import Averaged
+from ..util.files import jsonable
+from ..util.text import lower_text, upper_text
 from .folder import CURVES, EARLIER, KEY, MANIFEST, MAY_BE_PRIVATE, STATEMENT
 from .statement import FORMAT
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..backend import to_host
 from ..errors import CheckpointError, DataError, DivergedError
-from ..numbers import upper_text
 from ..privacy.ledger import STEP
+from ..util.text import upper_text
 from .folder import CHECKPOINT, LEDGER
 from .progress import COLUMNS
 

@@ -13,7 +13,6 @@ from ..backend import namespace_of
 from ..data.examples import as_rows
 from ..data.own import refuse_bad_rows
 from ..errors import CheckpointError, DivergedError, ParameterError
-from ..files import atomic_write, jsonable
 from ..mechanism.schedule import value_at
 from ..privacy import Filter, Ledger
 from ..privacy.catalogue import ACCOUNTANTS
@@ -21,7 +20,8 @@ from ..privacy.ledger import SETUP
 from ..ranks import current
 from ..streams import GENERATOR, as_streams
 from ..train import Averaged, KeptBest, Progress, Trainer
-from ..validate import count, one_of
+from ..util.files import atomic_write, jsonable
+from ..util.validate import count, one_of
 from . import checkpoint, recovery
 from . import folder as folders
 from . import progress as seen

@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from ..errors import ParameterError
-from ..files import StrPath, waiting_lock
 from ..privacy.ledger import Ledger
+from ..util.files import StrPath, waiting_lock
 from .folder import CONFIG
 
 

@@ -6,9 +6,9 @@ The statement follows from result.json alone, so that anybody can render it agai
 
 import math
 
-from ..arithmetic import EXACT
-from ..numbers import lower_text, upper_text
+from ..exact.arithmetic import EXACT
 from ..privacy.meaning import in_words
+from ..util.text import lower_text, upper_text
 
 FORMAT = 10  # of the text: one more whenever `render` would write other bytes for the same result
 RELATIONS = {

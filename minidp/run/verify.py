@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import DataError, MinidpError
-from ..files import StrPath, read_json
-from ..numbers import upper_text
 from ..privacy import Ledger
 from ..privacy.catalogue import ACCOUNTANTS, all_bounds
+from ..util.files import StrPath, read_json
+from ..util.text import upper_text
 from .folder import CONFIG, FILES, KEY, LEDGER, MANIFEST, RESULT, fingerprint
 from .questions import Files, Finding, printable
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..backend import namespace_of
-from ..grads import Arrays, Key
+from ..grads.forms import Arrays, Key
 from ..mechanism.schedule import Setting
-from ..validate import in_range
+from ..util.validate import in_range
 
 WARM_UP = 9  # the first averages reach back over about a tenth of the steps so far
 

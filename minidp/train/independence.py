@@ -4,7 +4,7 @@ its own.
 Public random rows go through the network at hand, in its dtype and on its device: among others, in
 another order with other companions, a few by themselves. What differs in one bit is refused by
 name. This is no proof: it guards against layers and losses whose products or sums are not those of
-`minidp.arithmetic`.
+`minidp.exact.arithmetic`.
 """
 
 import numpy as np
@@ -53,9 +53,9 @@ def check(network: Sequential, loss: Loss, targets: NDArray) -> None:
                     raise IndependenceError(
                         f"{where}: {what} of an example has other bits in a batch of {len(rows)} "
                         f"than of {many}, which exact arithmetic rules out; write products as "
-                        "minidp.arithmetic.product(x, W, self.arithmetic), sums as "
-                        "minidp.arithmetic.in_pairs, exp, log and tanh as in minidp.elementwise, "
-                        "or train in ordinary arithmetic. Nothing was charged"
+                        "minidp.exact.arithmetic.product(x, W, self.arithmetic), sums as "
+                        "minidp.exact.arithmetic.in_pairs, exp, log and tanh as in "
+                        "minidp.exact.elementwise, or train in ordinary arithmetic. Nothing was charged"
                     )
 
 

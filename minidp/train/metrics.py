@@ -16,7 +16,7 @@ from ..data.examples import Examples, as_rows
 from ..host import threads
 from ..nn.loss import Loss
 from ..nn.network import Sequential
-from ..validate import count, same_batch
+from ..util.validate import count, same_batch
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from ..backend import kernels_of, launches, namespace_of
 from ..errors import ParameterError
-from ..grads import Arrays, Key
+from ..grads.forms import Arrays, Key
 from ..mechanism.schedule import Setting, value_at
-from ..validate import in_range, non_negative_finite, positive_finite
+from ..util.validate import in_range, non_negative_finite, positive_finite
 
 
 @dataclass

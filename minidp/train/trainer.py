@@ -23,7 +23,7 @@ from ..privacy.budget import Filter, max_steps
 from ..privacy.ledger import STEP, Ledger
 from ..ranks import current
 from ..streams import Streams, as_streams
-from ..validate import count, inexact, shape
+from ..util.validate import count, inexact, shape
 from . import independence, trial
 
 MAX_BATCH = 4096  # examples of a batch: more gain nothing and cost memory

@@ -14,10 +14,10 @@ import copy
 
 import numpy as np
 
-from ..arithmetic import ORDINARY
 from ..backend import namespace_of, to_host
 from ..errors import TrialError
-from ..grads import PerExampleGrad
+from ..exact.arithmetic import ORDINARY
+from ..grads.forms import PerExampleGrad
 from ..nn.network import Sequential
 
 ROWS, SEED = 2, 20161024

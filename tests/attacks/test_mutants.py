@@ -7,8 +7,8 @@ import os
 import numpy as np
 import pytest
 
-from minidp import arithmetic, whole
-from minidp.arithmetic import product
+from minidp.exact import arithmetic, whole
+from minidp.exact.arithmetic import product
 from minidp.grads import Explicit, Outer
 from minidp.mechanism import Plan, Sanitizer, flat_group
 from minidp.mechanism.rounding import DOUBLE

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from minidp import nn
-from minidp.arithmetic import product
+from minidp.exact.arithmetic import product
 from minidp.mechanism import Sanitizer, flat_group
 
 CLIP = 0.01

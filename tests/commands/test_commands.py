@@ -13,8 +13,8 @@ import pytest
 
 import minidp
 from minidp.__main__ import main
-from minidp.cli import user_errors
 from minidp.commands import COMMANDS, build_parser
+from minidp.commands.flags import user_errors
 from minidp.errors import BudgetExceededError, DataError
 from tests.support.scripts import environment
 
@@ -195,7 +195,13 @@ def test_a_library_that_is_missing_is_one_line(command):
 
 
 @pytest.mark.parametrize(
-    "error", [ZeroDivisionError(), ValueError(), TypeError(), ImportError("odd", name="minidp.cli")]
+    "error",
+    [
+        ZeroDivisionError(),
+        ValueError(),
+        TypeError(),
+        ImportError("odd", name="minidp.commands.flags"),
+    ],
 )
 def test_faults_of_the_program_keep_their_traceback(error):
     with pytest.raises(type(error)), user_errors():

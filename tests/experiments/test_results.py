@@ -15,8 +15,8 @@ from common.sweep_plots import draw_budgets, draw_claims, draw_noise_levels, dra
 
 import pytest
 
-from minidp.defaults import AVERAGE, MEAN_SHARE, ROW_NORM, STEPS, choose, mu_of
 from minidp.errors import MinidpError
+from minidp.fitting.rule import AVERAGE, MEAN_SHARE, ROW_NORM, STEPS, choose, mu_of
 
 EXPERIMENTS = verdicts.EXPECTED.parent
 RESULTS = EXPERIMENTS / "results"

@@ -23,7 +23,7 @@ from pathlib import Path
 from common.config import command_of, option
 from minidp.run.progress import stop_on_interrupt
 from minidp.errors import BudgetExceededError, ParameterError
-from minidp.files import write_json
+from minidp.util.files import write_json
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from minidp.mechanism import (
     noisy_mean,
     random_projection,
 )
-from minidp.mechanism.scaling import raw_moments
+from minidp.mechanism.before.scaling import raw_moments
 from minidp.privacy import Composed, Filter, Gaussian, Ledger, MomentsAccountant, TotalVariation
 from minidp.privacy.events import NeighbouringRelation as Relation
 from minidp.run.verify import verify

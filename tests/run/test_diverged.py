@@ -8,11 +8,11 @@ import pytest
 
 from minidp.errors import DivergedError, ParameterError
 from minidp.mechanism.schedule import LinearDecay
-from minidp.numbers import upper_text
 from minidp.privacy import Ledger, MomentsAccountant
 from minidp.run.checkpoint import load_arrays
 from minidp.run.verify import verify
 from minidp.train import SGD
+from minidp.util.text import upper_text
 from tests.support.running import make_arrays, make_run, weights
 
 FAR = {"optimizer": SGD(1e37), "sigma": 1000.0}  # noise of 1e37 x 1000 / 12 on every weight

@@ -9,10 +9,10 @@ import subprocess
 import pytest
 from tqdm import tqdm
 
-from minidp import plotting
 from minidp.run import record
 from minidp.run.picture import save_curves
 from minidp.run.progress import BAR, shown
+from minidp.util import plotting
 from tests.support import running
 from tests.support.pictures import faults
 

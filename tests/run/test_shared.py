@@ -3,10 +3,10 @@
 import pytest
 
 from minidp.errors import ParameterError
-from minidp.files import waiting_lock
 from minidp.privacy import Gaussian, Ledger
 from minidp.run import shared
 from minidp.run.folder import CONFIG
+from minidp.util.files import waiting_lock
 
 
 @pytest.fixture

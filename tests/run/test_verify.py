@@ -11,12 +11,12 @@ import pytest
 from minidp.__main__ import main
 from minidp.errors import DataError
 from minidp.mechanism import Stages
-from minidp.numbers import upper_text
 from minidp.privacy import Gaussian, Ledger, MomentsAccountant, PoissonSampled
 from minidp.run import RunFolder
 from minidp.run.folder import FILES
 from minidp.run.statement import render
 from minidp.run.verify import verify
+from minidp.util.text import upper_text
 from tests.support.running import train
 from tests.support.sealed import edit, failed
 

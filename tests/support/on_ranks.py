@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from minidp import fit, nn
-from minidp.cli import user_errors
+from minidp.commands.flags import user_errors
 from minidp.data import Block
 from minidp.errors import ParameterError
 from minidp.mechanism import (

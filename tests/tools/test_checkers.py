@@ -39,9 +39,13 @@ IMPORTS = {
     "upward": (
         "minidp/errors.py",
         "from .backend import Backend\n",
-        "errors (rank 0) must not import backend",
+        "errors must not import backend",
     ),
-    "sibling": ("minidp/privacy/events.py", "import minidp.nn.dense\n", "its sibling"),
+    "sibling": (
+        "minidp/privacy/events.py",
+        "import minidp.nn.dense\n",
+        "privacy must not import nn",
+    ),
     "apart": (
         "minidp/mechanism/plan.py",
         "from ..nn import Dense\n",

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from minidp import device_kernels, nn
+from minidp import device, nn
 from minidp.audit.cases import LAYERS, LOSSES
 from minidp.backend import Backend
 from minidp.errors import DeviceUnavailableError
@@ -49,14 +49,14 @@ def test_a_layer_that_differs_fails_the_report(factor, monkeypatch, tmp_path):
 def test_noise_that_is_off_by_a_bit_on_the_device_fails_the_report(
     part, wrong, monkeypatch, tmp_path
 ):
-    right = device_kernels.release
+    right = device.release
 
     def off(sums, *rest):
         return right(
             [(raw + (grid or 1), *place, grid, scale) for raw, *place, grid, scale in sums], *rest
         )
 
-    monkeypatch.setattr(device_kernels, "release", off)
+    monkeypatch.setattr(device, "release", off)
     rows = made(tmp_path, part, status=1)[part]["rows"]
     assert all(row["ok"] != bool(wrong & set(map(str, row.values()))) for row in rows)
 

@@ -2,7 +2,7 @@
 2016.
 """
 
-from minidp import plotting
+from minidp.util import plotting
 
 
 def draw_attacks(result, words, path):

@@ -9,8 +9,9 @@ from itertools import product
 import numpy as np
 
 from ...backend import to_host
-from ...mechanism import PrivatePCA, PrivateScaling, pca, scaling
-from ...mechanism.centring import shrunk
+from ...mechanism import PrivatePCA, PrivateScaling
+from ...mechanism.before import pca, scaling
+from ...mechanism.before.centring import shrunk
 from ...privacy.events import Gaussian
 from ...privacy.events import NeighbouringRelation as Relation
 from ...streams import Streams

@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import mechanism
 from ...backend import to_host
-from ...grads import Explicit, Outer, OuterSum
+from ...grads.forms import Explicit, Outer, OuterSum
 from ...mechanism import ClipGroup, Sanitizer, flat_group, per_layer_groups
 from ...mechanism.rounding import in_blocks, products
 from ...privacy.events import JointGaussian

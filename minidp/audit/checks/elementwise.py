@@ -4,9 +4,10 @@ coordinate.
 
 import numpy as np
 
-from ... import elementwise, nn
-from ...arithmetic import in_pairs
+from ... import nn
 from ...backend import to_host
+from ...exact import elementwise
+from ...exact.arithmetic import in_pairs
 from ...host import elementwise as twins
 from . import measures
 

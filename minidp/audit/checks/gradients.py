@@ -6,10 +6,10 @@ from fractions import Fraction
 import numpy as np
 
 from ...backend import row_norms, to_host
-from ...grads import Explicit, Outer, OuterSum
+from ...grads.forms import Explicit, Outer, OuterSum
+from ...grads.whole import WholeOuter, WholeRows, contributions, cut_squares
 from ...host.memory import RUN
 from ...mechanism import clip_weights
-from ...whole import WholeOuter, WholeRows, contributions, cut_squares
 from . import by_definition, measures, worst
 
 EXACT = 1e-12

@@ -10,8 +10,9 @@ from functools import partial
 
 import numpy as np
 
-from ... import arithmetic, nn
+from ... import nn
 from ...backend import to_host
+from ...exact import arithmetic
 from .. import gradcheck, reference
 from ..cases import LAYERS, LOSSES, everything, to_backend
 from . import measures, worst

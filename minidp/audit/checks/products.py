@@ -8,8 +8,8 @@ from itertools import product
 
 import numpy as np
 
-from ... import arithmetic
 from ...backend import to_host
+from ...exact import arithmetic
 from . import by_definition, measures, worst
 
 

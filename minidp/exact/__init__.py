@@ -1,0 +1,1 @@
+"""Exact arithmetic: products, sums and functions whose bits depend on one example alone."""

@@ -1,0 +1,220 @@
+"""`minidp.fit` with the methods of scikit-learn, which is not imported."""
+
+import sys
+import warnings
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..backend import Backend
+from ..data.own import Inputs, columns_of, rows_not_finite
+from ..errors import ParameterError, RowsError, ShapeError
+from ..exact.arithmetic import ORDINARY
+from .fit import fit
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class _Private:
+    """What both estimators share; the parameters are those of `minidp.fit`."""
+
+    epsilon: float = 1.0
+    delta: float | None = None
+    scale: str = "auto"
+    bounds: Any = None
+    hidden: tuple[int, ...] | int = ()
+    network: Any = None
+    dataset_size: int | None = None
+    group_size: int = 1
+    validation: tuple[Any, Any] | None = None
+    sampler: str = "poisson"
+    lot_size: int | None = None
+    steps: int | None = None
+    clip_norm: float | None = None
+    learning_rate: float | None = None
+    folder: Any = None
+    ledger: Any = None
+    check: bool = True
+    arithmetic: str = ORDINARY
+    seed: int | None = None
+    device: str = "cpu"
+    quiet: bool = False
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """{name: value} of the constructor's parameters, as they were given."""
+        return {name: getattr(self, name) for name in signature(type(self)).parameters}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters by their names; returns self. Raises ParameterError for a name that is
+        none.
+        """
+        name, known = type(self).__name__, self.get_params()
+        if unknown := params.keys() - known:
+            raise ParameterError(
+                f"{name} has no parameter {min(unknown)!r}; its parameters are {', '.join(known)}"
+            )
+        vars(self).update(params)
+        return self
+
+    def __repr__(self):
+        given = [
+            f"{name}={value!r:.80}"
+            for name, value in self.get_params().items()
+            if repr(value) != repr(signature(type(self)).parameters[name].default)
+        ]
+        return f"{type(self).__name__}({', '.join(given)})"
+
+    def fit(self, X: Any, y: Any, example_weight: Any = None) -> Self:
+        """Train on X (N, D) and y (N,), and spend epsilon on them; returns self, with the model in
+        `fitted_`.
+
+        example_weight: (N,) in [0, 1], each depending on its own row only. It is not called
+        sample_weight, because in scikit-learn that may be above 1, and boosting computes it from
+        all rows, which would void the guarantee. Raises as `minidp.fit` does, and ParameterError
+        for a regression without target_bounds.
+        """
+        name, params = type(self).__name__, self.get_params()
+        if params.get("target_bounds", ()) is None:
+            raise ParameterError(
+                f"{name} needs target_bounds=(low, high), public; targets are clipped to them"
+            )
+        if y is None:
+            raise ParameterError(f"{name} requires y to be passed, but the target y is None")
+        if len(getattr(y, "shape", ())) == 2 and y.shape[1] == 1:
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected: its one column is used",
+                _of_sklearn("DataConversionWarning", UserWarning),
+                stacklevel=2,
+            )
+        self.fitted_ = found = fit(X, y, example_weight=example_weight, **params)
+        self.n_features_in_ = found.network.input_shape[0]
+        vars(self).pop("feature_names_in_", None)
+        about = {"classes_": found.classes, "feature_names_in_": found.about["columns"]}
+        vars(self).update(
+            {name: np.asarray(value) for name, value in about.items() if value is not None}
+        )
+        return self
+
+    def predict(self, X: Any) -> NDArray:
+        """(B,) labels, or numbers within `target_bounds`, for rows X (B, D); costs nothing.
+
+        Raises ShapeError and DtypeError for rows unlike those of `fit`; RowsError, with `check`, if
+        one is not finite.
+        """
+        return self._fitted("predict").predict(self._rows(X))
+
+    def score(self, X: Any, y: Any) -> float:
+        """Accuracy, or R2 of a regression, on rows X (B, D) and y (B,): an exact figure that
+        epsilon does not cover.
+
+        On private rows, such as a fold's, it stays with their owner, and so does what is chosen by
+        it.
+        """
+        return self._fitted("score").score(self._rows(X), y)
+
+    def _fitted(self, method):
+        if not hasattr(self, "fitted_"):
+            raise _of_sklearn("NotFittedError", ParameterError)(
+                f"This {type(self).__name__} instance is not fitted yet: call fit before {method}"
+            )
+        return self.fitted_
+
+    def _rows(self, X):
+        """X as the fitted model takes it."""
+        inputs, names, known = (
+            Inputs(X, Backend.numpy()),
+            columns_of(X),
+            self.fitted_.about["columns"],
+        )
+        if names and known and names != known:
+            raise ParameterError(
+                "The feature names should match those that were passed during fit, in the same "
+                f"order: {', '.join(known)}"
+            )
+        if inputs.shape[1] != self.n_features_in_:
+            raise ShapeError(
+                f"X has {inputs.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+        if self.check and (bad := rows_not_finite(inputs)):
+            raise RowsError(
+                f"X: {bad} of {inputs.shape[0]} rows hold a number that is not finite (NaN, inf)"
+            )
+        return inputs
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags
+
+        name, tags = (
+            ("regressor", RegressorTags)
+            if hasattr(self, "target_bounds")
+            else ("classifier", ClassifierTags)
+        )
+        # without a seed two fits draw different noise
+        return Tags(
+            estimator_type=name,
+            target_tags=TargetTags(required=True),
+            **{f"{name}_tags": tags()},
+            non_deterministic=self.seed is None,
+        )
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class PrivateClassifier(_Private):
+    """Classifier that is differentially private for each training row, with scikit-learn's methods
+    (1.6 or later).
+
+    The parameters are those of `minidp.fit`; `seed` is scikit-learn's random_state, and `folder` is
+    for a single fit. No epsilon covers steps of a Pipeline that learn from the data, as
+    StandardScaler does: scale by `scale` and `bounds` instead. Nor may anything repeat rows, as
+    bagging with bootstrap does: epsilon is for one row of what `fit` is given.
+
+    fitted_   the `minidp.fitting.fitted.Fitted`: statement, epsilon, report(folder)
+    classes_  (K,) labels, in the order of predict_proba; feature_names_in_ (D,) where `fit` had a
+              data frame
+
+    Every fit spends epsilon: cross-validation once per fold, GridSearchCV once per fold and
+    candidate and once more. All clones and processes charge `ledger`, the path of a file, before
+    their noise, and the sum is printed. Scores on the folds are not private, and no epsilon covers
+    what is chosen by them.
+
+    >>> from sklearn.model_selection import cross_val_score
+    >>> rng = np.random.default_rng(0); x = rng.normal(size=(3000, 5)); y = x[:, 0] + x[:, 1] > 0
+    >>> model = PrivateClassifier(epsilon=1.0, delta=1e-5, seed=1, quiet=True)
+    >>> cross_val_score(model, x, y, cv=3).mean() > 0.8  # not private, and three times epsilon 1
+    np.True_
+    """
+
+    classes: Any = None
+
+    def predict_proba(self, X: Any) -> NDArray:
+        """(B, K) probabilities for rows X (B, D), in the order of `classes_`. Raises as `predict`
+        does.
+        """
+        return self._fitted("predict_proba").predict_proba(self._rows(X))
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class PrivateRegressor(_Private):
+    """Regression that is differentially private for each training row, with scikit-learn's methods
+    (1.6 or later).
+
+    target_bounds, (low, high), must be given: they are public, and targets are clipped to them.
+    Everything else is as in `PrivateClassifier`: parameters, attributes (but classes_) and what
+    cross-validation costs.
+
+    >>> rng = np.random.default_rng(0); x = rng.uniform(size=(4000, 2)); y = 3 * x[:, 0] - x[:, 1]
+    >>> model = PrivateRegressor(target_bounds=(-1, 3), bounds=(0, 1), epsilon=2.0, seed=1,
+    ...                          quiet=True).fit(x, y)
+    >>> model.predict(x[:3]).shape, model.score(x, y) > 0.8, model.fitted_.epsilon.upper <= 2.0
+    ((3,), True, True)
+    """
+
+    target_bounds: tuple[float, float] | None = None
+
+
+def _of_sklearn(name, otherwise):
+    """A class of sklearn.exceptions, where somebody has imported it."""
+    return getattr(sys.modules.get("sklearn.exceptions"), name, otherwise)

@@ -1,0 +1,183 @@
+"""What `minidp.fit` returns: the model, what it cost, and the files that prove it."""
+
+import math
+import shutil
+from html import escape
+from pathlib import Path
+from textwrap import shorten
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from ..data.own import one_axis
+from ..errors import ParameterError
+from ..privacy.accountant import Bound
+from ..privacy.catalogue import row_to_quote
+from ..privacy.ledger import Ledger
+from ..ranks import current
+from ..run.folder import FILES, LEDGER, MANIFEST, MODEL, STATEMENT
+from ..run.model import Model, load_model, save_model
+from ..util.files import StrPath
+from ..util.text import lower_text, upper_text
+from ..util.validate import same_batch
+
+
+class Fitted(Model):
+    """A private model with its statement; made by `minidp.fit`.
+
+    result     the dictionary of result.json: settings, epsilon by every accountant, choices
+    folder     where the run's files are
+    statement  the privacy statement, as privacy.md holds it
+
+    Pickled, it holds the model, result, statement and ledger, but no file of the folder: none of
+    its key or checkpoint.
+    """
+
+    def __init__(
+        self, folder: StrPath, result: dict[str, Any], layers: dict[str, type] | None = None
+    ) -> None:
+        model = load_model(Path(folder) / MODEL, layers)
+        super().__init__(
+            model.network, model.classes, model.target_bounds, model.about, model.ledger_sha256
+        )
+        self.folder, self.result = Path(folder), result
+        self.statement = (self.folder / STATEMENT).read_text(encoding="utf-8")
+        self._ledger = Ledger.load(self.folder / LEDGER)
+
+    @property
+    def epsilon(self) -> Bound:
+        """The bound to quote: epsilon at `delta`, by the accountant whose certified upper end is
+        the smallest.
+        """
+        rows = self.result["epsilon"]
+        found = rows[row_to_quote(rows)]
+        lower = None if found["lower"] is None else float(found["lower"])
+        return Bound(lower, float(found["estimate"]), float(found["upper"]))
+
+    @property
+    def delta(self) -> float:
+        """delta of the guarantee."""
+        return self.result["delta"]
+
+    @property
+    def ledger(self) -> Ledger:
+        """Every event that touched the data."""
+        return self._ledger.copy()
+
+    def score(self, x: Any, y: ArrayLike) -> float:
+        """Accuracy on labels y (N,), or R2 on the targets of a regression; NaN of none. Not private
+        on training data.
+        """
+        y, predicted = one_axis(y), self.predict(x)
+        same_batch("score", x=predicted, y=y)
+        if self.classes is not None:
+            return float((predicted == y).mean()) if len(y) else math.nan
+        spread = ((y - y.mean()) ** 2).sum() if len(y) else 0
+        return float(1 - ((y - predicted) ** 2).sum() / spread) if spread else math.nan
+
+    def per_class(self, x: Any, y: ArrayLike) -> dict[Any, dict[str, Any]]:
+        """{class: {"examples", "accuracy", "precision"}} on labels y (N,); None where there is
+        nothing to divide by.
+        """
+        if self.classes is None:
+            raise ParameterError(
+                "per_class: expected a model with classes; this one gives numbers: call score"
+            )
+        y, predicted = one_axis(y), self.predict(x)
+        same_batch("per_class", x=predicted, y=y)
+
+        def row(label):
+            of, said = y == label, predicted == label
+            right = int((of & said).sum())
+            return {
+                "examples": int(of.sum()),
+                "accuracy": right / int(of.sum()) if of.any() else None,
+                "precision": right / int(said.sum()) if said.any() else None,
+            }
+
+        return {label: row(label) for label in self.classes.tolist()}
+
+    def save(self, path: StrPath) -> None:
+        """Write the model as one file that `minidp.load_model` and `minidp predict` read."""
+        current().of_first(
+            lambda: save_model(
+                path, self.network, self.about, self.classes, self.target_bounds, self.ledger_sha256
+            )
+        )
+
+    def report(self, folder: StrPath) -> Path:
+        """Copy the run's files (statement, ledger, result, picture, model) into a new folder;
+        `minidp verify` checks it.
+
+        The folder's key stays behind: with it and the checkpoint somebody could test a guess of the
+        training data.
+        """
+        return current().of_first(lambda: self._copied(Path(folder)))
+
+    def _copied(self, folder):
+        if not (self.folder / MANIFEST).is_file():
+            raise ParameterError(
+                f"{self.folder}: the run's files are gone: they end with the process and the "
+                "object that fit returned; call report on that one, or give fit a folder"
+            )
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise ParameterError(f"{folder} is there and not empty; name a new folder")
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in (*FILES, MANIFEST):
+            shutil.copy(self.folder / name, folder / name)
+        return folder
+
+    def _facts(self):
+        """(name, text) of what to know at a glance."""
+        settings, bound = self.result["settings"], self.epsilon
+        yield (
+            "epsilon",
+            f"{upper_text(bound.upper)} at delta {self.delta:g}, for each row by itself",
+        )
+        if self.result["group"]:
+            yield (
+                f"for {self.result['group']['size']} rows",
+                f"epsilon {upper_text(self.result['group']['epsilon'])}",
+            )
+        yield (
+            "certified",
+            f"{lower_text(bound.lower)} to {upper_text(bound.upper)} by "
+            f"{row_to_quote(self.result['epsilon'])}",
+        )
+        yield (
+            "trained",
+            (
+                f"{self.result['steps']} lots of {settings['expected_lot_size']:g} of "
+                f"{settings['dataset_size']} rows, noise multiplier "
+                f"{settings['clip_groups'][0]['noise_multiplier']:.4g}"
+            ),
+        )
+        if self.result["disclosed"]:
+            yield "disclosed", shorten("; ".join(self.result["disclosed"]), 66)
+        if self.result["reproducible"]:
+            yield "seeded", "not to be released"
+        for name, what in (("test_accuracy", "accuracy"), ("test_r2", "R2")):
+            if self.result.get(name) is not None:
+                yield (
+                    "validation" if self.result["best_of_measured"] else "test",
+                    f"{what} {self.result[name]:.2%}",
+                )
+
+    def __repr__(self):
+        return "\n".join(
+            f"{name:<13} {text}"
+            for name, text in [("private model", shorten(self._gives, 66)), *self._facts()]
+        )
+
+    def _repr_html_(self):
+        rows = "".join(
+            f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>"
+            for name, text in self._facts()
+        )
+        return f"<p>private model: {escape(self._gives)}</p><table>{rows}</table>"
+
+    @property
+    def _gives(self):
+        if self.classes is None:
+            return "numbers from {:g} to {:g}".format(*self.target_bounds)
+        return f"{len(self.classes)} classes: {', '.join(map(str, self.classes[:20]))}"

@@ -1,0 +1,304 @@
+"""The network on somebody's own data, and the fixed layers before it: scaling, and what of it is
+released with noise.
+"""
+
+import copy
+import math
+from dataclasses import asdict
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from .. import nn
+from ..data.own import Flat, Inputs
+from ..errors import ParameterError, ShapeError
+from ..exact.arithmetic import ORDINARY
+from ..host import memory
+from ..mechanism import Plan, PoissonSampler, PrivateScaling, mean_sanitizer, noisy_mean
+from ..mechanism.before.scaling import centre_and_spread
+from ..nn.init import truncated_normal, zeros
+from ..privacy.accountant import Accountant
+from ..privacy.events import Event
+from ..privacy.gaussian import gaussian_epsilon
+from ..run import Run
+from ..train.trainer import MIN_BATCH
+from ..util.validate import count, one_of, shown
+from .rule import MEAN_SHARE, ROW_NORM, SCALING_SHARE, mu_of
+
+SCALES = ("auto", "unit-norm", "bounds", "private", "none")
+FARTHEST = 4.0  # spreads from the mean that a privately scaled feature may be
+WEIGHT_BYTES = (
+    64  # of memory per weight: its copies in the trial, in sums, averages and checkpoints
+)
+IN_MEMORY = 2**28  # bytes of scaled inputs that are kept; larger ones are converted batch by batch
+OUTPUT_BYTES = 12 * MIN_BATCH  # per output of a layer: it, its gradient and a product, for a batch
+
+
+class Head:
+    """Scaling as `fit` describes it. What it releases is charged before the first step.
+
+    For networks of our own, rows come out with norm `rule.ROW_NORM` or less; those of a
+    classification are moved by their noisy mean, unless a private scaling did so, and scaled to
+    that norm. A network of the caller's gets what `scale` says and nothing else.
+    """
+
+    def __init__(
+        self,
+        scale: str,
+        bounds: Any,
+        shape: tuple[int, ...],
+        ours: bool,
+        classification: bool,
+        arithmetic: str = ORDINARY,
+    ) -> None:
+        one_of(SCALES, scale=scale)
+        if (
+            (scale == "bounds") > (bounds is not None)
+            or bounds is not None
+            and scale not in ("auto", "bounds")
+        ):
+            raise ParameterError(
+                f"expected public bounds=(low, high) with scale='bounds' and with no other, got "
+                f"scale={scale!r} and bounds={bounds!r:.80}"
+            )
+        auto = "bounds" if bounds is not None else "unit-norm" if ours else "none"
+        self.scale = scale = auto if scale == "auto" else scale
+        self.shape, self.arithmetic, self.ours = shape, arithmetic, ours and scale != "none"
+        self.centred = self.ours and classification and scale != "private"
+        self.row_norm = ROW_NORM if self.ours else 1.0
+        self.bounds = None if bounds is None else _checked(bounds, shape)
+        self.first: list[nn.Layer] = []
+        if scale == "unit-norm":
+            self.first = [nn.UnitNorm("scale")]
+        elif self.bounds is not None:
+            low, high = self.bounds
+            centre, half = (low + high) / 2, (high - low) / 2
+            self.first = [_standardise(centre, half, "scale"), nn.Clamp(1.0)]
+        elif scale == "private":  # as it is until mean and spread are released
+            self.first = [_standardise(0, 1, "scale"), nn.Clamp(FARTHEST)]
+
+    def events(
+        self, accountant: Accountant, sampler: PoissonSampler, epsilon: float, delta: float
+    ) -> list[Event]:
+        """What is charged before the first step: the events of a private scaling, or of a mean over
+        one lot.
+        """
+        if self.scale == "private":
+            self.scaling = PrivateScaling(
+                math.sqrt(2 / SCALING_SHARE) / mu_of(epsilon, delta), self.arithmetic
+            )
+            return self.scaling.charges(sampler.relation, math.prod(self.shape))
+        if not self.centred:
+            return []
+        self.sampler, mu = sampler, math.sqrt(MEAN_SHARE) * mu_of(epsilon, delta)
+        self.mean = mean_sanitizer(
+            1 / mu, arithmetic=self.arithmetic, coordinates=math.prod(self.shape)
+        )
+        if (
+            sampler.sampling_probability < 1
+        ):  # the noise that costs as much over a sampled lot as 1 / mu over all rows
+            one_step = Plan(sampler, self.mean, 1, 1.0)
+            self.mean = one_step.calibrated(
+                accountant, gaussian_epsilon(mu, delta), delta
+            ).sanitizer
+        return [self._mean_event()]
+
+    def _mean_event(self):
+        event = self.mean.event(self.sampler.relation)
+        return self.mean.charge(
+            event if self.sampler.sampling_probability == 1 else self.sampler.wrap(event)
+        )
+
+    def layers(self, run: Run, inputs: Inputs, size: int) -> list[nn.Layer]:
+        """The layers; releases what they need through `run`. size: the public number of rows."""
+        layers = list(self.first)
+        if self.scale == "private":
+            mean, spread = self._released_scaling(run, inputs, size)
+            layers[0] = _standardise(mean, spread, "scale")
+        if not self.ours:
+            return layers
+        # of the longest rows
+        length = 1.0 if self.scale == "unit-norm" else math.sqrt(math.prod(self.shape))
+        if self.centred:
+            if length != 1:
+                layers.append(_standardise(0, length, "length"))
+            layers.append(_standardise(self._released_mean(run, inputs, layers), 1, "centre"))
+            layers.append(nn.UnitNorm("unit"))
+            length = 1.0
+        return [*layers, _standardise(0, length / ROW_NORM, "stretch")]
+
+    def _released_scaling(self, run, inputs, size):
+        relation, noise = run.plan.relation, run.streams.noise
+        of_limits, of_moments = self.scaling.charges(relation, math.prod(self.shape))
+        line = (
+            f"of {math.prod(self.shape)} features, noise multiplier "
+            f"{self.scaling.noise_multiplier:.4g}"
+        )
+        limits = run.release_first(
+            "limits",
+            of_limits,
+            f"powers of two that bound most values, {line}",
+            lambda: self.scaling.release_limits(inputs, relation, noise("limits")),
+        )
+        moments = run.release_first(
+            "moments",
+            of_moments,
+            f"sums and sums of squares within these limits, {line}",
+            lambda: self.scaling.release_moments(inputs, limits, relation, noise("moments")),
+        )
+        mean, spread = centre_and_spread(limits, moments, size)
+        return mean.reshape(self.shape), spread.reshape(self.shape)
+
+    def _released_mean(self, run, inputs, layers):
+        """The noisy mean of a lot of scaled rows."""
+        (group,) = self.mean.groups
+        what = (
+            f"mean of {'the' if self.sampler.sampling_probability == 1 else 'a lot of'} rows, "
+            f"clipped to norm {group.clip_norm:g}: noise multiplier {group.noise_multiplier:.4g} "
+            "on the sum"
+        )
+
+        def release():
+            (lot,) = self.sampler.lots(
+                inputs.shape[0], 1, lambda step: run.streams.sampling("mean")
+            )
+            scaled = Inputs(
+                inputs.source,
+                inputs.backend,
+                nn.Sequential(layers, self.shape).to(inputs.backend).predict,
+            )
+            mean = noisy_mean(
+                Flat(scaled, lot), self.mean, run.plan.expected_lot_size, run.streams.noise("mean")
+            )
+            return mean.astype("float32")
+
+        mean = run.release_first("mean", self._mean_event(), what, release)
+        return mean.reshape(self.shape)
+
+
+def trained_network(
+    network: nn.Sequential | None, shape: tuple[int, ...], outputs: int, hidden: Any, rng: Any
+) -> nn.Sequential:
+    """What is trained: a copy of the caller's network, or dense layers of the `hidden` sizes over
+    the inputs in one row.
+    """
+    sizes = hidden_sizes(hidden)
+    if network is None:
+        return _dense(shape, sizes, outputs, rng)
+    if not isinstance(network, nn.Sequential):
+        raise ParameterError(
+            f"expected network to be a nn.Sequential, got {type(network).__name__}: "
+            "nn.Sequential(layers, input_shape)"
+        )
+    if sizes:
+        raise ParameterError("expected hidden= or network=, got both")
+    if network.input_shape != shape or network.output_shape != (outputs,):
+        raise ShapeError(
+            f"network: expected one for inputs {shape} and {outputs} outputs, got "
+            f"{network.input_shape} and {network.output_shape}"
+        )
+    # the caller's stays as it is: a second fit must not start from weights that saw rows
+    return copy.deepcopy(network)
+
+
+def hidden_sizes(hidden: Any) -> tuple[int, ...]:
+    """The sizes of hidden layers, from one of them or several."""
+    sizes = tuple(hidden) if isinstance(hidden, (tuple, list)) else (hidden,)
+    for size in sizes:
+        count(1, hidden=size)
+    return sizes
+
+
+def _dense(shape, sizes, outputs, rng):
+    """Dense layers; ParameterError where they need more memory than there is."""
+    widths = [math.prod(shape), *sizes, outputs]
+    weights = sum((before + 1) * after for before, after in pairwise(widths))
+    needed, most = WEIGHT_BYTES * weights + OUTPUT_BYTES * sum(widths), memory.physical()
+    if needed > most:
+        raise ParameterError(
+            f"expected hidden layers that fit into memory: {', '.join(map(str, sizes))} take "
+            f"{weights:,} weights and about {needed / 2**30:,.0f} GiB, this machine has "
+            f"{most / 2**30:,.0f} GiB; make them smaller"
+        )
+    layers = [nn.Flatten()] if len(shape) > 1 else []
+    for before, after in pairwise(widths[:-1]):
+        layers += [nn.Dense(before, after, rng=rng), nn.ReLU()]
+    first_values = truncated_normal if sizes else zeros
+    return nn.Sequential(
+        [*layers, nn.Dense(widths[-2], outputs, rng=rng, init=first_values)], shape
+    )
+
+
+def scaled(inputs: Inputs, layers: list[nn.Layer], arithmetic: str) -> Any:
+    """The inputs after the fixed layers: an array if that is small, else converted batch by
+    batch.
+    """
+    if layers:
+        inputs.head = (
+            nn.Sequential(layers, inputs.shape[1:]).to(inputs.backend).use(arithmetic).predict
+        )
+    return inputs[:] if 4 * math.prod(inputs.shape) <= IN_MEMORY else inputs
+
+
+def _standardise(mean, spread, name):
+    return nn.Standardise(
+        *(np.atleast_1d(np.asarray(each, "float32")) for each in (mean, spread)), name=name
+    )
+
+
+def _checked(bounds, shape):
+    """(low, high) as arrays; ParameterError unless low < high everywhere, in float32."""
+    try:
+        low, high = (np.asarray(each, dtype=np.float64) for each in bounds)
+    except (TypeError, ValueError):
+        low = high = np.array(np.nan)
+    if any(each.ndim and each.shape != shape for each in (low, high)):
+        raise ShapeError(
+            f"expected bounds to be two numbers, or two arrays of shape {shape}, got {low.shape} "
+            f"and {high.shape}"
+        )
+    largest = np.finfo(np.float32).max
+    held = (abs(low) <= largest).all() and (abs(high) <= largest).all()
+    if not (held and (((high - low) / 2).astype(np.float32) > 0).all()):
+        raise ParameterError(
+            "expected bounds=(low, high) to be finite numbers that float32 can hold, or arrays of "
+            f"them, with low < high by more than 1e-45, got {shown(bounds):.80}"
+        )
+    return low, high
+
+
+def choices_of(
+    choice: Any,
+    given: dict[str, Any],
+    scale: str,
+    network: nn.Sequential | None,
+    hidden: Any,
+    ledger: Any,
+) -> dict[str, str]:
+    """{what: how it was chosen} for the statement."""
+    layers = "the caller's"
+    if network is None:
+        sizes = hidden_sizes(hidden)
+        layers = f"hidden layers of {', '.join(map(str, sizes))}" if sizes else "no hidden layer"
+    found = {"network": layers, "scale": scale}
+    rule = {name: value for name, value in asdict(choice).items() if name not in given}
+    if rule:
+        found["by the rule of minidp.fitting.rule, from public numbers"] = _listed(rule)
+    if given:
+        found["by the caller (a choice made by looking at the data is not covered)"] = _listed(
+            given
+        )
+    if ledger is not None:
+        found["among fits that share a ledger"] = (
+            "this statement is for one fit by itself; that ledger has their sum, and choosing "
+            "among them by scores on private rows is not covered"
+        )
+    return found
+
+
+def _listed(values):
+    return ", ".join(
+        f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in values.items()
+    )

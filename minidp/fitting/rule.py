@@ -1,0 +1,121 @@
+"""Settings for a person without tuning: a rule in public numbers, chosen on drawn data."""
+
+import math
+from dataclasses import dataclass
+
+from ..privacy.gaussian import gaussian_delta
+from ..util.validate import count, one_of, open_probability, positive_finite
+
+TASKS = ("classification", "regression")
+ROW_NORM = 3.0  # G: at 1 the bias takes half of each clipped gradient, at 3 a tenth
+MEAN_SHARE = 0.1  # of mu^2, for a noisy mean that is subtracted from the rows of a classification
+SCALING_SHARE = 1 / 3  # of mu^2, for the mean and spread of features whose ranges are not public
+LARGEST_LOT = 2**16  # rows: with more, noise is no longer what limits, and a step costs time
+STEPS = 100
+AVERAGE = 0.9
+MOMENTUM = 0.9  # of a regression, whose rate is bounded
+FARTHEST = 12_000.0  # travel for rows of norm 1; where the budget allows more, more does not help
+FARTHEST_HIDDEN = 1000.0  # the same with hidden layers: far from where they started, they are lost
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Settings of a run; `choose` makes them.
+
+    lot_size       L, expected examples per lot; at most the dataset's public size
+    steps          T
+    clip_norm      C, of all parameters together
+    learning_rate  eta, constant
+    average        decay of a moving average of the weights (`train.Averaged`), which is released in
+                   their place
+    momentum       m of `train.Momentum`; 0 is plain descent
+    """
+
+    lot_size: int
+    steps: int
+    clip_norm: float
+    learning_rate: float
+    average: float
+    momentum: float = 0.0
+
+
+def choose(
+    dataset_size: int,
+    epsilon: float,
+    delta: float,
+    parameters: int,
+    *,
+    task: str = "classification",
+    hidden: bool = False,
+    row_norm: float = 1.0,
+) -> Choice:
+    """Settings that need no tuning, from public numbers alone.
+
+    dataset_size, epsilon, delta, parameters   N, the budget, and how many numbers are trained
+    task       "classification" (softmax cross-entropy) or "regression" (squared error, targets in
+               [-1, 1])
+    hidden     whether there are layers between inputs and outputs
+    row_norm   G, about the norm of the rows that reach the first layer
+
+    The rule. Full lots, T steps at rate eta leave noise of standard deviation s = eta C T / (mu N)
+    on every weight, however many steps they are; mu is that of the Gaussian mechanism that is
+    (epsilon, delta)-DP. The rate is the one that makes s what it should be: eta = s mu N / (T C),
+    with
+
+        classification        s = 2 / G                    C = G / 10
+        regression            s = 1 / (10 G)               C = G / 10       momentum 0.9
+        with hidden layers    s = 14 / sqrt(parameters)    C = 1 / 2        a tenth of that s in a
+                              regression
+
+    and a travel eta C T of at most 12,000 / G, or 1,000 with hidden layers. T = 100; lots are all
+    rows, up to 65,536 of them. Momentum m multiplies the travel by 1 / (1 - m), so the rate is that
+    much lower; a regression's is at most 1 / (1 + G^2). So at a given N the weights travel in
+    proportion to mu, as in Panda et al. 2022 (arXiv:2212.04486), and nearly all gradients are
+    clipped, as in De et al. 2022 (arXiv:2204.13650). The constants are the best of those that were
+    tried on drawn digits, tables and regressions (experiments/results/own_data_defaults.json has
+    all of them, with their scores; a regression takes twice the best s, since too short a way costs
+    more); those of hidden layers were found by hand on the same data. `python -m tools.own_data
+    --drawn` changes one of them at a time.
+
+    The rows it was chosen for, in a classification: held to norm 1, less a noisy mean
+    (`mechanism.noisy_mean`, MEAN_SHARE of mu^2), divided by their own norm and multiplied by
+    ROW_NORM. A regression takes rows as they are scaled.
+
+    Raises ParameterError for numbers out of range.
+
+    >>> choose(1000, epsilon=1.0, delta=1e-5, parameters=650, row_norm=ROW_NORM).steps
+    100
+    """
+    count(1, dataset_size=dataset_size, parameters=parameters)
+    one_of(TASKS, task=task)
+    positive_finite(epsilon=epsilon, row_norm=row_norm)
+    open_probability(delta=delta)
+    regression = task == "regression"
+    clip_norm, spread, farthest = (
+        row_norm / 10,
+        (0.1 if regression else 2) / row_norm,
+        FARTHEST / row_norm,
+    )
+    if hidden:
+        clip_norm, spread, farthest = (
+            0.5,
+            (1.4 if regression else 14) / math.sqrt(parameters),
+            FARTHEST_HIDDEN,
+        )
+    rate = min(spread * mu_of(epsilon, delta) * dataset_size, farthest) / (STEPS * clip_norm)
+    momentum = MOMENTUM if regression else 0.0
+    if regression:
+        # the loss curves by up to |x|^2 + 1, and never flattens
+        rate = min((1 - momentum) * rate, 1 / (1 + row_norm**2))
+    return Choice(min(dataset_size, LARGEST_LOT), STEPS, clip_norm, rate, AVERAGE, momentum)
+
+
+def mu_of(epsilon: float, delta: float) -> float:
+    """mu of the Gaussian mechanism that is exactly (epsilon, delta)-DP."""
+    low, high = math.log(1e-9), math.log(1e6)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (
+            (low, middle) if gaussian_delta(epsilon, math.exp(middle)) > delta else (middle, high)
+        )
+    return math.exp(low)

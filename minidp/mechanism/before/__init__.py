@@ -1,0 +1,1 @@
+"""Releases before the first step: principal components, means, scaling."""

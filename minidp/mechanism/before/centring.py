@@ -1,0 +1,94 @@
+"""The mean of bounded rows, released with noise, to be subtracted from them."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...backend import to_host
+from ...errors import ParameterError
+from ...exact.arithmetic import ORDINARY
+from ...grads.forms import Explicit
+from ...grads.whole import MOST
+from ...streams import Draws
+from ...util.validate import MOST_COUNT, count, non_negative_finite
+from ..clip import ClipGroup
+from ..rounding import in_blocks, products
+from ..sanitizer import Sanitizer
+
+MEAN = ("rows", "mean")
+ROWS = 1024  # at a time
+
+
+def mean_sanitizer(
+    noise_multiplier: float,
+    row_norm: float = 1.0,
+    arithmetic: str = ORDINARY,
+    coordinates: int | None = None,
+) -> Sanitizer:
+    """What `noisy_mean` releases with: rows are clipped to the norm `row_norm`. To charge: its
+    `charge` of its `event`.
+
+    coordinates: D, each of which exact arithmetic charges for.
+    """
+    return Sanitizer(
+        [ClipGroup("all", [MEAN], row_norm, noise_multiplier, coordinates)], arithmetic=arithmetic
+    )
+
+
+def noisy_mean(rows: NDArray, sanitizer: Sanitizer, size: int, draws: Draws) -> NDArray:
+    """Mean of rows (N, D) with noise, drawn towards zero as by `shrunk`: (D,) float64 on the host.
+
+    size: the public N. The noise covers the rounding of the sum, so that the sanitizer's event
+    needs no factor: in ordinary arithmetic the noise of more than about 380,000 rows is multiplied
+    by `rounding.in_blocks`. Raises ParameterError for more rows than the public size allows.
+    """
+    # below 2^53 units, with room for a lot's chance
+    count(1, MOST // 2 if sanitizer.exact else MOST_COUNT, size=size)
+    factor = _noise_factor(rows.shape[0], sanitizer, size)
+    raw = np.zeros(rows.shape[1:])
+    for start in range(
+        0, rows.shape[0], ROWS
+    ):  # summed one by one: short chains of roundings, however many rows there are
+        raw += to_host(sanitizer.add_clipped({MEAN: Explicit(rows[start : start + ROWS])})[MEAN])
+    released = sanitizer.release({MEAN: raw / factor}, draws)[MEAN] * factor / size
+    return shrunk(released, sanitizer.groups[0].noise_std * factor / size)
+
+
+def _noise_factor(rows, sanitizer, size):
+    """The factor of the noise that covers the rounding of a sum of so many rows."""
+    if sanitizer.exact:
+        count(0, MOST, rows=rows)  # above, float64 does not hold the whole numbers of their sum
+        return 1.0
+    most = 2 * products(size, "explicit").most
+    factor = in_blocks(most, ROWS)
+    if in_blocks(rows, ROWS) > factor:
+        raise ParameterError(
+            f"noisy_mean: got {rows:,} rows for the public size={size:,}: the sum of so many is "
+            f"rounded by more than is charged for {most:,} rows; set size to the public number of "
+            "rows"
+        )
+    return factor
+
+
+def shrunk(mean: NDArray, noise_std: float) -> NDArray:
+    r"""A released vector, drawn towards zero by as much as its noise explains of its length.
+
+    What has been released may be changed at no cost. Where noise is all there is, zero comes out,
+    and rows stay as they are.
+
+    Shapes
+        mean (D,)   noise_std a number, of each coordinate
+
+    Forward
+        [F1]  m <- m max(0, 1 - (D - 2) s^2 / |m|^2); D <= 2 changes nothing
+
+    Source
+        [F1]  James and Stein 1961, in the positive-part form of Baranchik 1970
+    """
+    non_negative_finite(noise_std=noise_std)
+    square = float((mean * mean).sum())
+    explained = max(len(mean) - 2, 0) * noise_std**2
+    return mean * (
+        max(0.0, 1 - explained / square) if math.isfinite(square) and square > 0 else 0.0
+    )  # [F1]

@@ -1,0 +1,188 @@
+"""Projections of the input: differentially private PCA (Section 4 of the paper) and a random
+one.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...backend import namespace_of, to_host, zero_rows_unless
+from ...errors import ParameterError
+from ...exact.arithmetic import ARITHMETICS, ORDINARY, in_pairs
+from ...host.threads import single_blas
+from ...privacy.budget import Filter
+from ...privacy.events import Event, Gaussian, NeighbouringRelation
+from ...streams import Draws
+from ...util.validate import count, inexact, non_negative_finite, one_of, shape
+from ..noise import add_noise, charged
+
+BATCH_ROWS = 8192
+# of a unit row's coordinates: products of as many rows are whole numbers below 2^53, however they
+# are added
+BITS = 16
+QUANTUM = 4.0**-BITS  # second moments are multiples of it
+
+
+@dataclass(frozen=True)
+class PrivatePCA:
+    r"""Top principal directions of the noisy second-moment matrix of unit rows ("Analyze Gauss").
+
+    Shapes
+        x (N, D)   raw second moments (D, D) float64   projection (D, dimensions) float32, on the
+                   host
+
+    Forward
+        [F1]  a_n = x_n / |x_n|, cut to 16 bits: sums are exact; a row that is zero or not finite
+              becomes zero
+        [F2]  G = sum_n a_n a_n^T
+        [F3]  released_ii = G_ii + N(0, sigma_p^2), released_ij = released_ji = G_ij + N(0,
+              sigma_p^2 / 2), i < j, all independent: rounded to a grid, or integer noise in
+              multiples of one
+        [F4]  the eigenvectors of the `dimensions` largest eigenvalues, as columns
+
+    Sensitivity
+        [S1]  of G in the Frobenius norm: |a a^T|_F = |a|^2 <= 1 if a row is added, removed or
+              zeroed; sqrt 2 if one is replaced
+
+    Event
+        [S2]  Gaussian(sigma_p / sensitivity), all rows used (q = 1). In the orthonormal basis E_ii,
+              (E_ij + E_ji)/sqrt 2 of the symmetric matrices, the noise has variance sigma_p^2 in
+              each direction. In exact arithmetic its law is off by a distance that `charge` adds.
+
+    Source
+        [F1]  Abadi et al. 2016, Section 4, "Differentially private PCA"
+        [F3]  Dwork, Talwar, Thakurta, Zhang 2014, "Analyze Gauss", Algorithm 1
+        [S1]  own derivation: |a a^T - c c^T|_F^2 = |a|^4 + |c|^4 - 2 (a.c)^2 <= 2
+
+    Guarantees
+        Nothing else is taken from the data: no mean is subtracted, no scale estimated. The
+        projection is applied to the rows as they are, not to the unit ones. sigma_p = 0 draws no
+        noise and is not private.
+
+    Raises
+        ParameterError   sigma_p is negative or not finite, dimensions above D
+        ShapeError       x is not a matrix
+
+    >>> from minidp.privacy import Filter, MomentsAccountant
+    >>> from minidp.streams import Streams
+    >>> x, streams = np.random.default_rng(0).standard_normal((1000, 20)), Streams(1)
+    >>> budget = Filter(MomentsAccountant(), epsilon=1.0, delta=1e-5)
+    >>> projection = PrivatePCA(3, noise_multiplier=8.0).fit(x, budget, streams.noise("pca"))
+    >>> projection.shape, budget.ledger.items()
+    ((20, 3), [(Gaussian(noise_multiplier=8.0), 1)])
+    """
+
+    dimensions: int
+    noise_multiplier: float
+    arithmetic: str = ORDINARY
+
+    def __post_init__(self):
+        count(1, dimensions=self.dimensions)
+        one_of(ARITHMETICS, arithmetic=self.arithmetic)
+        non_negative_finite(pca_noise_multiplier=self.noise_multiplier)
+
+    def sensitivity(self, relation: NeighbouringRelation) -> float:
+        """L2 sensitivity of the second-moment matrix."""
+        return math.sqrt(2) if relation is NeighbouringRelation.REPLACE_ONE else 1.0  # [S1]
+
+    def event(self, relation: NeighbouringRelation) -> Gaussian:
+        """What `release` does."""
+        return Gaussian(self.noise_multiplier / self.sensitivity(relation))  # [S2]
+
+    def charge(self, relation: NeighbouringRelation, inputs: int) -> Event:
+        """What is charged for rows of `inputs` numbers: the event, in exact arithmetic beside its
+        noise's distance.
+        """
+        return charged(
+            self.event(relation),
+            inputs * (inputs + 1) // 2,
+            self.arithmetic,
+            QUANTUM,
+            *self._noise_stds,
+        )
+
+    @property
+    def _noise_stds(self):
+        """On the diagonal, and off it, rounded up."""
+        off = self.noise_multiplier * math.sqrt(0.5)
+        return self.noise_multiplier, math.nextafter(off, math.inf) if off else 0.0
+
+    def raw_second_moments(self, x: NDArray) -> NDArray[np.float64]:
+        """G (D, D), float64 on the host; private until it went through `release`."""
+        if x.dtype != "float16":  # which is float64 below
+            inexact("PrivatePCA", x=x)
+        shape("PrivatePCA", "x", x, ("N", "D"))
+        if self.dimensions > x.shape[1]:
+            raise ParameterError(
+                f"expected pca_dim={self.dimensions} to be at most the {x.shape[1]} inputs"
+            )
+        count(0, 2 ** (62 - 2 * BITS), rows=x.shape[0])
+        raw = np.zeros((x.shape[1], x.shape[1]), np.int64)
+        for start in range(0, x.shape[0], BATCH_ROWS):
+            rows = unit_rows(x[start : start + BATCH_ROWS]) * 2.0**BITS
+            raw += to_host(rows.T @ rows).astype(np.int64)  # [F2]
+        # held to what float64 has: none moves apart
+        return np.clip(raw, -(2**53), 2**53).astype(np.float64) * QUANTUM
+
+    def noisy_second_moments(self, raw: NDArray, draws: Draws) -> NDArray[np.float64]:
+        """(D, D): all that is released; what is computed from it costs nothing more."""
+        released = np.empty_like(raw)
+        for at, std in zip(
+            (np.diag_indices(len(raw)), np.triu_indices(len(raw), 1)), self._noise_stds
+        ):
+            released[at] = released[at[::-1]] = add_noise(
+                raw[at], std, draws, self.arithmetic, QUANTUM
+            )  # [F3]
+        return released
+
+    def release(self, raw: NDArray, draws: Draws) -> NDArray[np.float32]:
+        """The projection (D, dimensions), from noisy second moments."""
+        return principal_directions(self.noisy_second_moments(raw, draws), self.dimensions)
+
+    def fit(self, x: NDArray, budget: Filter, draws: Draws) -> NDArray[np.float32]:
+        """Charge the budget (a `privacy.Filter`), then release the projection of x. Raises
+        BudgetExceededError.
+        """
+        budget.charge(self.charge(budget.ledger.relation, x.shape[-1]), purpose="setup")
+        return self.release(self.raw_second_moments(x), draws)
+
+
+def unit_rows(x: NDArray) -> NDArray:
+    """float64 rows scaled to norm 1 and cut to multiples of 2^-BITS, towards zero; zero and
+    non-finite rows become zero.
+    """
+    xp = namespace_of(x)
+    x = x.astype(xp.float64)
+    largest = xp.abs(x).max(axis=1)  # not finite where a row holds something that is not
+    finite = xp.isfinite(largest)
+    largest = xp.where(finite & (largest > 0), largest, x.dtype.type(1))
+    # so that squares neither overflow nor vanish
+    x = zero_rows_unless(finite, x) / largest[:, None]
+    slack = 1 + (x.shape[1] + 8) * 2.0**-52
+    norms = xp.sqrt(in_pairs(x * x, 1) * slack)
+    return xp.trunc(x / xp.where(norms > 0, norms, 1)[:, None] * 2.0**BITS) * 2.0**-BITS  # [F1]
+
+
+def principal_directions(symmetric: NDArray, dimensions: int) -> NDArray[np.float32]:
+    """(D, dimensions) float32: eigenvectors of the largest eigenvalues, largest first.
+
+    Their signs are arbitrary; the entry of largest size is made positive, so that a run can be
+    repeated.
+    """
+    with single_blas():  # the same bits on any number of threads
+        vectors = np.linalg.eigh(symmetric).eigenvectors[:, : -dimensions - 1 : -1]  # [F4]
+    signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(dimensions)])
+    return np.ascontiguousarray(vectors * signs, dtype=np.float32)
+
+
+def random_projection(inputs: int, dimensions: int, rng: Draws) -> NDArray[np.float32]:
+    """(inputs, dimensions) float32, entries N(0, 1/dimensions): keeps squared norms on average, and
+    no secret.
+
+    Johnson and Lindenstrauss; the comparison of Section 5.2 (about 92.5% there). Looks at no data:
+    no event.
+    """
+    count(1, inputs=inputs, dimensions=dimensions)
+    return (rng.standard_normal((inputs, dimensions)) / math.sqrt(dimensions)).astype(np.float32)

@@ -1,0 +1,171 @@
+"""Centre and spread of features, released with noise: for data whose ranges are not public."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...backend import to_host
+from ...exact.arithmetic import ARITHMETICS, ORDINARY
+from ...privacy.events import Event, Gaussian, NeighbouringRelation
+from ...streams import Draws
+from ...util.validate import count, non_negative_finite, one_of
+from ..noise import add_noise, charged
+
+LOWEST, HIGHEST = -30, 30  # exponents of two between which magnitudes are told apart
+LEAST_SPREAD = 1 / 16  # of a feature's limit: a noisy variance may come out at nothing
+BLOCK_BYTES = 2**24
+BITS = 14  # of z
+QUANTUM = 4.0**-BITS  # counts and moments are multiples of it
+
+
+@dataclass(frozen=True)
+class PrivateScaling:
+    r"""Mean and spread of each feature, from two noisy releases; nothing about the features is
+    known before.
+
+    Shapes
+        x (N, ...), D features in all   magnitudes (D, 61)   limits, mean, spread (D,)   moments (2,
+                                        D)   all float64
+
+    Forward
+        [F1]  count_de = number of rows with 2^(e-1) <= |x_nd| < 2^e, e held between -30 and 30; 0
+              counts at -30
+        [F2]  limit_d = 2^(e + 1), e the exponent with the largest noisy count
+        [F3]  moments = sum_n (z_nd, z_nd^2), z_nd = x_nd / limit_d held between -1 and 1, rounded
+              to 2^-14: sums are exact
+        [F4]  mean_d = limit_d m_1d, spread_d = limit_d max(1/16, sqrt(m_2d - m_1d^2)), with m =
+              noisy moments / N
+        [F5]  both releases add N(0, (sigma sensitivity)^2) to each number; integer noise in exact
+              arithmetic
+
+    Sensitivity
+        [S1]  of the counts: sqrt D if a row is added, removed or zeroed, sqrt(2 D) if one is
+              replaced
+        [S2]  of the moments: sqrt(2 D), and sqrt(4 D) if one is replaced
+
+    Event
+        [S3]  each release Gaussian(sigma), all rows used (q = 1); the second may depend on the
+              first. In exact arithmetic the noise's law is off by a distance that `charges` adds
+
+    Source
+        [F1]  in the manner of Karwa and Vadhan 2018, arXiv:1711.03908, section 3: a noisy histogram
+              of magnitudes
+        [S1]  own derivation: a row adds 1 to one count of each feature; replaced, it takes 1 from
+              another, too
+        [S2]  own derivation, for each feature: z^2 + z^4 <= 2. Between two rows (z - w)^2 + (z^2 -
+              w^2)^2 = d^2 (1 + s^2) with d = |z - w|, s = |z + w| <= 2 - d. With u = 2 - d this is
+              at most 4 + u (u^3 - 4 u^2 + 5 u - 4), where the bracket is at most -2 on [0, 2]; so
+              it is at most 4, reached by z = 1, w = -1
+
+    Guarantees
+        A row that is not finite is left out of both. N is the public number of rows.
+    """
+
+    noise_multiplier: float
+    arithmetic: str = ORDINARY
+
+    def __post_init__(self):
+        one_of(ARITHMETICS, arithmetic=self.arithmetic)
+        non_negative_finite(scaling_noise_multiplier=self.noise_multiplier)
+
+    def event(self) -> Gaussian:
+        """What each of the two releases does."""
+        return Gaussian(self.noise_multiplier)  # [S3]
+
+    def charges(self, relation: NeighbouringRelation, features: int) -> list[Event]:
+        """What is charged for limits and for moments: the event, in exact arithmetic beside its
+        noise's distance.
+        """
+        releases = (HIGHEST - LOWEST + 1, self.count_sensitivity), (2, self.moment_sensitivity)
+        return [
+            charged(
+                self.event(),
+                numbers * features,
+                self.arithmetic,
+                QUANTUM,
+                self._noise_std(sensitivity(relation, features)),
+            )
+            for numbers, sensitivity in releases
+        ]
+
+    def count_sensitivity(self, relation: NeighbouringRelation, features: int) -> float:
+        """L2 sensitivity of the counts."""
+        return math.sqrt(
+            (2 if relation is NeighbouringRelation.REPLACE_ONE else 1) * features
+        )  # [S1]
+
+    def moment_sensitivity(self, relation: NeighbouringRelation, features: int) -> float:
+        """L2 sensitivity of the moments."""
+        return math.sqrt(
+            (4 if relation is NeighbouringRelation.REPLACE_ONE else 2) * features
+        )  # [S2]
+
+    def release_limits(self, x: Any, relation: NeighbouringRelation, draws: Draws) -> NDArray:
+        """(D,) powers of two that bound most values of each feature; draws, here and below, of one
+        release each.
+        """
+        raw = raw_magnitudes(x)
+        released = self._release(raw, self.count_sensitivity(relation, len(raw)), draws)
+        return 2.0 ** (released.argmax(axis=1) + LOWEST + 1)  # [F2]
+
+    def release_moments(
+        self, x: Any, limits: NDArray, relation: NeighbouringRelation, draws: Draws
+    ) -> NDArray:
+        """(2, D) sums of z and z^2 with noise."""
+        return self._release(
+            raw_moments(x, limits), self.moment_sensitivity(relation, len(limits)), draws
+        )
+
+    def _release(self, raw, sensitivity, draws):
+        return add_noise(raw, self._noise_std(sensitivity), draws, self.arithmetic, QUANTUM)  # [F5]
+
+    def _noise_std(self, sensitivity):
+        return self.noise_multiplier * sensitivity * (1 + 2.0**-50)  # rounded up
+
+
+def centre_and_spread(
+    limits: NDArray, moments: NDArray, dataset_size: int
+) -> tuple[NDArray, NDArray]:
+    """(mean, spread), (D,) each, of what was released."""
+    count(1, dataset_size=dataset_size)
+    first, second = np.clip(moments / dataset_size, -1, 1)
+    spread = np.sqrt(np.maximum(second - first**2, LEAST_SPREAD**2))  # [F4]
+    return limits * first, limits * spread  # [F4]
+
+
+def raw_magnitudes(x: Any) -> NDArray:
+    """(D, exponents) counts of x; private until noise is added."""
+    raw = np.zeros((math.prod(x.shape[1:]), HIGHEST - LOWEST + 1))
+    feature = np.arange(len(raw))
+    for rows in _finite_rows(x):
+        exponents = (
+            np.where(rows == 0, LOWEST, np.clip(np.frexp(rows)[1], LOWEST, HIGHEST)) - LOWEST
+        )
+        for each in exponents:
+            raw[feature, each] += 1  # [F1]
+    return raw
+
+
+def raw_moments(x: Any, limits: NDArray) -> NDArray:
+    """(2, D) sums of x / limits and its square, held between -1 and 1; private until noise is
+    added.
+    """
+    count(0, 2 ** (62 - 2 * BITS), rows=x.shape[0])  # whose sum an int64 holds
+    raw = np.zeros((2, len(limits)), np.int64)
+    for rows in _finite_rows(x):
+        z = np.rint(np.clip(rows / limits, -1, 1) * 2.0**BITS).astype(np.int64)
+        raw += z.sum(axis=0) << BITS, (z * z).sum(axis=0)  # [F3]
+    return np.clip(raw, -(2**53), 2**53) * QUANTUM  # float64 has these exactly
+
+
+def _finite_rows(x):
+    """The finite rows of x as float64 matrices on the host, in blocks of bounded memory."""
+    size = math.prod(x.shape[1:])
+    step = max(1, BLOCK_BYTES // (8 * max(1, size)))
+    for start in range(0, x.shape[0], step):
+        block = to_host(x[start : start + step])
+        rows = block.reshape((block.shape[0], size)).astype(np.float64)
+        yield rows[np.isfinite(rows).all(axis=1)]

@@ -1,0 +1,1 @@
+"""What knows nothing of privacy: checks of arguments, files, command lines, numbers as text."""

@@ -1,0 +1,128 @@
+"""What calls the kernels gives them arrays as they are, whatever their order, dtype and number."""
+
+import pkgutil
+import re
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minidp
+from minidp import backend, device
+from minidp.backend import Backend, to_host
+from minidp.errors import DeviceUnavailableError, ParameterError
+from minidp.grads import Explicit
+from minidp.grads.sums import add_weighted_sums
+from minidp.mechanism import Sanitizer, flat_group
+from minidp.mechanism.noise import add_gaussian, add_integers
+from minidp.nn.conv import ConvGrad
+from minidp.nn.window import Window
+from minidp.streams import Streams
+from minidp.train import SGD
+from tests.support.guarded import guarded_backend
+
+BOTH = (Backend.numpy(), guarded_backend())
+A, B = ("a", "g"), ("b", "g")
+
+
+def test_a_gradient_in_another_order_is_clipped_beside_one_of_another_dtype(rng):
+    g = np.asfortranarray(rng.standard_normal((6, 8)).astype("float32"))
+    g[0] *= 1e6
+    sanitizer = Sanitizer(flat_group({A: np.empty(8), B: np.empty(2)}, 1.0, 1.0), "explicit")
+    sums = [
+        sanitizer.add_clipped(
+            {A: Explicit(place.asarray(g)), B: Explicit(place.asarray(np.zeros((6, 2))))}
+        )
+        for place in BOTH
+    ]
+    np.testing.assert_allclose(to_host(sums[1][A]), sums[0][A], rtol=1e-12)
+
+
+def test_a_kernel_refuses_another_order():
+    x = guarded_backend().asarray(np.ones((3, 4), "float32"))
+    with pytest.raises(ValueError, match="C order"):
+        device.row_norms(x.T, guarded_backend().xp.empty(4))
+    with pytest.raises(ValueError, match="C order"):
+        device.descend([x.T], [x.T], 0.1)
+
+
+def test_parameters_in_another_order_descend_along_their_own_gradients(rng):
+    g, found = rng.standard_normal((3, 4)).astype("float32"), []
+    for place in BOTH:
+        theta = place.asarray(np.zeros((4, 3), "float32")).T
+        SGD(1.0).update({A: theta}, {A: place.asarray(g)}, 0)
+        found.append(to_host(theta))
+    np.testing.assert_array_equal(*found)
+
+
+def test_integer_noise_is_added_to_float64_alone():
+    for place in BOTH:
+        with pytest.raises(ParameterError, match="dtype float64"):
+            add_integers(place.asarray(np.zeros(3, "float32")), 2.0**30, 1.0, Streams(1).noise(0))
+
+
+def test_noise_of_a_part_of_an_array_has_the_places_of_the_part():
+    found = [
+        to_host(
+            add_gaussian(place.asarray(np.zeros(5000)), 1.0, Streams(1).noise(0).at(1024, 9000))
+        )
+        for place in BOTH
+    ]
+    np.testing.assert_array_equal(*found)
+
+
+def test_chunks_that_do_not_fit_into_memory_are_added_one_after_another(rng, monkeypatch):
+    x, d = (rng.standard_normal((10, 8, 8, channels)).astype("float32") for channels in (2, 3))
+    monkeypatch.setattr("minidp.nn.conv.patch_budget", lambda xp: 4 * 4 * 64 * 18)
+    turns, totals, add = [], [{}, {}], device.add_weighted_products
+
+    def turn(jobs, w, large):
+        turns.append(len(w))
+        return add(jobs, w, large)
+
+    monkeypatch.setattr(device, "add_weighted_products", turn)
+    for place, total in zip(BOTH, totals):
+        grad = ConvGrad(place.asarray(x), place.asarray(d), Window((3, 3), (1, 1), "same"))
+        add_weighted_sums({A: grad}, place.xp.ones(10), total, 0)
+    assert len(turns) > 1 and sum(turns) == 10
+    np.testing.assert_allclose(to_host(totals[1][A]), totals[0][A], rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", backend.FEWER_BITS)
+def test_products_of_fewer_bits_are_refused(name, monkeypatch):
+    monkeypatch.setenv(name, "1")
+    with pytest.raises(DeviceUnavailableError, match=f"{name} is set"):
+        Backend.cupy()
+
+
+def definitions_named():
+    """{where: the definition that a kernel's comment or docstring begins with}."""
+    package = Path(minidp.__file__).parent
+    named = re.compile(r'^(?:// |    """)((?:[a-z_]+\.)+\w+)', re.MULTILINE)
+    files = [
+        path
+        for folder in ("host", "device")
+        for path in sorted((package / folder).iterdir())
+        if path.suffix in (".py", ".cu", ".cuh")
+    ]
+    found = {}
+    for path in files:
+        for match in named.finditer(path.read_text(encoding="utf-8")):
+            found[f"{path.name}: {match[1]}"] = match[1]
+    return found
+
+
+def exists(name):
+    """True if a dotted name is one of minidp's, or of minidp.host's."""
+    for package in ("minidp", "minidp.host"):
+        with suppress(AttributeError):
+            pkgutil.resolve_name(f"{package}.{name}")
+            return True
+    return False
+
+
+def test_each_twin_names_a_definition_that_exists():
+    found = definitions_named()
+    assert len(found) > 30
+    assert [where for where, name in found.items() if not exists(name)] == []

@@ -1,0 +1,348 @@
+"""One call from arrays to a private model: what it promises, discloses, refuses and writes."""
+
+import json
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import minidp
+from minidp import nn
+from minidp.errors import CheckpointError, DataError, ParameterError, ShapeError
+from minidp.privacy import Ledger
+from minidp.privacy.catalogue import make
+from minidp.run.verify import verify
+
+ROWS = 1200
+
+
+@pytest.fixture(autouse=True)
+def _fast(monkeypatch, request):
+    """No picture is drawn, and nothing forced to the disk, but where the run's files are what is
+    tested.
+    """
+    if "tmp_path" not in request.fixturenames:
+        monkeypatch.setattr(
+            "minidp.run.run.save_course", lambda path, *rest, **named: Path(path).touch()
+        )
+        monkeypatch.setattr("os.fsync", lambda descriptor: None)
+
+
+def problem(seed=3, rows=ROWS):
+    """x (rows, 6), text labels of three classes."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, rows)
+    return rng.normal(size=(rows, 6)) + 2 * np.eye(3, 6)[y], np.array(["ant", "bee", "cow"])[y]
+
+
+def fitted(x=None, y=None, **named):
+    given = problem()
+    named = {"epsilon": 2.0, "delta": 1e-4, "seed": 1, "quiet": True} | named
+    return minidp.fit(given[0] if x is None else x, given[1] if y is None else y, **named)
+
+
+def test_a_classifier_predicts_labels_and_says_what_it_cost(tmp_path):
+    x, y = problem()
+    model = fitted()
+    assert model.score(x, y) > 0.75 and set(model.predict(x)) <= {"ant", "bee", "cow"}
+    assert np.allclose(model.predict_proba(x).sum(axis=1), 1)
+    assert model.epsilon.lower <= model.epsilon.upper <= 2.0 and model.epsilon.upper > 1.98
+    assert model.epsilon.upper == make("loss_distribution").epsilon(model.ledger, 1e-4).upper
+    rows = model.per_class(x, y)
+    assert sum(row["examples"] for row in rows.values()) == ROWS and set(rows) == {
+        "ant",
+        "bee",
+        "cow",
+    }
+    assert sum(row["accuracy"] * row["examples"] for row in rows.values()) / ROWS == pytest.approx(
+        model.score(x, y)
+    )
+    assert (
+        "epsilon    " in repr(model).splitlines()[1]
+        and max(map(len, repr(model).splitlines())) <= 80
+        and "<table>" in model._repr_html_()
+    )
+    model.save(tmp_path / "m.npz")
+    assert (minidp.load_model(tmp_path / "m.npz").predict(x) == model.predict(x)).all()
+
+
+def test_the_report_is_the_folder_of_any_run(tmp_path, capsys):
+    from minidp.__main__ import main
+
+    folder = fitted().report(tmp_path / "mine")
+    assert not (folder / "folder.key").exists()
+    assert not verify(folder).failed and main(["verify", str(folder)]) == 0
+    with pytest.raises(ParameterError, match="not empty"):
+        fitted().report(folder)
+
+
+def test_a_folder_of_ones_own_goes_on_and_is_not_trained_twice(tmp_path):
+    model = fitted(folder=tmp_path / "run", seed=None)
+    again = fitted(folder=tmp_path / "run", seed=None)
+    assert (
+        again.ledger == model.ledger
+        and (again.predict(problem()[0]) == model.predict(problem()[0])).all()
+    )
+    with pytest.raises(DataError, match="other examples"):
+        fitted(problem(4)[0], folder=tmp_path / "run", seed=None)
+
+
+def test_the_statement_says_what_was_told_and_what_was_chosen():
+    text = fitted(group_size=4).statement
+    for words in (
+        "which classes there are: ant, bee, cow",
+        f"the number of rows, {ROWS}",
+        "by the rule of minidp.fitting.rule",
+        "For 4 examples of one person together",
+        "message for the data's owner",
+        "one row of the data",
+    ):
+        assert words in " ".join(text.split())
+    text = fitted(classes=["ant", "bee", "cow"], dataset_size=ROWS, check=False, steps=7).statement
+    for words in (
+        "not protected**",
+        "For 4 examples",
+        "message for the data's owner",
+        "rows of validation",
+    ):
+        assert words not in text
+    for what in ("classes", "the number of rows"):
+        assert (
+            f"| public, no charge | {what}, as the caller gave them: taken to be public |" in text
+        )
+    assert "by the caller" in text and "steps 7" in text
+
+
+def test_delta_is_the_power_of_ten_at_or_below_a_tenth_of_a_row(capsys):
+    assert [
+        fitted(delta=None, dataset_size=size, quiet=False).delta for size in (ROWS, 10_000)
+    ] == [1e-5, 1e-5]
+    assert "1e-05" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "scale", [{"scale": "private"}, {"bounds": (-4, 4)}, {"scale": "none"}, {}], ids=str
+)
+def test_one_row_changes_no_default_size_or_message(scale, capsys):
+    """But for the messages of the check, whatever is told before the noise is the same whatever a
+    row holds.
+    """
+    x, y = problem()
+    seen = []
+    for value in (0.0, 1e9):
+        x[7] = value
+        model = fitted(x, y, quiet=False, classes=["ant", "bee", "cow"], **scale)
+        result = json.loads((model.folder / "result.json").read_text())
+        assert not verify(model.folder).failed
+        changing = {
+            "seconds_total",
+            "seconds_per_step",
+            "statement_sha256",
+            "test_accuracy",
+            "train_accuracy",
+        }
+        seen.append(
+            (
+                {key: value for key, value in result.items() if key not in changing},
+                capsys.readouterr(),
+                {name: array.shape for name, array in model.network.state().items()},
+                model.statement,
+            )
+        )
+    assert seen[0] == seen[1]
+
+
+def test_a_private_scaling_is_charged_in_the_same_ledger():
+    x, y = problem()
+    x = x * [1e-4, 1, 1e5, 1, 1, 30] + [0, 1e3, 0, 0, 0, 0]
+    model = fitted(x, y, scale="private", epsilon=4.0)
+    assert model.ledger.count_of("setup") == 2 and 3.9 < model.epsilon.upper <= 4.0
+    assert model.score(x, y) > fitted(x, y, epsilon=4.0).score(x, y) and model.score(x, y) > 0.7
+
+
+def test_a_regression_is_scored_by_r2():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 10, (4000, 3))
+    y = 3 * x[:, 0] - x[:, 1] + rng.normal(0, 0.5, 4000)
+    model = fitted(x, y, target_bounds=(-10, 30), bounds=(0, 10))
+    assert model.score(x, y) > 0.85 and -10 <= model.predict(x).min() and model.classes is None
+    assert model.result["test_accuracy"] is None and not verify(model.folder).failed
+    with pytest.raises(ParameterError, match="score"):
+        model.per_class(x, y)
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (lambda x, y, weight: x.__setitem__((slice(None), 2), np.nan), f"x: {ROWS} of {ROWS} rows"),
+        (
+            lambda x, y, weight: y.fill("dog"),
+            f"y: {ROWS} of {ROWS} labels are none of the 3 classes",
+        ),
+        (
+            lambda x, y, weight: weight.fill(2.0),
+            f"example_weight: {ROWS} of {ROWS} weights are not in",
+        ),
+    ],
+    ids=["x", "y", "weight"],
+)
+def test_rows_that_cannot_be_learned_from_stop_before_a_charge(change, words, tmp_path):
+    (x, y), weight = problem(), np.ones(ROWS)
+    change(x, y, weight)
+    given = {
+        "classes": ["ant", "bee", "cow"],
+        "example_weight": weight,
+        "ledger": tmp_path / "shared.json",
+    }
+    with pytest.raises(DataError, match=words):
+        fitted(x, y, folder=tmp_path / "run", **given)
+    assert not list(tmp_path.glob("**/*ledger.json")) and not (tmp_path / "shared.json").exists()
+    assert fitted(x, y, check=False, **given).epsilon.upper <= 2.0
+
+
+def test_validation_releases_the_best_weights(tmp_path):
+    x, y = problem(5, 300)
+    model = fitted(validation=(x, y), learning_rate=3e3)
+    rows = (model.folder / "metrics.csv").read_text().splitlines()[1:]
+    assert (
+        model.result["test_accuracy"]
+        == max(float(row.split(",")[2]) for row in rows)
+        == model.score(x, y)
+    )
+    assert "the best on the public validation data" in model.statement
+
+
+def test_a_test_set_is_measured_and_chooses_nothing():
+    x, y = problem(5, 300)
+    model, plain = fitted(learning_rate=3e3, test=(x, y)), fitted(learning_rate=3e3)
+    assert (
+        model.result["test_accuracy"] == model.score(x, y) and not model.result["best_of_measured"]
+    )
+    assert (model.predict_proba(x) == plain.predict_proba(x)).all() and not verify(
+        model.folder
+    ).failed
+
+
+def test_fits_that_share_a_ledger_add_up(tmp_path, capsys):
+    path = tmp_path / "shared.json"
+    models = [fitted(ledger=path, quiet=False, seed=None) for _ in range(2)]
+    total = Ledger.load(path)
+    assert total.count_of("step") == sum(model.ledger.count_of("step") for model in models)
+    said = re.findall(r"epsilon (\S+) at delta 0.0001 for all fits", capsys.readouterr().out)
+    assert (
+        float(said[1])
+        == pytest.approx(make("loss_distribution").epsilon(total, 1e-4).upper, rel=1e-3)
+        and said[0] < said[1]
+    )
+
+
+def test_a_finished_run_is_not_charged_to_a_shared_ledger(tmp_path):
+    fitted(folder=tmp_path / "run")
+    with pytest.raises(
+        CheckpointError, match="another configuration: shared_ledger was False and is True"
+    ):
+        fitted(folder=tmp_path / "run", ledger=tmp_path / "shared.json")
+
+
+def test_files_of_ones_own_are_not_overwritten(tmp_path):
+    (tmp_path / "model.npz").write_text("mine")
+    with pytest.raises(ParameterError, match="holds model.npz, and no run"):
+        fitted(folder=tmp_path)
+    assert (tmp_path / "model.npz").read_text() == "mine"
+
+
+def test_the_columns_of_a_table_are_taken_by_name():
+    (x, y), table = (
+        problem(),
+        lambda columns, x: SimpleNamespace(columns=list(columns), to_numpy=lambda: x),
+    )
+    model = fitted(table("abcdef", x), y)
+    assert "the names of the columns" in model.result["disclosed"]
+    assert (model.predict(table("fedcba", x[:, ::-1])) == model.predict(x)).all()
+    with pytest.raises(ShapeError, match="missing: .'f'"):
+        model.predict(table("abcde", x[:, :5]))
+
+
+def test_hidden_layers_images_and_networks_of_ones_own_are_trained():
+    x, y = problem()
+    model = fitted(x.reshape(ROWS, 2, 3, 1), y, hidden=16, epsilon=8.0)
+    assert [layer.kind for layer in model.network.layers] == [
+        "unitnorm",
+        "standardise",
+        "unitnorm",
+        "standardise",
+        "flatten",
+        "dense",
+        "relu",
+        "dense",
+    ]
+    network = nn.Sequential([nn.Dense(6, 3, rng=np.random.default_rng(0))], (6,))
+    before = network.params["dense1", "W"].copy()
+    assert (
+        fitted(x, y, network=network).score(x, y) > 0.6
+        and (network.params["dense1", "W"] == before).all()
+    )
+
+
+def resident():
+    """Bytes of this process in memory that belong to no file."""
+    (line,) = (
+        line
+        for line in Path("/proc/self/status").read_text().splitlines()
+        if line.startswith("RssAnon")
+    )
+    return 1024 * int(line.split()[1])
+
+
+@pytest.mark.slow
+def test_twenty_gigabytes_on_disk_train_in_one_of_memory(tmp_path, monkeypatch):
+    """A sparse file of 20 GiB, its pages read as any others."""
+    rows, most = 20 * 2**30 // 3072, [0]
+    images, y = (
+        np.memmap(tmp_path / "x.bin", "uint8", "w+", shape=(rows, 32, 32, 3)),
+        np.arange(rows, dtype="int8") % 3,
+    )
+    release = minidp.mechanism.Sanitizer.release
+
+    def watched(*args):
+        most[0] = max(most[0], resident())
+        return release(*args)
+
+    monkeypatch.setattr(minidp.mechanism.Sanitizer, "release", watched)
+    before = resident()
+    minidp.fit(
+        images,
+        y,
+        epsilon=1.0,
+        delta=1e-8,
+        bounds=(0, 255),
+        classes=[0, 1, 2],
+        dataset_size=rows,
+        hidden=(256,),
+        lot_size=4000,
+        steps=20,
+        quiet=True,
+    )
+    assert 0 < most[0] - before < 2**30
+
+
+def test_lots_below_all_rows_are_paid_for(capsys):
+    """The noisy mean is then drawn from one lot; its cost leaves the rest of the budget for the
+    steps.
+    """
+    model = fitted(lot_size=100, steps=20, quiet=False, delta=0.01)
+    assert 1.98 < model.epsilon.upper <= 2.0 and model.ledger.count_of("setup") == 1
+    assert (
+        "NOTICE: delta=0.01 is not below 1/1200" in capsys.readouterr().out
+        and "not below 1/1200" in model.statement
+    )
+
+
+def test_balls_in_bins_train_whole_epochs_and_verify(tmp_path):
+    model = fitted(sampler="balls-in-bins", lot_size=200, steps=20, folder=tmp_path / "run")
+    # four epochs of six lots
+    assert model.result["steps"] == 24 and model.result["sampler"] == "BallsInBinsSampler"
+    assert model.ledger.count_of("step") == 4 and 1.98 < model.epsilon.upper <= 2.0
+    assert not verify(tmp_path / "run").failed
