@@ -40,7 +40,7 @@ SECTIONS = (  # in the order of the paper; within a section, cards in the order 
             "nn.loss.",
             "nn.network.",
             "nn.init.",
-            "grads.",
+            "grads.forms.",
         ),
     ),
     (
@@ -49,12 +49,12 @@ SECTIONS = (  # in the order of the paper; within a section, cards in the order 
     ),
     ("Noise", ("mechanism.noise.",)),
     ("Sampling", ("mechanism.sampling.",)),
-    ("DP-PCA and private scaling", ("mechanism.pca.", "mechanism.scaling.", "mechanism.centring.")),
+    ("DP-PCA and private scaling", ("mechanism.before.",)),
     (
         "Accountants",
         ("privacy.moments.", "privacy.conversion.", "privacy.composition.", "privacy."),
     ),
-    ("Numerics", ("arithmetic.", "elementwise.", "whole.", "host.")),
+    ("Numerics", ("exact.", "grads.whole.", "host.")),
 )
 
 

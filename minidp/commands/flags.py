@@ -77,7 +77,7 @@ def user_errors() -> Iterator[SimpleNamespace]:
     except (MinidpError, OSError, MemoryError) as error:
         line, status = error_line(error), 2
     except ImportError as error:
-        if (error.name or "").partition(".")[0] == __package__:
+        if (error.name or "").partition(".")[0] == "minidp":
             raise
         line, status = error_line(error), 2
     except KeyboardInterrupt as error:

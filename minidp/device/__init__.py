@@ -85,7 +85,7 @@ def clip_weights(sq, clip_norm, margin):
 
 
 def sum_of_squares(parts, huge, examples):
-    """together.sum_of_squares of parts (a, d, known, norms of a, norms of d, 1 + lost).
+    """grads.sums.sum_of_squares of parts (a, d, known, norms of a, norms of d, 1 + lost).
 
     Returns (B,), and writes the norms.
     """
@@ -101,7 +101,7 @@ def sum_of_squares(parts, huge, examples):
 
 
 def gram_norms(a, d, cancelling):
-    """grads.OuterSum.sq_norms_upper of a (B, T, I) and d (B, T, O); 2 T + 64 stands for the
+    """grads.forms.OuterSum.sq_norms_upper of a (B, T, I) and d (B, T, O); 2 T + 64 stands for the
     definition's 2 log2 T + 32.
     """
     (examples, positions, inputs), outputs, xp = a.shape, d.shape[2], library(a)
@@ -198,7 +198,7 @@ def descend(params, grads, rate):
 
 
 def pairs(x, width, total):
-    """arithmetic.in_pairs of x (B, n width), n at least 1, to total (B, width)."""
+    """exact.arithmetic.in_pairs of x (B, n width), n at least 1, to total (B, width)."""
     xp, n = library(x), x.shape[1] // width
     launch(
         xp,

@@ -13,7 +13,7 @@ extern "C" __global__ void row_norms(const float* x, double* norms, i64 size) {
     if (threadIdx.x == 0) norms[blockIdx.x] = found;
 }
 
-// together.sum_of_squares: a block for each example. A part has its squared norms `known`, or the
+// grads.sums.sum_of_squares: a block for each example. A part has its squared norms `known`, or the
 // factors a and d, whose norms are stored, or a alone; `raise` is 1 + what its roundings may have
 // lost.
 struct Factors { const float *a, *d; const double* known; double *a_norms, *d_norms; i64 inputs, outputs; double raise; };
@@ -36,7 +36,7 @@ extern "C" __global__ void sum_of_squares(Parts<Factors> parts, double huge, dou
     if (threadIdx.x == 0) sq[b] = total;
 }
 
-// grads.OuterSum [N1] [N3]: a (B, I, T), d (B, O, T) to upper (B,), a block for each example. Gram matrices are symmetric:
+// grads.forms.OuterSum [N1] [N3]: a (B, I, T), d (B, O, T) to upper (B,), a block for each example. Gram matrices are symmetric:
 // a pair of positions counts twice. A thread's sums over u and over t are chains of up to 2 T roundings, which `lost` counts.
 extern "C" __global__ void gram_norms(const float* a, const float* d, double* upper, i64 positions, i64 inputs, i64 outputs,
                                       double lost, double cancelling) {

@@ -37,7 +37,7 @@ def _parts(v, p, half, bits):
 
 @njit(**_options)
 def exp(x, y):
-    """elementwise.exp: x (N,) to y (N,)."""
+    """exact.elementwise.exp: x (N,) to y (N,)."""
     v, p, half = np.zeros(RUN), np.empty(RUN), np.empty(RUN)
     bits = half.view(np.int64)
     for start in range(0, x.size, RUN):
@@ -52,7 +52,7 @@ def exp(x, y):
 
 @njit(**_options)
 def tanh(x, y):
-    """elementwise.tanh: x (N,) to y (N,)."""
+    """exact.elementwise.tanh: x (N,) to y (N,)."""
     v, p, half = np.zeros(RUN), np.empty(RUN), np.empty(RUN)
     bits = half.view(np.int64)
     for start in range(0, x.size, RUN):
@@ -69,7 +69,7 @@ def tanh(x, y):
 
 @njit(**_options)
 def log(x, y):
-    """elementwise.log: x (N,) to y (N,). No float32 is a subnormal float64."""
+    """exact.elementwise.log: x (N,) to y (N,). No float32 is a subnormal float64."""
     m, e = np.ones(RUN), np.empty(RUN)
     bits = m.view(np.int64)
     for start in range(0, x.size, RUN):

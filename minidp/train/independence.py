@@ -55,7 +55,8 @@ def check(network: Sequential, loss: Loss, targets: NDArray) -> None:
                         f"than of {many}, which exact arithmetic rules out; write products as "
                         "minidp.exact.arithmetic.product(x, W, self.arithmetic), sums as "
                         "minidp.exact.arithmetic.in_pairs, exp, log and tanh as in "
-                        "minidp.exact.elementwise, or train in ordinary arithmetic. Nothing was charged"
+                        "minidp.exact.elementwise, or train in ordinary arithmetic. Nothing was "
+                        "charged"
                     )
 
 

@@ -122,7 +122,7 @@ def upper_norms(rng):
     """Never below the truth, and hardly above: explicit ones are raised by what float32 may
     lose.
     """
-    for label in (("grads.Explicit", "N2"), ("grads.OuterSum", "N3")):
+    for label in (("grads.forms.Explicit", "N2"), ("grads.forms.OuterSum", "N3")):
         for check in checks.load()[label]:
             outcome = checks.run(check, place)
             assert outcome.passed, outcome

@@ -71,7 +71,7 @@ IMPORTS = {
         "import experiments.common\n",
         "not part of the package",
     ),
-    "no rank": ("minidp/newcomer.py", "", "newcomer has no rank"),
+    "no step": ("minidp/newcomer.py", "", "newcomer has no step"),
 }
 
 

@@ -18,7 +18,11 @@ from ...streams import Streams
 from .. import reference
 from . import farthest, measures, worst
 
-PCA, SCALING, EXACT = "mechanism.pca.PrivatePCA", "mechanism.scaling.PrivateScaling", 1e-12
+PCA, SCALING, EXACT = (
+    "mechanism.before.pca.PrivatePCA",
+    "mechanism.before.scaling.PrivateScaling",
+    1e-12,
+)
 SENSITIVITIES = {
     Relation.ADD_REMOVE: 1.0,
     Relation.ZERO_OUT: 1.0,
@@ -249,7 +253,7 @@ def event_is_that_of_each_release(bench):
 
 
 @measures(
-    "mechanism.centring.shrunk",
+    "mechanism.before.centring.shrunk",
     "F1",
     method="loop; noise explains none, a part, all",
     tolerance=1e-14,

@@ -49,7 +49,7 @@ def _register(name, labels, tolerance, draw):
             y, function(wide)
         )
 
-    card = f"elementwise.{name}"
+    card = f"exact.elementwise.{name}"
     measures(
         card, *labels, method="80 bits", tolerance=tolerance, name=f"{name} equals the library's"
     )(error)

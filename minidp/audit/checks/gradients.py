@@ -53,7 +53,7 @@ def _squares(g):
 
 
 def _register(cls):
-    card = f"grads.{cls.__name__}"
+    card = f"grads.forms.{cls.__name__}"
 
     if cls is not Explicit:
 
@@ -105,7 +105,7 @@ def fractions(g):
 
 
 @measures(
-    "grads.Explicit",
+    "grads.forms.Explicit",
     "N2",
     method="exact fractions, float32, also factored; shortfall",
     tolerance=0.0,
@@ -129,7 +129,7 @@ def norms_round_up(bench):
 
 
 @measures(
-    "grads.OuterSum",
+    "grads.forms.OuterSum",
     "N3",
     method="by loops: the slack, and the least value where positions cancel",
     tolerance=1e-3,
@@ -172,7 +172,7 @@ def _single(bench):
 
 
 @measures(
-    "grads.Outer",
+    "grads.forms.Outer",
     "F1",
     "N1",
     tolerance=0.0,
@@ -188,7 +188,10 @@ def compiled_outer_products(bench):
 
 
 @measures(
-    "grads.Explicit", "P1", method="compiled, against float64 of the same numbers", tolerance=1e-12
+    "grads.forms.Explicit",
+    "P1",
+    method="compiled, against float64 of the same numbers",
+    tolerance=1e-12,
 )
 def compiled_weighted_sums(bench):
     for a, d in _single(bench):
@@ -201,7 +204,7 @@ def compiled_weighted_sums(bench):
 
 
 @measures(
-    "grads.Outer",
+    "grads.forms.Outer",
     "P1",
     method="compiled blocks, of integers that float32 adds exactly",
     tolerance=0.0,
@@ -217,7 +220,7 @@ def compiled_blocks_of_products(bench):
 
 
 @measures(
-    "grads.OuterSum",
+    "grads.forms.OuterSum",
     "N3",
     method="compiled norms, against float64 of the same numbers",
     tolerance=1e-15,
@@ -240,7 +243,9 @@ def _integers(bench):
     return a, d, a[:, :, None] * d[:, None]
 
 
-@measures("whole.WholeRows", "F1", "N1", method="Python's integers and fractions", tolerance=1e-15)
+@measures(
+    "grads.whole.WholeRows", "F1", "N1", method="Python's integers and fractions", tolerance=1e-15
+)
 def rows_in_whole_numbers(bench):
     """Longer than a block of squares, too; relative."""
     _, _, g = _integers(bench)
@@ -260,7 +265,9 @@ def rows_in_whole_numbers(bench):
             )
 
 
-@measures("whole.WholeRows", "P1", method="Python's integers, in another order", tolerance=0.0)
+@measures(
+    "grads.whole.WholeRows", "P1", method="Python's integers, in another order", tolerance=0.0
+)
 def sums_of_rows_in_whole_numbers(bench):
     _, _, g = _integers(bench)
     grad = WholeRows(bench.asarray(g))
@@ -273,7 +280,7 @@ def sums_of_rows_in_whole_numbers(bench):
 
 
 @measures(
-    "whole.WholeOuter",
+    "grads.whole.WholeOuter",
     "F1",
     "N1",
     method="explicit gradients of the same numbers: relative",
@@ -290,7 +297,7 @@ def squared_norms_in_whole_numbers(bench):
 
 
 @measures(
-    "whole.WholeOuter",
+    "grads.whole.WholeOuter",
     "P1",
     method="whole numbers within 1e-3 of the weighted product, never longer; in another order",
     tolerance=1e-3,
@@ -309,7 +316,7 @@ def sums_of_factors_in_whole_numbers(bench):
 
 
 @measures(
-    "whole.WholeOuter",
+    "grads.whole.WholeOuter",
     "P1",
     method="compiled: integers, their squares and their truncation",
     tolerance=0.0,

@@ -102,7 +102,11 @@ def _register(card, labels, method, measure):
         register(partial(measure, given=given))
 
 
-_register("arithmetic.cut", ("F1", "F2"), "fractions; rows, columns that differ", _cuts)
-_register("arithmetic.product", ("F1",), "Python's integers, numbers of all sizes", _products)
-_register("arithmetic.put_back", ("F1",), "Python's integers, numbers of all sizes", _products)
-_register("arithmetic.in_pairs", ("F1",), "loop over terms, the same order of additions", _pairs)
+_register("exact.arithmetic.cut", ("F1", "F2"), "fractions; rows, columns that differ", _cuts)
+_register("exact.arithmetic.product", ("F1",), "Python's integers, numbers of all sizes", _products)
+_register(
+    "exact.arithmetic.put_back", ("F1",), "Python's integers, numbers of all sizes", _products
+)
+_register(
+    "exact.arithmetic.in_pairs", ("F1",), "loop over terms, the same order of additions", _pairs
+)
