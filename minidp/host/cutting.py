@@ -31,8 +31,8 @@ def cut(x, bits, axis, nearest):
 
 
 def cut_squares(x, bits, block):
-    """grads.whole.cut_squares of a host array: e (B,), and the sums of squares of blocks of the integers,
-    the last one shorter.
+    """grads.whole.cut_squares of a host array: e (B,), and the sums of squares of blocks of the
+    integers, the last one shorter.
     """
     x = np.ascontiguousarray(x)
     e, sums = np.empty(x.shape[0], np.int32), np.empty((x.shape[0], x.shape[1] // block + 1))
