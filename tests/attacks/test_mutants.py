@@ -7,9 +7,9 @@ import os
 import numpy as np
 import pytest
 
-from minidp.exact import arithmetic, whole
+from minidp.exact import arithmetic
 from minidp.exact.arithmetic import product
-from minidp.grads import Explicit, Outer
+from minidp.grads import Explicit, Outer, whole
 from minidp.mechanism import Plan, Sanitizer, flat_group
 from minidp.mechanism.rounding import DOUBLE
 from minidp.streams import Draws, Streams, _Key
