@@ -16,13 +16,13 @@ import numpy
 
 from ..backend import Backend
 from ..errors import ParameterError
+from ..train.trial import THOROUGH
 from ..util.files import atomic_write, write_json
 from . import checks
 from .algorithm import as_it_runs
 from .card import Card, read_module
 from .checks import Check, Outcome
 from .html import formulas_page
-from .layer import TOLERANCE
 
 PACKAGE = Path(__file__).parents[1]
 OWN = "Layers and losses of your own"
@@ -330,7 +330,7 @@ def _own(report, number):
         (),
     )
     measured = {
-        label: [Outcome(Check(what, "central differences", TOLERANCE, None), error, "")]
+        label: [Outcome(Check(what, "central differences", THOROUGH.tolerance, None), error, "")]
         for label, (what, error) in report.errors.items()
     }
     measured["tests"] = [

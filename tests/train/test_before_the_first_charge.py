@@ -13,7 +13,7 @@ from minidp.errors import IndependenceError, TrialError
 from minidp.grads import Explicit
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from minidp.streams import NAMES, Streams
-from minidp.train import SGD, Progress, Trainer, independence, trial
+from minidp.train import SGD, Progress, Trainer, selfcheck
 from tests.support.guarded import guarded_backend
 from tests.support.training import make_data, make_network, make_trainer, values
 from tests.support.wrong import LAYERS, LOSSES
@@ -57,12 +57,12 @@ def test_a_layer_that_needs_positive_numbers_passes():
             return np.sqrt(x), x  # no compute_dx: nothing below it is trained
 
     network = nn.Sequential([Root(), nn.Dense(4, 3, rng=np.random.default_rng(0))], (4,))
-    trial.check(network, nn.SoftmaxCrossEntropy(), LABELS)
+    selfcheck.check(network, nn.SoftmaxCrossEntropy(), LABELS)
 
 
 @pytest.mark.parametrize("y", [np.zeros(3, "uint8"), np.zeros(3, bool), np.zeros((3, 4), int)])
 def test_targets_have_the_dtype_and_shape_of_y_and_name_a_class(y):
-    drawn = trial.targets(y, np.zeros((2, 4)), np.random.default_rng(0))
+    drawn = selfcheck.targets(y, np.zeros((2, 4)), np.random.default_rng(0))
     assert (
         drawn.dtype == y.dtype
         and drawn.shape == (2, *y.shape[1:])
@@ -88,7 +88,7 @@ def test_neither_streams_nor_data_nor_parameters_are_touched(backend):
     trainer, streams = make_trainer(backend, steps=0), Streams()
     before = values(trainer.network)
     trainer.run(Untouchable(), make_data(backend)[1], streams)
-    trial.check(trainer.network, trainer.loss, make_data(backend)[1])
+    selfcheck.check(trainer.network, trainer.loss, make_data(backend)[1])
     assert all(getattr(streams, name)(0) for name in NAMES[1:])  # not handed out yet
     for key, array in trainer.network.params.items():
         np.testing.assert_array_equal(to_host(array), before[key])
@@ -96,7 +96,7 @@ def test_neither_streams_nor_data_nor_parameters_are_touched(backend):
 
 def test_a_resumed_run_is_not_tried_again(monkeypatch):
     tried = []
-    monkeypatch.setattr(trial, "check", lambda *arguments: tried.append(arguments))
+    monkeypatch.setattr(selfcheck, "check", lambda *arguments: tried.append(arguments))
     make_trainer().run(*make_data(), Streams(1), progress=Progress(4, 4))
     assert tried == []
     make_trainer().run(*make_data(), Streams(1))
@@ -115,7 +115,7 @@ def test_arrays_anywhere_in_a_layer_come_to_the_host():
     layer.inner = nn.Tanh()
     layer.inner.mask = {"m": [x[0]]}
     masked = nn.Sequential([layer, *network.layers[1:]], (5,)).to(guarded_backend())
-    trial.check(masked, nn.SoftmaxCrossEntropy(), y)
+    selfcheck.check(masked, nn.SoftmaxCrossEntropy(), y)
 
 
 ZEROS = np.zeros(3, int)
@@ -151,23 +151,23 @@ def dense(middle, rng):
 @pytest.mark.parametrize(
     "middle, what",
     [
-        (OwnProduct, "the output"),
-        (OwnGradient, "dx"),
-        (OwnFactors, "factor g of the gradient of W"),
+        (OwnProduct, "middle: the output"),
+        (OwnGradient, "middle: dx"),
+        (OwnFactors, "middle.W: the per-example gradient, factor g,"),
     ],
 )
 def test_layers_with_products_of_their_own_are_refused_by_name(middle, what, rng):
     with pytest.raises(
-        IndependenceError, match=f"middle: {what} of an example has other bits .*arithmetic.product"
+        IndependenceError, match=f"{what} of an example has other bits .*arithmetic.product"
     ):
-        independence.check(dense(middle, rng), nn.SoftmaxCrossEntropy(), ZEROS)
+        selfcheck.check_bits(dense(middle, rng), nn.SoftmaxCrossEntropy(), ZEROS)
 
 
 def test_losses_that_mix_and_ordinary_arithmetic_are_refused(rng):
     with pytest.raises(IndependenceError, match="loss mixing: dz"):
-        independence.check(dense(nn.Dense, rng), mixing, ZEROS)
+        selfcheck.check_bits(dense(nn.Dense, rng), mixing, ZEROS)
     with pytest.raises(IndependenceError, match="dense1: the output"):
-        independence.check(dense(nn.Dense, rng).use("ordinary"), nn.SoftmaxCrossEntropy(), ZEROS)
+        selfcheck.check_bits(dense(nn.Dense, rng).use("ordinary"), nn.SoftmaxCrossEntropy(), ZEROS)
 
 
 @pytest.mark.parametrize("frozen", [(), ("conv1",), ("dense2",)])
@@ -195,10 +195,10 @@ def test_networks_of_every_kind_of_layer_pass(frozen, backend, rng):
         (nn.SoftmaxCrossEntropy(), ZEROS),
         (nn.SquaredError(), np.zeros((3, 4), "float32")),
     ):
-        independence.check(network, loss, targets)
-        trial.check(network, loss, targets)
+        selfcheck.check_bits(network, loss, targets)
+        selfcheck.check(network, loss, targets)
     layers[-2].params["W"][...] = 0
-    trial.check(network, nn.SoftmaxCrossEntropy(), ZEROS)
+    selfcheck.check(network, nn.SoftmaxCrossEntropy(), ZEROS)
 
 
 def test_a_network_with_a_forward_of_its_own_is_checked_as_a_whole(rng):
@@ -207,8 +207,10 @@ def test_a_network_with_a_forward_of_its_own_is_checked_as_a_whole(rng):
             y, caches = super().forward(x, rng=rng)
             return y / 2, caches
 
-    independence.check(Halved(dense(nn.Dense, rng).layers, (200,)), nn.SoftmaxCrossEntropy(), ZEROS)
+    selfcheck.check_bits(
+        Halved(dense(nn.Dense, rng).layers, (200,)), nn.SoftmaxCrossEntropy(), ZEROS
+    )
     with pytest.raises(IndependenceError, match="network: the output"):
-        independence.check(
+        selfcheck.check_bits(
             Halved(dense(OwnProduct, rng).layers, (200,)), nn.SoftmaxCrossEntropy(), ZEROS
         )

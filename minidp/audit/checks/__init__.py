@@ -4,7 +4,7 @@ A check is a function of a `Bench` that returns an error, or yields several, the
 counts; relative unless its method says otherwise. It is registered for labels of one card, with the
 tolerance that it must not exceed:
 
-    @measures("mechanism.clip.clip_weights", "N2", method="loop over examples", tolerance=1e-12)
+    @measures("mechanism.clip.clip_weights", "N2", "loop over examples", 1e-12)
     def weights_equal_the_definition(bench): ...
 
 The expected side of a check is written again from the definition; it never calls the code it
@@ -86,14 +86,16 @@ class Outcome:
         return f"{found}, {self.check.name.replace('_', ' ')}: {self.check.method}"
 
 
-def measures(card, *labels, method, tolerance, name=None, subject=""):
-    """Register the decorated function for `labels` of `card`, "package.module.Class" below
-    minidp.
+def measures(card, labels, method, tolerance, name=None, subject=""):
+    """Register the decorated function for the labels "F1 F2" of `card`, "package.module.Class"
+    below minidp.
+
+    method: what the code is compared with; tolerance: the largest error that passes.
     """
 
     def register(function):
         check = Check(name or function.__name__, method, tolerance, function, subject)
-        for label in labels:
+        for label in labels.split():
             REGISTRY.setdefault((card, label), []).append(check)
         return function
 

@@ -33,8 +33,8 @@ SENSITIVITIES = {
 @measures(
     PCA,
     "F1",
-    method="each row over its norm, beyond a cell; infinity if longer than 1 in fractions",
-    tolerance=EXACT,
+    "each row over its norm, beyond a cell; infinity if longer than 1 in fractions",
+    EXACT,
 )
 def rows_are_scaled_to_unit_norm(bench):
     """Of many sizes; zero where not finite; all in cells of 2^-16."""
@@ -63,7 +63,7 @@ def rows_are_scaled_to_unit_norm(bench):
         yield float(np.abs(got - expected).max()) - 2.0**-16
 
 
-@measures(PCA, "F2", method="sums over unit rows, also of two batches", tolerance=EXACT)
+@measures(PCA, "F2", "sums over unit rows, also of two batches", EXACT)
 def second_moments_equal_a_loop(bench):
     for examples in (0, 1, pca.BATCH_ROWS + 3):
         x = bench.asarray(bench.rng.standard_normal((examples, 3)))
@@ -73,10 +73,7 @@ def second_moments_equal_a_loop(bench):
 
 
 @measures(
-    PCA,
-    "F3",
-    method="the same numbers, drawn again: the diagonal's, and then those above it",
-    tolerance=EXACT,
+    PCA, "F3", "the same numbers, drawn again: the diagonal's, and then those above it", EXACT
 )
 def noise_is_added_to_the_moments(bench):
     raw = np.add.outer(np.arange(4.0), np.arange(4.0))
@@ -98,7 +95,7 @@ def _noisy(arithmetic, raw, noise_std, grid, draws):
     return reference.integer_noisy(raw, noise_std, grid, draws)
 
 
-@measures(PCA, "F4", method="singular value decomposition", tolerance=1e-5)
+@measures(PCA, "F4", "singular value decomposition", 1e-05)
 def directions_are_the_principal_ones(bench):
     x = bench.rng.standard_normal((60, 5)) * [1, 5, 2, 0.5, 3]
     model = PrivatePCA(3, 0.0)
@@ -111,12 +108,7 @@ def directions_are_the_principal_ones(bench):
     )
 
 
-@measures(
-    PCA,
-    "S1",
-    method="worst pair of rows by search: 1 - reached / claimed, but for the cut",
-    tolerance=1e-6,
-)
+@measures(PCA, "S1", "worst pair of rows by search: 1 - reached / claimed, but for the cut", 1e-06)
 def sensitivity_is_reached_and_not_exceeded_by_rows(bench):
     model, pairs = PrivatePCA(1, 1.0), []
     for dtype in ("float32", "float64"):
@@ -134,7 +126,7 @@ def sensitivity_is_reached_and_not_exceeded_by_rows(bench):
         yield math.inf if reached > claimed else 1 - 2.0**-15 - reached / claimed
 
 
-@measures(PCA, "S2", method="sigma_p over the sensitivity", tolerance=EXACT)
+@measures(PCA, "S2", "sigma_p over the sensitivity", EXACT)
 def event_follows_the_relation(bench):
     events = [PrivatePCA(60, 7.0).event(relation) for relation in Relation]
     if not all(isinstance(event, Gaussian) for event in events):
@@ -152,7 +144,7 @@ def _rows(bench, size=40):
     return x
 
 
-@measures(SCALING, "F1", method="loop over numbers, by logarithms", tolerance=0.0)
+@measures(SCALING, "F1", "loop over numbers, by logarithms", 0.0)
 def magnitudes_are_counted(bench):
     x = np.vstack([_rows(bench), [[1.0, 2.0, 0.5]], [[1e-30, 1e30, -4.0]]])
     expected = np.zeros((3, 61))
@@ -163,9 +155,7 @@ def magnitudes_are_counted(bench):
     return worst(scaling.raw_magnitudes(bench.asarray(x)), expected)
 
 
-@measures(
-    SCALING, "F2", method="without noise, of features whose values are one number", tolerance=0.0
-)
+@measures(SCALING, "F2", "without noise, of features whose values are one number", 0.0)
 def limits_are_twice_the_top_of_the_fullest_count(bench):
     x = np.full((9, 3), [3.0, -0.25, 0.0])  # 2 <= 3 < 4, 1/4 <= 1/4 < 1/2, and zero
     return worst(
@@ -174,7 +164,7 @@ def limits_are_twice_the_top_of_the_fullest_count(bench):
     )
 
 
-@measures(SCALING, "F3", method="loop over numbers", tolerance=EXACT)
+@measures(SCALING, "F3", "loop over numbers", EXACT)
 def moments_equal_a_loop(bench):
     x, limits, expected = _rows(bench), np.array([2e-3, 2.0, 2e5]), np.zeros((2, 3))
     for row in x[np.isfinite(x).all(axis=1)]:
@@ -185,10 +175,7 @@ def moments_equal_a_loop(bench):
 
 
 @measures(
-    SCALING,
-    "F4",
-    method="mean and standard deviation of values within the limits; the floor",
-    tolerance=EXACT,
+    SCALING, "F4", "mean and standard deviation of values within the limits; the floor", EXACT
 )
 def centre_and_spread_are_those_of_the_values(bench):
     limits = np.array([4.0, 64.0])
@@ -204,7 +191,7 @@ def centre_and_spread_are_those_of_the_values(bench):
     return max(worst(mean, x.mean(axis=0)), worst(spread, x.std(axis=0)), worst(floor, limits / 16))
 
 
-@measures(SCALING, "F5", method="the same numbers, drawn again", tolerance=EXACT)
+@measures(SCALING, "F5", "the same numbers, drawn again", EXACT)
 def both_releases_carry_noise(bench):
     x, limits = _rows(bench), np.array([2e-3, 2.0, 2e5])
     cases = [(Relation.ADD_REMOVE, 3, 6), (Relation.REPLACE_ONE, 6, 12)]
@@ -223,13 +210,7 @@ def both_releases_carry_noise(bench):
         yield worst(released, 2.0 ** (fullest - 29))
 
 
-@measures(
-    SCALING,
-    "S1",
-    "S2",
-    method="worst pair of rows by search: 1 - reached / claimed",
-    tolerance=1e-12,
-)
+@measures(SCALING, "S1 S2", "worst pair of rows by search: 1 - reached / claimed", 1e-12)
 def sensitivities_are_reached_and_not_exceeded(bench):
     model, ones = PrivateScaling(1.0), np.ones(3)
     # corners first
@@ -246,18 +227,13 @@ def sensitivities_are_reached_and_not_exceeded(bench):
             yield math.inf if reached > claimed * (1 + 1e-15) else 1 - reached / claimed
 
 
-@measures(SCALING, "S3", method="noise over sensitivity", tolerance=EXACT)
+@measures(SCALING, "S3", "noise over sensitivity", EXACT)
 def event_is_that_of_each_release(bench):
     event = PrivateScaling(3.0).event()
     return worst([event.noise_multiplier], [3.0]) if isinstance(event, Gaussian) else math.inf
 
 
-@measures(
-    "mechanism.before.centring.shrunk",
-    "F1",
-    method="loop; noise explains none, a part, all",
-    tolerance=1e-14,
-)
+@measures("mechanism.before.centring.shrunk", "F1", "loop; noise explains none, a part, all", 1e-14)
 def shrinking_equals_a_loop(bench):
     yield worst(shrunk(np.array([3.0, 4.0]), 1e3), [3.0, 4.0])
     for noise_std in (0.0, 0.1, 0.7, 50.0):

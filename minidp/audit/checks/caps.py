@@ -21,8 +21,8 @@ BOUNDS = [make(name) for name, (_, _, note) in ACCOUNTANTS.items() if make(name)
 @measures(
     "privacy.accountant.Accountant",
     "C1",
-    method="sums of pure epsilons by hand, at deltas next to none",
-    tolerance=1e-12,
+    "sums of pure epsilons by hand, at deltas next to none",
+    1e-12,
 )
 def pure_releases_cost_their_sum(bench):
     for accountant in BOUNDS:
@@ -35,9 +35,7 @@ def pure_releases_cost_their_sum(bench):
             yield accountant.delta(ledger_of(*parts), total * (1 + 1e-12)).upper
 
 
-@measures(
-    "privacy.accountant.Accountant", "C2", method="1 - prod (1 - q)^n in mpmath", tolerance=1e-9
-)
+@measures("privacy.accountant.Accountant", "C2", "1 - prod (1 - q)^n in mpmath", 1e-09)
 def an_example_in_no_lot_costs_nothing(bench):
     ledger = ledger_of(
         (PoissonSampled(1e-3, Gaussian(1e-3)), 7), (PoissonSampled(1e-9, Laplace(1e-3)), 10**6)
@@ -55,8 +53,8 @@ def an_example_in_no_lot_costs_nothing(bench):
 @measures(
     "privacy.accountant.Accountant",
     "C3",
-    method="the ledger without them at delta less their share",
-    tolerance=1e-12,
+    "the ledger without them at delta less their share",
+    1e-12,
 )
 def rare_releases_are_paid_by_delta(bench):
     """At a share just below the limit, and just above it, where they cost as much as their noise of
@@ -76,12 +74,7 @@ def rare_releases_are_paid_by_delta(bench):
         yield 0.0 if more > without * (1 + COVERED) else math.inf
 
 
-@measures(
-    "privacy.bound.Exposed",
-    "C1",
-    method="the exact curve of a Gaussian, mixed by hand",
-    tolerance=1e-7,
-)
+@measures("privacy.bound.Exposed", "C1", "the exact curve of a Gaussian, mixed by hand", 1e-07)
 def beside_what_gives_itself_away(bench):
     accountant = GaussianAccountant(Relation.ADD_REMOVE)
     for exposure, parts in (

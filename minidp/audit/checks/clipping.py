@@ -21,12 +21,7 @@ EXACT, SIGMAS = 1e-12, 6.0
 KEYS = (("one", "W"), ("one", "b"), ("two", "W"))
 
 
-@measures(
-    "mechanism.clip.clip_weights",
-    "N1",
-    method="excess over C in exact fractions, float32",
-    tolerance=0.0,
-)
+@measures("mechanism.clip.clip_weights", "N1", "excess over C in exact fractions, float32", 0.0)
 def clipped_norms_stay_within_the_bound(bench):
     """The exact norm of w g as float32 products, of norms rounded up as in training and of norms
     rounded to nearest.
@@ -53,13 +48,7 @@ def clipped_norms_stay_within_the_bound(bench):
     return largest
 
 
-@measures(
-    "mechanism.clip.clip_weights",
-    "N2",
-    "N3",
-    method="loop over norms, not finite ones too",
-    tolerance=1e-14,
-)
+@measures("mechanism.clip.clip_weights", "N2 N3", "loop over norms, not finite ones too", 1e-14)
 def weights_equal_the_definition(bench):
     squares = np.concatenate(
         [[0.0, 2.5**2, 1e-60, np.nan, np.inf, -np.inf], 10.0 ** bench.rng.uniform(-4, 6, 50)]
@@ -72,19 +61,13 @@ def weights_equal_the_definition(bench):
         yield worst(mechanism.clip_weights(bench.asarray(squares), clip_norm), expected)
 
 
-@measures("mechanism.clip.ClipGroup", "F1", method="by hand", tolerance=EXACT)
+@measures("mechanism.clip.ClipGroup", "F1", "by hand", EXACT)
 def noise_std_is_sigma_times_c(bench):
     got = [ClipGroup("g", KEYS, 3.0, 0.7).noise_std, ClipGroup("g", KEYS, math.inf, 0).noise_std]
     return worst(got, [2.1, 0.0])
 
 
-@measures(
-    "mechanism.noise.add_gaussian",
-    "F1",
-    "F2",
-    method="the same normal numbers, drawn again",
-    tolerance=EXACT,
-)
+@measures("mechanism.noise.add_gaussian", "F1 F2", "the same normal numbers, drawn again", EXACT)
 def noise_is_std_times_normal(bench):
     raw = bench.rng.uniform(-1, 1, (50, 20))
     for dtype in ("float64", "float32"):
@@ -93,12 +76,7 @@ def noise_is_std_times_normal(bench):
             yield worst(got, reference.noisy(array, 3.0, Streams(7).noise(2)).astype(dtype))
 
 
-@measures(
-    "mechanism.noise.noise_grid",
-    "F1",
-    method="a power of two, 2^-21 to 2^-20 of the noise",
-    tolerance=0.0,
-)
+@measures("mechanism.noise.noise_grid", "F1", "a power of two, 2^-21 to 2^-20 of the noise", 0.0)
 def grids_are_fine_powers_of_two(bench):
     yield abs(mechanism.noise.noise_grid(0.0)) + (mechanism.noise.noise_grid(1e-300) != 2.0**-1000)
     for std in (1e-30, 0.5, 1 - 2.0**-53, 1.0, 3.7, 4.0, 1e30):
@@ -109,8 +87,8 @@ def grids_are_fine_powers_of_two(bench):
 @measures(
     "mechanism.noise.integer_grid",
     "F1",
-    tolerance=0.0,
-    method="a power of two, whole in the quantum, 2^-33 to 2^-32 of noise below 2^32 quanta",
+    "a power of two, whole in the quantum, 2^-33 to 2^-32 of noise below 2^32 quanta",
+    0.0,
 )
 def grids_of_integers_divide_the_quantum(bench):
     for quantum in (1.0, 2.0**-32):
@@ -132,11 +110,9 @@ def _groupings(clip_norm=1.5):
 
 @measures(
     "mechanism.sanitizer.Sanitizer",
-    "F1",
-    "F3",
-    "N1",
-    tolerance=EXACT,
-    method="loop over examples; every form, at once and in batches, with weights",
+    "F1 F3 N1",
+    "loop over examples; every form, at once and in batches, with weights",
+    EXACT,
 )
 def clipped_sum_equals_a_loop(bench):
     a, d = bench.rng.standard_normal((7, 3)), bench.rng.standard_normal((7, 2))
@@ -172,12 +148,7 @@ def clipped_sum_equals_a_loop(bench):
             )
 
 
-@measures(
-    "mechanism.sanitizer.Sanitizer",
-    "F2",
-    method="the same normal numbers, drawn again",
-    tolerance=EXACT,
-)
+@measures("mechanism.sanitizer.Sanitizer", "F2", "the same normal numbers, drawn again", EXACT)
 def each_group_gets_its_own_noise(bench):
     groups = per_layer_groups(
         (KEYS[0], KEYS[2]), {"one": 2.0, "two": 5.0}, {"one": 1.5, "two": 0.4}
@@ -204,8 +175,8 @@ def each_group_gets_its_own_noise(bench):
 @measures(
     "mechanism.sanitizer.Sanitizer",
     "S1",
-    method="worst pair of neighbours by search: 1 - reached / claimed, but for the margin",
-    tolerance=1e-6,
+    "worst pair of neighbours by search: 1 - reached / claimed, but for the margin",
+    1e-06,
 )
 def sensitivity_is_reached_and_not_exceeded(bench):
     for relation, groups in product(Relation, _groupings()):
@@ -239,10 +210,7 @@ def _far_gradients(bench):
 
 
 @measures(
-    "mechanism.sanitizer.Sanitizer",
-    "S2",
-    method="noise std over the sensitivity that was searched",
-    tolerance=EXACT,
+    "mechanism.sanitizer.Sanitizer", "S2", "noise std over the sensitivity that was searched", EXACT
 )
 def event_is_one_joint_gaussian(bench):
     groups = [ClipGroup("a", KEYS[:2], 2.0, 1.5), ClipGroup("b", KEYS[2:], 7.0, 0.4)]
@@ -264,14 +232,7 @@ def event_is_one_joint_gaussian(bench):
         yield relative(single.noise_multiplier, 1.5 / factor)
 
 
-@measures(
-    "mechanism.rounding.products",
-    "F1",
-    "F2",
-    "F3",
-    method="by hand, in exact fractions",
-    tolerance=1e-12,
-)
+@measures("mechanism.rounding.products", "F1 F2 F3", "by hand, in exact fractions", 1e-12)
 def charge_for_float32_sums(bench):
     """Lots of 600 take 150 rows, of 2,000 54; larger ones, and explicit gradients, float64, which
     counts from some size on.
@@ -296,9 +257,7 @@ def charge_for_float32_sums(bench):
         )
 
 
-@measures(
-    "mechanism.rounding.in_blocks", "F1", method="by hand, in exact fractions", tolerance=1e-12
-)
+@measures("mechanism.rounding.in_blocks", "F1", "by hand, in exact fractions", 1e-12)
 def charge_for_float64_sums_in_blocks(bench):
     """Nothing up to 767,610 rows in blocks of 1,024, and then more and more."""
     cases = [(rows, 1024) for rows in (1, 767_610, 767_611, 10**7, 2**41)]
@@ -308,9 +267,7 @@ def charge_for_float64_sums_in_blocks(bench):
         yield relative(in_blocks(rows, block), factor)
 
 
-@measures(
-    "mechanism.noise.add_integers", "F1", method="the same integers, drawn again", tolerance=0.0
-)
+@measures("mechanism.noise.add_integers", "F1", "the same integers, drawn again", 0.0)
 def integer_noise_is_added_in_units(bench):
     raw, more, again = *np.rint(bench.rng.uniform(-1, 1, (2, 50, 20)) * 2**40), np.zeros(1000)
     got = mechanism.noise.add_integers(

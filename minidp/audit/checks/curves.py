@@ -58,9 +58,7 @@ def exact_epsilon(delta, mu):
     return brentq(excess_log, 0.0, mu * mu + 40 * mu, xtol=1e-14, rtol=1e-13)
 
 
-@measures(
-    "privacy.gaussian.gaussian_delta", "C1", method="mpmath integral of 30 digits", tolerance=1e-9
-)
+@measures("privacy.gaussian.gaussian_delta", "C1", "mpmath integral of 30 digits", 1e-09)
 def delta_against_mpmath(bench):
     grid = [(mu * mu / 2 + ratio * mu, mu) for mu in (1e-4, 0.5, 5.0, 30.0) for ratio in (0.0, 8.0)]
     return max(
@@ -69,12 +67,7 @@ def delta_against_mpmath(bench):
     )
 
 
-@measures(
-    GAUSSIAN,
-    "M1",
-    method="epsilon of one Gaussian with mu^2 = sum 1/sigma^2, by mpmath",
-    tolerance=1e-8,
-)
+@measures(GAUSSIAN, "M1", "epsilon of one Gaussian with mu^2 = sum 1/sigma^2, by mpmath", 1e-08)
 def unsampled_gaussians_compose_exactly(bench):
     got = GaussianAccountant().epsilon(ledger_of((Gaussian(4.0), 10), (Gaussian(7.0), 1)), 1e-5)
     truth = exact_epsilon(1e-5, math.sqrt(10 / 16 + 1 / 49))
@@ -82,14 +75,7 @@ def unsampled_gaussians_compose_exactly(bench):
     return relative(got.estimate, truth) if inside else math.inf
 
 
-@measures(
-    "privacy.bound.Within",
-    "C1",
-    "C2",
-    "C3",
-    method="the exact curve of a Gaussian, in delta",
-    tolerance=2e-4,
-)
+@measures("privacy.bound.Within", "C1 C2 C3", "the exact curve of a Gaussian, in delta", 0.0002)
 def near_a_gaussian(bench):
     """mu = 1/2. What epsilon' gives away of delta, none of it downward; delta' and lower ends,
     exact to 1e-7.
@@ -110,7 +96,7 @@ def near_a_gaussian(bench):
             yield excess(delta, (exact_delta(got.upper, 0.5) + added) * (1 - 1e-9))
 
 
-@measures(GAUSSIAN, "M2", method="variance of the likelihood ratio by quadrature", tolerance=1e-9)
+@measures(GAUSSIAN, "M2", "variance of the likelihood ratio by quadrature", 1e-09)
 def central_limit_mu_of_poisson_sampling(bench):
     """mu^2 = q^2 E[(r - 1)^2], r the unsampled likelihood ratio, by mpmath."""
 
@@ -129,7 +115,7 @@ def central_limit_mu_of_poisson_sampling(bench):
     )
 
 
-@measures(GAUSSIAN, "M3", method="the formula in mpmath", tolerance=1e-11)
+@measures(GAUSSIAN, "M3", "the formula in mpmath", 1e-11)
 def central_limit_mu_of_uniform_sampling(bench):
     def formula(sigma):
         with mpmath.workdps(30):
@@ -151,7 +137,7 @@ def central_limit_mu_of_uniform_sampling(bench):
     )
 
 
-@measures("privacy.tradeoff.epsilon_delta_curve", "C1", method="loop over points", tolerance=1e-12)
+@measures("privacy.tradeoff.epsilon_delta_curve", "C1", "loop over points", 1e-12)
 def epsilon_delta_lines(bench):
     expected = [max(0.0, 1 - 0.05 - math.e * a, (1 - 0.05 - a) / math.e) for a in ALPHAS]
     return worst(tradeoff.epsilon_delta_curve(ALPHAS, 1.0, 0.05), expected)
@@ -160,8 +146,8 @@ def epsilon_delta_lines(bench):
 @measures(
     "privacy.tradeoff.true_positive_rate",
     "C1",
-    method="the exact power, at points and between them: shortfall",
-    tolerance=1e-12,
+    "the exact power, at points and between them: shortfall",
+    1e-12,
 )
 def power_is_never_too_low(bench):
     """And no larger than the power at the next point."""
@@ -179,8 +165,8 @@ def power_is_never_too_low(bench):
 @measures(
     "privacy.tradeoff.gaussian_curve",
     "C1",
-    method="mpmath: the test that rejects above a threshold",
-    tolerance=1e-12,
+    "mpmath: the test that rejects above a threshold",
+    1e-12,
 )
 def gaussian_curve_is_a_threshold_test(bench):
     thresholds = [-2.0, -0.5, 0.0, 1.3, 3.0]
@@ -196,32 +182,17 @@ def _amplified(q, sigma, delta):
 
 
 @measures(
-    "privacy.composition.PairAccountant",
-    "M1",
-    method="sum of exact Gaussian epsilons, amplified",
-    tolerance=1e-9,
+    "privacy.composition.PairAccountant", "M1", "sum of exact Gaussian epsilons, amplified", 1e-09
 )
-@measures(
-    "privacy.composition.BasicAccountant", "C1", method="sum over releases, by hand", tolerance=1e-9
-)
+@measures("privacy.composition.BasicAccountant", "C1", "sum over releases, by hand", 1e-09)
 def basic_composition_adds(bench):
     ledger = ledger_of((PoissonSampled(0.01, Gaussian(4.0)), 100), (Laplace(20.0), 3))
     expected = 100 * _amplified(0.01, 4.0, 1e-5 / 100) + 3 / 20
     return excess(composition.BasicAccountant().epsilon(ledger, 1e-5).upper, expected)
 
 
-@measures(
-    "privacy.composition.PairAccountant",
-    "M1",
-    method="the theorem's formula of exact ones",
-    tolerance=1e-9,
-)
-@measures(
-    "privacy.composition.AdvancedAccountant",
-    "C1",
-    method="the theorem's formula, by hand",
-    tolerance=1e-9,
-)
+@measures("privacy.composition.PairAccountant", "M1", "the theorem's formula of exact ones", 1e-09)
+@measures("privacy.composition.AdvancedAccountant", "C1", "the theorem's formula, by hand", 1e-09)
 def strong_composition(bench):
     for steps in (100, 10_000):
         e = _amplified(0.01, 4.0, 5e-6 / steps)
@@ -233,11 +204,7 @@ def strong_composition(bench):
 
 
 @measures(
-    "privacy.composition.PaperStrongComposition",
-    "M1",
-    "C1",
-    method="Figure 2's formula, by hand",
-    tolerance=1e-9,
+    "privacy.composition.PaperStrongComposition", "M1 C1", "Figure 2's formula, by hand", 1e-09
 )
 def figure_2(bench):
     e = 0.01 * math.sqrt(2 * math.log(1.25 / (5e-6 / 10_000 / 0.01))) / 4
@@ -250,8 +217,8 @@ def figure_2(bench):
 @measures(
     "privacy.composition.PerTensorAccountant2016",
     "M1",
-    method="each tensor as a release of its own; kind",
-    tolerance=1e-12,
+    "each tensor as a release of its own; kind",
+    1e-12,
 )
 def the_2016_ledger_charges_per_tensor(bench):
     joint = ledger_of((PoissonSampled(0.01, JointGaussian((4.0, 6.0))), 500))
@@ -269,10 +236,7 @@ def the_2016_ledger_charges_per_tensor(bench):
 
 
 @measures(
-    "privacy.group_privacy.group_epsilon",
-    "C1",
-    method="ledger of the group, written by hand",
-    tolerance=1e-9,
+    "privacy.group_privacy.group_epsilon", "C1", "ledger of the group, written by hand", 1e-09
 )
 def sampled_groups(bench):
     """Of so large a share of the data that the generic rule gives more."""
@@ -286,8 +250,8 @@ def sampled_groups(bench):
 @measures(
     "privacy.group_privacy.group_epsilon",
     "C2",
-    method="the share d at which the rule is met, by Brent",
-    tolerance=1e-5,
+    "the share d at which the rule is met, by Brent",
+    1e-05,
 )
 def the_generic_rule(bench):
     """A fixed-size sample has no group form of its own, so that the generic rule decides."""
@@ -310,8 +274,8 @@ def the_generic_rule(bench):
 @measures(
     "privacy.group_privacy.group_delta",
     "C3",
-    method="three members who change one Gaussian release, as an integral",
-    tolerance=1e-8,
+    "three members who change one Gaussian release, as an integral",
+    1e-08,
 )
 def delta_of_a_group(bench):
     ledger = ledger_of((Gaussian(6.0), 1))
@@ -322,10 +286,7 @@ def delta_of_a_group(bench):
 
 
 @measures(
-    "privacy.group_privacy.group_delta",
-    "C4",
-    method="neighbour by neighbour along the chain",
-    tolerance=1e-12,
+    "privacy.group_privacy.group_delta", "C4", "neighbour by neighbour along the chain", 1e-12
 )
 def delta_of_a_group_by_the_generic_rule(bench):
     """P(x) <= e^a P(x') + d from one member to the next: d, then e^a d + d, then e^2a d + e^a d +
@@ -340,14 +301,7 @@ def delta_of_a_group_by_the_generic_rule(bench):
     return relative(claimed, (1 + step + step * step) * accountant.delta(ledger, 0.9 / 3).upper)
 
 
-@measures(
-    "privacy.search_cost.theorem_d1",
-    "C1",
-    "C2",
-    "C3",
-    method="the paper's setting, by hand",
-    tolerance=1e-12,
-)
+@measures("privacy.search_cost.theorem_d1", "C1 C2 C3", "the paper's setting, by hand", 1e-12)
 def theorem_d1_by_hand(bench):
     cost = search_cost.theorem_d1(1.5, 0.4, 0.05, 1 / 300)
     inverse = 300 / (0.4 * 0.05)
@@ -357,14 +311,12 @@ def theorem_d1_by_hand(bench):
     )
 
 
-@measures("privacy.search_cost.liu_talwar", "C1", method="by hand", tolerance=1e-12)
+@measures("privacy.search_cost.liu_talwar", "C1", "by hand", 1e-12)
 def liu_talwar_by_hand(bench):
     return relative(search_cost.liu_talwar(0.7), 2.1)
 
 
-@measures(
-    "privacy.search_cost.poisson_stopped_epsilon", "M1", method="loop over orders", tolerance=1e-9
-)
+@measures("privacy.search_cost.poisson_stopped_epsilon", "M1", "loop over orders", 1e-09)
 def poisson_stopping_by_a_loop(bench):
     orders, mean = (4.0, 10.0, 30.0), 5.0
     accountant, ledger = RenyiAccountant(orders=orders), ledger_of((Gaussian(20.0), 4))

@@ -61,7 +61,7 @@ def _key(bench):
     return bench.rng.integers(0, 2**32, 8, dtype=np.uint32)
 
 
-@measures("host.chacha.chacha", "F1", method="the RFC's vectors", tolerance=0.0)
+@measures("host.chacha.chacha", "F1", "the RFC's vectors", 0.0)
 def blocks_equal_the_rfc(bench):
     for key, place, block in RFC:
         got = chacha.chacha(
@@ -72,13 +72,9 @@ def blocks_equal_the_rfc(bench):
 
 @measures(
     "host.chacha.normals",
-    "F1",
-    "F2",
-    "F3",
-    "M1",
-    "M2",
-    tolerance=1e-14,
-    method="fractions, 80 bits and the library's functions; absolute",
+    "F1 F2 F3 M1 M2",
+    "fractions, 80 bits and the library's functions; absolute",
+    1e-14,
 )
 def normals_equal_their_definition(bench):
     words = _words(bench, 128 * chacha.LANES)
@@ -109,7 +105,7 @@ def normals_equal_their_definition(bench):
     return np.abs(chacha.normals(words) - expected).max()
 
 
-@measures("host.chacha.chacha", "F1", method="compiled, blocks in any order", tolerance=0.0)
+@measures("host.chacha.chacha", "F1", "compiled, blocks in any order", 0.0)
 def compiled_words_equal_the_definition(bench):
     key = _key(bench)
     for size in (1, 63, 64, 200):
@@ -122,12 +118,8 @@ def compiled_words_equal_the_definition(bench):
         yield (out != chacha.chacha(key, chacha.places(3, release, blocks)).T).sum()
 
 
-@measures(
-    "host.chacha.normals", "F3", method="compiled, any slice, float32 and float64", tolerance=0.0
-)
-@measures(
-    "host.chacha.rounded", "F1", method="compiled, any slice, float32 and float64", tolerance=0.0
-)
+@measures("host.chacha.normals", "F3", "compiled, any slice, float32 and float64", 0.0)
+@measures("host.chacha.rounded", "F1", "compiled, any slice, float32 and float64", 0.0)
 def compiled_noise_equals_the_definition(bench):
     key, release = _key(bench), int(bench.rng.integers(0, 2**56))
     z = chacha.normals(
@@ -144,9 +136,7 @@ def compiled_noise_equals_the_definition(bench):
                 ).sum()
 
 
-@measures(
-    "host.drawing.choose", "F1", method="all subsets of 3 of 6, in standard errors", tolerance=6.0
-)
+@measures("host.drawing.choose", "F1", "all subsets of 3 of 6, in standard errors", 6.0)
 def subsets_are_uniform(bench):
     trials, p, counts = 20_000, 1 / 20, Counter()
     for _ in range(trials):
@@ -164,10 +154,7 @@ def subsets_are_uniform(bench):
 
 
 @measures(
-    "host.drawing.choose",
-    "F2",
-    method="one of n by Python's integers, words refused and running out",
-    tolerance=0.0,
+    "host.drawing.choose", "F2", "one of n by Python's integers, words refused and running out", 0.0
 )
 def integers_equal_python(bench):
     for n in (1, 3, 60_000, 2**31 + 11, 3 * 10**9 + 1, 2**32 - 1):
@@ -204,11 +191,9 @@ def gaussian_masses(variance, places):
 
 @measures(
     "host.discrete.alias_table",
-    "F1",
-    "F2",
-    "F3",
-    method="weights in 2^-64 of a cell, mpmath; their total exactly",
-    tolerance=0.5 + 1e-9,
+    "F1 F2 F3",
+    "weights in 2^-64 of a cell, mpmath; their total exactly",
+    0.5 + 1e-09,
 )
 def tables_hold_the_discrete_gaussian(bench):
     plan = discrete.plan(2.0**28)
@@ -222,15 +207,7 @@ def tables_hold_the_discrete_gaussian(bench):
         return abs(weights - exact)[1:].max() + abs(weights.sum() - plan.cells * 2**64)
 
 
-@measures(
-    "host.discrete.integers",
-    "F1",
-    "F2",
-    "F3",
-    "F4",
-    method="Python's integers, one by one",
-    tolerance=0.0,
-)
+@measures("host.discrete.integers", "F1 F2 F3 F4", "Python's integers, one by one", 0.0)
 def integers_equal_look_ups_in_python(bench):
     for std in (2.0**28, 2.0**35.5, 2.0**37):
         table = discrete.table(std)
@@ -252,7 +229,7 @@ def integers_equal_look_ups_in_python(bench):
         yield got.size != 5120
 
 
-@measures("host.discrete.integers", "F4", method="compiled, any slice", tolerance=0.0)
+@measures("host.discrete.integers", "F4", "compiled, any slice", 0.0)
 def compiled_integers_equal_the_definition(bench):
     key, release = _key(bench), int(bench.rng.integers(0, 2**56))
     for std in (2.0**28, 3e10, 2.0**40):
@@ -266,15 +243,7 @@ def compiled_integers_equal_the_definition(bench):
             yield (out != raw + z[begin : begin + size]).sum()
 
 
-@measures(
-    "host.discrete.distances",
-    "M1",
-    "M2",
-    "M3",
-    "M4",
-    method="the formulas by mpmath; relative",
-    tolerance=1e-12,
-)
+@measures("host.discrete.distances", "M1 M2 M3 M4", "the formulas by mpmath; relative", 1e-12)
 def bounds_equal_their_formulas(bench):
     for std, plan in (
         (0.5, discrete.Plan(2, 1, Fraction(1), 8)),

@@ -57,20 +57,15 @@ def _register(cls):
 
     if cls is not Explicit:
 
-        @measures(card, "F1", method="loop over numbers", tolerance=EXACT)
+        @measures(card, "F1", "loop over numbers", EXACT)
         def materialised(bench):
             return max(worst(grad.materialise(), g) for grad, g in _forms(bench, cls))
 
-    @measures(card, "N1", method="loop over numbers", tolerance=EXACT)
+    @measures(card, "N1", "loop over numbers", EXACT)
     def squared_norms(bench):
         return max(worst(grad.sq_norms(), _squares(g)) for grad, g in _forms(bench, cls))
 
-    @measures(
-        card,
-        "P1",
-        method="loop over examples, of which one weighs 0 and is not finite",
-        tolerance=EXACT,
-    )
+    @measures(card, "P1", "loop over examples, of which one weighs 0 and is not finite", EXACT)
     def weighted_sums(bench):
         w = bench.rng.uniform(0, 1, 3) * [1, 0, 1]
         return max(
@@ -81,7 +76,7 @@ def _register(cls):
             for grad, g in _forms(bench, cls, spoilt=True)
         )
 
-    @measures(card, "V1", method="loop over an example's rows", tolerance=EXACT)
+    @measures(card, "V1", "loop over an example's rows", EXACT)
     def views_are_summed(bench):
         for grad, g in _forms(bench, cls):
             for views in (3, 1):
@@ -104,12 +99,7 @@ def fractions(g):
     return np.vectorize(lambda v: Fraction(float(v)), otypes=[object])(g)
 
 
-@measures(
-    "grads.forms.Explicit",
-    "N2",
-    method="exact fractions, float32, also factored; shortfall",
-    tolerance=0.0,
-)
+@measures("grads.forms.Explicit", "N2", "exact fractions, float32, also factored; shortfall", 0.0)
 def norms_round_up(bench):
     """Infinity if one is far above the truth."""
     # beside one large term: a plain float32 sum may lose them all
@@ -131,8 +121,8 @@ def norms_round_up(bench):
 @measures(
     "grads.forms.OuterSum",
     "N3",
-    method="by loops: the slack, and the least value where positions cancel",
-    tolerance=1e-3,
+    "by loops: the slack, and the least value where positions cancel",
+    0.001,
 )
 def slack_of_sums_of_outer_products(bench):
     a, d = (bench.rng.uniform(-1, 1, (3, 4, n)) for n in (6, 5))
@@ -172,11 +162,7 @@ def _single(bench):
 
 
 @measures(
-    "grads.forms.Outer",
-    "F1",
-    "N1",
-    tolerance=0.0,
-    method="compiled: numbers exactly, norms as in double precision",
+    "grads.forms.Outer", "F1 N1", "compiled: numbers exactly, norms as in double precision", 0.0
 )
 def compiled_outer_products(bench):
     for a, d in _single(bench):
@@ -187,12 +173,7 @@ def compiled_outer_products(bench):
         )
 
 
-@measures(
-    "grads.forms.Explicit",
-    "P1",
-    method="compiled, against float64 of the same numbers",
-    tolerance=1e-12,
-)
+@measures("grads.forms.Explicit", "P1", "compiled, against float64 of the same numbers", 1e-12)
 def compiled_weighted_sums(bench):
     for a, d in _single(bench):
         w = np.where(bench.rng.random(len(a)) < 0.3, 0, bench.rng.random(len(a)))
@@ -203,12 +184,7 @@ def compiled_weighted_sums(bench):
         yield worst(total, expected)
 
 
-@measures(
-    "grads.forms.Outer",
-    "P1",
-    method="compiled blocks, of integers that float32 adds exactly",
-    tolerance=0.0,
-)
+@measures("grads.forms.Outer", "P1", "compiled blocks, of integers that float32 adds exactly", 0.0)
 def compiled_blocks_of_products(bench):
     for b, i, o, rows in ((150, 70, 9, 32), (64, 65, 3, 40), (5, 2, 2, 2)):
         a, d = (bench.rng.integers(-9, 10, (b, n)).astype("float32") for n in (i, o))
@@ -220,10 +196,7 @@ def compiled_blocks_of_products(bench):
 
 
 @measures(
-    "grads.forms.OuterSum",
-    "N3",
-    method="compiled norms, against float64 of the same numbers",
-    tolerance=1e-15,
+    "grads.forms.OuterSum", "N3", "compiled norms, against float64 of the same numbers", 1e-15
 )
 def compiled_row_norms(bench):
     x = (
@@ -243,9 +216,7 @@ def _integers(bench):
     return a, d, a[:, :, None] * d[:, None]
 
 
-@measures(
-    "grads.whole.WholeRows", "F1", "N1", method="Python's integers and fractions", tolerance=1e-15
-)
+@measures("grads.whole.WholeRows", "F1 N1", "Python's integers and fractions", 1e-15)
 def rows_in_whole_numbers(bench):
     """Longer than a block of squares, too; relative."""
     _, _, g = _integers(bench)
@@ -265,9 +236,7 @@ def rows_in_whole_numbers(bench):
             )
 
 
-@measures(
-    "grads.whole.WholeRows", "P1", method="Python's integers, in another order", tolerance=0.0
-)
+@measures("grads.whole.WholeRows", "P1", "Python's integers, in another order", 0.0)
 def sums_of_rows_in_whole_numbers(bench):
     _, _, g = _integers(bench)
     grad = WholeRows(bench.asarray(g))
@@ -280,11 +249,7 @@ def sums_of_rows_in_whole_numbers(bench):
 
 
 @measures(
-    "grads.whole.WholeOuter",
-    "F1",
-    "N1",
-    method="explicit gradients of the same numbers: relative",
-    tolerance=1e-5,
+    "grads.whole.WholeOuter", "F1 N1", "explicit gradients of the same numbers: relative", 1e-05
 )
 def squared_norms_in_whole_numbers(bench):
     a, d, g = _integers(bench)
@@ -299,8 +264,8 @@ def squared_norms_in_whole_numbers(bench):
 @measures(
     "grads.whole.WholeOuter",
     "P1",
-    method="whole numbers within 1e-3 of the weighted product, never longer; in another order",
-    tolerance=1e-3,
+    "whole numbers within 1e-3 of the weighted product, never longer; in another order",
+    0.001,
 )
 def sums_of_factors_in_whole_numbers(bench):
     a, d, g = _integers(bench)
@@ -316,10 +281,7 @@ def sums_of_factors_in_whole_numbers(bench):
 
 
 @measures(
-    "grads.whole.WholeOuter",
-    "P1",
-    method="compiled: integers, their squares and their truncation",
-    tolerance=0.0,
+    "grads.whole.WholeOuter", "P1", "compiled: integers, their squares and their truncation", 0.0
 )
 def compiled_truncation(bench):
     for rows in (_integers(bench)[0], bench.rng.standard_normal((2, 9000))):

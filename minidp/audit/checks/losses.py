@@ -103,8 +103,8 @@ def exact_deltas(q, sigma, epsilon):
 @measures(
     CARD,
     "M1",
-    method="one sampled release by normal tails of 30 digits inside the interval; its width",
-    tolerance=5e-3,
+    "one sampled release by normal tails of 30 digits inside the interval; its width",
+    0.005,
 )
 def one_release_by_normal_tails(bench):
     """delta at an epsilon, and epsilon at that delta."""
@@ -135,7 +135,7 @@ def _masses():
     )
 
 
-@measures("privacy.pld.kernels.delta_at", "C1", method="sum over the atoms", tolerance=1e-12)
+@measures("privacy.pld.kernels.delta_at", "C1", "sum over the atoms", 1e-12)
 def tail_of_the_masses(bench):
     masses, truth = _masses()
     return max(
@@ -147,8 +147,8 @@ def tail_of_the_masses(bench):
 @measures(
     "privacy.pld.kernels.crossing",
     "C1",
-    method="delta and errors, by a sum over the atoms, at what it finds",
-    tolerance=1e-9,
+    "delta and errors, by a sum over the atoms, at what it finds",
+    1e-09,
 )
 def crossing_of_the_target(bench):
     """Targets lie close to the value at a knot, so that an error of 3e-4 in a value finds the wrong
@@ -171,12 +171,7 @@ def crossing_of_the_target(bench):
         yield relative(value(epsilon, math.floor((epsilon - first) / step), sign), target)
 
 
-@measures(
-    CARD,
-    "M2",
-    method="two different releases by quadrature inside the interval; its width",
-    tolerance=5e-3,
-)
+@measures(CARD, "M2", "two different releases by quadrature inside the interval; its width", 0.005)
 def two_releases_by_quadrature(bench):
     events = [(0.3, 1.0), (0.1, 0.7)]
     return _outside(
@@ -219,18 +214,17 @@ for _label, _upper in (("C1", True), ("C2", False)):
     measures(
         "privacy.pld.balls.masses",
         _label,
-        method="delta of two lots by quadrature: on its safe side, and near",
-        tolerance=3e-4,
+        "delta of two lots by quadrature: on its safe side, and near",
+        0.0003,
         name=f"masses_{_label}",
     )(lambda bench, upper=_upper: _masses_against_quadrature(upper))
 
 
 @measures(
     "privacy.pld.variants.fixed_size_masses",
-    "C1",
-    "C2",
-    method="the profile's formula, both signs of epsilon; a bound",
-    tolerance=1e-8,
+    "C1 C2",
+    "the profile's formula, both signs of epsilon; a bound",
+    1e-08,
 )
 def profile_of_fixed_size_lots(bench):
     for share, sigma in ((0.01, 2.0), (0.3, 0.8), (0.05, 5.0)):
@@ -251,10 +245,7 @@ def profile_of_fixed_size_lots(bench):
 
 
 @measures(
-    "privacy.meaning.meaning_of",
-    "C1",
-    method="the power of the test of one Gaussian; a bound",
-    tolerance=1e-3,
+    "privacy.meaning.meaning_of", "C1", "the power of the test of one Gaussian; a bound", 0.001
 )
 def power_at_false_positive_rates(bench):
     for sigma in (0.4, 1.0, 20.0):
@@ -272,8 +263,8 @@ def power_at_false_positive_rates(bench):
 @measures(
     "privacy.meaning.meaning_of",
     "C2",
-    method="the mu of one Gaussian, and of a lottery that tells all",
-    tolerance=0.02,
+    "the mu of one Gaussian, and of a lottery that tells all",
+    0.02,
 )
 def mu_of_a_gaussian(bench):
     """A release without noise of a share of 1e-3 of the data leaves f(1e-6) = 1 - 1e-3 - 1e-6: mu

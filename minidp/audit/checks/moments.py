@@ -39,7 +39,7 @@ def _integral(q, sigma, n, digits=30):
         return mpmath.log(mpmath.quad(integrand, places))
 
 
-@measures(MOMENTS, "M1", method="both directions by mpmath, 30 digits; a bound", tolerance=1e-9)
+@measures(MOMENTS, "M1", "both directions by mpmath, 30 digits; a bound", 1e-09)
 def log_moments_against_mpmath(bench):
     return max(
         excess(
@@ -50,7 +50,7 @@ def log_moments_against_mpmath(bench):
     )
 
 
-@measures(MOMENTS, "M2", method="mpmath integral at q = 1; a bound", tolerance=1e-12)
+@measures(MOMENTS, "M2", "mpmath integral at q = 1; a bound", 1e-12)
 def unsampled_log_moments(bench):
     return max(
         excess(
@@ -78,12 +78,7 @@ def _theorem_27(fraction, sigma, a):
         return min(mpmath.log(total), mpmath.mpf(a) * (a - 1) * v / 2)
 
 
-@measures(
-    MOMENTS,
-    "M3",
-    method="both theorems' sums in mpmath, chords between integers; a bound",
-    tolerance=2e-11,
-)
+@measures(MOMENTS, "M3", "both theorems' sums in mpmath, chords between integers; a bound", 2e-11)
 def fixed_size_log_moments(bench):
     for size, sigma, a in (
         (100, 4.0, 2.0),
@@ -100,7 +95,7 @@ def fixed_size_log_moments(bench):
         yield excess(got, below + (a - int(a)) * (above - below))
 
 
-@measures(MOMENTS, "M4", method="Lemma C.1 in mpmath; a bound", tolerance=1e-12)
+@measures(MOMENTS, "M4", "Lemma C.1 in mpmath; a bound", 1e-12)
 def pure_log_moments(bench):
     def lemma(epsilon, order):
         e = mpmath.mpf(epsilon)
@@ -120,7 +115,7 @@ def pure_log_moments(bench):
     )
 
 
-@measures(RENYI, "M1", method="mpmath integral at fractional orders; a bound", tolerance=1e-9)
+@measures(RENYI, "M1", "mpmath integral at fractional orders; a bound", 1e-09)
 def renyi_divergences_against_mpmath(bench):
     return max(
         excess(value, _integral(q, sigma, a))
@@ -132,7 +127,7 @@ def renyi_divergences_against_mpmath(bench):
     )
 
 
-@measures(RENYI, "M2", method="randomised response in mpmath; a bound", tolerance=1e-11)
+@measures(RENYI, "M2", "randomised response in mpmath; a bound", 1e-11)
 def pure_divergences(bench):
     accountant = RenyiAccountant(orders=(1.5, 4.0, 30.0))
     for scale in (10.0, 0.7, 1e9):
@@ -145,7 +140,7 @@ def pure_divergences(bench):
                 yield excess(value, mpmath.log(moment))
 
 
-@measures(RENYI, "M3", method="loop over both orders", tolerance=1e-9)
+@measures(RENYI, "M3", "loop over both orders", 1e-09)
 def random_stopping_by_a_loop(bench):
     orders, event = (2.0, 8.0, 20.0), PoissonSampled(0.02, Gaussian(2.0))
     once = [float(_integral(0.02, 2.0, a)) / (a - 1) for a in orders]
@@ -175,13 +170,7 @@ def _sharper_delta(mu, a, epsilon):
 
 
 def _register(name, target, truth):
-    @measures(
-        f"privacy.conversion.{name}",
-        "C1",
-        method="as printed, loop over orders",
-        tolerance=1e-11,
-        name=name,
-    )
+    @measures(f"privacy.conversion.{name}", "C1", "as printed, loop over orders", 1e-11, name=name)
     def by_a_loop(bench):
         return max(
             relative(
@@ -206,8 +195,8 @@ _register("sharper_delta", None, lambda mu, o, e: _sharper_delta(mu, o + 1, e))
 @measures(
     "privacy.conversion.sharper_epsilon",
     "C1",
-    method="delta of Proposition 12 at the epsilon found",
-    tolerance=1e-9,
+    "delta of Proposition 12 at the epsilon found",
+    1e-09,
 )
 def sharper_epsilon_solves_for_delta(bench):
     found = [
@@ -222,8 +211,8 @@ def sharper_epsilon_solves_for_delta(bench):
 @measures(
     "privacy.conversion.total_variation_bound",
     "C1",
-    method="sqrt(1 - e^-D), and where epsilon becomes 0",
-    tolerance=1e-11,
+    "sqrt(1 - e^-D), and where epsilon becomes 0",
+    1e-11,
 )
 def large_delta_needs_no_epsilon(bench):
     """epsilon at that delta and delta at epsilon 0, where the orders' own formulas give more."""

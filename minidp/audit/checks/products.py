@@ -96,9 +96,7 @@ def _pairs(bench, given):
 
 def _register(card, labels, method, measure):
     for kind, given in (("defined", by_definition), ("compiled", _compiled)):
-        register = measures(
-            card, *labels, method=f"{kind}: {method}", tolerance=0.0, name=f"{kind} {card}"
-        )
+        register = measures(card, " ".join(labels), f"{kind}: {method}", 0.0, name=f"{kind} {card}")
         register(partial(measure, given=given))
 
 

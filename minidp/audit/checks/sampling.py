@@ -38,8 +38,8 @@ def _included(sampler, n, lots):
 @measures(
     "mechanism.sampling.PoissonSampler",
     "F1",
-    method="inclusions, pairs and sizes, in standard errors",
-    tolerance=SIGMAS,
+    "inclusions, pairs and sizes, in standard errors",
+    SIGMAS,
 )
 def poisson_inclusions_are_independent(bench):
     return max(_poisson_errors(12, 0.3, 20_000), _poisson_errors(300, 0.5, 2000))
@@ -62,8 +62,8 @@ def _poisson_errors(n, q, lots):
 @measures(
     "mechanism.sampling.PoissonSampler",
     "F2",
-    method="binomial probabilities in exact fractions; absolute, of 2^64",
-    tolerance=2.0**-62,
+    "binomial probabilities in exact fractions; absolute, of 2^64",
+    2.0 ** (-62),
 )
 def sizes_have_the_binomial_law(bench):
     for n, q in (
@@ -85,10 +85,7 @@ def sizes_have_the_binomial_law(bench):
 
 
 @measures(
-    "mechanism.sampling.FixedSizeSampler",
-    "F1",
-    method="all subsets of 2 of 5, in standard errors",
-    tolerance=SIGMAS,
+    "mechanism.sampling.FixedSizeSampler", "F1", "all subsets of 2 of 5, in standard errors", SIGMAS
 )
 def fixed_size_subsets_are_uniform(bench):
     lots = 20_000
@@ -104,12 +101,7 @@ def fixed_size_subsets_are_uniform(bench):
     )
 
 
-@measures(
-    "mechanism.sampling.ShuffleSampler",
-    "F1",
-    method="all orders of 3, in standard errors",
-    tolerance=SIGMAS,
-)
+@measures("mechanism.sampling.ShuffleSampler", "F1", "all orders of 3, in standard errors", SIGMAS)
 def shuffled_epochs_are_permutations(bench):
     epochs = 12_000
     lots = [
@@ -132,8 +124,8 @@ def _register_later(sampler):
     @measures(
         f"mechanism.sampling.{type(sampler).__name__}",
         "F1",
-        method="those drawn from the first step on",
-        tolerance=0.0,
+        "those drawn from the first step on",
+        0.0,
     )
     def lots_of_a_later_epoch(bench):
         epoch = sampler.period
@@ -152,8 +144,8 @@ def _register_event(sampler, sampled, relation):
     @measures(
         f"mechanism.sampling.{type(sampler).__name__}",
         "S1",
-        method="the event and its relation, by hand",
-        tolerance=0.0,
+        "the event and its relation, by hand",
+        0.0,
     )
     def event_of_a_sample(bench):
         return _differs(
@@ -172,10 +164,7 @@ _register_event(
 
 
 @measures(
-    "mechanism.sampling.ShuffleSampler",
-    "S1",
-    method="largest number of lots that hold one example",
-    tolerance=0.0,
+    "mechanism.sampling.ShuffleSampler", "S1", "largest number of lots that hold one example", 0.0
 )
 def shuffling_is_charged_as_often_as_an_example_is_seen(bench):
     sampler, event = mechanism.ShuffleSampler(10, 4), Gaussian(3.0)
@@ -189,8 +178,8 @@ def shuffling_is_charged_as_often_as_an_example_is_seen(bench):
 @measures(
     "mechanism.sampling.BallsInBinsSampler",
     "F1",
-    method="lots of epochs and pairs of examples, in standard errors",
-    tolerance=SIGMAS,
+    "lots of epochs and pairs of examples, in standard errors",
+    SIGMAS,
 )
 def bins_are_uniform_and_independent(bench):
     """Each lot's place in an epoch is what its examples drew; NaN, which fails, unless every
@@ -214,8 +203,8 @@ def bins_are_uniform_and_independent(bench):
 @measures(
     "mechanism.sampling.BallsInBinsSampler",
     "S1",
-    method="the event, its relation and epochs begun, by hand",
-    tolerance=0.0,
+    "the event, its relation and epochs begun, by hand",
+    0.0,
 )
 def balls_in_bins_are_charged_per_epoch(bench):
     sampler, event = mechanism.BallsInBinsSampler(60_000, 256), Gaussian(3.0)
@@ -240,11 +229,7 @@ SCHEDULES = (
 
 for _schedule, _values in SCHEDULES:
     measures(
-        f"mechanism.schedule.{type(_schedule).__name__}",
-        "F1",
-        method="by hand",
-        tolerance=EXACT,
-        name="values",
+        f"mechanism.schedule.{type(_schedule).__name__}", "F1", "by hand", EXACT, name="values"
     )(
         lambda bench, schedule=_schedule, values=_values: worst(
             [*map(schedule, values)], [*values.values()]
@@ -252,7 +237,7 @@ for _schedule, _values in SCHEDULES:
     )
 
 
-@measures("mechanism.plan.Plan", "S1", method="charges one step at a time", tolerance=0.0)
+@measures("mechanism.plan.Plan", "S1", "charges one step at a time", 0.0)
 def charges_equal_a_loop_over_steps(bench):
     """Each step's own event, for a constant plan and one whose noise falls; merged, none lost, in
     order.
@@ -281,9 +266,7 @@ class _NotQuiteGaussian(Sanitizer):
         return TotalVariation(2.0**-64, 30)
 
 
-@measures(
-    "mechanism.plan.Plan", "S1", method="distances added up step by step, unsampled", tolerance=0.0
-)
+@measures("mechanism.plan.Plan", "S1", "distances added up step by step, unsampled", 0.0)
 def every_step_is_charged_its_distance(bench):
     """Beside the sampled event; with shuffled lots for all steps of each epoch begun."""
     groups = flat_group(KEYS, 1.0, 2.0)

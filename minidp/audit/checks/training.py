@@ -65,9 +65,9 @@ def _register_optimizer(cls, move, others):
 
     @measures(
         f"train.optimizer.{cls.__name__}",
-        *labels,
-        method="loop over single numbers, 6 steps",
-        tolerance=EXACT,
+        " ".join(labels),
+        "loop over single numbers, 6 steps",
+        EXACT,
     )
     def steps_equal_a_scalar_loop(bench):
         """With the settings it has by itself and others, a constant rate and one that falls."""
@@ -94,8 +94,8 @@ for _name, (_move, _others) in MOVES.items():
 @measures(
     "train.averaging.Averaged",
     "F1",
-    method="loop over single numbers, 30 steps; the same descent without",
-    tolerance=1e-14,
+    "loop over single numbers, 30 steps; the same descent without",
+    1e-14,
 )
 def average_equals_a_scalar_loop(bench):
     key, plain = ("layer", "W"), train.SGD(0.1)
@@ -166,14 +166,7 @@ def _algorithm_1(trainer, x, y, rate=lambda step: 0.2):
     return network.params
 
 
-@measures(
-    CARD,
-    "F2",
-    "F3",
-    "F4",
-    method="Algorithm 1 as a loop over examples, same draws",
-    tolerance=1e-10,
-)
+@measures(CARD, "F2 F3 F4", "Algorithm 1 as a loop over examples, same draws", 1e-10)
 def training_equals_algorithm_1(bench):
     """With a learning rate that falls, in every form of the gradients, lots in batches, empty lots,
     plain SGD.
@@ -198,7 +191,7 @@ def training_equals_algorithm_1(bench):
         yield from (worst(got[key], expected[key]) for key in expected)
 
 
-@measures(CARD, "V1", method="mean of the views' gradients by loops, clipped", tolerance=1e-10)
+@measures(CARD, "V1", "mean of the views' gradients by loops, clipped", 1e-10)
 def views_are_averaged_before_clipping(bench):
     """An example shows itself and its mirror image in turn."""
 
@@ -239,12 +232,7 @@ def views_are_averaged_before_clipping(bench):
         )
 
 
-@measures(
-    CARD,
-    "F1",
-    method="steps drawn before the ledger, put on disk by on_charge, covers them",
-    tolerance=0.0,
-)
+@measures(CARD, "F1", "steps drawn before the ledger, put on disk by on_charge, covers them", 0.0)
 def the_ledger_covers_every_step_before_it_runs(bench):
     for block_steps in (1, 2, 100):
         covered, uncovered, drawn = [0], [], [0]
