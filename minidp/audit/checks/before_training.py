@@ -23,6 +23,8 @@ PCA, SCALING, EXACT = (
     "mechanism.before.scaling.PrivateScaling",
     1e-12,
 )
+# of the integers of each arithmetic
+GRIDS = {"ordinary": 0.0, "exact": 2.0**-32}
 SENSITIVITIES = {
     Relation.ADD_REMOVE: 1.0,
     Relation.ZERO_OUT: 1.0,
@@ -78,21 +80,14 @@ def second_moments_equal_a_loop(bench):
 def noise_is_added_to_the_moments(bench):
     raw = np.add.outer(np.arange(4.0), np.arange(4.0))
     places = [(i, i) for i in range(4)], [(i, j) for i in range(4) for j in range(i + 1, 4)]
-    for arithmetic in ("ordinary", "exact"):
+    for arithmetic, grid in GRIDS.items():
         draws, expected = Streams(7).noise("pca"), np.empty((4, 4))
         for part, std in zip(places, (3.0, 4.5**0.5)):
             values = np.array([raw[place] for place in part])
-            for (i, j), value in zip(part, _noisy(arithmetic, values, std, 2.0**-32, draws)):
+            for (i, j), value in zip(part, reference.noisy(values, std, draws, grid)):
                 expected[i, j] = expected[j, i] = value
         got = PrivatePCA(1, 3.0, arithmetic).noisy_second_moments(raw, Streams(7).noise("pca"))
         yield worst(got, expected)
-
-
-def _noisy(arithmetic, raw, noise_std, grid, draws):
-    """The reference's noise in one of both arithmetics; `grid` is that of exact arithmetic."""
-    if arithmetic == "ordinary":
-        return reference.noisy(raw, noise_std, draws)
-    return reference.integer_noisy(raw, noise_std, grid, draws)
 
 
 @measures(PCA, "F4", "singular value decomposition", 1e-05)
@@ -195,12 +190,13 @@ def centre_and_spread_are_those_of_the_values(bench):
 def both_releases_carry_noise(bench):
     x, limits = _rows(bench), np.array([2e-3, 2.0, 2e5])
     cases = [(Relation.ADD_REMOVE, 3, 6), (Relation.REPLACE_ONE, 6, 12)]
-    for arithmetic, (relation, counts, moments) in product(("ordinary", "exact"), cases):
+    for arithmetic, (relation, counts, moments) in product(GRIDS, cases):
 
         def noisy(raw, variance, number):
             noise_std = 3 * math.sqrt(variance)
-            grid = 2.0 ** (math.floor(math.log2(noise_std)) - 32)  # below 2^-28
-            return _noisy(arithmetic, raw, noise_std, grid, Streams(7).noise(number))
+            # below 2^-28
+            grid = 2.0 ** math.floor(math.log2(noise_std)) * GRIDS[arithmetic]
+            return reference.noisy(raw, noise_std, Streams(7).noise(number), grid)
 
         model = PrivateScaling(3.0, arithmetic)
         got = model.release_moments(bench.asarray(x), limits, relation, Streams(7).noise(0))
