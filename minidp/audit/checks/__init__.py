@@ -162,15 +162,22 @@ def excess(bound, truth):
     return math.inf if bound < truth * (1 - 1e-13) else _no_nan(abs(bound / truth - 1))
 
 
-def farthest(relation, raw, pairs):
-    """How far neighbours move the array raw(example) at most.
+def holds(condition):
+    """The error of what is right or wrong: 0, or infinity."""
+    return 0.0 if condition else math.inf
+
+
+def slack(claimed, relation, raw, pairs):
+    """1 - reached / claimed, where neighbours move the array raw(example) by `reached` at most;
+    infinity if by more than is claimed.
 
     pairs: of examples; the first is added, or exchanged for the second.
     """
     exchanged = relation is NeighbouringRelation.REPLACE_ONE
-    return max(
+    reached = max(
         float(np.linalg.norm(raw(one) - (raw(other) if exchanged else 0))) for one, other in pairs
     )
+    return math.inf if reached > claimed else 1 - reached / claimed
 
 
 def _no_nan(error):

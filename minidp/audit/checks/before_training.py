@@ -17,7 +17,7 @@ from ...privacy.events import Gaussian
 from ...privacy.events import NeighbouringRelation as Relation
 from ...streams import Streams
 from .. import reference
-from . import farthest, measures, relative, worst
+from . import holds, measures, relative, slack, worst
 
 PCA, SCALING = "mechanism.before.pca.PrivatePCA", "mechanism.before.scaling.PrivateScaling"
 EXACT = 1e-12
@@ -42,7 +42,7 @@ def rows_are_scaled_to_unit_norm(bench):
             norm = math.inf if n in (3, 5) else math.sqrt(math.fsum(v * v for v in row))
             yield np.abs(unit - np.nan_to_num(row) / norm).max() - 2.0**-16
             longer = sum(Fraction(float(v)) ** 2 for v in unit) > 1
-            yield math.inf if longer or (unit * 2**16 % 1).any() else 0.0
+            yield holds(not (longer or (unit * 2**16 % 1).any()))
 
 
 @measures(PCA, "F2", "sums over unit rows, also of two batches", EXACT)
@@ -76,7 +76,7 @@ def directions_are_the_principal_ones(bench):
     model = PrivatePCA(3, 0.0)
     projection = model.release(model.raw_second_moments(bench.asarray(x)), None)
     directions = np.linalg.svd(x / np.linalg.norm(x, axis=1, keepdims=True))[2][:3]
-    yield 0.0 if projection.shape == (5, 3) else math.inf
+    yield holds(projection.shape == (5, 3))
     yield worst(np.abs(projection.T @ directions.T), np.eye(3))
 
 
@@ -94,8 +94,7 @@ def sensitivity_is_reached_and_not_exceeded_by_rows(bench):
         return model.raw_second_moments(bench.asarray(row))
 
     for relation in Relation:
-        claimed, reached = model.sensitivity(relation), farthest(relation, raw, pairs)
-        yield math.inf if reached > claimed else 1 - 2.0**-15 - reached / claimed
+        yield slack(model.sensitivity(relation), relation, raw, pairs) - 2.0**-15
 
 
 @measures(PCA, "S2", "sigma_p over the sensitivity", EXACT)
@@ -103,7 +102,7 @@ def event_follows_the_relation(bench):
     for relation in Relation:
         event = PrivatePCA(60, 7.0).event(relation)
         factor = math.sqrt(2) if relation is Relation.REPLACE_ONE else 1
-        yield 0.0 if isinstance(event, Gaussian) else math.inf
+        yield holds(isinstance(event, Gaussian))
         yield relative(event.noise_multiplier, 7.0 / factor)
 
 
@@ -182,8 +181,7 @@ def sensitivities_are_reached_and_not_exceeded(bench):
     counts = scaling.raw_magnitudes, model.count_sensitivity
     moments = partial(scaling.raw_moments, limits=ones[0]), model.moment_sensitivity
     for (raw, sensitivity), relation in product((counts, moments), Relation):
-        reached, claimed = farthest(relation, raw, pairs), sensitivity(relation, 3)
-        yield math.inf if reached > claimed * (1 + 1e-15) else 1 - reached / claimed
+        yield slack(sensitivity(relation, 3) * (1 + 1e-15), relation, raw, pairs)
 
 
 @measures(SCALING, "S3", "noise over sensitivity", EXACT)

@@ -14,7 +14,7 @@ from ...privacy.catalogue import ACCOUNTANTS, make
 from ...privacy.events import ApproximateDP, Gaussian, Laplace, PoissonSampled, PureDP
 from ...privacy.events import NeighbouringRelation as Relation
 from ...privacy.gaussian import GaussianAccountant
-from . import excess, measures, relative
+from . import excess, holds, measures, relative
 from .truths import exact_delta, exact_epsilon, ledger_of
 
 BOUNDS = [make(name) for name, (_, _, note) in ACCOUNTANTS.items() if make(name).kind == "bound"]
@@ -49,7 +49,7 @@ def an_example_in_no_lot_costs_nothing(bench):
         above, below = (
             accountant.epsilon(ledger, float(share) * (1 + gap)).upper for gap in (1e-9, -1e-9)
         )
-        yield 0.0 if above == 0 < below else math.inf
+        yield holds(above == 0 < below)
 
 
 @measures(
@@ -71,7 +71,7 @@ def rare_releases_are_paid_by_delta(bench):
         without, below, above = (
             epsilon(accountant, COVERED * 1e-5 * factor) for factor in (0, 0.999, 1.001)
         )
-        yield 0.0 if without < below < without * (1 + COVERED) < above else math.inf
+        yield holds(without < below < without * (1 + COVERED) < above)
 
 
 @measures("privacy.bound.Exposed", "C1", "the exact curve of a Gaussian, mixed by hand", 1e-07)
@@ -88,4 +88,4 @@ def beside_what_gives_itself_away(bench):
         got = accountant.epsilon(ledger, 0.01)
         yield excess(got.upper, exact_epsilon((0.01 - exposure) / (1 - exposure), 0.5))
         yield relative(got.lower, exact_epsilon(0.01, 0.5))
-        yield 0.0 if accountant.epsilon(ledger, exposure).upper == math.inf else math.inf
+        yield holds(accountant.epsilon(ledger, exposure).upper == math.inf)

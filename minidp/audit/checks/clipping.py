@@ -15,7 +15,7 @@ from ...privacy.events import JointGaussian
 from ...privacy.events import NeighbouringRelation as Relation
 from ...streams import Streams
 from .. import reference
-from . import farthest, measures, relative, worst
+from . import holds, measures, relative, slack, worst
 
 EXACT, SANITIZER = 1e-12, "mechanism.sanitizer.Sanitizer"
 KEYS = (("one", "W"), ("one", "b"), ("two", "W"))
@@ -37,7 +37,7 @@ def clipped_norms_stay_within_the_bound(bench):
         squares = nearest if trial % 2 else Explicit(bench.asarray(g)).sq_norms_upper()
         w = to_host(mechanism.clip_weights(squares, clip_norm))
         clipped = sum(Fraction(float(v)) ** 2 for v in (w[:, None] * g)[0])
-        yield math.inf if math.sqrt(clipped) < min(norm, clip_norm) * (1 - 1e-4) else 0.0
+        yield holds(not (math.sqrt(clipped) < min(norm, clip_norm) * (1 - 1e-4)))
         yield clipped / Fraction(clip_norm) ** 2 - 1
 
 
@@ -167,8 +167,7 @@ def sensitivity_is_reached_and_not_exceeded(bench):
                 total = sanitizer.add_clipped(grads)
                 return np.concatenate([to_host(total[key]).ravel() for key in group.keys])
 
-            claimed, reached = claims[group.name], farthest(relation, clipped, pairs)
-            yield math.inf if reached > claimed else 1 - reached * (1 + 2.0**-21) / claimed
+            yield slack(claims[group.name], relation, clipped, pairs)
 
 
 def _far_gradients(bench):
@@ -192,7 +191,7 @@ def event_is_one_joint_gaussian(bench):
         factor = 2 if relation is Relation.REPLACE_ONE else 1
         event = Sanitizer(groups).event(relation)
         single = Sanitizer(flat_group(KEYS, 2.0, 1.5)).event(relation)
-        yield 0.0 if isinstance(event, JointGaussian) else math.inf
+        yield holds(isinstance(event, JointGaussian))
         # the direction of squared norm sum s^-2, by which the scaled means differ at most
         shift = factor * math.hypot(2.0 / 3.0, 7.0 / 2.8)
         yield worst(event.noise_multipliers, [1.5 / factor, 0.4 / factor])

@@ -11,7 +11,7 @@ from ...privacy import conversion
 from ...privacy.events import FixedSizeSampled, Gaussian, Laplace, PoissonSampled, RandomlyStopped
 from ...privacy.moments import log_moment_curve
 from ...privacy.renyi import RenyiAccountant
-from . import excess, measures, relative
+from . import excess, holds, measures, relative
 from .truths import log_integral
 
 MOMENTS, RENYI = "privacy.moments.MomentsAccountant", "privacy.renyi.RenyiAccountant"
@@ -183,4 +183,4 @@ def large_delta_needs_no_epsilon(bench):
     yield relative(conversion.sharper_delta(*given, 0.0), truth)
     deltas = (float(truth) * (1 + gap) for gap in (1e-9, -1e-9))
     above, below = (conversion.sharper_epsilon(*given, delta) for delta in deltas)
-    yield 0.0 if above == 0 < below else math.inf
+    yield holds(above == 0 < below)
