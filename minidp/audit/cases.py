@@ -22,7 +22,7 @@ class LayerCase:
     make: object
     shape: tuple
     reference: object
-    wrong_shape: tuple = None
+    wrong_shape: tuple | None = None
 
     def input(self, rng, batch, dtype="float64"):
         """x (batch, *shape)."""

@@ -23,7 +23,7 @@ import numpy as np
 from ...backend import Backend, to_host
 from ...privacy.events import NeighbouringRelation
 
-REGISTRY = {}  # (card, label): list of Check
+REGISTRY: dict[tuple[str, str], list] = {}  # (card, label): list of Check
 
 
 @dataclass(frozen=True)

@@ -105,10 +105,10 @@ def _later(bench, sampler):
     return _differs(*zip(map(list, later), map(list, [*whole][epoch:])))
 
 
-for _sampler in (mechanism.ShuffleSampler(9, 2), mechanism.BallsInBinsSampler(9, 2)):
-    _card = f"{SAMPLING}.{type(_sampler).__name__}"
+for _periodic in (mechanism.ShuffleSampler(9, 2), mechanism.BallsInBinsSampler(9, 2)):
+    _card = f"{SAMPLING}.{type(_periodic).__name__}"
     measures(_card, "F1", "those drawn from the first step on", 0.0, "lots_of_a_later_epoch")(
-        partial(_later, sampler=_sampler)
+        partial(_later, sampler=_periodic)
     )
 
 
@@ -120,27 +120,17 @@ def _event(bench, sampler, sampled, relation, charged):
 
 RELEASE = Gaussian(3.0)
 EPOCHS = {0: 0, 1: 1, 234: 1, 235: 2, 468: 2}  # begun after so many steps
-for _sampler, *_expected in (
+FIXED, BINS = mechanism.FixedSizeSampler(1000, 20), mechanism.BallsInBinsSampler(60_000, 256)
+for _sampler, _sampled, _relation, _charged in (
     (PoissonSampler(0.02), PoissonSampled(0.02, RELEASE), Relation.ADD_REMOVE, {7: 7}),
-    (
-        mechanism.FixedSizeSampler(1000, 20),
-        FixedSizeSampled(1000, 20, RELEASE),
-        Relation.REPLACE_ONE,
-        {7: 7},
-    ),
-    (
-        mechanism.BallsInBinsSampler(60_000, 256),
-        BallsInBins(234, RELEASE),
-        Relation.ADD_REMOVE,
-        EPOCHS,
-    ),
+    (FIXED, FixedSizeSampled(1000, 20, RELEASE), Relation.REPLACE_ONE, {7: 7}),
+    (BINS, BallsInBins(234, RELEASE), Relation.ADD_REMOVE, EPOCHS),
     (mechanism.ShuffleSampler(10, 4), RELEASE, Relation.ZERO_OUT, {}),
 ):
     _card = f"{SAMPLING}.{type(_sampler).__name__}"
-    _names = ("sampler", "sampled", "relation", "charged")
-    _given = dict(zip(_names, (_sampler, *_expected)))
+    _given = {"sampler": _sampler, "sampled": _sampled, "relation": _relation}
     measures(_card, "S1", "event, relation and number, by hand", 0.0, "event_of_a_sample")(
-        partial(_event, **_given)
+        partial(_event, **_given, charged=_charged)
     )
 
 
