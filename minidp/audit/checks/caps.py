@@ -37,7 +37,7 @@ def pure_releases_cost_their_sum(bench):
         yield accountant.delta(ledger_of(*parts), total * (1 + 1e-12)).upper
 
 
-@measures("privacy.accountant.Accountant", "C2", "1 - prod (1 - q)^n in mpmath", 1e-09)
+@measures("privacy.accountant.Accountant", "C2", "1 - prod (1 - q)^n in mpmath", 1e-9)
 def an_example_in_no_lot_costs_nothing(bench):
     ledger = ledger_of(
         (PoissonSampled(1e-3, Gaussian(1e-3)), 7), (PoissonSampled(1e-9, Laplace(1e-3)), 10**6)
@@ -74,7 +74,7 @@ def rare_releases_are_paid_by_delta(bench):
         yield holds(without < below < without * (1 + COVERED) < above)
 
 
-@measures("privacy.bound.Exposed", "C1", "the exact curve of a Gaussian, mixed by hand", 1e-07)
+@measures("privacy.bound.Exposed", "C1", "the exact curve of a Gaussian, mixed by hand", 1e-7)
 def beside_what_gives_itself_away(bench):
     accountant, alone = GaussianAccountant(Relation.ADD_REMOVE), (Gaussian(4.0), 4)
     for exposure, part in (

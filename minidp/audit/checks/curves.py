@@ -36,7 +36,7 @@ def delta_against_mpmath(bench):
         yield relative(gaussian_delta(*place), exact_delta(*place))
 
 
-@measures(GAUSSIAN, "M1", "epsilon of one Gaussian with mu^2 = sum 1/sigma^2, by mpmath", 1e-08)
+@measures(GAUSSIAN, "M1", "epsilon of one Gaussian with mu^2 = sum 1/sigma^2, by mpmath", 1e-8)
 def unsampled_gaussians_compose_exactly(bench):
     got = GaussianAccountant().epsilon(ledger_of((Gaussian(4.0), 10), (Gaussian(7.0), 1)), 1e-5)
     truth = exact_epsilon(1e-5, math.sqrt(10 / 16 + 1 / 49))
@@ -229,7 +229,7 @@ def liu_talwar_by_hand(bench):
     return relative(search_cost.liu_talwar(0.7), 2.1)
 
 
-@measures("privacy.search_cost.poisson_stopped_epsilon", "M1", "loop over orders", 1e-09)
+@measures("privacy.search_cost.poisson_stopped_epsilon", "M1", "loop over orders", 1e-9)
 def poisson_stopping_by_a_loop(bench):
     orders, mean = (4.0, 10.0, 30.0), 5.0
     accountant, ledger = RenyiAccountant(orders=orders), ledger_of((Gaussian(20.0), 4))

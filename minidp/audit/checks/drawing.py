@@ -172,7 +172,7 @@ def gaussian_masses(variance, places):
     "host.discrete.alias_table",
     "F1 F2 F3",
     "weights in 2^-64 of a cell, mpmath; their total exactly",
-    0.5 + 1e-09,
+    0.5 + 1e-9,
 )
 def tables_hold_the_discrete_gaussian(bench):
     plan = discrete.plan(2.0**28)

@@ -140,7 +140,7 @@ def tail_of_the_masses(bench):
     "privacy.pld.kernels.crossing",
     "C1",
     "delta and errors, by a sum over the atoms, at what it finds",
-    1e-09,
+    1e-9,
 )
 def crossing_of_the_target(bench):
     """Targets lie close to the value at a knot, so that an error of 3e-4 in a value finds the wrong
