@@ -36,6 +36,7 @@ INTERNAL = (
     "minidp.run.questions",
     "minidp.run.record",
     "minidp.run.statement",
+    "minidp.train.selfcheck",
     "minidp.train.trial",
     "minidp.run.architecture",
     "minidp.run.recovery",

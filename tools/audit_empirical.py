@@ -29,12 +29,8 @@ from tools.attacks import black_box, canaries, faults, pictures
 from tools.machine import available_cores, processor, vector_flags, versions
 
 SETTINGS, EPSILONS = ((1.0, 10), (0.01, 1000)), (1.0, 2.0, 4.0, 8.0)  # q, T; certified
-# of the certified epsilon, and epsilon, that attacks have to reach
-SHARE, BLACK_BOX, RIGHT = (
-    0.94,
-    6.5,
-    "right training",
-)
+SHARE, BLACK_BOX = 0.94, 6.5  # of the certified epsilon, and epsilon, that attacks have to reach
+RIGHT, BOX = "right training", "black box, worst-case start"
 upper, lower = partial(upper_text, decimals=2), partial(lower_text, decimals=2)
 
 
@@ -123,7 +119,7 @@ def verdicts(result, smoke=False):
             )
             steinke, f_dp = (of[f"one run, {name}"]["lower"] for name in ("Steinke", "f-DP"))
             yield f"{where}: one run shows more by f-DP than by Steinke's bound", f_dp > steinke
-    box, old = of["black box, worst-case start"]["lower"], result["ledger_2016"]
+    box, old = of[BOX]["lower"], result["ledger_2016"]
     if not smoke:
         yield (
             f"black box: epsilon at least {lower(box)}, to be at least {BLACK_BOX}",
@@ -145,15 +141,10 @@ def verdicts(result, smoke=False):
 
 def in_words(result):
     """What the figures say to a reader who knows none of the words."""
-    proofs, shown = zip(
-        *(
-            (upper(found["certified"][1]), lower(found["bounds"][name]["lower"]))
-            for found, name in (
-                (result["attacks"][-1], "every step, releases composed"),
-                (result["black_box"], "black box, worst-case start"),
-            )
-        )
-    )
+    steps, box = result["attacks"][-1], result["black_box"]
+    proofs = [upper(found["certified"][1]) for found in (steps, box)]
+    bounds = steps["bounds"]["every step, releases composed"], box["bounds"][BOX]
+    shown = [lower(bound["lower"]) for bound in bounds]
     return (
         "Epsilon bounds how much anybody can find out about one person's record from training; 0 "
         f"is nothing. Where the proof allows {proofs[0]}, somebody who watches every step finds "
@@ -172,10 +163,8 @@ def main(argv=None):
     )
     options = parser.parse_args(argv)
     with user_errors() as note, stop_on_interrupt() as stopped:
-        kept, started = (
-            options.json and options.json.with_suffix(".partial.json"),
-            time.perf_counter(),
-        )
+        started = time.perf_counter()
+        kept = options.json and options.json.with_suffix(".partial.json")
         state = read_json(kept) if kept and kept.exists() else {}
         if state.get("smoke") != options.smoke or options.seed not in (None, state.get("seed")):
             seed = secrets.randbits(32) if options.seed is None else options.seed
@@ -185,67 +174,45 @@ def main(argv=None):
             return int.from_bytes(sha256(f"{state['seed']} {name}".encode()).digest()[:6])
 
         name, records = ("strokes", 100) if options.smoke else ("auto", black_box.RECORDS)
-        dataset = load(name, sizes=(records, 10))
-        box, done = cache(lambda: black_box.BlackBox(dataset, seed_of("start"))), state["done"]
+        dataset, done = load(name, sizes=(records, 10)), state["done"]
+        box = cache(lambda: black_box.BlackBox(dataset, seed_of("start")))
         todo = units(options.smoke, box)
-        print(
-            "trials in each world, calculated:",
-            ", ".join(f"{name} {n:,}" for name, n in faults.needed().items()),
-        )
+        needed = ", ".join(f"{name} {n:,}" for name, n in faults.needed().items())
+        print("trials in each world, calculated:", needed)
         for place, (name, work) in enumerate(todo.items(), 1):
             if name not in done:
                 done[name] = work(seed_of(name))
                 if kept:
                     write_json(kept, state)
-                print(
-                    f"[{place}/{len(todo)}] {name}, {time.perf_counter() - started:.0f} s",
-                    flush=True,
-                )
+                seconds = time.perf_counter() - started
+                print(f"[{place}/{len(todo)}] {name}, {seconds:.0f} s", flush=True)
             if stopped() and place < len(todo):
-                note.saved = (
-                    f"the same command goes on with {kept}"
-                    if kept
-                    else "--json FILE keeps what was done"
-                )
+                again = f"the same command goes on with {kept}"
+                note.saved = again if kept else "--json FILE keeps what was done"
                 raise KeyboardInterrupt
         result = summary(done, box())
-        result["black_box"]["data"], words = (
-            {"name": dataset.name, "sha256": dataset.sha256},
-            in_words(result),
-        )
-        checks = list(verdicts(result, options.smoke))
-        print(
-            "\n".join(f"{'ok  ' if right else 'FAIL'} {text}" for text, right in checks),
-            words,
-            sep="\n",
-        )
+        result["black_box"]["data"] = {"name": dataset.name, "sha256": dataset.sha256}
+        words, checks = in_words(result), list(verdicts(result, options.smoke))
+        for text, right in checks:
+            print("ok  " if right else "FAIL", text)
+        print(words)
         failed = sum(not right for _, right in checks)
         if options.json:
-            write_json(
-                options.json,
-                {
-                    "command": " ".join(
-                        [
-                            "python -m tools.audit_empirical",
-                            *(sys.argv[1:] if argv is None else argv),
-                        ]
-                    ),
-                    "device": {
-                        "processor": processor(),
-                        "vector": vector_flags(),
-                        "cores": available_cores(),
-                    },
-                    "versions": versions(),
-                    "seed": state["seed"],
-                    **result,
-                    "in_words": words,
-                    "failed": failed,
+            given = sys.argv[1:] if argv is None else argv
+            made = {
+                "command": " ".join(["python -m tools.audit_empirical", *given]),
+                "device": {
+                    "processor": processor(),
+                    "vector": vector_flags(),
+                    "cores": available_cores(),
                 },
-            )
+                "versions": versions(),
+                "seed": state["seed"],
+            }
+            write_json(options.json, {**made, **result, "in_words": words, "failed": failed})
             pictures.draw_attacks(result, words, options.json.with_suffix(".png"))
-            pictures.draw_2016(
-                result["ledger_2016"], options.json.with_name(options.json.stem + "_2016.png")
-            )
+            old = options.json.with_name(f"{options.json.stem}_2016.png")
+            pictures.draw_2016(result["ledger_2016"], old)
             kept.unlink()
         print(f"{len(checks)} checks, {failed} failed, {time.perf_counter() - started:.0f} s")
         return int(failed > 0)

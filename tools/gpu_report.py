@@ -30,7 +30,7 @@ from minidp.errors import DataUnavailableError, MinidpError
 from minidp.exact.arithmetic import ARITHMETICS, EXACT
 from minidp.mechanism import Sanitizer, flat_group
 from minidp.streams import Streams
-from minidp.train import independence
+from minidp.train import selfcheck
 from minidp.util.files import read_json, write_json
 from tools import machine
 from tools.attacks.arithmetic import worst_neighbours
@@ -184,7 +184,7 @@ def independent(bench):
     """The self-check of exact arithmetic: an example's results are its own bits in every batch."""
     for name in ("W1", "W5") if bench.small else WORKLOADS:
         network = network_of(WORKLOADS[name], np.random.default_rng(0)).to(bench.backend).use(EXACT)
-        independence.check(network, nn.SoftmaxCrossEntropy(), np.arange(10))
+        selfcheck.check_bits(network, nn.SoftmaxCrossEntropy(), np.arange(10))
         yield {"network": name, "found": "the same bits in every batch"}
 
 

@@ -56,17 +56,19 @@ class Card:
     headings: dict[str, str]  # label to the heading that it stands under
     # label to first and last line of the code that computes it
     code_lines: dict[str, tuple[tuple[int, int], ...]]
-    repeated: tuple[str, ...]  # labels that are defined twice
-    misplaced: tuple[str, ...]  # labels under no heading of a card
+    repeated: tuple[str, ...] = ()  # labels that are defined twice
+    misplaced: tuple[str, ...] = ()  # labels under no heading of a card
 
     @property
     def name(self):
         """As the registry of checks calls it: nn.dense.Dense."""
-        return (
-            self.module.removeprefix("minidp/").removesuffix(".py").replace("/", ".")
-            + "."
-            + self.qualname
-        )
+        module = self.module.removeprefix("minidp/").removesuffix(".py").replace("/", ".")
+        return f"{module}.{self.qualname}"
+
+    @property
+    def private(self):
+        """Whether its class or function is."""
+        return self.qualname.startswith("_")
 
     def faults(self):
         """What is missing from the card, a sentence each."""
@@ -189,17 +191,8 @@ def _card(node, qualname, module):
                 held[label] = f"{held.get(label, '')} {text}".strip()
     if not (labels or misplaced):
         return None
-    return Card(
-        module,
-        qualname,
-        node.lineno,
-        labels,
-        sources,
-        headings,
-        {},
-        tuple(repeated),
-        tuple(misplaced),
-    )
+    faults = tuple(repeated), tuple(misplaced)
+    return Card(module, qualname, node.lineno, labels, sources, headings, {}, *faults)
 
 
 def _names(labels):

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import DtypeError, ShapeError
-from ..train import trial
+from ..train.selfcheck import SEED, targets
+from ..train.trial import THOROUGH, LayerTrial, LossTrial, host_copy
 
-ROWS, TOLERANCE = 5, 1e-6
+ROWS = 5
 
 
 @dataclass(frozen=True)
@@ -51,19 +52,17 @@ def check_layer(layer, input_shape):
     ...
     """
     shape = (input_shape,) if isinstance(input_shape, int) else tuple(input_shape)
-    rng = np.random.default_rng(trial.SEED)
+    rng = np.random.default_rng(SEED)
 
     def tried(rows=ROWS, dtype="float64"):
-        copied = trial.host_copy(layer, dtype)
-        return trial.LayerTrial(
-            copied, rng.uniform(-1, 1, (rows, *shape)).astype(dtype), rng, tolerance=TOLERANCE
-        )
+        x = rng.uniform(-1, 1, (rows, *shape)).astype(dtype)
+        return LayerTrial(host_copy(layer, dtype), x, rng, how=THOROUGH)
 
     def late():
         one = tried()
-        cache = one.forward(one.x)[1]
+        cache = one.layer.forward(one.x)[1]
         first = one.layer.backward(one.dy, cache)
-        one.forward(one.x[:2] / 2)
+        one.layer.forward(one.x[:2] / 2)
         if not np.array_equal(first, one.layer.backward(one.dy, cache), equal_nan=True):
             yield (
                 "backward changes after another forward: keep what it needs in the cache, not in "
@@ -74,29 +73,21 @@ def check_layer(layer, input_shape):
         own = tried().layer
         _, cache = own.forward(rng.uniform(-1, 1, (2, *shape)))
         wrong = [
-            (DtypeError, lambda: own.forward(np.zeros((2, *shape), int)), "integers"),
-            (ShapeError, lambda: own.backward(np.zeros((2, 17, 1)), cache), "dy of a wrong shape"),
+            ("integers", DtypeError, own.forward, [np.zeros((2, *shape), int)]),
+            ("dy of a wrong shape", ShapeError, own.backward, [np.zeros((2, 17, 1)), cache]),
         ]
         if own.input_shape is not None:
-            wrong.append(
-                (
-                    ShapeError,
-                    lambda: own.forward(np.zeros((2, *shape, 1))),
-                    "x with an axis too many",
-                )
-            )
-        for error, call, what in wrong:
+            more = np.zeros((2, *shape, 1))
+            wrong.append(("x with an axis too many", ShapeError, own.forward, [more]))
+        for what, error, call, arguments in wrong:
+            got = "nothing was raised"
             try:
-                call()
-                got = "nothing was raised"
+                call(*arguments)
             except Exception as raised:
-                got = (
-                    ""
-                    if isinstance(raised, error) and own.where in str(raised)
-                    else f"got {raised!r}"
-                )
-            if got:
-                yield f"{what}: expected a {error.__name__} that names {own.where}, {got}"
+                if isinstance(raised, error) and own.where in str(raised):
+                    continue
+                got = f"got {raised!r}"
+            yield f"{what}: expected a {error.__name__} that names {own.where}, {got}"
 
     return _report(
         type(layer),
@@ -117,18 +108,15 @@ def check_loss(loss, classes=3, target=None):
     >>> bool(check_loss(nn.SquaredError(), classes=2, target=numpy.zeros((1, 2))))
     True
     """
-    rng, like = np.random.default_rng(trial.SEED), np.zeros(1, int) if target is None else target
+    rng, like = np.random.default_rng(SEED), np.zeros(1, int) if target is None else target
 
     def tried(rows=ROWS, dtype="float64"):
         z = rng.uniform(-2, 2, (rows, classes)).astype(dtype)
-        t = (
-            target(rng, rows, classes)
-            if callable(target)
-            else trial.targets(np.asarray(like), z, rng)
+        drawn = (
+            target(rng, rows, classes) if callable(target) else targets(np.asarray(like), z, rng)
         )
-        return trial.LossTrial(
-            loss, z, t.astype(dtype) if t.dtype.kind == "f" else t, rng, tolerance=TOLERANCE
-        )
+        drawn = drawn.astype(dtype) if drawn.dtype.kind == "f" else drawn
+        return LossTrial(loss, z, drawn, rng, how=THOROUGH)
 
     return _report(loss if inspect.isfunction(loss) else type(loss), tried)
 
@@ -142,10 +130,7 @@ def _report(subject, tried, *more):
     def derivatives():
         one = tried()
         yield from one.derivatives()
-        errors.update(
-            (f"P{place}" if place else "B1", found)
-            for place, found in enumerate(one.errors.items())
-        )
+        errors.update(one.labelled())
 
     def dtypes():
         for dtype in ("float32", "float64"):

@@ -19,6 +19,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,29 +98,18 @@ def generate():
     """Every Mutant of every labelled line of the package, in the order of the audit."""
     found = []
     for card, lines in cards():
-        source = "\n".join(lines) + "\n"
-        statements = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.stmt)]
+        tree = ast.parse("\n".join(lines))
+        statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
         for label, spans in card.code_lines.items():
-            counts = {}
+            counts = Counter()
             for first, last in spans:
                 around = [node for node in statements if last in own_lines(node)]
-                for operator, node, new in _changes(
-                    max(around, key=lambda node: node.lineno), first, last
-                ):
-                    counts[operator] = counts.get(operator, 0) + 1
-                    found.append(
-                        Mutant(
-                            card.name,
-                            label,
-                            operator,
-                            counts[operator],
-                            card.module,
-                            first,
-                            ast.unparse(node),
-                            new,
-                            _replaced(lines, node, new),
-                        )
-                    )
+                statement = max(around, key=lambda node: node.lineno)
+                for operator, node, new in _changes(statement, first, last):
+                    counts[operator] += 1
+                    place = operator, counts[operator], card.module, first
+                    texts = ast.unparse(node), new, _replaced(lines, node, new)
+                    found.append(Mutant(card.name, label, *place, *texts))
     return found
 
 
@@ -127,32 +117,30 @@ def _changes(statement, first, last):
     """(operator, node, text in its place) of what a statement has on the lines from `first` to
     `last`.
     """
-    value = next(
-        (
-            getattr(statement, name)
-            for name in ("value", "iter", "test")
-            if getattr(statement, name, None)
-        ),
-        None,
-    )
+    values = (getattr(statement, name, None) for name in ("value", "iter", "test"))
+    value = next(filter(None, values), None)
     if value is None:
         return
+
+    def inside(node):
+        return node.lineno <= last and first <= node.end_lineno
+
     for node in _right_sides(value, statement):
         text = ast.unparse(node)
-        if node.lineno <= last and first <= node.end_lineno and text not in ("0", "0.0", "None"):
+        if inside(node) and text not in ("0", "0.0", "None"):
             yield "sign", node, f"(-({text}))"
             if text != "math.inf":
                 yield "scale", node, f"(({text}) * (1 + 1e-3))"
     if isinstance(statement, ast.AugAssign) and isinstance(statement.op, (ast.Add, ast.Sub)):
         yield "drop", statement, "pass"
     for node in ast.walk(value):
-        if isinstance(node, ast.BinOp) and node.lineno <= last and first <= node.end_lineno:
+        if isinstance(node, ast.BinOp) and inside(node):
             left, right = ast.unparse(node.left), ast.unparse(node.right)
-            if isinstance(node.op, (ast.Add, ast.Sub)):
+            sign = {ast.Add: "+", ast.Sub: "-", ast.Div: "/", ast.MatMult: "@"}.get(type(node.op))
+            if sign in ("+", "-"):
                 yield "drop", node, f"({left})"
-                yield "drop", node, f"({'-' if isinstance(node.op, ast.Sub) else ''}({right}))"
-            if isinstance(node.op, (ast.Sub, ast.Div, ast.MatMult)):
-                sign = {ast.Sub: "-", ast.Div: "/", ast.MatMult: "@"}[type(node.op)]
+                yield "drop", node, f"({'-' if sign == '-' else ''}({right}))"
+            if sign in ("-", "/", "@"):
                 yield "swap", node, f"(({right}) {sign} ({left}))"
 
 
@@ -161,15 +149,11 @@ def _right_sides(node, parent=None):
     parts = [part for name in PARTS.get(type(node), ()) if (part := getattr(node, name))]
     parts = parts[0] if parts and isinstance(parts[0], list) else parts
     if isinstance(node, ast.Call):
-        name, into_out = (
-            getattr(node.func, "attr", getattr(node.func, "id", "")),
-            any(k.arg == "out" for k in node.keywords),
-        )
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        others = [keyword.value for keyword in node.keywords if keyword.arg != "out"]
+        into_out = len(others) < len(node.keywords)
         if name[:1].isupper() or isinstance(parent, ast.Expr) or into_out:
-            parts = [
-                *node.args,
-                *(keyword.value for keyword in node.keywords if keyword.arg != "out"),
-            ]
+            parts = [*node.args, *others]
     for part in parts:
         yield from _right_sides(part)
     if not parts:
@@ -180,15 +164,8 @@ def _replaced(lines, node, new):
     """The module's text with `new` in place of a node, on as many lines as before."""
     head = lines[node.lineno - 1].encode()[: node.col_offset].decode()
     tail = lines[node.end_lineno - 1].encode()[node.end_col_offset :].decode()
-    return "\n".join(
-        [
-            *lines[: node.lineno - 1],
-            head + new + tail,
-            *[""] * (node.end_lineno - node.lineno),
-            *lines[node.end_lineno :],
-            "",
-        ]
-    )
+    changed = [head + new + tail, *[""] * (node.end_lineno - node.lineno)]
+    return "\n".join([*lines[: node.lineno - 1], *changed, *lines[node.end_lineno :], ""])
 
 
 def killed_by(mutant, others=True):

@@ -16,46 +16,28 @@ import numpy
 
 from ..backend import Backend
 from ..errors import ParameterError
+from ..train.trial import THOROUGH
 from ..util.files import atomic_write, write_json
 from . import checks
 from .algorithm import as_it_runs
 from .card import Card, read_module
 from .checks import Check, Outcome
 from .html import formulas_page
-from .layer import TOLERANCE
 
 PACKAGE = Path(__file__).parents[1]
 OWN = "Layers and losses of your own"
-SECTIONS = (  # in the order of the paper; within a section, cards in the order of their prefixes
-    ("Training", ("train.trainer.", "mechanism.plan.", "train.")),
-    (
-        "Layers and losses",
-        (
-            "nn.dense.",
-            "nn.activation.",
-            "nn.conv.",
-            "nn.pool.",
-            "nn.norm.",
-            "nn.",
-            "nn.loss.",
-            "nn.network.",
-            "nn.init.",
-            "grads.forms.",
-        ),
-    ),
-    (
-        "Clipping",
-        ("mechanism.clip.", "mechanism.sanitizer.", "mechanism.rounding.", "mechanism.schedule."),
-    ),
-    ("Noise", ("mechanism.noise.",)),
-    ("Sampling", ("mechanism.sampling.",)),
-    ("DP-PCA and private scaling", ("mechanism.before.",)),
-    (
-        "Accountants",
-        ("privacy.moments.", "privacy.conversion.", "privacy.composition.", "privacy."),
-    ),
-    ("Numerics", ("exact.", "grads.whole.", "host.")),
-)
+# in the order of the paper; within a section, cards in the order of their prefixes
+SECTIONS = {
+    "Training": "train.trainer. mechanism.plan. train.",
+    "Layers and losses": "nn.dense. nn.activation. nn.conv. nn.pool. nn.norm. nn. nn.loss. "
+    "nn.network. nn.init. grads.forms.",
+    "Clipping": "mechanism.clip. mechanism.sanitizer. mechanism.rounding. mechanism.schedule.",
+    "Noise": "mechanism.noise.",
+    "Sampling": "mechanism.sampling.",
+    "DP-PCA and private scaling": "mechanism.before.",
+    "Accountants": "privacy.moments. privacy.conversion. privacy.composition. privacy.",
+    "Numerics": "exact. grads.whole. host.",
+}
 
 
 def cards():
@@ -74,27 +56,25 @@ def _place(name):
     """(number of the section, place in it) by the longest prefix; what no prefix names is
     numerics.
     """
-    return max(
-        (
-            (len(prefix), section, place)
-            for section, (_, prefixes) in enumerate(SECTIONS)
-            for place, prefix in enumerate(prefixes)
-            if name.startswith(prefix)
-        ),
-        default=(0, len(SECTIONS) - 1, 0),
-    )[1:]
+    places = [
+        (len(prefix), section, place)
+        for section, prefixes in enumerate(SECTIONS.values())
+        for place, prefix in enumerate(prefixes.split())
+        if name.startswith(prefix)
+    ]
+    return max(places, default=(0, len(SECTIONS) - 1, 0))[1:]
+
+
+def _section(card):
+    return list(SECTIONS)[_place(card.name)[0]]
 
 
 def _bases(card):
     """Names of the classes that a card's class is made of, itself first."""
-    held = getattr(
-        importlib.import_module(f"minidp.{card.name.removesuffix(f'.{card.qualname}')}"),
-        card.qualname,
-        None,
-    )
+    module = importlib.import_module(f"minidp.{card.name.removesuffix(f'.{card.qualname}')}")
     return [
         f"{base.__module__.removeprefix('minidp.')}.{base.__qualname__}"
-        for base in getattr(held, "__mro__", ())
+        for base in getattr(getattr(module, card.qualname, None), "__mro__", ())
     ]
 
 
@@ -105,26 +85,18 @@ def shown(only=None):
     Those of all cards, or of the class or function named `only` and its bases. ParameterError if no
     card has the name.
     """
-    found, inherited = cards(), set()
-    wanted = (
-        {card.name for card, _ in found}
-        if only is None
-        else named(only, [card for card, _ in found])
-    )
-    private = {
-        card.name: (card, lines)
-        for card, lines in found
-        if card.qualname.startswith("_") and card.name in wanted
-    }
-    parts = []
+    found, inherited, parts = cards(), set(), []
+    if only is not None:
+        wanted = named(only, [card for card, _ in found])
+        found = [(card, lines) for card, lines in found if card.name in wanted]
+    private = {card.name: (card, lines) for card, lines in found if card.private}
     for card, lines in found:
-        if card.name in wanted and card.name not in private:
+        if not card.private:
             bases = [base for base in _bases(card) if base in private]
             parts.append((card, [(card, lines), *(private[base] for base in bases)]))
             inherited.update(bases)
-    return parts + [
-        (card, [(card, lines)]) for card, lines in private.values() if card.name not in inherited
-    ]
+    alone = (pair for name, pair in private.items() if name not in inherited)
+    return parts + [(pair[0], [pair]) for pair in alone]
 
 
 def audit(only=None, backend=None, on_row=None):
@@ -134,56 +106,46 @@ def audit(only=None, backend=None, on_row=None):
     registry, measured, rows = checks.load(), {}, []
     for public, parts in shown(only):
         for card, lines in parts:
-            of = "" if card is public else card.qualname
+            inherited = card is not public
             for label in card.labels:
                 registered = [
                     check
                     for check in registry.get((card.name, label), ())
-                    if not of or check.subject in ("", public.name)
+                    if not inherited or check.subject in ("", public.name)
                 ]
                 for check in registered:
                     if check not in measured:
                         measured[check] = checks.run(check, backend)
-                missing = () if registered else (f"[{label}] has no check that measures it",)
-                rows.append(
-                    _row(
-                        SECTIONS[_place(public.name)[0]][0],
-                        public.name,
-                        card,
-                        lines,
-                        label,
-                        [measured[check] for check in registered],
-                        missing,
-                        of,
-                    )
-                )
+                row = _row(public.name, card, lines, label, [measured[c] for c in registered])
+                row["section"], row["of"] = _section(public), card.qualname if inherited else ""
+                if not registered:
+                    row["faults"].append(f"[{label}] has no check that measures it")
+                    row["passed"] = False
+                rows.append(row)
                 if on_row:
-                    on_row(rows[-1])
+                    on_row(row)
     return rows
 
 
-def _row(section, name, card, lines, label, outcomes, missing=(), of=""):
+def _row(name, card, lines, label, outcomes):
     """One label of a card as JSON, with everything an auditor asks of it, the measurement nearest
     to its limit first.
 
-    name: of the public card that shows it; of: of the private class that it inherits it from, or
-    "". missing: faults.
+    name: of the public card that shows it. The section and the private class that it is inherited
+    from are those of one's own layers; `audit` puts in the library's.
     """
     outcomes = sorted(outcomes, key=Outcome.nearness, reverse=True)
-    faults = [*(fault for fault in card.faults() if f"[{label}]" in fault), *missing]
-    others = (
-        card.sources.get("")
-        or "see " + ", ".join(f"[{label}]" for label in card.sources) + " of the card"
-    )
+    faults = [fault for fault in card.faults() if f"[{label}]" in fault]
+    others = "see " + ", ".join(f"[{label}]" for label in card.sources) + " of the card"
     per_example = label[0] == "P" and card.name.startswith("nn.")
     return {
-        "section": section,
+        "section": OWN,
         "card": name,
-        "of": of,
+        "of": "",
         "label": label,
         "equation": card.labels[label],
         "heading": "Per-example gradient" if per_example else card.headings[label],
-        "source": card.sources.get(label) or others,
+        "source": card.sources.get(label) or card.sources.get("") or others,
         "faults": faults,
         "code": [
             {"path": card.module, "line": first, "text": one_line(lines[first - 1 : last])}
@@ -225,18 +187,14 @@ def named(only, cards):
     """Names of the cards called `only` ("Dense" or "nn.dense.Dense"), and of those of their base
     classes.
     """
-    wanted = set()
+    called, wanted = only.lower(), set()
     for card in cards:
-        if only.lower() in (card.qualname.lower(), card.name.lower()):
+        if called in (card.qualname.lower(), card.name.lower()):
             wanted |= {card.name, *_bases(card)}
     if not wanted:
-        public = {
-            card.qualname.lower(): card.qualname
-            for card in cards
-            if not card.qualname.startswith("_")
-        }
-        near = [name for name in public if only and only.lower() in name]
-        near += [name for name in get_close_matches(only.lower(), public, n=5) if name not in near]
+        public = {card.qualname.lower(): card.qualname for card in cards if not card.private}
+        near = [name for name in public if only and called in name]
+        near = dict.fromkeys([*near, *get_close_matches(called, public, n=5)])
         known = f"near it: {', '.join(public[name] for name in near)}; " if near else ""
         raise ParameterError(f"no card is named {only}; {known}minidp audit --list prints all")
     return wanted
@@ -244,15 +202,12 @@ def named(only, cards):
 
 def listing():
     """Lines with the names that --layer takes, under their sections, and where each stands."""
-    for section, found in groupby(
-        (card for card, _ in cards() if not card.qualname.startswith("_")),
-        key=lambda card: SECTIONS[_place(card.name)[0]][0],
-    ):
+    public = [card for card, _ in cards() if not card.private]
+    for section, found in groupby(public, key=_section):
         yield f"\n{section}"
-        yield from (
-            f"  {card.qualname:26} {card.module}:{card.line}  {' '.join(card.labels)}"
-            for card in found
-        )
+        for card in found:
+            where = f"{card.module}:{card.line}"
+            yield f"  {card.qualname:26} {where}  {' '.join(card.labels)}"
 
 
 def need_mpmath():
@@ -311,26 +266,16 @@ def _own(report, number):
     try:
         path, (_, line) = inspect.getsourcefile(cls), inspect.getsourcelines(cls)
         text = Path(path).read_text(encoding="utf-8")
-        held = [
-            card
-            for card in read_module(text, path)[0]
-            if card.qualname == cls.__qualname__.replace(".<locals>", "")
-        ]
+        qualname = cls.__qualname__.replace(".<locals>", "")
+        held = [card for card in read_module(text, path)[0] if card.qualname == qualname]
     except (OSError, TypeError, SyntaxError):  # typed at a prompt: nobody has its lines
         path, line, text, held = "", 0, "", []
-    tests = Card(
-        path,
-        cls.__name__,
-        line,
-        {"tests": (cls.__doc__ or "").partition("\n")[0]},
-        {"": "the library's tests: minidp.audit.check_layer, check_loss"},
-        {"tests": ""},
-        {"tests": ((line, line),) if text else ()},
-        (),
-        (),
-    )
+    labels = {"tests": (cls.__doc__ or "").partition("\n")[0]}
+    sources = {"": "the library's tests: minidp.audit.check_layer, check_loss"}
+    code = {"tests": ((line, line),)} if text else {}
+    tests = Card(path, cls.__name__, line, labels, sources, {"tests": ""}, code)
     measured = {
-        label: [Outcome(Check(what, "central differences", TOLERANCE, None), error, "")]
+        label: [Outcome(Check(what, "central differences", THOROUGH.tolerance, None), error, "")]
         for label, (what, error) in report.errors.items()
     }
     measured["tests"] = [
@@ -342,7 +287,7 @@ def _own(report, number):
     ]
     name = f"own{number}.{cls.__name__.strip('<>')}"
     return [
-        _row(OWN, name, card, text.splitlines(), label, measured.get(label, ()))
+        _row(name, card, text.splitlines(), label, measured.get(label, ()))
         for card in (tests, *held)
         for label in card.labels
     ]

@@ -28,7 +28,7 @@ from ..ranks import current
 from ..run import Model, Run
 from ..run.shared import charge_shared
 from ..streams import Streams
-from ..train import SGD, Averaged, Momentum, trial
+from ..train import SGD, Averaged, Momentum, selfcheck
 from ..util.files import StrPath, check_path
 from ..util.text import upper_text
 from ..util.validate import count, flag, one_of, open_probability, positive_finite, same_batch
@@ -318,7 +318,8 @@ def _run(run, data, head, before, ledger, target_bounds):
     targets = backend.asarray(data.targets)
     weight = None if data.weight is None else backend.asarray(data.weight)
     run.check_rows(data.inputs, targets, weight)
-    trial.check(run.network, run.loss, targets)  # before anything is charged, the scaling included
+    # before anything is charged, the scaling included
+    selfcheck.check(run.network, run.loss, targets)
     if ledger is not None and not run.begun and not run.folder.finished:
         total = run.ranks.of_first(lambda: charge_shared(ledger, run.plan.ledger(before=before)))
         if not run.quiet:

@@ -24,7 +24,7 @@ from ..privacy.ledger import STEP, Ledger
 from ..ranks import current
 from ..streams import Streams, as_streams
 from ..util.validate import count, inexact, shape
-from . import independence, trial
+from . import selfcheck
 
 MAX_BATCH = 4096  # examples of a batch: more gain nothing and cost memory
 # examples: fewer rows make slow matrix products, and what a step costs per batch weighs more
@@ -89,7 +89,7 @@ class Trainer:
 
     Raises
         TrialError       a layer or the loss mixes examples, carries a 1/B or has wrong gradients:
-                         tried on random rows before the first charge (`train.trial`)
+                         tried on random rows before the first charge (`train.selfcheck`)
         BudgetExceededError  not one lot fits into the budget
         ParameterError   the clip groups are not the network's parameters; the ledger has another
                          relation; expected_lot_size does not fit dataset_size
@@ -207,9 +207,9 @@ class Trainer:
         count(1, block_steps=block_steps)
         measure_memory(namespace_of(*self.network.params.values()))
         if progress == Progress():
-            trial.check(self.network, self.loss, y)
+            selfcheck.check(self.network, self.loss, y)
             if self.plan.sanitizer.exact:
-                independence.check(self.network, self.loss, y)
+                selfcheck.check_bits(self.network, self.loss, y)
         examples.check_shared(self.ranks)
         if self.ranks.size > 1:
             wanted = should_stop or (lambda: False)

@@ -1,142 +1,54 @@
-"""Try a network and a loss on a few random rows before anything is charged.
+"""One trial of a layer or a loss at a few rows: is it right, and if not, what is wrong?
 
-The guarantee rests on what no type can say: each example's output, loss and gradient depend on that
-example alone, and nothing is divided by the number of examples. The rows are public: they come from
-a fixed seed, never from the data. The trial works on a copy of the network, on the host in float64;
-a loss is tried on the network's own device. `audit.check_layer` and `audit.check_loss` run the same
-trials on a class by itself.
-
-Gradients are compared with central differences, example by example; an example passes if one random
-direction agrees, so that a kink on the way does not matter.
+Gradients are compared with differences of the forward pass along a random direction, example by
+example. With central differences an example passes if one of several steps agrees, so that a kink
+on the way does not matter. The complex step knows no cancellation and is right to about 1e-15; it
+needs layers that take complex numbers.
 """
 
 import copy
+from typing import NamedTuple
 
 import numpy as np
 
 from ..backend import namespace_of, to_host
 from ..errors import TrialError
-from ..exact.arithmetic import ORDINARY
 from ..grads.forms import PerExampleGrad
-from ..nn.network import Sequential
 
-ROWS, SEED = 2, 20161024
 JITTER = 0.1  # moves inputs away from the ties and kinks that exact zeros sit on
+APART = 1e-6  # largest relative difference that passes for rounding
+
+
+class Differences(NamedTuple):
+    """How gradients are compared: the steps, and the largest relative error that passes."""
+
+    steps: tuple
+    tolerance: float
+
+
 # 1e-8 is small beside the distance to kinks, 1e-2 large for what is float32 inside
-STEPS = (
-    1e-8,
-    1e-5,
-    1e-2,
-    1e-5,
-)
-APART, DERIVATIVE = 1e-6, 1e-3  # largest relative differences that pass for rounding
-
-
-def check(network, loss, y):
-    """Raise TrialError, which names the layer or the loss and what is wrong with it, unless the
-    trial succeeds.
-
-    y: the targets of training, (N, ...); the trial reads their dtype and the shape of one only.
-    """
-    # exact products differentiate coarsely
-    rng, tried = (
-        np.random.default_rng(SEED),
-        host_copy(network).use(ORDINARY),
-    )
-    with np.errstate(all="ignore"):
-        for fault in _faults(tried, loss, y, rng, namespace_of(*network.params.values()).asarray):
-            raise TrialError(
-                f"{fault}. Nothing was charged; minidp.audit.check_layer and check_loss list every "
-                "test"
-            )
-
-
-def _faults(network, loss, y, rng, asarray):
-    """Layer by layer, so that a fault has a name; a network with a forward of its own as a
-    whole.
-    """
-    x = rng.uniform(-1, 1, (ROWS, *network.input_shape))
-    for part, _, trained, below in parts_of(network):
-        tried = LayerTrial(part, x, rng, trained, below)
-        yield from tried.faults()
-        x = tried.y
-    yield from LossTrial(loss, x, targets(y, x, rng), rng, asarray).faults()
-
-
-def parts_of(network):
-    """Yield (part, its name in messages, whether it is trained, whether one before it is): layers,
-    or a network of its own kind.
-    """
-    own_kind = type(network).forward is not Sequential.forward
-    names, below = {name for name, _ in network.params}, False
-    for part in [network] if own_kind else network.layers:
-        trained = own_kind or part.name in names
-        yield part, getattr(part, "where", "network"), trained, below
-        below = below or trained
-
-
-def name_of_loss(loss):
-    """The loss's name in messages."""
-    return f"loss {getattr(loss, '__name__', type(loss).__name__)}"
-
-
-def host_copy(network, dtype="float64"):
-    """A copy whose arrays, in layers, their attributes, lists and dictionaries, are on the host,
-    floats in `dtype`.
-    """
-    moved, seen, todo = {}, set(), [network]
-    for value in todo:  # which grows
-        inner = vars(value) if hasattr(value, "params") else value
-        inner = list(inner.values()) if isinstance(inner, dict) else inner
-        if isinstance(inner, (list, tuple)):
-            todo += [each for each in inner if id(each) not in seen]
-            seen.update(map(id, inner))
-        elif hasattr(value, "dtype") and isinstance(getattr(value, "shape", None), tuple):
-            host = to_host(value)
-            moved[id(value)] = np.array(host, dtype=dtype if host.dtype.kind == "f" else host.dtype)
-    try:
-        return copy.deepcopy(network, moved)
-    except (TypeError, copy.Error, RecursionError) as error:
-        raise TrialError(
-            f"the network cannot be copied to be tried ({error}); give its layers __deepcopy__"
-        ) from error
-
-
-def targets(y, z, rng):
-    """Random targets for z (B, K), with the dtype of y and the shape of its rows: classes, or
-    numbers in (0, 1).
-    """
-    shape, kind = (len(z), *y.shape[1:]), y.dtype.kind
-    if kind == "f":
-        return rng.uniform(0, 1, shape).astype(y.dtype.name)
-    classes = max(z.shape[-1], 2) if len(shape) == 1 and kind in "iu" else 2
-    return (
-        rng.integers(0, classes, shape).astype(y.dtype.name)
-        if kind in "iub"
-        else np.zeros(shape, y.dtype)
-    )
+CENTRAL = (1e-8, 1e-5, 1e-2, 1e-5)
+QUICK, THOROUGH = Differences(CENTRAL, 1e-3), Differences(CENTRAL, 1e-6)
+COMPLEX_STEP = Differences((1e-200j,), 1e-13)
 
 
 class Trial:
     """Faults of a function at rows x, in words.
 
-    A subclass gives `found(rows)`, {what: array or PerExampleGrad} of these examples by themselves,
-    `shapes` of one, `moved`, {what: the array by which it differentiates}, and `arguments`, which
-    have to stay as they are.
+    A subclass gives `found(rows)`, {what: array or PerExampleGrad} of these examples by themselves;
+    `shapes` of one; `arguments`, which have to stay as they are; `forward(x)`; and `moved`, {what:
+    the array by which it differentiates}, of which `ahead()` is the function's value.
     """
 
-    def __init__(self, where, forward, x, rng, tolerance):
-        self.where, self.forward, self.rng, self.tolerance, self.errors = (
-            where,
-            forward,
-            rng,
-            tolerance,
-            {},
-        )
+    def __init__(self, where, x, rng, how, asarray):
+        self.where, self.rng, self.how, self.asarray = where, rng, how, asarray
+        self.errors = {}
         for self.x in (x + rng.uniform(-JITTER, JITTER, x.shape).astype(x.dtype), x, abs(x)):
-            self.y = forward(self.x.copy())[0]
+            self.y = self.forward(self.x.copy())
             if np.isfinite(self.y).all():
                 break
+        # a copy where the step is complex
+        self.at = self.x.astype(np.result_type(self.x, how.steps[0]), copy=False)
 
     def faults(self):
         """All of them, but none that only follows from another."""
@@ -164,13 +76,7 @@ class Trial:
         weights = self.rng.uniform(0.5, 1, count)
         for what, grad in found.items():
             if isinstance(grad, PerExampleGrad):
-                g = grad.materialise()
-                norms, total = _per_example(g**2), np.tensordot(weights, g, 1)
-                for quantity, got, expected in (
-                    ("squared norms", grad.sq_norms(), norms),
-                    ("squared norms, rounded up,", grad.sq_norms_upper(), norms),
-                    ("weighted sum", grad.weighted_sum(weights), total),
-                ):
+                for quantity, got, expected in quantities(grad, weights, self.asarray):
                     if not _close(got, expected):
                         yield (
                             f"{what}: {quantity}: expected shape {expected.shape} and "
@@ -181,11 +87,9 @@ class Trial:
         """Every result of an example, by itself and among others; and arguments that are changed in
         place.
         """
-        before = [each.tobytes() for each in self.arguments]
-        together, alone = (
-            self.results(),
-            [self.results(slice(b, b + 1)) for b in range(len(self.x))],
-        )
+        before, count = [each.tobytes() for each in self.arguments], len(self.x)
+        together = self.results()
+        alone = [self.results(slice(b, b + 1)) for b in range(count)]
         if before != [each.tobytes() for each in self.arguments]:
             yield (
                 f"{self.where}: an argument is changed in place, which others still need; work on "
@@ -196,7 +100,7 @@ class Trial:
             parts = np.concatenate([each[what] for each in alone])
             if _close(whole, parts):
                 continue
-            off, count = [_size(each) for each in whole - parts], len(whole)
+            off = [_size(each) for each in whole - parts]
             b = int(np.argmax(off))
             sizes = f"{_size(whole[b]):.3g} among {count} examples, {_size(parts[b]):.3g} by itself"
             if _close(whole * count, parts):
@@ -210,63 +114,108 @@ class Trial:
                 f"{off[b]:.2g}: {sizes}); each example has to be computed by itself"
             )
 
+    def bits(self):
+        """Results of which one bit differs among other examples: in another order with other
+        companions, and a few by themselves.
+        """
+        many = len(self.x) // 2
+        together, order = dict(self._arrays(np.arange(many))), self.rng.permutation(many)
+        others = np.arange(many, many + many // 2)
+        mixed = self.rng.permutation(np.concatenate([order[many // 2 :], others]))
+        for rows in (order[:1], order[:2], order[:3], order[:17], mixed):
+            known = rows < many
+            for what, part in self._arrays(rows):
+                if together[what][rows[known]].tobytes() != part[known].tobytes():
+                    yield (
+                        f"{what} of an example has other bits in a batch of {len(rows)} than of "
+                        f"{many}"
+                    )
+
+    def _arrays(self, rows):
+        """(what, host array with a row for each example); the factors of a gradient by
+        themselves.
+        """
+        for what, each in self.found(rows).items():
+            if not isinstance(each, PerExampleGrad):
+                yield what, to_host(each)
+                continue
+            for factor, array in vars(each).items():
+                if getattr(array, "shape", ())[:1] == (len(rows),):
+                    yield f"{what}, factor {factor},", to_host(array)
+
     def derivatives(self):
         """The gradients, (B, *shape), against differences of sum y dy (B,) by the arrays, which are
         put back; sets `errors`.
         """
         results, floor = self.results(), 1e-5 * np.abs(_per_example(self.y * self.dy))
         for what, array in self.moved.items():
-            kept, norms, best = (
-                array.copy(),
-                np.sqrt(_per_example(results[what] ** 2)),
-                np.where(np.isfinite(floor), np.inf, 0),
-            )
-            for step in STEPS:
+            kept, norms = to_host(array).copy(), np.sqrt(_per_example(results[what] ** 2))
+            best = np.where(np.isfinite(floor), np.inf, 0)
+            for step in self.how.steps:
                 v = direction(self.rng, array.shape)
-                array[...] = kept + step * v
-                ahead = self.forward(self.x)[0] + 0  # a copy: a layer may return a view of x
-                array[...] = kept - step * v
-                slopes = _per_example((ahead - self.forward(self.x)[0]) * self.dy) / (2 * step)
-                array[...] = kept
+                ahead, behind = (self._moved(array, kept, move) for move in (step * v, -step * v))
+                slopes = np.real(_per_example((ahead - behind) * self.dy) / (2 * step))
                 expected = _per_example(results[what] * v)
                 scale = np.maximum.reduce([np.abs(slopes), np.abs(expected), norms, floor])
                 error = np.abs(slopes - expected) / np.where(scale > 0, scale, 1)
                 best = np.fmin(best, error)
                 self.errors[what] = float(best.max(initial=0))
-                if self.errors[what] <= self.tolerance:
+                if self.errors[what] <= self.how.tolerance:
                     break
             else:
-                b = int((best <= self.tolerance).argmin())
+                b = int((best <= self.how.tolerance).argmin())
                 yield (
                     f"{what} is not the derivative of the forward pass: along a random direction "
                     f"example {b} moves by {slopes[b]:.6g}, its gradient says {expected[b]:.6g} "
                     f"(relative error {error[b]:.2g})"
                 )
 
+    def labelled(self):
+        """{label of a card: (gradient, its relative error)}: B1 of dx, P1, P2, ... of the
+        parameters in their order.
+        """
+        return {f"P{n}" if n else "B1": found for n, found in enumerate(self.errors.items())}
+
+    def _moved(self, array, kept, move):
+        """The function's value at kept + move; the array is put back."""
+        put = namespace_of(array).asarray
+        array[...] = put(kept + move)
+        value = self.ahead() + 0  # a copy: a layer may return a view of x
+        array[...] = put(kept)
+        return value
+
 
 class LayerTrial(Trial):
     """Faults of a layer, or of a whole network: of its gradients if `trained`, of its dx if one
     `below` is trained.
+
+    asarray moves arrays to where the layer's are; draws: a stream for layers that draw.
     """
 
-    def __init__(self, layer, x, rng, trained=True, below=True, tolerance=DERIVATIVE):
-        super().__init__(getattr(layer, "where", "network"), layer.forward, x, rng, tolerance)
-        self.layer, self.trained, self.below = layer, trained, below
+    def __init__(
+        self, layer, x, rng, trained=True, below=True, how=QUICK, asarray=np.asarray, draws=None
+    ):
+        self.layer, self.trained, self.below, self.draws = layer, trained, below, draws
+        super().__init__(getattr(layer, "where", "network"), x, rng, how, asarray)
         self.dy = direction(rng, self.y.shape).astype(self.y.dtype)
-        self.arguments, self.moved = (
-            (self.x, self.dy),
-            {f"{self.where}: dx": self.x} if below else {},
-        )
-        self.moved.update(
-            {self._named(name): array for name, array in layer.params.items() if trained}
-        )
-        shape = (
-            layer.output_shape(x.shape[1:]) if callable(layer.output_shape) else layer.output_shape
-        )
-        self.shapes = {f"{self.where}: the output": tuple(shape)}
-        self.shapes.update(
-            {what: array.shape[array is self.x :] for what, array in self.moved.items()}
-        )
+        self.arguments = self.x, self.dy
+        complex_step = self.at is not self.x
+        self.twin = host_copy(layer, self.at.dtype, asarray) if complex_step else layer
+        self.moved = {f"{self.where}: dx": self.at} if below else {}
+        if trained:
+            self.moved |= {self._named(name): array for name, array in self.twin.params.items()}
+        shape = layer.output_shape
+        output = shape(x.shape[1:]) if callable(shape) else shape
+        self.shapes = {f"{self.where}: the output": tuple(output)}
+        self.shapes |= {what: array.shape[array is self.at :] for what, array in self.moved.items()}
+
+    def forward(self, x):
+        """The output, on the host."""
+        return to_host(self.layer.forward(self.asarray(x))[0])
+
+    def ahead(self):
+        """The output where the arrays were moved."""
+        return to_host(self.twin.forward(self.asarray(self.at))[0])
 
     def _named(self, name):
         name = ".".join(name) if isinstance(name, tuple) else f"{self.where}.{name}"
@@ -274,8 +223,9 @@ class LayerTrial(Trial):
 
     def found(self, rows):
         """Output, dx and gradients."""
-        (y, cache), dy = self.forward(self.x[rows]), self.dy[rows]
-        found = {f"{self.where}: the output": y}
+        drawn = {} if self.draws is None else {"rng": self.draws.rows(rows)}
+        y, cache = self.layer.forward(self.asarray(self.x[rows]), **drawn)
+        found, dy = {f"{self.where}: the output": y}, self.asarray(self.dy[rows])
         if self.below:
             found[f"{self.where}: dx"] = self.layer.backward(dy, cache)
         for name, grad in self.layer.param_grads(dy, cache).items() if self.trained else ():
@@ -291,27 +241,67 @@ class LayerTrial(Trial):
 class LossTrial(Trial):
     """Faults of a loss near z (B, K), for targets (B, ...)."""
 
-    def __init__(self, loss, z, target, rng, asarray=np.asarray, tolerance=DERIVATIVE):
-        where = name_of_loss(loss)
-        # (losses, dz)
-        self.at = lambda z, rows: [
-            to_host(each) for each in loss(asarray(z), asarray(target[rows]))
-        ]
-        super().__init__(where, lambda z: self.at(z, slice(None)), z, rng, tolerance)
-        self.arguments, self.dy, self.moved = (
-            (self.x, target),
-            np.ones(len(z)),
-            {f"{where}: dz": self.x},
-        )
+    def __init__(self, loss, z, target, rng, asarray=np.asarray, how=QUICK):
+        self.loss, self.target = loss, target
+        where = f"loss {getattr(loss, '__name__', type(loss).__name__)}"
+        super().__init__(where, z, rng, how, asarray)
+        self.arguments, self.dy = (self.x, target), np.ones(len(z))
+        self.moved = {f"{where}: dz": self.at}
         self.shapes = {f"{where}: the loss": (), f"{where}: dz": z.shape[1:]}
+
+    def forward(self, z, rows=slice(None)):
+        """The losses."""
+        return self._both(z, rows)[0]
+
+    def ahead(self):
+        """The losses where z was moved."""
+        return self.forward(self.at)
 
     def found(self, rows):
         """The losses and dz."""
-        return dict(zip(self.shapes, self.at(self.x[rows], rows)))
+        return dict(zip(self.shapes, self._both(self.x[rows], rows)))
+
+    def _both(self, z, rows):
+        return [to_host(each) for each in self.loss(*map(self.asarray, (z, self.target[rows])))]
+
+
+def host_copy(network, dtype="float64", asarray=np.asarray):
+    """A copy whose arrays, in layers, their attributes, lists and dictionaries, are on the host,
+    floats in `dtype`, or where `asarray` moves them.
+    """
+    moved, seen, todo = {}, set(), [network]
+    for value in todo:  # which grows
+        inner = vars(value) if hasattr(value, "params") else value
+        inner = list(inner.values()) if isinstance(inner, dict) else inner
+        if isinstance(inner, (list, tuple)):
+            todo += [each for each in inner if id(each) not in seen]
+            seen.update(map(id, inner))
+        elif hasattr(value, "dtype") and isinstance(getattr(value, "shape", None), tuple):
+            host = to_host(value)
+            kind = dtype if host.dtype.kind == "f" else host.dtype
+            moved[id(value)] = asarray(np.array(host, dtype=kind))
+    try:
+        return copy.deepcopy(network, moved)
+    except (TypeError, copy.Error, RecursionError) as error:
+        raise TrialError(
+            f"the network cannot be copied to be tried ({error}); give its layers __deepcopy__"
+        ) from error
+
+
+def quantities(grad, weights, asarray=np.asarray):
+    """(quantity of a PerExampleGrad, what it gives, what its materialised numbers give), on the
+    host; weights (B,).
+    """
+    g = to_host(grad.materialise())
+    norms = _per_example(g**2)
+    yield "squared norms", to_host(grad.sq_norms()), norms
+    yield "squared norms, rounded up,", to_host(grad.sq_norms_upper()), norms
+    total = to_host(grad.weighted_sum(asarray(weights)))
+    yield "weighted sum", total, np.tensordot(weights, g, 1)
 
 
 def _array(found):
-    return found.materialise() if isinstance(found, PerExampleGrad) else found
+    return to_host(found.materialise() if isinstance(found, PerExampleGrad) else found)
 
 
 def _close(found, expected):

@@ -57,37 +57,28 @@ def longest(kind, sizes):
     """The longest contribution, over C, of gradients of as many equal numbers; of rows, how far one
     number is too large.
     """
-    sanitizer, found = Sanitizer(flat_group([KEY], 1.0, 1.0), "factored", "exact"), 0.0
+    sanitizer, found = Sanitizer(flat_group([KEY], 1.0, 1.0), "factored", "exact"), [0.0]
     for size in sizes:
         if kind is Outer:
-            found = max(
-                found,
-                np.linalg.norm(sanitizer.add_clipped({KEY: Outer(*np.ones((2, 1, size)))})[KEY])
-                / 2.0**32,
-            )
+            total = sanitizer.add_clipped({KEY: Outer(*np.ones((2, 1, size)))})[KEY]
+            found.append(np.linalg.norm(total) / 2.0**32)
         else:
-            rows = whole.WholeRows(np.arange(1.0, size + 1)[None])
-            found = max(
-                found,
-                (
-                    rows.weighted_sum(np.full(1, 0.7 * 2.0**20))
-                    - 0.7 * 2.0**20 * np.arange(1, size + 1)
-                ).max(),
-            )
-    return found
+            row, w = np.arange(1.0, size + 1), 0.7 * 2.0**20
+            found.append((whole.WholeRows(row[None]).weighted_sum(np.full(1, w)) - w * row).max())
+    return max(found)
 
 
 @pytest.mark.parametrize("kind, most", [(Outer, 1), (Explicit, 0)])
 def test_truncation_to_the_nearest_number(kind, most, monkeypatch):
+    def contributions(x, e, scale):
+        return np.rint(scale[:, None] * arithmetic.cut(x, 20, nearest=True)[0])
+
+    def add_whole(total, scale, G):
+        return np.add(total, np.rint(scale @ G), out=total)
+
     assert longest(kind, range(2, 60)) <= most
-    monkeypatch.setattr(
-        whole,
-        "contributions",
-        lambda x, e, scale: np.rint(scale[:, None] * arithmetic.cut(x, 20, nearest=True)[0]),
-    )
-    monkeypatch.setattr(
-        whole, "add_whole", lambda total, scale, G: np.add(total, np.rint(scale @ G), out=total)
-    )
+    monkeypatch.setattr(whole, "contributions", contributions)
+    monkeypatch.setattr(whole, "add_whole", add_whole)
     assert longest(kind, range(2, 60)) > most
 
 

@@ -45,44 +45,35 @@ def test_low_order_bits_do_not_tell_a_raw_sum_of_zero(arithmetic):
     assert abs(share(0.0) - share(0.1)) < most + 0.12  # and four standard errors
 
 
+def assert_one_law(first, second, cells, errors):
+    """A two-sample test of counts in `cells` cells, in standard errors."""
+    counts = [np.bincount(found.ravel(), minlength=cells) for found in (first, second)]
+    chi = ((counts[0] - counts[1]) ** 2 / (counts[0] + counts[1])).sum()
+    assert abs(chi - (cells - 1)) < errors * math.sqrt(2 * (cells - 1))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("value", [0.001, 1e-7, 1 / 3])
 @arithmetics
 def test_the_last_bits_of_every_value_have_one_law(value, dtype, arithmetic):
-    """Two-sample tests of the last six bits of the grid's cells, and of the exponents of what is
-    left in float64.
-    """
-    size, bits, fine = 40_000, 64, 2.0 ** (32 if arithmetic == "exact" else 18)
-    cells = [
-        release(np.full(size, value if moved else 0, dtype), 4.0, arithmetic).astype("float64")
-        * fine
-        for moved in (0, 1)
-    ]
-    for found in cells:
-        assert (found == np.round(found)).all()  # every value is on the grid, under both neighbours
+    """Of the last six bits of the grid's cells, and of the exponents of what is left in float64."""
+    fine, cells = 2.0 ** (32 if arithmetic == "exact" else 18), []
+    for moved in (0, value):
+        released = release(np.full(40_000, moved, dtype), 4.0, arithmetic).astype("float64") * fine
+        assert (released == np.round(released)).all()  # on the grid, under both neighbours
+        cells.append(released)
     for step in (1, 2**6, 2**12, fine / 2**9, fine / 2**6):
-        counts = [
-            np.bincount((found // step % bits).astype(int), minlength=bits) for found in cells
-        ]
-        chi = ((counts[0] - counts[1]) ** 2 / (counts[0] + counts[1])).sum()
         # a false alarm once in 10 million
-        assert abs(chi - (bits - 1)) < 6 * math.sqrt(2 * (bits - 1))
+        assert_one_law(*((found // step % 64).astype(int) for found in cells), 64, 6)
 
 
 @pytest.mark.parametrize("distance", [1, 64, 256, 512])
 @arithmetics
 def test_pairs_of_last_bits_have_one_law(distance, arithmetic):
-    """Two-sample test of the joint last bits of two coordinates; 256 apart are the sine and cosine
-    of one pair.
-    """
-    size, bits = 65_536, 16
-    counts = []
+    """Of the joint last bits of two coordinates; 256 apart are the sine and cosine of one pair."""
+    fine, pairs = 2.0 ** (32 if arithmetic == "exact" else 20), []
     for value in (0.0, 0.003):
-        fine = 2.0 ** (32 if arithmetic == "exact" else 20)
-        cells = (
-            (release(np.full(size, value), 1.0, arithmetic) * fine).astype(int).reshape((-1, 1024))
-        )
-        pairs = cells[:, : 1024 - distance] % bits * bits + cells[:, distance:] % bits
-        counts.append(np.bincount(pairs.ravel(), minlength=bits**2))
-    chi = ((counts[0] - counts[1]) ** 2 / (counts[0] + counts[1])).sum()
-    assert abs(chi - (bits**2 - 1)) < 8 * math.sqrt(2 * (bits**2 - 1))  # a cell counts in two pairs
+        cells = (release(np.full(65_536, value), 1.0, arithmetic) * fine).astype(int) % 16
+        cells = cells.reshape((-1, 1024))
+        pairs.append(cells[:, : 1024 - distance] * 16 + cells[:, distance:])
+    assert_one_law(*pairs, 256, 8)  # a cell counts in two pairs

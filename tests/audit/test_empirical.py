@@ -53,56 +53,47 @@ def test_counts_refute_a_claim_of_nothing_by_the_product_of_two_binomials():
 
 @pytest.mark.parametrize("fpr", [0.01, 0.3, 0.7])
 def test_a_right_claim_is_refuted_as_seldom_as_it_says_and_a_wrong_one_always(fpr, rng):
-    tpr, (right, wrong) = (
-        float(ndtr(stats.norm.ppf(fpr) + 1)),
-        (Claim(ledger_of(sigma, 1.0, 1)) for sigma in (1, 2)),
-    )
-    counts = [
-        Counts(int(rng.binomial(2000, tpr)), 2000, int(rng.binomial(3000, fpr)), 3000)
-        for _ in range(300)
-    ]
+    right, wrong = (Claim(ledger_of(sigma, 1.0, 1)) for sigma in (1, 2))
+    hits = rng.binomial(2000, ndtr(stats.norm.ppf(fpr) + 1), 300).tolist()
+    alarms = rng.binomial(3000, fpr, 300).tolist()
+    counts = [Counts(n, 2000, m, 3000) for n, m in zip(hits, alarms)]
     assert sum(each.refute(right, 0.05) for each in counts) <= misses_allowed(300)
     assert all(each.refute(wrong, 1e-3) for each in counts)
 
 
 def test_the_trials_of_the_power_calculation_are_enough_and_a_quarter_is_not(rng):
     claim = Claim(ledger_of(1.0, 1.0, 1))
-    trials = empirical.trials_needed(
-        0.85, 0.16, lambda counts: counts.refute(claim, 0.01), missed=0.05
-    )
-    refuted = [
-        sum(
-            Counts(int(rng.binomial(n, 0.85)), n, int(rng.binomial(n, 0.16)), n).refute(claim, 0.01)
-            for _ in range(200)
-        )
-        for n in (trials, trials // 4)
-    ]
-    assert refuted[0] >= 200 - misses_allowed(200) and refuted[1] < 150
+
+    def refuted(counts):
+        return counts.refute(claim, 0.01)
+
+    def times(n):
+        drawn = zip(*(rng.binomial(n, rate, 200).tolist() for rate in (0.85, 0.16)))
+        return sum(refuted(Counts(hits, n, alarms, n)) for hits, alarms in drawn)
+
+    trials = empirical.trials_needed(0.85, 0.16, refuted, missed=0.05)
+    assert times(trials) >= 200 - misses_allowed(200) and times(trials // 4) < 150
     with pytest.raises(ParameterError, match="in 100 million"):
-        empirical.trials_needed(0.5, 0.5, lambda counts: counts.refute(claim, 0.01))
+        empirical.trials_needed(0.5, 0.5, refuted)
 
 
 @pytest.mark.parametrize("single, steps", [(False, 1), (True, 4)])
 def test_the_bound_of_counted_scores_holds_and_is_close(single, steps, rng):
+    def bound(counts):
+        return empirical.epsilon_refuted(
+            lambda claim: counts.refute(claim, 0.05), 1.0, steps, DELTA, single
+        )
+
     truth, bounds = gaussian_epsilon(steps**0.5, DELTA), []
     for _ in range(60):
-        (first, *inside), (other, *outside) = (
+        (first, inside), (other, outside) = (
             np.split(rng.normal(mean, 1, 4500), [500]) for mean in (1, 0)
         )
-        found = empirical.counted(*inside, *outside, empirical.threshold_of(first, other))
-        bounds.append(
-            empirical.epsilon_refuted(
-                lambda claim: found.refute(claim, 0.05), 1.0, steps, DELTA, single
-            )
-        )
-    assert sum(bound > truth for bound in bounds) <= misses_allowed(60)
+        threshold = empirical.threshold_of(first, other)
+        bounds.append(bound(empirical.counted(inside, outside, threshold)))
+    assert sum(each > truth for each in bounds) <= misses_allowed(60)
     assert np.median(bounds) > 0.85 * truth
-    assert (
-        empirical.epsilon_refuted(
-            lambda claim: Counts(5, 10, 5, 10).refute(claim, 0.05), 1.0, 1, DELTA
-        )
-        == 0
-    )
+    assert bound(Counts(5, 10, 5, 10)) == 0
 
 
 def test_one_run_p_value_without_delta_is_binomial():

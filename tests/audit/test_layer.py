@@ -2,18 +2,17 @@
 layer shows that right ones pass.
 """
 
-import math
 import re
 
 import numpy as np
 import pytest
 
 from minidp import nn
-from minidp.audit import check_layer, check_loss, gradcheck
-from minidp.errors import ShapeError
+from minidp.audit import check_layer, check_loss
+from minidp.train.trial import COMPLEX_STEP, LayerTrial
 from tests.support.wrong import LAYERS, LOSSES, Scaled
 
-TOLERANCE = 1e-13
+TOLERANCE = COMPLEX_STEP.tolerance
 
 
 class Changed(nn.Tanh):
@@ -55,47 +54,15 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("layer", [nn.ReLU(), nn.MaxPool2D(2, 1)], ids=["relu", "max pool"])
-def test_what_is_piecewise_linear_is_differentiated_next_to_a_kink(layer, rng):
-    x = 1e-12 * rng.uniform(-1, 1, (4, 3, 3, 2))
-    assert gradcheck.layer_input_error(layer, x, rng) < TOLERANCE
-    # neither is the identity there
-    assert (
-        gradcheck.directional_error(lambda at: layer.forward(at)[0].sum(), np.ones_like(x), x, rng)
-        > 0.1
-    )
-
-
 @pytest.mark.parametrize("change", WRONG.values(), ids=WRONG)
-def test_wrong_gradients_fail(change, rng):
-    x, layer = rng.uniform(-1, 1, (4, 3)), ChangedDense(3, 2, rng=rng, dtype="float64")
-    layer.change = change
-    errors = gradcheck.layer_param_errors(layer, x, rng)
-    assert gradcheck.layer_input_error(Changed(change), x, rng) > 10 * TOLERANCE
-    assert errors["W"] > 10 * TOLERANCE and errors["b"] < TOLERANCE
-
-
-def test_a_gradient_of_another_shape_is_refused(rng):
-    # summed over examples, it would broadcast
-    summed = Changed(lambda g: g.sum(axis=0, keepdims=True))
-    with pytest.raises(ShapeError, match=r"expected a gradient of shape \(4, 3\), got \(1, 3\)"):
-        gradcheck.layer_input_error(summed, rng.uniform(-1, 1, (4, 3)), rng)
-
-
-@pytest.mark.parametrize(
-    "measured, expected, scale, error",
-    [
-        (0.0, 0.0, 0, 0),
-        (1.0, 2.0, 0, 0.5),
-        (1.0, 2.0, 10.0, 0.1),
-        (math.nan, 1.0, 1, math.inf),
-        (1.0, math.nan, 1, math.inf),
-        (math.inf, math.inf, 1, math.inf),
-        ([1.0, 4.0], [1.0, 2.0], 0, 0.5),
-    ],
-)
-def test_relative_error(measured, expected, scale, error):
-    assert gradcheck.relative_error(measured, expected, scale) == error
+def test_the_complex_step_finds_what_is_wrong_by_a_billionth(change, rng):
+    x, dense = rng.uniform(-1, 1, (4, 3)), ChangedDense(3, 2, rng=rng, dtype="float64")
+    dense.change = change
+    for layer, wrong in ((Changed(change), "B1"), (dense, "P1")):
+        trial = LayerTrial(layer, x, rng, how=COMPLEX_STEP)
+        list(trial.derivatives())
+        for label, (_, error) in trial.labelled().items():
+            assert error > 10 * TOLERANCE if label == wrong else error < TOLERANCE
 
 
 class Stored(nn.Tanh):

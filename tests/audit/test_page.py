@@ -23,14 +23,10 @@ def parts(file):
     """
     elements = list(ElementTree.fromstring(file.read_text()).iter())
     ids = [each.get("id") for each in elements if each.get("id")]
-    assert len(ids) == len(set(ids)) and {
-        each.get("href")[1:] for each in elements if each.get("href")
-    } <= set(ids)
-    return ids, {
-        each.get("id"): "".join(each.itertext())
-        for each in elements
-        if each.get("class") == "label"
-    }
+    links = {each.get("href")[1:] for each in elements if each.get("href")}
+    assert len(ids) == len(set(ids)) and links <= set(ids)
+    labels = [each for each in elements if each.get("class") == "label"]
+    return ids, {each.get("id"): "".join(each.itertext()) for each in labels}
 
 
 @pytest.fixture
@@ -63,36 +59,23 @@ def test_the_whole_page(file):
     assert {card.name for card, *_ in shown} == {card.name for card, _ in report.cards()} - {
         "nn.norm._Norm"
     }
-    assert [place for place in ids if "." not in place and not place.startswith("line")] == [
-        "contents",
-        "algorithm-1-as-it-runs",
-        "training",
-        "layers-and-losses",
-        "clipping",
-        "noise",
-        "sampling",
-        "dp-pca-and-private-scaling",
-        "accountants",
-        "numerics",
-    ]
+    sections = [place for place in ids if "." not in place and not place.startswith("line")]
+    titles = ["Contents", "Algorithm 1, as it runs", *report.SECTIONS]
+    assert sections == [re.sub(r"\W+", "-", title.lower()) for title in titles]
     for public, card, label in shown:  # whichever a reader's dice choose
         block = blocks[f"{public.name}.{label}"]
-        assert (
-            card.sources.get(label) or card.sources.get("") or "see ["
-        ) in block and card.labels[label] in block
+        assert (card.sources.get(label) or card.sources.get("") or "see [") in block
+        assert card.labels[label] in block
         for first, last in card.code_lines[label]:
             line = report.one_line((ROOT / card.module).read_text().splitlines()[first - 1 : last])
-            assert (
-                f"{card.module}:{first}" in block
-                and re.sub(" +# ", "  # ", line) in block
-                and f"[{label}]" in line
-            )
+            for said in (f"{card.module}:{first}", re.sub(" +# ", "  # ", line)):
+                assert said in block
+            assert f"[{label}]" in line
         for found in checks.load()[card.name, label]:
             error, most = error_of(found), found.tolerance
-            assert (
-                f"{f'{error:.1e} of {most:.0e}' if most else '0 of 0'}: "
-                f"{found.name.replace('_', ' ')}, {found.method}" in block
-            ) == (public is card or found.subject == public.name)
+            said = f"{error:.1e} of {most:.0e}" if most else "0 of 0"
+            said = f"{said}: {found.name.replace('_', ' ')}, {found.method}"
+            assert (said in block) == (public is card or found.subject == public.name)
 
 
 def test_algorithm_1_finds_every_line_it_names(file):
@@ -124,26 +107,12 @@ def test_a_run_is_verified_and_shown_in_the_same_page(file, tmp_path, capsys):
     train(folder := tmp_path / "run")
     assert main(["audit", str(folder), "--device", "cpu", "--html", str(file)]) == 0
     ids, blocks = parts(file)
-    for line, said in (
-        (3, "L/N = 12 / 60"),
-        (6, "sigma = 4.0 (dense1), 4.0 (dense2)"),
-        (7, "SGD"),
-        (8, "1e-05 by moments"),
-    ):
+    figures = {3: "L/N = 12 / 60", 6: "sigma = 4.0 (dense1), 4.0 (dense2)", 7: "SGD"}
+    for line, said in {**figures, 8: "1e-05 by moments"}.items():
         assert said in blocks[f"line{line}"]
     text = file.read_text().partition('id="this-run"')[2].partition('id="algorithm')[0]
-    assert (
-        all(
-            said in text
-            for said in (
-                "0 mismatches",
-                "Did any step run uncharged?",
-                "What is covered",
-                "; the row to quote",
-            )
-        )
-        and "**" not in text
-    )
+    answers = "0 mismatches", "Did any step run uncharged?", "What is covered", "; the row to quote"
+    assert all(said in text for said in answers) and "**" not in text
     assert "This run\n" in capsys.readouterr().out
     (folder / "privacy.md").write_text("epsilon 0")
     assert main(["audit", str(folder), "--layer", "ReLU", "--html", str(file), "--force"]) == 1
@@ -159,16 +128,12 @@ def test_layers_of_ones_own_stand_before_the_librarys(file):
         layer="ReLU",
     )
     _, blocks = parts(file)
-    assert list(blocks) == [
-        f"own1.Dense.{label}" for label in ("tests", "F1", "B1", "P1", "P2")
-    ] + [f"own2.SquaredError.{label}" for label in ("tests", "F1", "B1")] + [
-        "nn.activation.ReLU.F1",
-        "nn.activation.ReLU.B1",
-    ]
-    assert (
-        "y = product(x, self.params" in blocks["own1.Dense.F1"]
-        and "not measured by itself" in blocks["own1.Dense.F1"]
-    )
+    own = "1.Dense.tests 1.Dense.F1 1.Dense.B1 1.Dense.P1 1.Dense.P2".split()
+    own += "2.SquaredError.tests 2.SquaredError.F1 2.SquaredError.B1".split()
+    librarys = ["nn.activation.ReLU.F1", "nn.activation.ReLU.B1"]
+    assert list(blocks) == [f"own{place}" for place in own] + librarys
+    assert "y = product(x, self.params" in blocks["own1.Dense.F1"]
+    assert "not measured by itself" in blocks["own1.Dense.F1"]
     assert re.search(r"e-\d\d of 1e-06: dense: dx, central differences", blocks["own1.Dense.B1"])
     assert "dense.W: the per-example gradient" in blocks["own1.Dense.P1"]
     assert not page(

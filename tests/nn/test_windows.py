@@ -1,7 +1,6 @@
 """What is special to windows, convolution and pooling: every geometry, ties, patches in parts."""
 
 import tracemalloc
-from statistics import fmean
 
 import numpy as np
 import pytest
@@ -47,13 +46,13 @@ def test_every_geometry_equals_the_loop(
             bias=False,
             dtype="float64",
         )
-        slow = reference.conv2d(stride, padding)
     else:
-        cls, function = (nn.MaxPool2D, max) if kind == "max" else (nn.AvgPool2D, fmean)
-        layer, slow = (
-            cls(window, stride, padding),
-            reference.pool2d(function, window, stride, padding),
-        )
+        layer = (nn.MaxPool2D if kind == "max" else nn.AvgPool2D)(window, stride, padding)
+
+    def slow(x, arrays):
+        how = {"window": window, "stride": stride, "padding": padding}
+        return getattr(reference, layer.kind)(x, {**how, **arrays})
+
     x = (
         rng.permutation(batch * height * width * channels)
         .reshape((batch, height, width, channels))

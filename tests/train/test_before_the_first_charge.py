@@ -13,12 +13,12 @@ from minidp.errors import IndependenceError, TrialError
 from minidp.grads import Explicit
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from minidp.streams import NAMES, Streams
-from minidp.train import SGD, Progress, Trainer, independence, trial
+from minidp.train import SGD, Progress, Trainer, selfcheck
 from tests.support.guarded import guarded_backend
 from tests.support.training import make_data, make_network, make_trainer, values
 from tests.support.wrong import LAYERS, LOSSES
 
-LABELS = np.zeros(10, int)
+LABELS, LOSS = np.zeros(10, int), nn.SoftmaxCrossEntropy()
 
 
 def network_of(*layers):
@@ -26,7 +26,7 @@ def network_of(*layers):
     return nn.Sequential([nn.Dense(4, 3, rng=rng), *layers, nn.Dense(3, 3, rng=rng)], (4,))
 
 
-def refusal(network, loss=nn.SoftmaxCrossEntropy(), y=LABELS):
+def refusal(network, loss=LOSS, y=LABELS):
     """The message with which training is refused, before anything is charged."""
     trainer = Trainer(
         network,
@@ -57,17 +57,14 @@ def test_a_layer_that_needs_positive_numbers_passes():
             return np.sqrt(x), x  # no compute_dx: nothing below it is trained
 
     network = nn.Sequential([Root(), nn.Dense(4, 3, rng=np.random.default_rng(0))], (4,))
-    trial.check(network, nn.SoftmaxCrossEntropy(), LABELS)
+    selfcheck.check(network, LOSS, LABELS)
 
 
 @pytest.mark.parametrize("y", [np.zeros(3, "uint8"), np.zeros(3, bool), np.zeros((3, 4), int)])
 def test_targets_have_the_dtype_and_shape_of_y_and_name_a_class(y):
-    drawn = trial.targets(y, np.zeros((2, 4)), np.random.default_rng(0))
-    assert (
-        drawn.dtype == y.dtype
-        and drawn.shape == (2, *y.shape[1:])
-        and 0 <= drawn.min() <= drawn.max() < 4
-    )
+    drawn = selfcheck.targets(y, np.zeros((2, 4)), np.random.default_rng(0))
+    assert drawn.dtype == y.dtype and drawn.shape == (2, *y.shape[1:])
+    assert 0 <= drawn.min() <= drawn.max() < 4
 
 
 def test_a_network_with_a_forward_of_its_own_is_tried_as_a_whole():
@@ -88,7 +85,7 @@ def test_neither_streams_nor_data_nor_parameters_are_touched(backend):
     trainer, streams = make_trainer(backend, steps=0), Streams()
     before = values(trainer.network)
     trainer.run(Untouchable(), make_data(backend)[1], streams)
-    trial.check(trainer.network, trainer.loss, make_data(backend)[1])
+    selfcheck.check(trainer.network, trainer.loss, make_data(backend)[1])
     assert all(getattr(streams, name)(0) for name in NAMES[1:])  # not handed out yet
     for key, array in trainer.network.params.items():
         np.testing.assert_array_equal(to_host(array), before[key])
@@ -96,7 +93,7 @@ def test_neither_streams_nor_data_nor_parameters_are_touched(backend):
 
 def test_a_resumed_run_is_not_tried_again(monkeypatch):
     tried = []
-    monkeypatch.setattr(trial, "check", lambda *arguments: tried.append(arguments))
+    monkeypatch.setattr(selfcheck, "check", lambda *arguments: tried.append(arguments))
     make_trainer().run(*make_data(), Streams(1), progress=Progress(4, 4))
     assert tried == []
     make_trainer().run(*make_data(), Streams(1))
@@ -115,7 +112,7 @@ def test_arrays_anywhere_in_a_layer_come_to_the_host():
     layer.inner = nn.Tanh()
     layer.inner.mask = {"m": [x[0]]}
     masked = nn.Sequential([layer, *network.layers[1:]], (5,)).to(guarded_backend())
-    trial.check(masked, nn.SoftmaxCrossEntropy(), y)
+    selfcheck.check(masked, LOSS, y)
 
 
 ZEROS = np.zeros(3, int)
@@ -137,7 +134,7 @@ class OwnFactors(nn.Dense):
 
 
 def mixing(z, target):
-    losses, dz = nn.SoftmaxCrossEntropy()(z, target)
+    losses, dz = LOSS(z, target)
     return losses, dz * (1 + dz[0, 0] / 2**20)
 
 
@@ -151,23 +148,23 @@ def dense(middle, rng):
 @pytest.mark.parametrize(
     "middle, what",
     [
-        (OwnProduct, "the output"),
-        (OwnGradient, "dx"),
-        (OwnFactors, "factor g of the gradient of W"),
+        (OwnProduct, "middle: the output"),
+        (OwnGradient, "middle: dx"),
+        (OwnFactors, "middle.W: the per-example gradient, factor g,"),
     ],
 )
 def test_layers_with_products_of_their_own_are_refused_by_name(middle, what, rng):
     with pytest.raises(
-        IndependenceError, match=f"middle: {what} of an example has other bits .*arithmetic.product"
+        IndependenceError, match=f"{what} of an example has other bits .*arithmetic.product"
     ):
-        independence.check(dense(middle, rng), nn.SoftmaxCrossEntropy(), ZEROS)
+        selfcheck.check_bits(dense(middle, rng), LOSS, ZEROS)
 
 
 def test_losses_that_mix_and_ordinary_arithmetic_are_refused(rng):
     with pytest.raises(IndependenceError, match="loss mixing: dz"):
-        independence.check(dense(nn.Dense, rng), mixing, ZEROS)
+        selfcheck.check_bits(dense(nn.Dense, rng), mixing, ZEROS)
     with pytest.raises(IndependenceError, match="dense1: the output"):
-        independence.check(dense(nn.Dense, rng).use("ordinary"), nn.SoftmaxCrossEntropy(), ZEROS)
+        selfcheck.check_bits(dense(nn.Dense, rng).use("ordinary"), LOSS, ZEROS)
 
 
 @pytest.mark.parametrize("frozen", [(), ("conv1",), ("dense2",)])
@@ -192,13 +189,13 @@ def test_networks_of_every_kind_of_layer_pass(frozen, backend, rng):
     ]
     network = nn.Sequential(layers, (16, 16, 3), frozen=frozen).to(backend).use("exact")
     for loss, targets in (
-        (nn.SoftmaxCrossEntropy(), ZEROS),
+        (LOSS, ZEROS),
         (nn.SquaredError(), np.zeros((3, 4), "float32")),
     ):
-        independence.check(network, loss, targets)
-        trial.check(network, loss, targets)
+        selfcheck.check_bits(network, loss, targets)
+        selfcheck.check(network, loss, targets)
     layers[-2].params["W"][...] = 0
-    trial.check(network, nn.SoftmaxCrossEntropy(), ZEROS)
+    selfcheck.check(network, LOSS, ZEROS)
 
 
 def test_a_network_with_a_forward_of_its_own_is_checked_as_a_whole(rng):
@@ -207,8 +204,6 @@ def test_a_network_with_a_forward_of_its_own_is_checked_as_a_whole(rng):
             y, caches = super().forward(x, rng=rng)
             return y / 2, caches
 
-    independence.check(Halved(dense(nn.Dense, rng).layers, (200,)), nn.SoftmaxCrossEntropy(), ZEROS)
+    selfcheck.check_bits(Halved(dense(nn.Dense, rng).layers, (200,)), LOSS, ZEROS)
     with pytest.raises(IndependenceError, match="network: the output"):
-        independence.check(
-            Halved(dense(OwnProduct, rng).layers, (200,)), nn.SoftmaxCrossEntropy(), ZEROS
-        )
+        selfcheck.check_bits(Halved(dense(OwnProduct, rng).layers, (200,)), LOSS, ZEROS)

@@ -1,5 +1,7 @@
 """Attacks on the machine's numbers: the lattice of float32 noise, and roundings that line up."""
 
+from itertools import product
+
 import numpy as np
 
 from minidp.backend import to_host
@@ -54,20 +56,24 @@ def aligned(n, value, extra, half_ulps):
     return np.array([value] * large + [half_ulps * 2.0 ** (power - 24)] * (n - large), "float32")
 
 
-def worst_neighbours(arithmetic, n, asarray):
+def worst_neighbours(arithmetic, n, asarray, strategy="factored", batches=(1,)):
     """(the largest |S(D) - S(D')| / C found, what is charged) in lots of n examples.
 
-    D' lacks the first example of D. asarray: moves the gradients to where they are summed.
+    D' lacks the first example of D. asarray: moves the gradients to where they are summed; batches:
+    the numbers of parts that a lot is summed in.
     """
-    sanitizer = Sanitizer(flat_group([KEY], 1.0, 1.0), "factored", arithmetic)
-    how = DOUBLE if sanitizer.exact else products(n, "factored")
-    unit = 2.0**32 if sanitizer.exact else 1.0
+    sanitizer = Sanitizer(flat_group([KEY], 1.0, 1.0), strategy, arithmetic)
+    how = DOUBLE if sanitizer.exact else products(n, strategy)
 
-    def total(v):
-        grad = Outer(asarray(np.ones((len(v), 1), "float32")), asarray(v[:, None]))
-        return float(to_host(sanitizer.add_clipped({KEY: grad}, products=how)[KEY])[0, 0]) / unit
+    def total(v, parts):
+        raw_sum = {}
+        for d in np.array_split(v[:, None], min(parts, len(v))):
+            grad = Outer(asarray(np.ones((len(d), 1), "float32")), asarray(d))
+            sanitizer.add_clipped({KEY: grad}, raw_sum, products=how.for_lot(len(v)))
+        return float(to_host(raw_sum[KEY])[0, 0]) / (2.0**32 if sanitizer.exact else 1.0)
 
-    lots = [
-        aligned(n, LARGE, extra, ulps) for extra in (-1, 0, 1) for ulps in (0.51, 1.01, 1.25, 2.51)
-    ]
-    return max(abs(total(v) - total(v[1:])) for v in lots), how.factor
+    reached = 0.0
+    for extra, ulps, parts in product((-1, 0, 1), (0.51, 1.01, 1.25, 2.51), batches):
+        v = aligned(n, LARGE, extra, ulps)
+        reached = max(reached, abs(total(v, parts) - total(v[1:], parts)))
+    return reached, how.factor

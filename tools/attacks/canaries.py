@@ -176,6 +176,15 @@ def figures(epsilon, trials):
     return {"lower": epsilon(ERROR), "beyond_doubt": epsilon(ALARM), "trials": trials}
 
 
+def refuting(refuted, trials, q, steps, single=False):
+    """The figures of the weakest claim that refuted(claim, error) refutes."""
+
+    def epsilon(error):
+        return empirical.epsilon_refuted(partial(refuted, error=error), q, steps, DELTA, single)
+
+    return figures(epsilon, trials)
+
+
 def counted(inside, outside, q, steps, single=False):
     """The bound of scores, of whole runs or single releases; a quarter chooses the threshold to
     count the others.
@@ -184,27 +193,17 @@ def counted(inside, outside, q, steps, single=False):
         np.split(scores, [len(scores) // 4]) for scores in (inside, outside)
     )
     found = empirical.counted(rest_in, rest_out, empirical.threshold_of(first_in, first_out))
-    return figures(
-        lambda error: empirical.epsilon_refuted(
-            lambda claim: found.refute(claim, error), q, steps, DELTA, single
-        ),
-        len(inside) + len(outside),
-    )
+    return refuting(found.refute, len(inside) + len(outside), q, steps, single)
 
 
 def one_run(scores, included, q, steps):
     """Both bounds from the same guesses of one run."""
     right, m = empirical.guesses(scores, included), len(scores)
+    steinke = partial(empirical.one_run_epsilon, right, m, DELTA)
+    f_dp = partial(empirical.one_run_refutes, right=right, canaries=m)
     return {
-        "one run, Steinke": figures(
-            lambda error: empirical.one_run_epsilon(right, m, DELTA, error), m
-        ),
-        "one run, f-DP": figures(
-            lambda error: empirical.epsilon_refuted(
-                lambda claim: empirical.one_run_refutes(claim, right, m, error), q, steps, DELTA
-            ),
-            m,
-        ),
+        "one run, Steinke": figures(steinke, m),
+        "one run, f-DP": refuting(f_dp, m, q, steps),
     }
 
 
@@ -223,13 +222,16 @@ def power(mu_step, q, steps, reach=0.8):
     )
     mu, needs = optimize.brentq(lambda mu: gaussian_epsilon(mu, DELTA) - epsilon, 1e-3, 100), {}
     for what, mu, share in (("single releases", mu_step, share), ("whole runs", mu, reach)):
-        claim, rates = (
-            empirical.Claim(empirical.ledger_of(1 / (share * mu), 1.0, 1)),
-            special.ndtr([mu / 2, -mu / 2]),
-        )
+        claim = empirical.Claim(empirical.ledger_of(1 / (share * mu), 1.0, 1))
         refuted = partial(empirical.Counts.refute, claim=claim, error=ERROR)
+        rates = special.ndtr([mu / 2, -mu / 2])
         needs[what] = math.ceil(empirical.trials_needed(*rates, refuted, 0.02) * 4 / 3)
     return needs
+
+
+def lots_for(needed, canaries):
+    """Lots, or runs, of so many canaries that give the scores needed in each world."""
+    return max(2, -(-2 * needed // canaries))
 
 
 def whole_runs(q, mu, steps, needed, seed, sigma, inputs, outputs, shift=1.0, **how):
@@ -238,7 +240,7 @@ def whole_runs(q, mu, steps, needed, seed, sigma, inputs, outputs, shift=1.0, **
     Of as many runs as `needed` scores in each world take.
     """
     found, canaries = [], inputs * outputs
-    for run in range(max(2, -(-2 * needed // canaries))):
+    for run in range(lots_for(needed, canaries)):
         included = Streams(seed + 2 * run).init.random(canaries) < 0.5
         seen = watch(
             Made(), sigma, q, steps, seed + 2 * run + 1, inputs, outputs, included=included, **how
@@ -252,15 +254,11 @@ def attack(epsilon, q, steps, seed, side=SIDE):
     interval.
     """
     accountant, canaries = LossDistributionAccountant(), side * side
-    plan = Plan(
-        PoissonSampler(q),
-        Sanitizer(flat_group([("dense1", "W")], CLIP, 1.0)),
-        steps,
-        q * canaries / 2,
-    )
+    sanitizer = Sanitizer(flat_group([("dense1", "W")], CLIP, 1.0))
+    plan = Plan(PoissonSampler(q), sanitizer, steps, q * canaries / 2)
     sigma = plan.calibrated(accountant, epsilon, DELTA).sanitizer.groups[0].noise_multiplier
     releases, needed = (needs := power(1 / sigma, q, steps)).values()
-    single = watch(Made(), sigma, 0.5, max(2, -(-2 * releases // canaries)), seed, side, side)
+    single = watch(Made(), sigma, 0.5, lots_for(releases, canaries), seed, side, side)
     every, last, inside, plan = whole_runs(q, 1 / sigma, steps, needed, seed + 1, sigma, side, side)
     certified = accountant.epsilon(plan.ledger(), DELTA)
     return {
@@ -299,15 +297,10 @@ def attack_2016(seed, lots=(100, 200, 300, 500, 700, 1000), outputs=500, reach=0
     )
     releases, needed = (needs := power(both / sigma, q, most, reach)).values()
     how = {"bias": True, "groups": per_tensor}
-    scores = [
-        found / both
-        for found in watch(
-            Made(), sigma, 0.5, max(2, -(-2 * releases // outputs)), seed, 1, outputs, **how
-        ).apart()
-    ]
-    every, _, inside, _ = whole_runs(
-        q, both / sigma, most, needed, seed + 1, sigma, 1, outputs, both, **how
-    )
+    single = watch(Made(), sigma, 0.5, lots_for(releases, outputs), seed, 1, outputs, **how)
+    scores = [found / both for found in single.apart()]
+    whole = q, both / sigma, most, needed, seed + 1, sigma, 1, outputs, both
+    every, _, inside, _ = whole_runs(*whole, **how)
     bounds = [counted(*scores, q, n, single=True) for n in lots]
     return {
         "delta": DELTA,

@@ -4,7 +4,7 @@ A check is a function of a `Bench` that returns an error, or yields several, the
 counts; relative unless its method says otherwise. It is registered for labels of one card, with the
 tolerance that it must not exceed:
 
-    @measures("mechanism.clip.clip_weights", "N2", method="loop over examples", tolerance=1e-12)
+    @measures("mechanism.clip.clip_weights", "N2", "loop over examples", 1e-12)
     def weights_equal_the_definition(bench): ...
 
 The expected side of a check is written again from the definition; it never calls the code it
@@ -23,7 +23,7 @@ import numpy as np
 from ...backend import Backend, to_host
 from ...privacy.events import NeighbouringRelation
 
-REGISTRY = {}  # (card, label): list of Check
+REGISTRY: dict[tuple[str, str], list] = {}  # (card, label): list of Check
 
 
 @dataclass(frozen=True)
@@ -86,14 +86,16 @@ class Outcome:
         return f"{found}, {self.check.name.replace('_', ' ')}: {self.check.method}"
 
 
-def measures(card, *labels, method, tolerance, name=None, subject=""):
-    """Register the decorated function for `labels` of `card`, "package.module.Class" below
-    minidp.
+def measures(card, labels, method, tolerance, name=None, subject=""):
+    """Register the decorated function for the labels "F1 F2" of `card`, "package.module.Class"
+    below minidp.
+
+    method: what the code is compared with; tolerance: the largest error that passes.
     """
 
     def register(function):
         check = Check(name or function.__name__, method, tolerance, function, subject)
-        for label in labels:
+        for label in labels.split():
             REGISTRY.setdefault((card, label), []).append(check)
         return function
 
@@ -160,15 +162,22 @@ def excess(bound, truth):
     return math.inf if bound < truth * (1 - 1e-13) else _no_nan(abs(bound / truth - 1))
 
 
-def farthest(relation, raw, pairs):
-    """How far neighbours move the array raw(example) at most.
+def holds(condition):
+    """The error of what is right or wrong: 0, or infinity."""
+    return 0.0 if condition else math.inf
+
+
+def slack(claimed, relation, raw, pairs):
+    """1 - reached / claimed, where neighbours move the array raw(example) by `reached` at most;
+    infinity if by more than is claimed.
 
     pairs: of examples; the first is added, or exchanged for the second.
     """
     exchanged = relation is NeighbouringRelation.REPLACE_ONE
-    return max(
+    reached = max(
         float(np.linalg.norm(raw(one) - (raw(other) if exchanged else 0))) for one, other in pairs
     )
+    return math.inf if reached > claimed else 1 - reached / claimed
 
 
 def _no_nan(error):

@@ -5,13 +5,13 @@ twins.
 import math
 from collections import Counter
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 
 import mpmath
 import numpy as np
 
 from ...host import chacha, discrete, drawing
-from . import measures
+from . import measures, relative
 
 RFC = (  # RFC 8439, 2.3.2 and appendix A.1: key, the last four words of the input, the block
     (
@@ -51,17 +51,18 @@ def _words(bench, blocks):
     return bench.rng.integers(0, 2**32, (16, blocks), dtype=np.uint32)
 
 
-def _state(key, release):
-    return np.concatenate(
-        [chacha.CONSTANTS, key, chacha.places(3, release, np.zeros(1, np.uint64))[:, 0]]
-    )
+def _drawn(bench):
+    """(state of a release's cipher, function of places that gives its words)."""
+    key, release = _words(bench, 1)[:8, 0], int(bench.rng.integers(0, 2**56))
+    start = chacha.places(3, release, np.zeros(1, np.uint64))[:, 0]
+
+    def words(blocks):
+        return chacha.chacha(key, chacha.places(3, release, np.asarray(blocks, np.uint64)))
+
+    return np.concatenate([chacha.CONSTANTS, key, start]), words
 
 
-def _key(bench):
-    return bench.rng.integers(0, 2**32, 8, dtype=np.uint32)
-
-
-@measures("host.chacha.chacha", "F1", method="the RFC's vectors", tolerance=0.0)
+@measures("host.chacha.chacha", "F1", "the RFC's vectors", 0.0)
 def blocks_equal_the_rfc(bench):
     for key, place, block in RFC:
         got = chacha.chacha(
@@ -72,116 +73,81 @@ def blocks_equal_the_rfc(bench):
 
 @measures(
     "host.chacha.normals",
-    "F1",
-    "F2",
-    "F3",
-    "M1",
-    "M2",
-    tolerance=1e-14,
-    method="fractions, 80 bits and the library's functions; absolute",
+    "F1 F2 F3 M1 M2",
+    "fractions, 80 bits and the library's functions; absolute",
+    1e-14,
 )
 def normals_equal_their_definition(bench):
     words = _words(bench, 128 * chacha.LANES)
     # the ends: u, f and both signs
     words[:, :6] = np.array([0, 2**32 - 1, 0, 2**31, 2**31 - 1, 1], np.uint32)
-    # u near 1, whose logarithm is small
-    words[:4, 6:200] = np.uint32(2**32 - 1) - np.arange(194, dtype=np.uint32)
-    words[:4, 200:400] = np.arange(200, dtype=np.uint32)
-    # and near 1/sqrt 2
-    words[:4, 400:700] = np.uint32(0xB504F333) + np.arange(300, dtype=np.uint32) - np.uint32(150)
-    w = words.astype(np.longdouble)
-    odd = [
-        2 * (high * 2**32 + low) + 1
-        for high, low in zip(words[:4].ravel().tolist(), words[4:8].ravel().tolist())
-    ]
-    # Python rounds a fraction once
-    u = np.array([each / 2**65 for each in odd]).reshape((4, -1)).astype(np.longdouble)
-    angle = np.ldexp(
-        np.where(w[8:12] >= 2**31, w[8:12] - 2**32, w[8:12]) * 2**31 + np.floor(w[12:16] / 2) + 0.5,
-        -63,
-    )
-    pi, sign = 4 * np.arctan(np.longdouble(1)), np.where(words[12:16] % 2, -1, 1)
+    # u near 1, whose logarithm is small, near 0 and near 1/sqrt 2
+    ramp = np.arange(300, dtype=np.uint32)
+    words[:4, 6:306] = 2**32 - 1 - ramp
+    words[:4, 306:606] = ramp
+    words[:4, 606:906] = 0xB504F333 - 150 + ramp
+    numbers = words.astype(object)  # Python's integers
+    odd = 2 * (numbers[:4] * 2**32 + numbers[4:8]) + 1
+    u = (odd / 2**65).astype(np.longdouble)  # Python rounds a fraction once
+    turns = (numbers[8:12] + 2**31) % 2**32 - 2**31
+    angle = np.ldexp((turns * 2**31 + numbers[12:] // 2).astype(np.longdouble) + 0.5, -63)
+    pi, sign = 4 * np.arctan(np.longdouble(1)), np.where(words[12:] % 2, -1, 1)
     r = np.sqrt(-2 * np.log(u))
     rows = np.concatenate([r * sign * np.cos(pi * angle), r * np.sin(pi * angle)])
-    expected = np.concatenate(
-        [rows[k, at : at + 64] for at in range(0, rows.shape[1], 64) for k in range(8)]
-    )
+    expected = rows.reshape((8, -1, 64)).transpose(1, 0, 2).ravel()
     return np.abs(chacha.normals(words) - expected).max()
 
 
-@measures("host.chacha.chacha", "F1", method="compiled, blocks in any order", tolerance=0.0)
+@measures("host.chacha.chacha", "F1", "compiled, blocks in any order", 0.0)
 def compiled_words_equal_the_definition(bench):
-    key = _key(bench)
+    state, words = _drawn(bench)
     for size in (1, 63, 64, 200):
-        blocks, release = (
-            bench.rng.integers(0, 2**64, size, dtype=np.uint64),
-            int(bench.rng.integers(0, 2**56)),
-        )
+        blocks = bench.rng.integers(0, 2**64, size, dtype=np.uint64)
         out = np.empty((size, 16), np.uint32)
-        drawing.words(_state(key, release), blocks, out)
-        yield (out != chacha.chacha(key, chacha.places(3, release, blocks)).T).sum()
+        drawing.words(state, blocks, out)
+        yield (out != words(blocks).T).sum()
 
 
-@measures(
-    "host.chacha.normals", "F3", method="compiled, any slice, float32 and float64", tolerance=0.0
-)
-@measures(
-    "host.chacha.rounded", "F1", method="compiled, any slice, float32 and float64", tolerance=0.0
-)
+SLICES = ((0, 1), (0, 8192), (511, 2), (700, 3000), (8191, 1), (40, 0))  # (begin, size)
+
+
+@measures("host.chacha.normals", "F3", "compiled, any slice, float32 and float64", 0.0)
+@measures("host.chacha.rounded", "F1", "compiled, any slice, float32 and float64", 0.0)
 def compiled_noise_equals_the_definition(bench):
-    key, release = _key(bench), int(bench.rng.integers(0, 2**56))
-    z = chacha.normals(
-        chacha.chacha(key, chacha.places(3, release, np.arange(1024, dtype=np.uint64)))
-    )
-    for begin, size in ((0, 1), (0, 8192), (511, 2), (700, 3000), (8191, 1), (40, 0)):
-        for dtype in (np.float32, np.float64):
-            for grid in (0.0, 2.0**-18):
-                raw = bench.rng.standard_normal(size).astype(dtype)
-                out = raw.copy()
-                drawing.add_normals(_state(key, release), begin, 4.0, grid, out)
-                yield (
-                    out != chacha.rounded(raw + 4.0 * z[begin : begin + size], grid).astype(dtype)
-                ).sum()
+    state, words = _drawn(bench)
+    z = chacha.normals(words(range(1024)))
+    for (begin, size), dtype, grid in product(SLICES, (np.float32, np.float64), (0.0, 2.0**-18)):
+        raw = bench.rng.standard_normal(size).astype(dtype)
+        out, noise = raw.copy(), 4.0 * z[begin : begin + size]
+        drawing.add_normals(state, begin, 4.0, grid, out)
+        yield (out != chacha.rounded(raw + noise, grid).astype(dtype)).sum()
 
 
-@measures(
-    "host.drawing.choose", "F1", method="all subsets of 3 of 6, in standard errors", tolerance=6.0
-)
+@measures("host.drawing.choose", "F1", "all subsets of 3 of 6, in standard errors", 6.0)
 def subsets_are_uniform(bench):
     trials, p, counts = 20_000, 1 / 20, Counter()
     for _ in range(trials):
-        out = np.empty(3, np.int64)
-        if not drawing.choose(
-            bench.rng.integers(0, 2**64, 11, dtype=np.uint64), 6, np.zeros(1, np.uint64), out
-        ):
-            yield math.inf
-        counts[tuple(sorted(out.tolist()))] += 1
-    subsets = list(combinations(range(6), 3))
-    yield math.inf if set(counts) - set(subsets) else 0.0
-    yield from (
-        abs(counts[subset] - trials * p) / math.sqrt(trials * p * (1 - p)) for subset in subsets
-    )
+        out, words = np.empty(3, np.int64), bench.rng.integers(0, 2**64, 11, dtype=np.uint64)
+        if drawing.choose(words, 6, np.zeros(1, np.uint64), out):
+            counts[tuple(sorted(out.tolist()))] += 1
+    found = [counts[subset] for subset in combinations(range(6), 3)]
+    yield abs(sum(found) - trials)
+    yield from (abs(count - trials * p) / math.sqrt(trials * p * (1 - p)) for count in found)
 
 
 @measures(
     "host.drawing.choose",
     "F2",
-    method="one of n by Python's integers, words refused and running out",
-    tolerance=0.0,
+    "one of n by Python's integers, words refused and running out",
+    0.0,
 )
 def integers_equal_python(bench):
     for n in (1, 3, 60_000, 2**31 + 11, 3 * 10**9 + 1, 2**32 - 1):
         refused = 2**64 % n
         edge = [v * pow(n, -1, 2**64) % 2**64 for v in (refused - 1, refused)] if n % 2 else []
-        for first in (
-            0,
-            1,
-            2**63,
-            2**64 - 1,
-            *edge,
-            *map(int, bench.rng.integers(0, 2**64, 50, dtype=np.uint64)),
-        ):
-            words = [first, int(bench.rng.integers(0, 2**64, dtype=np.uint64))]
+        drawn = bench.rng.integers(0, 2**64, 51, dtype=np.uint64).tolist()
+        for first in (0, 1, 2**63, 2**64 - 1, *edge, *drawn):
+            words = [first, drawn[0]]
             kept = [w for w in words if w * n % 2**64 >= refused]
             out, taken = np.full(1, -1), np.zeros(n // 64 + 1 if n < 10**6 else 2**26, np.uint64)
             found = drawing.choose(np.array(words, np.uint64), n, taken, out)
@@ -204,94 +170,72 @@ def gaussian_masses(variance, places):
 
 @measures(
     "host.discrete.alias_table",
-    "F1",
-    "F2",
-    "F3",
-    method="weights in 2^-64 of a cell, mpmath; their total exactly",
-    tolerance=0.5 + 1e-9,
+    "F1 F2 F3",
+    "weights in 2^-64 of a cell, mpmath; their total exactly",
+    0.5 + 1e-9,
 )
 def tables_hold_the_discrete_gaussian(bench):
     plan = discrete.plan(2.0**28)
     with mpmath.workdps(60):
-        weights, masses = (
-            np.array(alias_weights(discrete.alias_table(plan))),
-            gaussian_masses(plan.variance, range(plan.cells)),
-        )
+        weights = np.array(alias_weights(discrete.alias_table(plan)))
+        masses = gaussian_masses(plan.variance, range(plan.cells))
         exact = 2 * masses * (plan.cells * mpmath.mpf(2) ** 64 / (2 * masses.sum() - 1))
         # and so the first is right too
         return abs(weights - exact)[1:].max() + abs(weights.sum() - plan.cells * 2**64)
 
 
-@measures(
-    "host.discrete.integers",
-    "F1",
-    "F2",
-    "F3",
-    "F4",
-    method="Python's integers, one by one",
-    tolerance=0.0,
-)
+@measures("host.discrete.integers", "F1 F2 F3 F4", "Python's integers, one by one", 0.0)
 def integers_equal_look_ups_in_python(bench):
     for std in (2.0**28, 2.0**35.5, 2.0**37):
         table = discrete.table(std)
         words = _words(bench, 640 * (table.parts + 1))
         got, cells = discrete.integers(words, table), table.thresholds.size
-        first, *others = (
-            words[:, 64 * j : 64 * j + 64].ravel().tolist() for j in range(table.parts + 1)
-        )
+        first, *others = words[:, : 64 * (table.parts + 1)].reshape((16, -1, 64)).swapaxes(0, 1)
+        fields = _joined(first)
         for q, z in enumerate(got[:512].tolist()):
-            fields, expected = first[q] * 2**32 + first[q + 512], 0
-            for j, numbers in enumerate(others):
-                field = fields // (2 * cells) ** j % (2 * cells)
-                low = numbers[q] * 2**32 + numbers[q + 512] < table.thresholds[field % cells]
-                size = field % cells if low else int(table.aliases[field % cells])
-                expected += table.scale ** (table.parts - 1 - j) * (
-                    size if field < cells else -size
-                )
+            expected = 0
+            for j, numbers in enumerate(map(_joined, others)):
+                sign, cell = divmod(fields[q] // (2 * cells) ** j % (2 * cells), cells)
+                size = cell if numbers[q] < table.thresholds[cell] else int(table.aliases[cell])
+                expected += table.scale ** (table.parts - 1 - j) * (-size if sign else size)
             yield z != expected
         yield got.size != 5120
 
 
-@measures("host.discrete.integers", "F4", method="compiled, any slice", tolerance=0.0)
+def _joined(words):
+    """Numbers of 64 bits: the upper halves first, then the lower."""
+    high, low = words.astype(object).reshape((2, -1))
+    return (high * 2**32 + low).tolist()
+
+
+@measures("host.discrete.integers", "F4", "compiled, any slice", 0.0)
 def compiled_integers_equal_the_definition(bench):
-    key, release = _key(bench), int(bench.rng.integers(0, 2**56))
+    state, words = _drawn(bench)
     for std in (2.0**28, 3e10, 2.0**40):
         table, first = discrete.table(std), int(bench.rng.integers(0, 2**40))
-        blocks = np.arange(first * 64, (first + 16 * (table.parts + 1)) * 64, dtype=np.uint64)
-        z = discrete.integers(chacha.chacha(key, chacha.places(3, release, blocks)), table)
-        for begin, size in ((0, 1), (0, 8192), (511, 2), (700, 3000), (8191, 1), (40, 0)):
+        count = 16 * (table.parts + 1) * 64
+        z = discrete.integers(words(first * 64 + np.arange(count)), table)
+        for begin, size in SLICES:
             raw = bench.rng.integers(-(2**52), 2**52, size).astype(np.float64)
             out = raw.copy()
-            drawing.add_integers(_state(key, release), first, begin, *table, out)
+            drawing.add_integers(state, first, begin, *table, out)
             yield (out != raw + z[begin : begin + size]).sum()
 
 
-@measures(
-    "host.discrete.distances",
-    "M1",
-    "M2",
-    "M3",
-    "M4",
-    method="the formulas by mpmath; relative",
-    tolerance=1e-12,
-)
+@measures("host.discrete.distances", "M1 M2 M3 M4", "the formulas by mpmath; relative", 1e-12)
 def bounds_equal_their_formulas(bench):
-    for std, plan in (
-        (0.5, discrete.Plan(2, 1, Fraction(1), 8)),
-        *((s, discrete.plan(s)) for s in (2.0**32, 2.0**40)),
-    ):
+    plans = [(s, discrete.plan(s)) for s in (2.0**32, 2.0**40)]
+    for std, plan in ((0.5, discrete.Plan(2, 1, Fraction(1), 8)), *plans):
         with mpmath.workdps(40):
             s0, s, (j, k, _, n) = mpmath.sqrt(plan.variance), mpmath.mpf(std), plan
             e, narrow = (
                 mpmath.exp(-2 * (mpmath.pi * v) ** 2) for v in (s0 / mpmath.hypot(1, k), s)
             )
-            curved = (
-                mpmath.npdf(1) / 12 / s**2 + mpmath.npdf(0) * (1 + 4 * mpmath.exp(-1.5)) / 24 / s**3
-            )
+            third = mpmath.npdf(0) * (1 + 4 * mpmath.exp(-1.5)) / 24 / s**3
             expected = (
                 j * mpmath.mpf(2) ** -65,
                 j * mpmath.erfc((n - 1) / s0 / mpmath.sqrt(2)),
                 (j - 1) * (2 * e / (1 - e)) / (1 - 2 * e / (1 - e)),
-                curved + narrow / (1 - narrow),
+                mpmath.npdf(1) / 12 / s**2 + third + narrow / (1 - narrow),
             )
-            yield from (abs(a / b - 1) for a, b in zip(discrete.distances(std, plan), expected))
+            yield from map(relative, discrete.distances(std, plan), expected)

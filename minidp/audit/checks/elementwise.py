@@ -50,12 +50,10 @@ def _register(name, labels, tolerance, draw):
         )
 
     card = f"exact.elementwise.{name}"
-    measures(
-        card, *labels, method="80 bits", tolerance=tolerance, name=f"{name} equals the library's"
-    )(error)
-    measures(card, "F1", method="compiled, bit for bit", tolerance=0.0, name=f"compiled {name}")(
-        twin
+    measures(card, " ".join(labels), "80 bits", tolerance, name=f"{name} equals the library's")(
+        error
     )
+    measures(card, "F1", "compiled, bit for bit", 0.0, name=f"compiled {name}")(twin)
 
 
 _register(
@@ -96,9 +94,7 @@ _register(
 )
 
 
-@measures(
-    "nn.activation.ReLU", "F1", "B1", method="compiled, against float64 bit for bit", tolerance=0.0
-)
+@measures("nn.activation.ReLU", "F1 B1", "compiled, against float64 bit for bit", 0.0)
 def compiled_relu(bench):
     x, dy, relu = drawn(bench.rng, 37, 27).T, drawn(bench.rng, 27, 37), nn.ReLU()
     (y, cache), (wide, wide_cache) = relu.forward(x), relu.forward(x.astype(float))
@@ -110,12 +106,9 @@ def compiled_relu(bench):
 
 @measures(
     "nn.loss.SoftmaxCrossEntropy",
-    "F1",
-    "F2",
-    "B1",
-    "B2",
-    tolerance=0.0,
-    method="compiled, bit for bit by operations on whole arrays",
+    "F1 F2 B1 B2",
+    "compiled, bit for bit by operations on whole arrays",
+    0.0,
 )
 def compiled_softmax_cross_entropy(bench):
     for examples, classes in ((0, 3), (40, 1), (60, 10), (9, 33)):

@@ -16,9 +16,10 @@ from ...privacy.pld import kernels
 from ...privacy.pld.accountant import LossDistributionAccountant
 from ...privacy.pld.cells import ADD, REMOVE, masses_of
 from . import excess, measures, relative
-from .curves import ledger_of
+from .truths import ledger_of
 
 CARD = "privacy.pld.accountant.LossDistributionAccountant"
+MEANING = "privacy.meaning.meaning_of"
 NODES, STEP = 3001, 2e-4
 
 
@@ -80,31 +81,24 @@ def _ledger(events):
 def exact_deltas(q, sigma, epsilon):
     """{direction: delta} of one sampled release, by normal tails in 30 digits."""
     with mpmath.workdps(30):
-        q, s, e, found = (
-            mpmath.mpf(q),
-            mpmath.mpf(sigma),
-            mpmath.exp(epsilon),
-            {REMOVE: 0.0, ADD: 0.0},
-        )
-        for direction, factor, sign in (
-            (REMOVE, e, 1),
-            (ADD, 1 / e, -1),
-        ):  # where the likelihood ratio of the sampled release crosses it
+        q, s, e = mpmath.mpf(q), mpmath.mpf(sigma), mpmath.exp(epsilon)
+        found = {REMOVE: 0.0, ADD: 0.0}
+        # where the likelihood ratio of the sampled release crosses the factor
+        for direction, factor, sign in ((REMOVE, e, 1), (ADD, 1 / e, -1)):
             if factor - 1 + q > 0:
                 x = s**2 * mpmath.log((factor - 1 + q) / q) + mpmath.mpf(1) / 2
-                absent, shifted = mpmath.ncdf(-sign * x / s), mpmath.ncdf(-sign * (x - 1) / s)
+                absent, shifted = (mpmath.ncdf(-sign * (x - at) / s) for at in (0, 1))
                 present = (1 - q) * absent + q * shifted
-                found[direction] = float(
-                    present - e * absent if sign == 1 else absent - e * present
-                )
+                first, second = (present, absent) if sign == 1 else (absent, present)
+                found[direction] = float(first - e * second)
         return found
 
 
 @measures(
     CARD,
     "M1",
-    method="one sampled release by normal tails of 30 digits inside the interval; its width",
-    tolerance=5e-3,
+    "one sampled release by normal tails of 30 digits inside the interval; its width",
+    0.005,
 )
 def one_release_by_normal_tails(bench):
     """delta at an epsilon, and epsilon at that delta."""
@@ -135,20 +129,18 @@ def _masses():
     )
 
 
-@measures("privacy.pld.kernels.delta_at", "C1", method="sum over the atoms", tolerance=1e-12)
+@measures("privacy.pld.kernels.delta_at", "C1", "sum over the atoms", 1e-12)
 def tail_of_the_masses(bench):
     masses, truth = _masses()
-    return max(
-        relative(kernels.delta_at(*masses, epsilon), truth(epsilon))
-        for epsilon in (-1.0, 0.0, 0.33, 1.2)
-    )
+    for epsilon in (-1.0, 0.0, 0.33, 1.2):
+        yield relative(kernels.delta_at(*masses, epsilon), truth(epsilon))
 
 
 @measures(
     "privacy.pld.kernels.crossing",
     "C1",
-    method="delta and errors, by a sum over the atoms, at what it finds",
-    tolerance=1e-9,
+    "delta and errors, by a sum over the atoms, at what it finds",
+    1e-9,
 )
 def crossing_of_the_target(bench):
     """Targets lie close to the value at a knot, so that an error of 3e-4 in a value finds the wrong
@@ -158,30 +150,20 @@ def crossing_of_the_target(bench):
     _, step, first, tilt, centre = masses
 
     def value(epsilon, knot, sign):  # between knots, the errors are those of the lower one
-        return 1.1 * truth(epsilon) + sign * (
-            1e-3 * math.exp(-tilt * (first + knot * step - centre)) + 1e-3
-        )
+        error = 1e-3 * math.exp(-tilt * (first + knot * step - centre)) + 1e-3
+        return 1.1 * truth(epsilon) + sign * error
 
-    for knot, safe_up, share in itertools.product(
-        (22, 26, 30), (True, False), (1 - 3e-4, 1 + 3e-4)
-    ):
-        sign = 1 if safe_up else -1
+    for knot, sign, share in itertools.product((22, 26, 30), (1, -1), (1 - 3e-4, 1 + 3e-4)):
         target = share * value(first + knot * step, knot, sign)
-        epsilon = kernels.crossing(*masses, 1.1, 1e-3, 1e-3, target, safe_up)
+        epsilon = kernels.crossing(*masses, 1.1, 1e-3, 1e-3, target, sign == 1)
         yield relative(value(epsilon, math.floor((epsilon - first) / step), sign), target)
 
 
-@measures(
-    CARD,
-    "M2",
-    method="two different releases by quadrature inside the interval; its width",
-    tolerance=5e-3,
-)
+@measures(CARD, "M2", "two different releases by quadrature inside the interval; its width", 0.005)
 def two_releases_by_quadrature(bench):
     events = [(0.3, 1.0), (0.1, 0.7)]
-    return _outside(
-        LossDistributionAccountant().delta(_ledger(events), 0.8), _true_delta(events, 0.8)
-    )
+    got = LossDistributionAccountant().delta(_ledger(events), 0.8)
+    return _outside(got, _true_delta(events, 0.8))
 
 
 def stop_loss(bins, sigma, value):
@@ -216,74 +198,56 @@ def _masses_against_quadrature(upper):
 
 
 for _label, _upper in (("C1", True), ("C2", False)):
-    measures(
-        "privacy.pld.balls.masses",
-        _label,
-        method="delta of two lots by quadrature: on its safe side, and near",
-        tolerance=3e-4,
-        name=f"masses_{_label}",
-    )(lambda bench, upper=_upper: _masses_against_quadrature(upper))
+    _method = "delta of two lots by quadrature: on its safe side, and near"
+    measures("privacy.pld.balls.masses", _label, _method, 3e-4, f"masses_{_label}")(
+        lambda bench, upper=_upper: _masses_against_quadrature(upper)
+    )
 
 
 @measures(
     "privacy.pld.variants.fixed_size_masses",
-    "C1",
-    "C2",
-    method="the profile's formula, both signs of epsilon; a bound",
-    tolerance=1e-8,
+    "C1 C2",
+    "the profile's formula, both signs of epsilon; a bound",
+    1e-8,
 )
 def profile_of_fixed_size_lots(bench):
-    for share, sigma in ((0.01, 2.0), (0.3, 0.8), (0.05, 5.0)):
-        epsilons = [-0.5, -0.1, -0.01, 0.0, 0.005, 0.02, 0.1]
-        for direction in (REMOVE, ADD):
-            found, missing = _deltas(
-                FixedSizeSampled(1000, round(1000 * share), Gaussian(sigma)), direction, epsilons
-            )
-            yield 1e6 * missing
-            for epsilon, delta in zip(epsilons, found):
-                size = abs(epsilon)
-                exact = share * gaussian_delta(math.log1p(math.expm1(size) / share), 1 / sigma)
-                if exact > 1e-5:
-                    yield excess(
-                        delta,
-                        exact if epsilon >= 0 else -math.expm1(-size) + math.exp(-size) * exact,
-                    )
+    epsilons = [-0.5, -0.1, -0.01, 0.0, 0.005, 0.02, 0.1]
+    shares = (0.01, 2.0), (0.3, 0.8), (0.05, 5.0)
+    for (share, sigma), direction in itertools.product(shares, (REMOVE, ADD)):
+        event = FixedSizeSampled(1000, round(1000 * share), Gaussian(sigma))
+        found, missing = _deltas(event, direction, epsilons)
+        yield 1e6 * missing
+        for epsilon, delta in zip(epsilons, found):
+            size = abs(epsilon)
+            exact = share * gaussian_delta(math.log1p(math.expm1(size) / share), 1 / sigma)
+            mirrored = -math.expm1(-size) + math.exp(-size) * exact
+            if exact > 1e-5:
+                yield excess(delta, exact if epsilon >= 0 else mirrored)
 
 
-@measures(
-    "privacy.meaning.meaning_of",
-    "C1",
-    method="the power of the test of one Gaussian; a bound",
-    tolerance=1e-3,
-)
+def _normal(p):
+    """The p-quantile."""
+    return math.sqrt(2) * mpmath.erfinv(2 * mpmath.mpf(p) - 1)
+
+
+def _meaning(event, delta, key):
+    return meaning_of(ledger_of((event, 1)), delta)[key]
+
+
+@measures(MEANING, "C1", "the power of the test of one Gaussian; a bound", 1e-3)
 def power_at_false_positive_rates(bench):
     for sigma in (0.4, 1.0, 20.0):
-        for rate, power in meaning_of(ledger_of((Gaussian(sigma), 1)), 1e-5)[
-            "true_positive_rates"
-        ].items():
-            yield excess(
-                power,
-                mpmath.ncdf(
-                    1 / mpmath.mpf(sigma) - math.sqrt(2) * mpmath.erfinv(1 - 2 * mpmath.mpf(rate))
-                ),
-            )
+        rates = _meaning(Gaussian(sigma), 1e-5, "true_positive_rates")
+        for rate, power in rates.items():
+            yield excess(power, mpmath.ncdf(1 / mpmath.mpf(sigma) + _normal(rate)))
 
 
-@measures(
-    "privacy.meaning.meaning_of",
-    "C2",
-    method="the mu of one Gaussian, and of a lottery that tells all",
-    tolerance=0.02,
-)
+@measures(MEANING, "C2", "the mu of one Gaussian, and of a lottery that tells all", 0.02)
 def mu_of_a_gaussian(bench):
     """A release without noise of a share of 1e-3 of the data leaves f(1e-6) = 1 - 1e-3 - 1e-6: mu
     decided there.
     """
     for sigma in (0.4, 1.0, 20.0):
-        yield excess(meaning_of(ledger_of((Gaussian(sigma), 1)), 1e-5)["mu"], 1 / sigma)
-    exposed = meaning_of(ledger_of((PoissonSampled(1e-3, Gaussian(0.0)), 1)), 0.1)["mu"]
-
-    def normal(p):
-        return math.sqrt(2) * mpmath.erfinv(2 * p - 1)
-
-    yield 100 * relative(exposed, normal(1 - 1e-6) - normal(1 - 1e-3 - 1e-6))
+        yield excess(_meaning(Gaussian(sigma), 1e-5, "mu"), 1 / sigma)
+    exposed = _meaning(PoissonSampled(1e-3, Gaussian(0.0)), 0.1, "mu")
+    yield 100 * relative(exposed, _normal(1 - 1e-6) - _normal(1 - 1e-3 - 1e-6))

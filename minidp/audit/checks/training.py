@@ -2,12 +2,12 @@
 
 import math
 from collections import defaultdict
+from functools import partial
 
 import numpy as np
 
 from ... import nn, train
 from ...backend import Backend, to_host
-from ...data import LabelledExamples
 from ...mechanism import LinearDecay, Plan, PoissonSampler, Sanitizer, per_layer_groups
 from ...streams import Streams
 from .. import reference
@@ -15,6 +15,7 @@ from . import Bench, measures, worst
 
 EXACT, NOISE_STD = 1e-12, 0.3
 CARD = "train.trainer.Trainer"
+KEY = ("layer", "W")
 _HOST = Bench(None, Backend.numpy())
 
 
@@ -38,235 +39,172 @@ def _adam(g, t, state, b1=0.9, b2=0.999, offset=1e-8):
 
 
 def _adam_bc(g, t, state, b1=0.9, b2=0.999, offset=1e-8, floor=5e-8):
-    state["m"], state["v"] = (
-        b1 * state["m"] + (1 - b1) * g,
-        b2 * state["v"] + (1 - b2) * (g * g - NOISE_STD**2),
-    )
-    return (
-        state["m"] / (1 - b1 ** (t + 1)) / math.sqrt(max(state["v"] / (1 - b2 ** (t + 1)), floor))
-    )
+    state["m"] = b1 * state["m"] + (1 - b1) * g
+    state["v"] = b2 * state["v"] + (1 - b2) * (g * g - NOISE_STD**2)
+    second = max(state["v"] / (1 - b2 ** (t + 1)), floor)
+    return state["m"] / (1 - b1 ** (t + 1)) / math.sqrt(second)
 
 
+# name: (labels, how far a number goes per unit of learning rate, given its gradient, the step and
+# what it remembers; other settings)
 MOVES = {
-    "sgd": (lambda g, t, state: g, ()),
-    "momentum": (_momentum, (0.5,)),
-    "nesterov": (_nesterov, (0.5,)),
-    "adagrad": (_adagrad, (0.5,)),
-    "adam": (_adam, (0.5, 0.7, 0.2)),
-    "adam-bc": (_adam_bc, (0.5, 0.7, 0.2, 0.3)),
+    "sgd": ("F1", lambda g, t, state: g, ()),
+    "momentum": ("F1", _momentum, (0.5,)),
+    "nesterov": ("F1", _nesterov, (0.5,)),
+    "adagrad": ("F1", _adagrad, (0.5,)),
+    "adam": ("F1 F2", _adam, (0.5, 0.7, 0.2)),
+    "adam-bc": ("F1 F2", _adam_bc, (0.5, 0.7, 0.2, 0.3)),
 }
 
 
-def _register_optimizer(cls, move, others):
-    """move: how far a number goes per unit of learning rate, given its gradient, the step and what
-    it remembers.
-    """
-    labels = ("F1", "F2") if move in (_adam, _adam_bc) else ("F1",)
-
-    @measures(
-        f"train.optimizer.{cls.__name__}",
-        *labels,
-        method="loop over single numbers, 6 steps",
-        tolerance=EXACT,
-    )
-    def steps_equal_a_scalar_loop(bench):
-        """With the settings it has by itself and others, a constant rate and one that falls."""
-        key = ("layer", "W")
-        for rate, settings in ((0.1, ()), (LinearDecay(0.2, 0.1, 3), others)):
-            optimizer, expected = cls(rate, *settings), bench.rng.uniform(-1, 1, (2, 3))
-            gs = bench.rng.uniform(-1, 1, (6, 2, 3)) * 10.0 ** bench.rng.uniform(-3, 1, (6, 1, 1))
-            theta = {key: bench.asarray(expected.copy())}
-            for step, g in enumerate(gs):
-                optimizer.update(theta, {key: bench.asarray(g.copy())}, step, {key: NOISE_STD})
-            for index in np.ndindex(2, 3):
-                state = defaultdict(float)
-                for step, g in enumerate(gs[(slice(None), *index)]):
-                    expected[index] -= (
-                        0.2 - 0.1 * min(step / 3, 1) if callable(rate) else 0.1
-                    ) * move(g, step, state, *settings)
-            yield worst(theta[key], expected)
+def _steps(bench, cls, move, others):
+    """With the settings it has by itself and others, a constant rate and one that falls."""
+    for rate, settings in ((0.1, ()), (LinearDecay(0.2, 0.1, 3), others)):
+        optimizer, expected = cls(rate, *settings), bench.rng.uniform(-1, 1, (2, 3))
+        gs = bench.rng.uniform(-1, 1, (6, 2, 3)) * 10.0 ** bench.rng.uniform(-3, 1, (6, 1, 1))
+        theta = {KEY: bench.asarray(expected.copy())}
+        for step, g in enumerate(gs):
+            optimizer.update(theta, {KEY: bench.asarray(g.copy())}, step, {KEY: NOISE_STD})
+        for index in np.ndindex(2, 3):
+            state = defaultdict(float)
+            for step, g in enumerate(gs[(slice(None), *index)]):
+                eta = 0.2 - 0.1 * min(step / 3, 1) if callable(rate) else 0.1
+                expected[index] -= eta * move(g, step, state, *settings)
+        yield worst(theta[KEY], expected)
 
 
-for _name, (_move, _others) in MOVES.items():
-    _register_optimizer(train.OPTIMIZERS[_name], _move, _others)
+for _name, (_labels, _move, _others) in MOVES.items():
+    _cls = train.OPTIMIZERS[_name]
+    _card = f"train.optimizer.{_cls.__name__}"
+    _register = measures(_card, _labels, "loop over single numbers, 6 steps", EXACT, "steps")
+    _register(partial(_steps, cls=_cls, move=_move, others=_others))
 
 
 @measures(
     "train.averaging.Averaged",
     "F1",
-    method="loop over single numbers, 30 steps; the same descent without",
-    tolerance=1e-14,
+    "loop over single numbers, 30 steps; the same descent without",
+    1e-14,
 )
 def average_equals_a_scalar_loop(bench):
-    key, plain = ("layer", "W"), train.SGD(0.1)
+    plain = train.SGD(0.1)
     for decay in (0.0, 0.6, 0.999):
         averaged, start = train.Averaged(train.SGD(0.1), decay), bench.rng.uniform(-1, 1, 5)
-        (theta, alone), expected = ({key: bench.asarray(start.copy())} for _ in range(2)), [0.0] * 5
+        (theta, alone), expected = ({KEY: bench.asarray(start.copy())} for _ in range(2)), 0.0
         for t in range(30):
             g = bench.rng.uniform(-1, 1, 5)
-            averaged.update(theta, {key: bench.asarray(g.copy())}, t)
-            plain.update(alone, {key: bench.asarray(g)}, t)
-            yield worst(theta[key], alone[key])
+            averaged.update(theta, {KEY: bench.asarray(g.copy())}, t)
+            plain.update(alone, {KEY: bench.asarray(g)}, t)
+            yield worst(theta[KEY], alone[KEY])
             d = min(decay, t / (t + 9))
-            expected = [
-                d * a + (1 - d) * float(now) for a, now in zip(expected, to_host(theta[key]))
-            ]
+            expected = d * expected + (1 - d) * to_host(theta[KEY])
             with averaged.averaged_weights(theta):
-                yield worst(theta[key], np.array(expected))
+                yield worst(theta[KEY], expected)
 
 
-def _setting(
-    bench, noise=0.0, clip=0.5, steps=4, sampler=None, rate=0.2, strategy="auto", **settings
-):
+class Mirrored:
+    """Examples that show themselves and their mirror images in turn."""
+
+    def __init__(self, x, bench):
+        self.x, self.bench = x, bench
+        self.ndim, self.shape, self.xp = 2, x.shape, bench.backend.xp
+
+    def take(self, indices, axis=0):
+        """The views with these numbers."""
+        sign = 1.0 - 2 * (np.arange(len(indices)) % 2)
+        return self.x.take(indices, axis=0) * self.bench.asarray(sign[:, None])
+
+
+def _setting(bench, noise, clip, sampler, steps=4, strategy="auto", **settings):
     rng = np.random.default_rng(3)
-    network = nn.Sequential(
-        [
-            nn.Dense(4, 5, rng=rng, dtype="float64"),
-            nn.Tanh(),
-            nn.Dense(5, 3, rng=rng, dtype="float64"),
-        ],
-        (4,),
-    )
+    dense = partial(nn.Dense, rng=rng, dtype="float64")
+    network = nn.Sequential([dense(4, 5), nn.Tanh(), dense(5, 3)], (4,))
     x, y = rng.uniform(-1, 1, (12, 4)), rng.integers(0, 3, 12)
     groups = per_layer_groups(list(network.params), clip, noise)
-    plan = Plan(sampler or PoissonSampler(0.4), Sanitizer(groups, strategy), steps, 7)
+    plan = Plan(sampler, Sanitizer(groups, strategy), steps, 7)
+    descent = train.SGD(LinearDecay(0.3, 0.1, 4))
     network.to(bench.backend)
-    trainer = train.Trainer(network, nn.SoftmaxCrossEntropy(), train.SGD(rate), plan, **settings)
-    return trainer, x, y
+    return train.Trainer(network, nn.SoftmaxCrossEntropy(), descent, plan, **settings), x, y
 
 
-def _run(trainer, bench, x, y, **options):
-    trainer.run(bench.asarray(x), bench.asarray(y), Streams(5), **options)
-    return {key: to_host(array).copy() for key, array in trainer.network.params.items()}
-
-
-def _algorithm_1(trainer, x, y, rate=lambda step: 0.2):
-    """The same run as a loop over steps and examples, with the same draws; parameters on the
-    host.
-    """
+def _algorithm_1(trainer, x, y, views):
+    """The parameters after a loop over steps and examples, with the same draws, on the host."""
     streams, network, plan = Streams(5), trainer.network, trainer.plan
     for step, lot in enumerate(plan.sampler.lots(len(x), plan.steps, streams.sampling)):
-        total = (
-            reference.clipped_sum(
-                reference.single_example_grads(network, nn.SoftmaxCrossEntropy(), x[lot], y[lot]),
-                plan.sanitizer.groups,
-            )
-            if len(lot)
-            else dict.fromkeys(network.params, 0.0)
-        )
-        draws = streams.noise(step)
+        grads = {key: np.zeros((0, *theta.shape)) for key, theta in network.params.items()}
+        if len(lot):
+            shown = [
+                reference.single_example_grads(network, trainer.loss, sign * x[lot], y[lot])
+                for sign in (1, -1)[:views]
+            ]
+            grads = {key: sum(view[key] for view in shown) / views for key in grads}
+        total, draws = reference.clipped_sum(grads, plan.sanitizer.groups), streams.noise(step)
         for group in plan.sanitizer.groups:
+            sigma = group.noise_multiplier
+            noise_std = group.clip_norm * sigma if sigma else 0.0
             for key in group.keys:
                 theta = network.params[key]
-                noise_std = (
-                    group.clip_norm * group.noise_multiplier if group.noise_multiplier else 0.0
-                )
-                raw = np.broadcast_to(total[key], theta.shape)
-                theta -= rate(step) * reference.noisy(raw, noise_std, draws) / 7
+                theta -= (0.3 - 0.05 * step) * reference.noisy(total[key], noise_std, draws) / 7
     return network.params
 
 
-@measures(
-    CARD,
-    "F2",
-    "F3",
-    "F4",
-    method="Algorithm 1 as a loop over examples, same draws",
-    tolerance=1e-10,
-)
+def _training(bench, rows):
+    for noise, clip, q, strategy, batch_size, views in rows:
+        setting = noise, clip, PoissonSampler(q)
+        how = {"batch_size": batch_size, "augmentation_multiplicity": views}
+        trainer, x, y = _setting(bench, *setting, strategy=strategy, **how)
+        inputs = Mirrored(bench.asarray(x), bench) if views == 2 else bench.asarray(x)
+        trainer.run(inputs, bench.asarray(y), Streams(5))
+        expected = _algorithm_1(*_setting(_HOST, *setting), views)
+        yield from (worst(trainer.network.params[key], expected[key]) for key in expected)
+
+
+@measures(CARD, "F2 F3 F4", "Algorithm 1 as a loop over examples, same draws", 1e-10)
 def training_equals_algorithm_1(bench):
     """With a learning rate that falls, in every form of the gradients, lots in batches, empty lots,
     plain SGD.
     """
-    for noise, clip, q, strategy, batch_size in (
-        (0.0, 0.5, 0.4, "explicit", 4096),
-        (0.8, 0.5, 0.4, "factored", 2),
-        (0.8, 0.5, 0.4, "auto", 5),
-        (0.8, 0.5, 0.0, "auto", 4096),
-        (0.0, math.inf, 1.0, "auto", 4096),
-    ):
-        settings = {"noise": noise, "clip": clip, "sampler": PoissonSampler(q)}
-        trainer, x, y = _setting(
-            bench,
-            rate=LinearDecay(0.3, 0.1, 4),
-            strategy=strategy,
-            batch_size=batch_size,
-            **settings,
-        )
-        got = _run(trainer, bench, x, y)
-        expected = _algorithm_1(*_setting(_HOST, **settings), lambda step: 0.3 - 0.05 * step)
-        yield from (worst(got[key], expected[key]) for key in expected)
+    rows = (
+        (0.0, 0.5, 0.4, "explicit", 4096, 1),
+        (0.8, 0.5, 0.4, "factored", 2, 1),
+        (0.8, 0.5, 0.4, "auto", 5, 1),
+        (0.8, 0.5, 0.0, "auto", 4096, 1),
+        (0.0, math.inf, 1.0, "auto", 4096, 1),
+    )
+    return _training(bench, rows)
 
 
-@measures(CARD, "V1", method="mean of the views' gradients by loops, clipped", tolerance=1e-10)
+@measures(CARD, "V1", "mean of the views' gradients by loops, clipped", 1e-10)
 def views_are_averaged_before_clipping(bench):
-    """An example shows itself and its mirror image in turn."""
-
-    class Mirrored:
-        ndim, shape, xp = 2, (12, 4), bench.backend.xp
-
-        def __init__(self, x):
-            self.x = x
-
-        def take(self, indices, axis=0):
-            sign = 1 - 2 * (np.arange(len(indices)) % 2)
-            return self.x.take(indices, axis=0) * bench.asarray(sign[:, None].astype(float))
-
-    loss = nn.SoftmaxCrossEntropy()
-    for clip, batch_size, strategy in (
-        (0.1, 4096, "auto"),
-        (5.0, 4096, "explicit"),
-        (0.3, 5, "factored"),
-        (0.3, 2, "explicit"),
-    ):
-        # all are clipped, none is, some are
-        trainer, x, y = _setting(
-            bench, clip=clip, batch_size=batch_size, strategy=strategy, augmentation_multiplicity=2
-        )
-        examples = LabelledExamples(Mirrored(bench.asarray(x)), bench.asarray(y), 2)
-        trainer.step(examples, np.arange(12), 0, Streams(5))
-        host, x, y = _setting(_HOST, clip=clip)
-        params = host.network.params
-        first, second = (
-            reference.single_example_grads(host.network, loss, view, y) for view in (x, -x)
-        )
-        total = reference.clipped_sum(
-            {key: (first[key] + second[key]) / 2 for key in first}, host.plan.sanitizer.groups
-        )
-        yield from (
-            worst(to_host(trainer.network.params[key]), theta - 0.2 * total[key] / 7)
-            for key, theta in params.items()
-        )
+    """All are clipped, none is, some are."""
+    rows = (
+        (0.0, 0.1, 1.0, "auto", 4096, 2),
+        (0.0, 5.0, 1.0, "explicit", 4096, 2),
+        (0.0, 0.3, 1.0, "factored", 5, 2),
+        (0.0, 0.3, 1.0, "explicit", 2, 2),
+    )
+    return _training(bench, rows)
 
 
-@measures(
-    CARD,
-    "F1",
-    method="steps drawn before the ledger, put on disk by on_charge, covers them",
-    tolerance=0.0,
-)
+@measures(CARD, "F1", "steps drawn before the ledger, put on disk by on_charge, covers them", 0.0)
 def the_ledger_covers_every_step_before_it_runs(bench):
+    def charged(ledger):
+        return sum(count for _, count in ledger.items())
+
     for block_steps in (1, 2, 100):
-        covered, uncovered, drawn = [0], [], [0]
+        covered, uncovered = [0], []
 
         class Watched(PoissonSampler):
             def lots(self, *arguments):
                 for lot in super().lots(*arguments):
-                    drawn[0] += 1
-                    uncovered.append(covered[-1] < drawn[0])
+                    uncovered.append(covered[-1] <= len(uncovered))
                     yield lot
 
-        trainer, x, y = _setting(bench, 0.8, steps=9, sampler=Watched(0.4))
-        _run(
-            trainer,
-            bench,
-            x,
-            y,
+        trainer, x, y = _setting(bench, 0.8, 0.5, Watched(0.4), steps=9)
+        trainer.run(
+            *map(bench.asarray, (x, y)),
+            Streams(5),
             block_steps=block_steps,
-            on_charge=lambda ledger: covered.append(sum(count for _, count in ledger.items())),
+            on_charge=lambda ledger: covered.append(charged(ledger)),
         )
-        yield (
-            sum(uncovered)
-            + abs(drawn[0] - 9)
-            + abs(sum(count for _, count in trainer.ledger.items()) - 9)
-        )
+        yield sum(uncovered) + abs(len(uncovered) - 9) + abs(charged(trainer.ledger) - 9)

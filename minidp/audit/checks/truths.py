@@ -1,0 +1,52 @@
+"""What the checks of accountants compare with: exact values by mpmath, and ledgers of pairs."""
+
+import mpmath
+from scipy.optimize import brentq
+
+from ...privacy.events import NeighbouringRelation as Relation
+from ...privacy.ledger import Ledger
+
+
+def ledger_of(*entries, relation=Relation.ADD_REMOVE):
+    """A ledger of (event, count) pairs."""
+    return Ledger(relation, entries)
+
+
+def log_integral(q, sigma, n):
+    """log of the integral of mu_0 (mu/mu_0)^n, mu_0 = N(0, sigma^2), mu = (1-q) mu_0 + q N(1,
+    sigma^2), in mpmath with 30 digits.
+    """
+    with mpmath.workdps(30):
+        q, s = mpmath.mpf(q), mpmath.mpf(sigma)
+
+        def integrand(z):
+            ratio = 1 - q + q * mpmath.exp((2 * z - 1) / (2 * s * s))
+            return mpmath.npdf(z, 0, s) * ratio**n
+
+        places = mpmath.linspace(min(0, n) - 14 * s, max(0, n) + 14 * s, 13)
+        return mpmath.log(mpmath.quad(integrand, places))
+
+
+def exact_delta(epsilon, mu):
+    """delta(epsilon) of N(0, 1) against N(mu, 1), as an mpmath integral of (p - e^epsilon q)+."""
+    with mpmath.workdps(30):
+        epsilon, mu = mpmath.mpf(epsilon), mpmath.mpf(mu)
+        start = epsilon / mu + mu / 2  # where the densities differ by e^epsilon
+        return mpmath.quad(
+            lambda z: mpmath.npdf(z - mu) - mpmath.exp(epsilon) * mpmath.npdf(z),
+            [start, start + 1, start + 3, start + 8, start + 20],
+        )
+
+
+def exact_epsilon(delta, mu):
+    """The epsilon at which `exact_delta` is delta, whose integral is a difference of two normal
+    tails (40 digits).
+    """
+
+    def excess_log(epsilon):
+        with mpmath.workdps(40):
+            e, m = mpmath.mpf(epsilon), mpmath.mpf(mu)
+            tails = mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
+            return float(mpmath.log(tails / delta))
+
+    return brentq(excess_log, 0.0, mu * mu + 40 * mu, xtol=1e-14, rtol=1e-13)
