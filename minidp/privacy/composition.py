@@ -3,21 +3,12 @@ comparison.
 """
 
 import math
+from functools import singledispatch
 
 import numpy as np
 
 from .accountant import Accountant, Bound
-from .events import (
-    Composed,
-    Event,
-    Gaussian,
-    JointGaussian,
-    NeighbouringRelation,
-    PoissonSampled,
-    Repeated,
-    pure_epsilon,
-    share_and_noise,
-)
+from .events import Composed, Event, Gaussian, JointGaussian, PoissonSampled, Repeated
 from .gaussian import gaussian_epsilon
 from .moments import PAPER_ORDERS, MomentsAccountant
 
@@ -40,7 +31,7 @@ class PairAccountant(Accountant):
 
     def choose_grid(self, parts, *, epsilon=None, delta=None):
         """((delta_i of each kind of release), delta kept for composition); kinds share alike."""
-        releases = [(event, count) for event, count in parts if pure_epsilon(event) is None]
+        releases = [(event, count) for event, count in parts if event.pure_epsilon is None]
         shares = tuple(
             (event, self.release_share * delta / len(releases) / count) for event, count in releases
         )
@@ -63,18 +54,15 @@ class PairAccountant(Accountant):
 
     def pair(self, event: Event, delta: float) -> float:
         """epsilon_i of one release that is not pure DP, at delta_i."""
-        q, sigma = share_and_noise(event)
-        alone = (
-            math.inf
-            if delta == 0
-            else 0.0
-            if delta >= q
-            else gaussian_epsilon(1 / sigma, delta / q)
-        )
+        q, alone = event.share, 0.0
+        if delta == 0:
+            alone = math.inf
+        elif delta < q:
+            alone = gaussian_epsilon(1 / event.noise.noise_multiplier, delta / q)
         return amplified(alone * (1 + 1e-12), q)  # [M1]
 
     def cost_curve(self, event, grid):
-        share, pure = dict(grid[0]).get(event, 0.0), pure_epsilon(event)
+        share, pure = dict(grid[0]).get(event, 0.0), event.pure_epsilon
         epsilon = self.pair(event, share) if pure is None else pure
         with np.errstate(over="ignore"):
             return np.array([epsilon, epsilon * epsilon, epsilon * float(np.expm1(epsilon)), share])
@@ -141,7 +129,7 @@ class PaperStrongComposition(AdvancedAccountant):
     kind = "comparison"
 
     def pair(self, event, delta):
-        q, sigma = share_and_noise(event)
+        q, sigma = event.share, event.noise.noise_multiplier
         return q * math.sqrt(2 * math.log(1.25 / min(delta / q, 1.0))) / sigma  # [M1]
 
     def to_epsilon(self, total, grid, delta):
@@ -167,10 +155,8 @@ class PerTensorAccountant2016(MomentsAccountant):
     """
 
     name = "ledger_2016"
-
-    def __init__(self, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE):
-        super().__init__(relation, orders=PAPER_ORDERS)
-        self.kind = "comparison"
+    kind = "comparison"
+    default_orders = PAPER_ORDERS
 
     def _charges(self, ledger):
         return [
@@ -178,18 +164,28 @@ class PerTensorAccountant2016(MomentsAccountant):
         ]  # [M1]
 
 
+@singledispatch
 def per_tensor(event: Event) -> list[Event]:
     """The charges that the 2016 code would have made for an event."""
-    if isinstance(event, PoissonSampled) and isinstance(event.event, JointGaussian):
-        return [
-            PoissonSampled(event.sampling_probability, Gaussian(s))
-            for s in event.event.noise_multipliers
-        ]
-    if isinstance(event, Composed):
-        return [tensor for inner in event.events for tensor in per_tensor(inner)]
-    if isinstance(event, Repeated):
-        return [Repeated(tensor, event.count) for tensor in per_tensor(event.event)]
     return [event]
+
+
+@per_tensor.register
+def _(event: PoissonSampled):
+    if not isinstance(event.event, JointGaussian):
+        return [event]
+    q = event.sampling_probability
+    return [PoissonSampled(q, Gaussian(s)) for s in event.event.noise_multipliers]
+
+
+@per_tensor.register
+def _(event: Composed):
+    return [tensor for inner in event.events for tensor in per_tensor(inner)]
+
+
+@per_tensor.register
+def _(event: Repeated):
+    return [Repeated(tensor, event.count) for tensor in per_tensor(event.event)]
 
 
 def amplified(epsilon: float, q: float) -> float:

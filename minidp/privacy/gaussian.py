@@ -8,7 +8,7 @@ import numpy as np
 
 from ..util.validate import non_negative, open_probability
 from .accountant import Accountant, Bound
-from .events import FixedSizeSampled, Gaussian, PoissonSampled, share_and_noise
+from .events import FixedSizeSampled, Gaussian, PoissonSampled
 
 
 class GaussianAccountant(Accountant):
@@ -43,15 +43,14 @@ class GaussianAccountant(Accountant):
     kind = "approximation"
 
     def covers(self, primitive):
-        if isinstance(primitive, (PoissonSampled, FixedSizeSampled)):
-            primitive = primitive.event
-        return isinstance(primitive, Gaussian)
+        known = isinstance(primitive, (Gaussian, PoissonSampled, FixedSizeSampled))
+        return known and isinstance(primitive.noise, Gaussian)
 
     def choose_grid(self, parts, *, epsilon=None, delta=None):
         return all(isinstance(event, Gaussian) for event, _ in parts)
 
     def cost_curve(self, event, grid):
-        share, sigma = share_and_noise(event)
+        share, sigma = event.share, event.noise.noise_multiplier
         inverse = 1 / sigma
         if isinstance(event, Gaussian):
             return np.array([inverse / sigma])  # [M1]

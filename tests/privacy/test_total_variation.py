@@ -64,9 +64,7 @@ def test_every_accountant_adds_it_to_delta_and_proves_its_epsilon(row):
 @given(st.floats(0, 700), st.floats(5e-324, 1))
 def test_what_is_added_is_rounded_up(epsilon, variation):
     with mpmath.workdps(40):
-        assert Within(None, variation).added(epsilon) >= (1 + mpmath.exp(epsilon)) * mpmath.mpf(
-            variation
-        )
+        assert Within(variation).added(epsilon) >= (1 + mpmath.exp(epsilon)) * mpmath.mpf(variation)
 
 
 def test_alone_it_is_paid_from_delta_and_a_sum_is_rounded_up():

@@ -89,9 +89,7 @@ def beside_what_gives_itself_away(bench):
         (-math.expm1(3 * math.log1p(-1e-4)), ((ApproximateDP(0.0, 1e-4), 3),)),
     ):
         ledger = ledger_of((Gaussian(4.0), 4), *parts)
-        known = Exposed(
-            lambda epsilon: accountant.delta(ledger_of((Gaussian(4.0), 4)), epsilon), exposure
-        ).delta(0.3)
+        known = Exposed(exposure).delta(accountant.delta(ledger_of((Gaussian(4.0), 4)), 0.3))
         yield excess(known.upper, exposure + (1 - exposure) * exact_delta(0.3, 0.5))
         yield relative(accountant.delta(ledger, 0.3).upper, known.upper)
         got = accountant.epsilon(ledger, 0.01)

@@ -269,7 +269,7 @@ def the_2016_ledger_charges_per_tensor(bench):
 
 
 @measures(
-    "privacy.group_privacy.group_epsilon",
+    "privacy.events.sampled.PoissonSampled.for_group",
     "C1",
     method="ledger of the group, written by hand",
     tolerance=1e-9,

@@ -14,7 +14,6 @@ from ..events import (
     Gaussian,
     NeighbouringRelation,
     combined_noise_multiplier,
-    pure_epsilon,
 )
 from ..gaussian import GaussianAccountant
 from ..renyi import RenyiAccountant
@@ -327,7 +326,7 @@ def _known_below(parts):
     """The releases whose loss is known from below too, not by a dominating pair alone."""
     known = []
     for event, count in parts:
-        if pure_epsilon(event) is None and not isinstance(event, FixedSizeSampled):
+        if event.pure_epsilon is None and not isinstance(event, FixedSizeSampled):
             # a count above 2^53 was rounded up
             below = count if count <= 2**53 else math.nextafter(math.nextafter(count, 0), 0)
             known.append((event, below))
@@ -339,8 +338,8 @@ def _out_of_range(parts):
     they vanish.
     """
     for event, _ in parts:
-        pure = pure_epsilon(event)
-        sigma = 1 / pure if pure else getattr(event, "event", event).noise_multiplier
+        pure = event.pure_epsilon
+        sigma = 1 / pure if pure else event.noise.noise_multiplier
         if not (1e-4 if pure else 0.01) <= sigma <= 1e9:
             return True
     return False

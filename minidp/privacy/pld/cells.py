@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..events import BallsInBins, FixedSizeSampled, PoissonSampled, pure_epsilon, share_and_noise
+from ..events import BallsInBins, FixedSizeSampled, PoissonSampled
 from . import balls
 from .kernels import (
     knots_between,
@@ -57,7 +57,7 @@ def masses_of(event, direction, upper, step, gaps, deviations):
     rest on its safe side, a lower bound leaves it out. Knots grow sparse away from loss 0: gaps =
     (relative, absolute) limit on their distance.
     """
-    pure = pure_epsilon(event)
+    pure = event.pure_epsilon
     if pure is not None:
         return _randomised_response(pure, step)
     if isinstance(event, FixedSizeSampled):
@@ -65,7 +65,7 @@ def masses_of(event, direction, upper, step, gaps, deviations):
         return Masses(log_mass, knots, 0.0, beyond)
     if isinstance(event, BallsInBins):
         return Masses(*balls.masses(event, direction, upper, step, gaps, deviations))
-    q, sigma = share_and_noise(event)
+    q, sigma = event.share, event.noise.noise_multiplier
     m, base = 1 / sigma, 0.0 if q == 1 else math.log1p(-q)
     low = math.floor((_loss(q, -deviations * m - 0.5 * m * m) - base) / step)
     high = math.ceil((_loss(q, deviations * m + 0.5 * m * m) - base) / step)
@@ -190,7 +190,7 @@ def largest_loss(parts, direction):
     """The largest loss that can occur at all."""
     total = 0.0
     for event, count in parts:
-        pure = pure_epsilon(event)
+        pure = event.pure_epsilon
         if pure is None:
             poisson = direction == ADD and isinstance(event, PoissonSampled)
             pure = -math.log1p(-event.sampling_probability) if poisson else math.inf
@@ -202,7 +202,7 @@ def sampled(event, direction, deviations):
     """(losses, log P-masses) of the event on an even grid of outcomes: enough to choose tilt and
     window.
     """
-    pure = pure_epsilon(event)
+    pure = event.pure_epsilon
     if pure is not None:
         log_p = -float(np.logaddexp(0.0, pure))
         return np.array([-pure, pure]), np.array([log_p, log_p + pure])

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 
-from ..events import share_and_noise
 from .kernels import knots_between, spread_gaussian_masses
 
 
@@ -23,7 +22,7 @@ def fixed_size_masses(event, step, gaps, z):
               2022, Theorem 10
         [C2]  own derivation: REPLACE_ONE is symmetric, so delta(-e) = 1 - e^-e + e^-e delta(e)
     """
-    share, sigma = share_and_noise(event)
+    share, sigma = event.share, event.noise.noise_multiplier
     m = 1 / sigma
     largest = float(np.logaddexp(math.log1p(-share), math.log(share) + z * m + 0.5 * m * m))
     knots = knots_between(0, max(math.ceil(largest / step), 1), step, 0.0, *gaps)
@@ -41,7 +40,7 @@ def fixed_size_masses(event, step, gaps, z):
 
 def fixed_size_losses(event, deviations):
     """`mixture_losses` of the pair of `fixed_size_masses`."""
-    share, sigma = share_and_noise(event)
+    share, sigma = event.share, event.noise.noise_multiplier
     losses, logs = mixture_losses(event, deviations)
     losses, logs = losses[losses > 0], logs[losses > 0]
     return (
@@ -60,7 +59,7 @@ def mixture_losses(event, z):
     """
     from scipy.special import xlog1py, xlogy
 
-    q, sigma = share_and_noise(event)
+    q, sigma = event.share, event.noise.noise_multiplier
     log_weights = np.array([xlog1py(1, -q), xlogy(1, q)])
     shifts = np.array([0.0, 1 / sigma])
     x = np.arange(-z, z + shifts[-1] + 0.1, 0.1)
