@@ -241,18 +241,18 @@ class Accountant:
     def epsilon_of(self, parts: Parts, delta: float) -> Bound:
         """`epsilon` over (primitive, count) pairs, none of them NonPrivate."""
         grid = self.choose_grid(parts, delta=delta)
-        return self.to_epsilon(self._compose(parts, grid), grid, delta)
+        return self.to_epsilon(self.composed(parts, grid), grid, delta)
 
     def delta_of(self, parts: Parts, epsilon: float) -> Bound:
         """`delta` over (primitive, count) pairs, none of them NonPrivate."""
         grid = self.choose_grid(parts, epsilon=epsilon)
-        return self.to_delta(self._compose(parts, grid), grid, epsilon)
+        return self.to_delta(self.composed(parts, grid), grid, epsilon)
 
-    def _compose(self, parts, grid):
+    def composed(self, parts, grid):
         with np.errstate(over="ignore"):  # infinity is an answer
-            return reduce(add, (self._cached_cost(event, grid) * count for event, count in parts))
+            return reduce(add, (self.cached_cost(event, grid) * count for event, count in parts))
 
-    def _cached_cost(self, event, grid):
+    def cached_cost(self, event, grid):
         key = (event, grid)
         if key not in self._costs:
             if len(self._costs) > 256:

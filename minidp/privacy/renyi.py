@@ -96,4 +96,4 @@ class RenyiAccountant(OrdersAccountant):
         if any(isinstance(event, NonPrivate) or event.delta_alone for event, _ in parts):
             return np.full(len(grid), math.inf)
         parts = [(event, count) for event, count in parts if count > 0]
-        return self._compose(parts, grid) if parts else np.zeros(len(grid))
+        return self.composed(parts, grid) if parts else np.zeros(len(grid))

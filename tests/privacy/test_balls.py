@@ -24,7 +24,7 @@ from minidp.privacy import (
 from minidp.privacy.gaussian import gaussian_epsilon
 from minidp.privacy.group_privacy import group_epsilon
 from minidp.privacy.pld import balls
-from minidp.privacy.pld.cells import ADD, REMOVE, masses_of
+from minidp.privacy.pld.masses import ADD, REMOVE, masses_of
 from tests.support.accountants import ledger_of
 
 ACCOUNTANT = LossDistributionAccountant()

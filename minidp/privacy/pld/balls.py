@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from ...host.jit import njit
+from ..events import BallsInBins
 from .kernels import _integrals, knots_between
+from .masses import REMOVE, Masses, noise_masses, noise_samples
 
-REMOVE = "remove"
 # of a sum of lognormals: its grid's step, in steps of the loss as they add up to the whole sum
 FINENESS = 0.3
 # times the root of the loss's share: limit on a gap, as a share of its distance from the mean ...
@@ -39,12 +40,9 @@ def in_range(bins: int, sigma: float) -> bool:
     return 0.1 <= sigma <= 1e4 and bins <= 10**6
 
 
-def masses(event, direction, upper, step, gaps, deviations):
-    r"""(log masses (K,), knots (K,), offset, log mass of infinite loss, widened) at losses offset +
-    knots * step.
-
-    `widened` says whether a grid of the sums had too many points, so that a smaller step would not
-    come closer.
+@noise_masses.register
+def masses(event: BallsInBins, direction, upper, step, gaps, deviations):
+    r"""`masses_of` one epoch; they are `widened` where a grid of the sums had too many points.
 
     Bound
         removal: delta(e) = E (L - exp(e))_+, addition: delta(e) = E (1 - exp(e) L)_+, convex in
@@ -61,7 +59,7 @@ def masses(event, direction, upper, step, gaps, deviations):
               orders hold for sums of independent terms
         pair: Chua et al. 2024 (arXiv:2412.16802); Feldman, Shenfeld 2025 (arXiv:2502.08202)
     """
-    bins, sigma, negligible = event.bins, event.event.noise_multiplier, _negligible(deviations)
+    bins, sigma, negligible = event.bins, event.noise.noise_multiplier, _negligible(deviations)
     steps = _rung(FINENESS * step), _rung(SHARE * math.sqrt(gaps[0]))
     if _rough_law(bins, sigma, negligible)[
         -1
@@ -77,13 +75,10 @@ def masses(event, direction, upper, step, gaps, deviations):
     knots = knots_between(low, max(math.ceil(losses[-1] / step), low + 1), step, 0.0, *gaps)
     found = (spread_losses if upper else merged_losses)(losses, mass, knots * step)
     with np.errstate(divide="ignore"):
-        return (
-            np.log(found),
-            knots,
-            LOSS_ERROR if upper else -LOSS_ERROR,
-            math.log(lost) if upper else -math.inf,
-            widened,
-        )
+        log_mass = np.log(found)
+    if not upper:
+        return Masses(log_mass, knots, -LOSS_ERROR, -math.inf, widened)
+    return Masses(log_mass, knots, LOSS_ERROR, math.log(lost), widened)
 
 
 def _negligible(deviations):
@@ -98,9 +93,9 @@ def _rung(value):
     return 2 ** (0.5 * math.floor(2 * math.log2(value)))
 
 
-def sampled(event, direction, deviations):
-    """(losses, log masses), roughly: enough to choose tilt and window by."""
-    ratios, mass, *_ = _rough_law(event.bins, event.event.noise_multiplier, _negligible(deviations))
+@noise_samples.register
+def _samples(event: BallsInBins, direction, deviations):
+    ratios, mass, *_ = _rough_law(event.bins, event.noise.noise_multiplier, _negligible(deviations))
     kept = mass > 0
     losses, logs = np.log(ratios[kept]), np.log(mass[kept])
     return (losses, logs + losses) if direction == REMOVE else (-losses[::-1], logs[::-1])
