@@ -3,7 +3,7 @@ cannot bound.
 """
 
 import math
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Iterable
 from functools import reduce
 from operator import add
 from typing import Any, NamedTuple
@@ -69,7 +69,7 @@ class Charged(NamedTuple):
 class Accountant:
     """Base of the accountants: stateless over a ledger, so that one run is read by all of them.
 
-    A subclass gives `name`, `kind`, `covers`, `cost_curve`, `to_epsilon` and `to_delta`. `kind` is
+    A subclass gives `name`, `kind`, `covers`, `cost_curve`, `epsilon_of` and `delta_of`. `kind` is
     "bound" when upper is proved, "approximation" when it is only a limit or estimate, "comparison"
     when it guarantees nothing. An event without a theorem raises UnsupportedEventError, and a loss
     of precision NumericalBoundError. TotalVariation and the delta of ApproximateDP are taken out of
@@ -105,27 +105,24 @@ class Accountant:
         """
         return primitive.pure_epsilon is not None or isinstance(primitive.noise, Gaussian)
 
-    def choose_grid(
-        self, parts: Parts, *, epsilon: float | None = None, delta: float | None = None
-    ) -> Hashable:
-        """The grid (orders, losses, ...; hashable) for these (primitive, count) pairs and this
-        target.
-        """
-        return None
-
     def cost_curve(self, event: Event, grid: Any) -> Any:
-        """What one primitive event costs on the grid: an array, or any value in which + composes
-        and * repeats.
+        """What one primitive event costs on a grid (orders, losses, ...; hashable): an array, or
+        any value in which + composes and * repeats.
         """
         raise NotImplementedError
 
-    def to_epsilon(self, total: Any, grid: Any, delta: float) -> Bound:
-        """Bound on epsilon at `delta`, from the composed curve."""
+    def epsilon_of(self, parts: Parts, delta: float) -> Bound:
+        """`epsilon` over (primitive, count) pairs, none of them NonPrivate."""
         raise NotImplementedError
 
-    def to_delta(self, total: Any, grid: Any, epsilon: float) -> Bound:
-        """Bound on delta at `epsilon`, from the composed curve."""
+    def delta_of(self, parts: Parts, epsilon: float) -> Bound:
+        """`delta` over (primitive, count) pairs, none of them NonPrivate."""
         raise NotImplementedError
+
+    def composed(self, parts: Parts, grid: Any) -> Any:
+        """The sum of the parts' cost curves on the grid."""
+        with np.errstate(over="ignore"):  # infinity is an answer
+            return reduce(add, (self.cached_cost(event, grid) * count for event, count in parts))
 
     def supports(self, event: Event) -> bool:
         """Whether this accountant can bound the event under its relation."""
@@ -237,20 +234,6 @@ class Accountant:
     def _cap(self, *caps):
         """What no bound is above."""
         return min(caps) if self.kind == "bound" else math.inf  # [C1] [C2]
-
-    def epsilon_of(self, parts: Parts, delta: float) -> Bound:
-        """`epsilon` over (primitive, count) pairs, none of them NonPrivate."""
-        grid = self.choose_grid(parts, delta=delta)
-        return self.to_epsilon(self.composed(parts, grid), grid, delta)
-
-    def delta_of(self, parts: Parts, epsilon: float) -> Bound:
-        """`delta` over (primitive, count) pairs, none of them NonPrivate."""
-        grid = self.choose_grid(parts, epsilon=epsilon)
-        return self.to_delta(self.composed(parts, grid), grid, epsilon)
-
-    def composed(self, parts, grid):
-        with np.errstate(over="ignore"):  # infinity is an answer
-            return reduce(add, (self.cached_cost(event, grid) * count for event, count in parts))
 
     def cached_cost(self, event, grid):
         key = (event, grid)

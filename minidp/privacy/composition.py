@@ -29,13 +29,21 @@ class PairAccountant(Accountant):
               and 9
     """
 
-    def choose_grid(self, parts, *, epsilon=None, delta=None):
-        """((delta_i of each kind of release), delta kept for composition); kinds share alike."""
+    release_share = 1.0  # of delta, for the releases
+
+    def total(self, sums, kept):
+        """epsilon from the sums of epsilon_i, epsilon_i^2 and epsilon_i (exp(epsilon_i) - 1), and
+        the delta kept for composition.
+        """
+        raise NotImplementedError
+
+    def epsilon_of(self, parts, delta):
+        """`total`; kinds of release share delta alike."""
         releases = [(event, count) for event, count in parts if event.pure_epsilon is None]
-        shares = tuple(
-            (event, self.release_share * delta / len(releases) / count) for event, count in releases
-        )
-        return shares, delta * (1 - self.release_share)
+        spent = self.release_share * delta
+        shares = tuple((event, spent / len(releases) / count) for event, count in releases)
+        epsilon = self.total(self.composed(parts, shares), delta * (1 - self.release_share))
+        return Bound(None, epsilon, epsilon)
 
     def delta_of(self, parts, epsilon):
         """delta by bisection of its logarithm: the smallest found at which epsilon suffices."""
@@ -62,10 +70,11 @@ class PairAccountant(Accountant):
         return amplified(alone * (1 + 1e-12), q)  # [M1]
 
     def cost_curve(self, event, grid):
-        share, pure = dict(grid[0]).get(event, 0.0), event.pure_epsilon
-        epsilon = self.pair(event, share) if pure is None else pure
+        epsilon = event.pure_epsilon
+        if epsilon is None:
+            epsilon = self.pair(event, dict(grid)[event])
         with np.errstate(over="ignore"):
-            return np.array([epsilon, epsilon * epsilon, epsilon * float(np.expm1(epsilon)), share])
+            return np.array([epsilon, epsilon * epsilon, epsilon * float(np.expm1(epsilon))])
 
 
 class BasicAccountant(PairAccountant):
@@ -79,11 +88,9 @@ class BasicAccountant(PairAccountant):
     """
 
     name = "basic"
-    release_share = 1.0
 
-    def to_epsilon(self, total, grid, delta):
-        epsilon = float(total[0]) * (1 + 1e-12)  # [C1]
-        return Bound(None, epsilon, epsilon)
+    def total(self, sums, kept):
+        return float(sums[0]) * (1 + 1e-12)  # [C1]
 
 
 class AdvancedAccountant(PairAccountant):
@@ -101,10 +108,9 @@ class AdvancedAccountant(PairAccountant):
     name = "advanced"
     release_share = 0.5
 
-    def to_epsilon(self, total, grid, delta):
-        strong = math.sqrt(2 * -math.log(grid[1]) * total[1]) + total[2]  # [C1]
-        epsilon = float(min(strong, total[0])) * (1 + 1e-12)
-        return Bound(None, epsilon, epsilon)
+    def total(self, sums, kept):
+        strong = math.sqrt(2 * -math.log(kept) * sums[1]) + sums[2]  # [C1]
+        return float(min(strong, sums[0])) * (1 + 1e-12)
 
 
 class PaperStrongComposition(AdvancedAccountant):
@@ -132,9 +138,8 @@ class PaperStrongComposition(AdvancedAccountant):
         q, sigma = event.share, event.noise.noise_multiplier
         return q * math.sqrt(2 * math.log(1.25 / min(delta / q, 1.0))) / sigma  # [M1]
 
-    def to_epsilon(self, total, grid, delta):
-        epsilon = float(math.sqrt(2 * -math.log(grid[1]) * total[1]) + total[2])  # [C1]
-        return Bound(None, epsilon, epsilon)
+    def total(self, sums, kept):
+        return float(math.sqrt(2 * -math.log(kept) * sums[1]) + sums[2])  # [C1]
 
 
 class PerTensorAccountant2016(MomentsAccountant):

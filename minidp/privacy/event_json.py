@@ -6,7 +6,8 @@ from typing import Any
 
 from ..errors import DataError, ParameterError
 from . import events
-from .events import Event, check_event
+from .events import Event
+from .events.base import check_event
 
 EVENTS = {
     name: value

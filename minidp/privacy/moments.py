@@ -57,7 +57,7 @@ class MomentsAccountant(OrdersAccountant):
     default_orders = (*range(1, 65), *FAR_ORDERS, 145)
 
     def cost_curve(self, event, grid):
-        return log_moment_curve(event, self.lambdas(grid))
+        return log_moment_curve(event, self.lambdas)
 
 
 def log_moment_curve(event: Event, orders: NDArray) -> NDArray:

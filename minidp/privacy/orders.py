@@ -38,21 +38,18 @@ class OrdersAccountant(Accountant):
         for order in self.orders:
             in_range(self.least_order, self.least_order + 1024, open_low=True, order=order)
 
-    def lambdas(self, grid: tuple[float, ...]) -> NDArray:
-        """lambda at each order, (K,)."""
-        return np.array(grid) - self.least_order
-
-    def choose_grid(self, parts, *, epsilon=None, delta=None):
-        return self.orders
+        self.lambdas: NDArray = np.array(self.orders) - self.least_order  # (K,)
 
     def cost_curve(self, event, grid):
-        """alpha(lambda) of one primitive event, (K,), rounded up."""
+        """alpha(lambda) of one primitive event, (K,), rounded up; the grid is the orders."""
         raise NotImplementedError
 
-    def to_epsilon(self, total, grid, delta):
-        epsilon = self.conversions[0](total, self.lambdas(grid), delta)
+    def epsilon_of(self, parts, delta):
+        total = self.composed(parts, self.orders)
+        epsilon = self.conversions[0](total, self.lambdas, delta)
         return Bound(None, epsilon, epsilon * (1 + 1e-14))
 
-    def to_delta(self, total, grid, epsilon):
-        delta = self.conversions[1](total, self.lambdas(grid), epsilon)
+    def delta_of(self, parts, epsilon):
+        total = self.composed(parts, self.orders)
+        delta = self.conversions[1](total, self.lambdas, epsilon)
         return Bound(None, delta, delta)

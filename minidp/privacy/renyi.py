@@ -59,28 +59,24 @@ class RenyiAccountant(OrdersAccountant):
         return super().covers(primitive)
 
     def cost_curve(self, event, grid):
-        lambdas = self.lambdas(grid)
+        orders, lambdas = np.array(grid), self.lambdas
         if isinstance(event, RandomlyStopped):
-            return self._stopped(event, grid, lambdas)
+            once = self._curve(list(event.event.primitives(self.relation)))
+            choice = np.min((1 - 1 / orders) * once / lambdas - math.log(event.gamma) / orders)
+            stopped = (
+                once / lambdas + (1 + event.eta) * choice + math.log(event.expected_runs) / lambdas
+            )
+            return stopped * lambdas * (1 + 1e-13)  # [M3]
         pure = event.pure_epsilon
-        if pure is not None:
-            top, bottom = np.array(grid) * pure, -lambdas * pure
-            if top[-1] > 600:
-                return (np.logaddexp(top, bottom) - np.logaddexp(0.0, pure)) * (1 + 1e-13)
-            # the same without cancellation, for releases of next to nothing
-            return np.log1p(-np.expm1(bottom) * np.expm1(top) / (1 + math.exp(pure))) * (
-                1 + 1e-13
-            )  # [M2]
-        return log_moment_curve(event, lambdas)  # [M1]
-
-    def _stopped(self, event, grid, lambdas):
-        once = self._curve(list(event.event.primitives(self.relation)), grid)
-        orders = np.array(grid)
-        choice = np.min((1 - 1 / orders) * once / lambdas - math.log(event.gamma) / orders)
-        stopped = (
-            once / lambdas + (1 + event.eta) * choice + math.log(event.expected_runs) / lambdas
-        )
-        return stopped * lambdas * (1 + 1e-13)  # [M3]
+        if pure is None:
+            return log_moment_curve(event, lambdas)  # [M1]
+        top, bottom = orders * pure, -lambdas * pure
+        if top[-1] > 600:
+            return (np.logaddexp(top, bottom) - np.logaddexp(0.0, pure)) * (1 + 1e-13)
+        # the same without cancellation, for releases of next to nothing
+        return np.log1p(-np.expm1(bottom) * np.expm1(top) / (1 + math.exp(pure))) * (
+            1 + 1e-13
+        )  # [M2]
 
     def total_curve(self, ledger: Ledger) -> NDArray:
         """(a-1) D_a of the whole ledger at `orders`, (K,); infinite where a release has no noise.
@@ -90,10 +86,10 @@ class RenyiAccountant(OrdersAccountant):
         for event in self.merged(ledger):
             if event.delta_alone:
                 raise UnsupportedEventError(f"{self.name}: {event!r} has no divergences")
-        return self._curve(self._charged(ledger).parts, self.orders)
+        return self._curve(self._charged(ledger).parts)
 
-    def _curve(self, parts, grid):
+    def _curve(self, parts):
         if any(isinstance(event, NonPrivate) or event.delta_alone for event, _ in parts):
-            return np.full(len(grid), math.inf)
+            return np.full(len(self.orders), math.inf)
         parts = [(event, count) for event, count in parts if count > 0]
-        return self.composed(parts, grid) if parts else np.zeros(len(grid))
+        return self.composed(parts, self.orders) if parts else np.zeros(len(self.orders))

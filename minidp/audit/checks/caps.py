@@ -15,7 +15,7 @@ from ...privacy.gaussian import GaussianAccountant
 from . import excess, measures, relative
 from .curves import exact_delta, exact_epsilon, ledger_of
 
-BOUNDS = [make(name) for name, (_, _, note) in ACCOUNTANTS.items() if make(name).kind == "bound"]
+BOUNDS = [make(name) for name in ACCOUNTANTS if make(name).kind == "bound"]
 
 
 @measures(

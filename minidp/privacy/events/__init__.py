@@ -6,8 +6,8 @@ Each family of events has a file with its rules; what an event defines no rule f
 refuses.
 """
 
-from .base import Event, NeighbouringRelation, NonPrivate, Unknown, check_event
-from .noise import Gaussian, JointGaussian, Laplace, combined_noise_multiplier
+from .base import Event, NeighbouringRelation, NonPrivate, Unknown
+from .noise import Gaussian, JointGaussian, Laplace
 from .pairs import ApproximateDP, PureDP, TotalVariation
 from .sampled import BallsInBins, FixedSizeSampled, PoissonSampled
 from .several import Composed, RandomlyStopped, Repeated
@@ -29,6 +29,4 @@ __all__ = [
     "Repeated",
     "TotalVariation",
     "Unknown",
-    "check_event",
-    "combined_noise_multiplier",
 ]

@@ -30,7 +30,7 @@ def number(check: Callable[..., None], plain: type | None = float) -> dict[str, 
 
     Equal events must have equal JSON, whether they were built from 4, 4.0 or NumPy's numbers.
     """
-    return {"check": check, "plain": plain}
+    return {"number": (check, plain)}
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Event:
     @property
     def parts(self) -> "tuple[Event, ...]":
         """The events that this one is made of."""
-        return ()
+        return tuple(value for value in vars(self).values() if isinstance(value, Event))
 
     @property
     def noise(self) -> Any:
@@ -97,12 +97,12 @@ class Event:
     def __post_init__(self):
         for each in fields(self):
             value = getattr(self, each.name)
-            if each.metadata:
-                each.metadata["check"](**{each.name: value})
-                plain = each.metadata["plain"]
+            if each.name == "event":
+                check_event(type(self).__name__, value)
+            elif each.metadata:
+                check, plain = each.metadata["number"]
+                check(**{each.name: value})
                 object.__setattr__(self, each.name, plain(value) if plain else value)
-        for part in self.parts:
-            check_event(type(self).__name__, part)
 
 
 def check_event(where: str, event: object) -> None:

@@ -31,10 +31,6 @@ class Sampled(Event):
     relations = WITH_OR_WITHOUT
 
     @property
-    def parts(self):
-        return (self.event,)
-
-    @property
     def noise(self):
         return self.event
 

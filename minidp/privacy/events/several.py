@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ...util.validate import MOST_128_BITS, count, in_range
-from .base import Event, check_releases, number
+from .base import Event, check_event, check_releases, number
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,8 @@ class Composed(Event):
 
     def __post_init__(self):
         object.__setattr__(self, "events", tuple(self.events))
-        super().__post_init__()
+        for event in self.events:
+            check_event("Composed", event)
 
     @property
     def parts(self):
@@ -34,10 +35,6 @@ class Repeated(Event):
 
     event: Event
     count: int = field(metadata=number(partial(count, 0, MOST_128_BITS), int))
-
-    @property
-    def parts(self):
-        return (self.event,)
 
     def primitives(self, relation, count=1):
         check_releases(self.event, count * self.count)
@@ -59,10 +56,6 @@ class RandomlyStopped(Event):
         metadata=number(partial(in_range, -1, math.inf, open_low=True, open_high=True))
     )
     gamma: float = field(metadata=number(partial(in_range, 0, 1, open_low=True)))
-
-    @property
-    def parts(self):
-        return (self.event,)
 
     @property
     def expected_runs(self) -> float:

@@ -10,7 +10,7 @@ from ..events import NeighbouringRelation
 from . import balls, cells, variants  # noqa: F401, which register the masses of their events
 from .fallback import answer
 from .fourier import ROUNDING, spectrum_of
-from .interval import FINENESS, DeltaAt, EpsilonAt
+from .interval import DeltaAt, EpsilonAt
 from .kernels import tilted_masses
 from .losses import ComposedLoss, log_moment
 from .masses import masses_of
@@ -74,7 +74,8 @@ class LossDistributionAccountant(Accountant):
         self.quick = quick  # upper ends alone, from the first grid
         self._grids: dict[Any, Any] = {}
 
-    def choose_grid(self, parts, *, epsilon=None, delta=None, direction, fineness=FINENESS):
+    def choose_grid(self, parts, epsilon, delta, direction, fineness):
+        """The upper LossGrid for one target: epsilon, or delta; the other is None."""
         # counts are rounded up to a ladder, so that runs of nearly the same length share their grid
         # and cached costs
         parts = tuple((event, _rung(count)) for event, count in parts)

@@ -7,15 +7,15 @@ exp(x/s - 1/(2 s^2)), x ~ N(0, 1).
 """
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from ...host.jit import njit
 from ..events import BallsInBins
 from .kernels import _integrals, knots_between
-from .masses import REMOVE, Masses, noise_masses, noise_samples
+from .masses import REMOVE, Masses, masses_of, sampled
 
 # of a sum of lognormals: its grid's step, in steps of the loss as they add up to the whole sum
 FINENESS = 0.3
@@ -40,7 +40,7 @@ def in_range(bins: int, sigma: float) -> bool:
     return 0.1 <= sigma <= 1e4 and bins <= 10**6
 
 
-@noise_masses.register
+@masses_of.register
 def masses(event: BallsInBins, direction, upper, step, gaps, deviations):
     r"""`masses_of` one epoch; they are `widened` where a grid of the sums had too many points.
 
@@ -59,13 +59,12 @@ def masses(event: BallsInBins, direction, upper, step, gaps, deviations):
               orders hold for sums of independent terms
         pair: Chua et al. 2024 (arXiv:2412.16802); Feldman, Shenfeld 2025 (arXiv:2502.08202)
     """
-    bins, sigma, negligible = event.bins, event.noise.noise_multiplier, _negligible(deviations)
-    steps = _rung(FINENESS * step), _rung(SHARE * math.sqrt(gaps[0]))
-    if _rough_law(bins, sigma, negligible)[
-        -1
-    ]:  # finer sums are at their limits too, and gain little
-        steps = _rough_steps(bins, sigma)
-    ratios, mass, lost, error, widened = _law(bins, sigma, upper, steps, negligible)
+    steps, negligible, rough = _rough_law(event, deviations)
+    if not rough[-1]:  # otherwise finer sums are at their limits too, and gain little
+        steps = _rung(FINENESS * step), _rung(SHARE * math.sqrt(gaps[0]))
+    ratios, mass, lost, error, widened = _law(
+        event.bins, event.noise.noise_multiplier, upper, steps, negligible
+    )
     losses, mass = np.log(ratios), mass * (1 + error if upper else max(0.0, 1 - error))
     if direction == REMOVE:
         mass = mass * ratios
@@ -74,16 +73,9 @@ def masses(event: BallsInBins, direction, upper, step, gaps, deviations):
     low = math.floor(losses[0] / step)
     knots = knots_between(low, max(math.ceil(losses[-1] / step), low + 1), step, 0.0, *gaps)
     found = (spread_losses if upper else merged_losses)(losses, mass, knots * step)
+    offset, beyond = (LOSS_ERROR, math.log(lost)) if upper else (-LOSS_ERROR, -math.inf)
     with np.errstate(divide="ignore"):
-        log_mass = np.log(found)
-    if not upper:
-        return Masses(log_mass, knots, -LOSS_ERROR, -math.inf, widened)
-    return Masses(log_mass, knots, LOSS_ERROR, math.log(lost), widened)
-
-
-def _negligible(deviations):
-    # in few steps, for the same reason as in _rung
-    return math.exp(-2 * math.ceil(0.25 * deviations**2))
+        return Masses(np.log(found), knots, offset, beyond, widened)
 
 
 def _rung(value):
@@ -93,30 +85,29 @@ def _rung(value):
     return 2 ** (0.5 * math.floor(2 * math.log2(value)))
 
 
-@noise_samples.register
+@sampled.register
 def _samples(event: BallsInBins, direction, deviations):
-    ratios, mass, *_ = _rough_law(event.bins, event.noise.noise_multiplier, _negligible(deviations))
-    kept = mass > 0
-    losses, logs = np.log(ratios[kept]), np.log(mass[kept])
+    ratios, mass, *_ = _rough_law(event, deviations)[-1]
+    losses, logs = np.log(ratios[mass > 0]), np.log(mass[mass > 0])
     return (losses, logs + losses) if direction == REMOVE else (-losses[::-1], logs[::-1])
 
 
-def _rough_law(bins, sigma, negligible):
-    return _law(bins, sigma, True, _rough_steps(bins, sigma), negligible)
-
-
-def _rough_steps(bins, sigma):
+def _rough_law(event, deviations):
+    """(steps, negligible mass, `_law` in these steps): rough, and from above."""
+    bins, sigma = event.bins, event.noise.noise_multiplier
     spread = math.sqrt(math.expm1(min(1 / sigma**2, 300.0)) / bins)
-    return min(0.1 * spread, 0.1), 0.02
+    steps = min(0.1 * spread, 0.1), 0.02
+    # in few steps, for the same reason as in _rung
+    negligible = math.exp(-2 * math.ceil(0.25 * deviations**2))
+    return steps, negligible, _law(bins, sigma, True, steps, negligible)
 
 
 def most_points(bins):
     """The limit on the points of each grid that keeps the sums for `bins` lognormals within
     MOST_PAIRS.
     """
-    doublings = bins.bit_length() - 1
-    additions = bins.bit_count() - 1
-    return min(MOST_POINTS, int(math.sqrt(MOST_PAIRS / (0.5 * doublings + additions))))
+    sums = 0.5 * bins.bit_length() + bins.bit_count() - 1.5  # a sum of equal laws is half the work
+    return min(MOST_POINTS, int(math.sqrt(MOST_PAIRS / sums)))
 
 
 @lru_cache(16)
@@ -126,64 +117,62 @@ def _law(bins, sigma, upper, steps, negligible):
     Returns (values rising (K,), their masses, mass lost under either law at most, relative error of
     masses, widened).
     """
-    m, n, done, levels = 1 / sigma, 1, 0, 2 * bins.bit_length()
-    square: Any = None
-    law: Any = None
-    lost = error = 0.0
-    most, widened = most_points(bins), False
+    sums = _Sums(bins, sigma, upper, steps, negligible, lost=negligible)
+    n, done, square, law = 1, 0, sums.lognormal(), None
     while True:
-        if n == 1:
-            z = math.sqrt(2 * (math.log(4 * bins) - math.log(negligible)))
-            ends = math.exp(-m * z - 0.5 * m * m), math.exp(m * z + 0.5 * m * m)
-            grid, widened = grid_of(1, bins, *ends, *steps, most)
-            square = _atoms(grid, lognormal_shares(m, grid), upper)
-            error = 1e-12
-            lost += negligible
-        else:
-            square, more, gone, wider = _sum(
-                square, square, n, bins, upper, steps, negligible / levels, most
-            )
-            lost, error, widened = lost + gone, 2 * error + more, widened or wider
         if bins & n:
-            if law is None:
-                law, law_error = square, error
-            else:
-                law, more, gone, wider = _sum(
-                    law, square, done + n, bins, upper, steps, negligible / levels, most
-                )
-                lost, law_error, widened = lost + gone, law_error + error + more, widened or wider
+            law = square if law is None else sums.add(law, square, done + n)
             done += n
         if done == bins:
-            return law[0] / bins, law[1], float(lost), 2 * law_error, widened
-        n *= 2
+            values, mass, error = law
+            return values / bins, mass, float(sums.lost), 2 * error, sums.widened
+        n = 2 * n
+        square = sums.add(square, square, n)
 
 
-def _sum(one, other, n, bins, upper, steps, negligible, most):
-    """Add the two laws to that of the sum, which holds n lognormals.
+@dataclass
+class _Sums:
+    """Laws of sums of lognormals, each (values rising (K,), masses, relative error of masses)."""
 
-    Returns (the law, the relative error of its masses, the mass lost under either law at most,
-    widened).
-    """
-    (x, p), (y, q) = one, other
-    grid, widened = grid_of(n, bins, x[0] + y[0], x[-1] + y[-1], *steps, most)
-    shares = np.zeros((2, len(grid) - 1))
-    sum_shares(x, p, y, q, grid, one is other, shares)
-    values, mass = _atoms(grid, shares, upper)
-    kept = mass > 0
-    values, mass = values[kept], mass[kept]
-    # of all sums of n, and of the one that holds the example's own lot, whose mass is weighted by
-    # its value / n
-    first, last = (
-        bins / n * np.cumsum(mass),
-        np.cumsum((mass * (bins / n + values / n))[::-1])[::-1],
-    )
-    begin, end = (
-        np.searchsorted(first, negligible),
-        len(mass) - np.searchsorted(last[::-1], negligible),
-    )
-    begin, end = min(begin, end - 1), max(end, 1)
-    gone = (first[begin - 1] if begin else 0.0) + (last[end] if end < len(mass) else 0.0)
-    return (values[begin:end], mass[begin:end]), 2.0**-51 * (len(x) + len(y)), gone, widened
+    bins: int
+    sigma: float
+    upper: bool
+    steps: tuple[float, float]
+    negligible: float
+    lost: float  # mass cut off so far, under either law at most
+    widened: bool = False  # whether a grid had too many points
+
+    def grid(self, n, low, high):
+        points, wider = grid_of(n, self.bins, low, high, *self.steps, most_points(self.bins))
+        self.widened |= wider
+        return points
+
+    def lognormal(self):
+        """The law of one."""
+        m = 1 / self.sigma
+        z = math.sqrt(2 * (math.log(4 * self.bins) - math.log(self.negligible)))
+        grid = self.grid(1, math.exp(-m * z - 0.5 * m * m), math.exp(m * z + 0.5 * m * m))
+        return *_atoms(grid, lognormal_shares(m, grid), self.upper), 1e-12
+
+    def add(self, one, other, n):
+        """The law of the sum of two, which holds n lognormals."""
+        (x, p, error), (y, q, other_error) = one, other
+        grid = self.grid(n, x[0] + y[0], x[-1] + y[-1])
+        shares = np.zeros((2, len(grid) - 1))
+        sum_shares(x, p, y, q, grid, one is other, shares)
+        values, mass = _atoms(grid, shares, self.upper)
+        kept = mass > 0
+        values, mass = values[kept], mass[kept]
+        # of all sums of n, and of the one that holds the example's own lot, whose mass is weighted
+        # by its value / n
+        first = self.bins / n * np.cumsum(mass)
+        last = np.cumsum((mass * (self.bins / n + values / n))[::-1])[::-1]
+        cut = self.negligible / (2 * self.bins.bit_length())
+        end = max(len(mass) - np.searchsorted(last[::-1], cut), 1)
+        begin = min(np.searchsorted(first, cut), end - 1)
+        self.lost += (first[begin - 1] if begin else 0.0) + (last[end] if end < len(mass) else 0.0)
+        error = error + other_error + 2.0**-51 * (len(x) + len(y))
+        return values[begin:end], mass[begin:end], error
 
 
 @njit(cache=True)

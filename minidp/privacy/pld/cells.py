@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ..events import Gaussian, PoissonSampled
+from ..events import Event, Gaussian, PoissonSampled
 from .kernels import (
     knots_between,
     log_ratio_at,
@@ -12,12 +12,14 @@ from .kernels import (
     merged_gaussian_masses,
     spread_gaussian_masses,
 )
-from .masses import ADD, REMOVE, Masses, noise_masses, noise_samples
+from .masses import ADD, REMOVE, Masses, masses_of, sampled
 
 
-@noise_masses.register(Gaussian)
-@noise_masses.register(PoissonSampled)
+@masses_of.register(Gaussian)
+@masses_of.register(PoissonSampled)
 def _gaussian_masses(event, direction, upper, step, gaps, deviations):
+    if event.pure_epsilon is not None:
+        return masses_of.dispatch(Event)(event, direction, upper, step, gaps, deviations)
     q, m = event.share, 1 / event.noise.noise_multiplier
     base = 0.0 if q == 1 else math.log1p(-q)
     low = math.floor((_loss(q, -deviations * m - 0.5 * m * m) - base) / step)
@@ -107,9 +109,11 @@ def _log_normal_cdf(x):
     return float(log_ndtr(x))
 
 
-@noise_samples.register(Gaussian)
-@noise_samples.register(PoissonSampled)
+@sampled.register(Gaussian)
+@sampled.register(PoissonSampled)
 def _gaussian_samples(event, direction, deviations):
+    if event.pure_epsilon is not None:
+        return sampled.dispatch(Event)(event, direction, deviations)
     losses, logs = mixture_losses(event, deviations)
     return (losses, logs) if direction == REMOVE else (-losses, logs - losses)
 

@@ -16,7 +16,8 @@ import numpy as np
 
 from ..bound import Bound
 from ..composition import AdvancedAccountant, BasicAccountant
-from ..events import BallsInBins, Gaussian, combined_noise_multiplier
+from ..events import BallsInBins, Gaussian
+from ..events.noise import combined_noise_multiplier
 from ..gaussian import GaussianAccountant
 from ..renyi import RenyiAccountant
 from .balls import in_range

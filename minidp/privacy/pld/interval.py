@@ -26,20 +26,12 @@ class Question:
     target      the delta, or the epsilon, at which to look
     """
 
-    target_name = ""
-
     def __init__(self, accountant, parts, target):
         self.accountant, self.parts, self.target = accountant, parts, target
         self.known = [] if accountant.quick else _known_below(parts)
         self.directions = [REMOVE, ADD]
         if accountant.relation is NeighbouringRelation.REPLACE_ONE:  # that one is symmetric
             self.directions = [REMOVE]
-
-    def grid(self, direction, fineness):
-        target = {self.target_name: self.target}
-        return self.accountant.choose_grid(
-            self.parts, direction=direction, fineness=fineness, **target
-        )
 
     def upper(self, grid):
         """The window of masses that dominate the parts."""
@@ -56,7 +48,6 @@ class EpsilonAt(Question):
     direction that decides is computed again.
     """
 
-    target_name = "delta"
     fineness, room, width = FINENESS, 4, LEAST_WIDTH
 
     def __init__(self, accountant, parts, target):
@@ -66,6 +57,9 @@ class EpsilonAt(Question):
     def by(self, accountant):
         """Another accountant's answer."""
         return accountant.epsilon_of(self.parts, self.target)
+
+    def grid(self, direction, fineness):
+        return self.accountant.choose_grid(self.parts, None, self.target, direction, fineness)
 
     def finer(self, bound):
         """The factor by which to refine, 1 for enough; the bound is infinitely wide where nothing
@@ -97,12 +91,14 @@ class DeltaAt(Question):
     end is below the other's lower end is not looked at again.
     """
 
-    target_name = "epsilon"
     fineness, room, width = FINENESS / 2, 16, 0.0
 
     def by(self, accountant):
         """Another accountant's answer."""
         return accountant.delta_of(self.parts, self.target)
+
+    def grid(self, direction, fineness):
+        return self.accountant.choose_grid(self.parts, self.target, None, direction, fineness)
 
     def finer(self, bound):
         """The factor by which to refine, 1 for enough."""

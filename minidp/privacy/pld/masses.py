@@ -39,39 +39,32 @@ class Masses:
         return Masses(log_mass, -self.knots[::-1], -self.offset, infinite)
 
 
+@singledispatch
 def masses_of(event, direction, upper, step, gaps, deviations):
-    """Masses on the grid that dominate the event's loss (upper), or that it dominates.
+    """Masses on the grid that dominate the event's loss (upper), or that it dominates; those of an
+    event without a rule, if it is pure DP, dominate.
 
     They reach `deviations` standard deviations into the noise's tails; an upper bound counts the
     rest on its safe side, a lower bound leaves it out. Knots grow sparse away from loss 0: gaps =
     (relative, absolute) limit on their distance.
     """
-    if event.pure_epsilon is not None:
-        return _randomised_response(event.pure_epsilon, step)
-    return noise_masses(event, direction, upper, step, gaps, deviations)
+    return _randomised_response(_pure(event), step)
 
 
+@singledispatch
 def sampled(event, direction, deviations):
     """(losses, log P-masses) of the event on an even grid of outcomes: enough to choose tilt and
     window.
     """
-    pure = event.pure_epsilon
-    if pure is None:
-        return noise_samples(event, direction, deviations)
+    pure = _pure(event)
     log_p = -float(np.logaddexp(0.0, pure))
     return np.array([-pure, pure]), np.array([log_p, log_p + pure])
 
 
-@singledispatch
-def noise_masses(event, direction, upper, step, gaps, deviations):
-    """`masses_of` events that are not pure DP."""
-    raise UnsupportedEventError(f"loss_distribution: no masses of {event!r} are known")
-
-
-@singledispatch
-def noise_samples(event, direction, deviations):
-    """`sampled` for events that are not pure DP."""
-    raise UnsupportedEventError(f"loss_distribution: no masses of {event!r} are known")
+def _pure(event):
+    if event.pure_epsilon is None:
+        raise UnsupportedEventError(f"loss_distribution: no masses of {event!r} are known")
+    return event.pure_epsilon
 
 
 def _randomised_response(epsilon, step):

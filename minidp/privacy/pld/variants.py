@@ -7,10 +7,10 @@ import numpy as np
 from ..events import FixedSizeSampled
 from .cells import mixture_losses
 from .kernels import knots_between, log_tail, spread_gaussian_masses
-from .masses import Masses, noise_masses, noise_samples
+from .masses import Masses, masses_of, sampled
 
 
-@noise_masses.register
+@masses_of.register
 def fixed_size_masses(event: FixedSizeSampled, direction, upper, step, gaps, deviations):
     r"""`masses_of` a Gaussian over lots of fixed size, under REPLACE_ONE.
 
@@ -38,7 +38,7 @@ def fixed_size_masses(event: FixedSizeSampled, direction, upper, step, gaps, dev
     return Masses(log_mass, np.concatenate([-knots[:0:-1], knots]), 0.0, beyond)
 
 
-@noise_samples.register
+@sampled.register
 def _fixed_size_samples(event: FixedSizeSampled, direction, deviations):
     losses, logs = mixture_losses(event, deviations)
     losses, logs = losses[losses > 0], logs[losses > 0]
