@@ -13,7 +13,16 @@ import numpy as np
 from ..errors import NumericalBoundError, ParameterError, UnsupportedEventError
 from ..util.validate import non_negative_finite, one_of, open_probability
 from .bound import Bound, Exposed, Within
-from .events import ApproximateDP, Event, Gaussian, NeighbouringRelation, NonPrivate
+from .events import (
+    ApproximateDP,
+    BallsInBins,
+    Event,
+    FixedSizeSampled,
+    Gaussian,
+    NeighbouringRelation,
+    NonPrivate,
+    PoissonSampled,
+)
 from .events.base import check_releases
 from .ledger import Ledger
 
@@ -93,6 +102,7 @@ class Accountant:
 
     name = ""
     kind = "bound"
+    lots: tuple[type, ...] = (PoissonSampled, FixedSizeSampled, BallsInBins)
 
     def __init__(self, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE):
         one_of(tuple(NeighbouringRelation), relation=relation)
@@ -101,9 +111,12 @@ class Accountant:
 
     def covers(self, primitive: Event) -> bool:
         """Whether there is a theorem for this primitive; by default for pure DP, and for Gaussian
-        noise, sampled or not.
+        noise, unsampled or in `lots`.
         """
-        return primitive.pure_epsilon is not None or isinstance(primitive.noise, Gaussian)
+        if primitive.pure_epsilon is not None:
+            return True
+        known = isinstance(primitive, (Gaussian, *self.lots))
+        return known and isinstance(primitive.noise, Gaussian)
 
     def cost_curve(self, event: Event, grid: Any) -> Any:
         """What one primitive event costs on a grid (orders, losses, ...; hashable): an array, or

@@ -42,9 +42,10 @@ class GaussianAccountant(Accountant):
     name = "gaussian_clt"
     kind = "approximation"
 
+    lots = (PoissonSampled, FixedSizeSampled)
+
     def covers(self, primitive):
-        known = isinstance(primitive, (Gaussian, PoissonSampled, FixedSizeSampled))
-        return known and isinstance(primitive.noise, Gaussian)
+        return primitive.pure_epsilon is None and super().covers(primitive)
 
     def cost_curve(self, event, grid):
         share, sigma = event.share, event.noise.noise_multiplier

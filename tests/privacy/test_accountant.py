@@ -1,6 +1,7 @@
 """What every accountant promises, for every event that it supports; their catalogue."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from minidp.errors import NumericalBoundError, ParameterError, UnsupportedEventE
 from minidp.privacy import (
     Bound,
     Composed,
+    Event,
     FixedSizeSampled,
     Gaussian,
     JointGaussian,
@@ -24,6 +26,7 @@ from minidp.privacy import (
     Unknown,
 )
 from minidp.privacy.catalogue import ACCOUNTANTS, make
+from minidp.privacy.events.sampled import Sampled
 from tests.support.accountants import ADD_REMOVE, REPLACE_ONE, ROWS, ledger_of
 
 each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.label)
@@ -52,6 +55,22 @@ def test_unknown_is_refused_at_any_depth(row, wrap):
         row.epsilon(DELTA, event)
     with pytest.raises(UnsupportedEventError, match=row.relation.name):
         row.delta(1.0, event)
+
+
+@dataclass(frozen=True)
+class RarelySampled(Sampled):
+    """`event` over a lot of which nobody proved anything."""
+
+    event: Event
+    share = 1e-9
+    relations = tuple(NeighbouringRelation)
+
+
+@each_row
+def test_a_new_kind_of_sampling_is_refused(row):
+    assert not row.accountant.supports(RarelySampled(Gaussian(4.0)))
+    with pytest.raises(UnsupportedEventError, match="no theorem for RarelySampled"):
+        row.epsilon(DELTA, RarelySampled(Gaussian(4.0)))
 
 
 @each_row
