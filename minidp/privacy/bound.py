@@ -3,7 +3,6 @@ described.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from .event_json import number_to_json
@@ -42,10 +41,16 @@ class Bound:
             if name != "fallback" or value
         }
 
+    def at_most(self, cap: float) -> "Bound":
+        """The same, where the number is known not to be above `cap`."""
+        if self.upper <= cap:
+            return self
+        return Bound(self.lower and min(self.lower, cap), min(self.estimate, cap), cap)
 
+
+@dataclass(frozen=True)
 class Exposed:
-    r"""Bounds for a mechanism M' that gives everything away with probability D, and otherwise is M,
-    which read(target) bounds.
+    r"""A mechanism M' that gives everything away with probability D, and otherwise is M.
 
     Bound
         [C1]  delta' = D + (1 - D) delta(epsilon); lower ends are those of M
@@ -55,32 +60,24 @@ class Exposed:
               parts are told apart
     """
 
-    def __init__(self, read: Callable[[float], Bound], exposure: float):
-        self.read, self.exposure = read, exposure
+    exposure: float
 
-    def delta(self, epsilon: float) -> Bound:
-        """Bound on delta at `epsilon`."""
-        known = self.read(epsilon)
+    def delta(self, known: Bound) -> Bound:
+        """Bound on delta' from that on M's delta at the same epsilon."""
 
         def mixed(end):
             return min(1.0, (self.exposure + (1 - self.exposure) * end) * (1 + 4e-16))  # [C1]
 
         return Bound(known.lower, mixed(known.estimate), mixed(known.upper), known.fallback)
 
-    def epsilon(self, delta: float) -> Bound:
-        """Bound on epsilon at `delta`; infinite where D alone is as large, though never known to
-        be.
-        """
-        if delta <= self.exposure:
-            return Bound(self.read(delta).lower, math.inf, math.inf)
-        known = self.read((delta - self.exposure) / (1 - self.exposure) * (1 - 4e-16))  # [C1]
-        return Bound(
-            known.lower and self.read(delta).lower, known.estimate, known.upper, known.fallback
-        )
+    def left(self, delta: float) -> float:
+        """The delta at which M has the epsilon that M' has at `delta`, for delta above D."""
+        return (delta - self.exposure) / (1 - self.exposure) * (1 - 4e-16)  # [C1]
 
 
+@dataclass(frozen=True)
 class Within:
-    r"""Bounds for a mechanism M' within total variation distance T of M, which read(target) bounds.
+    r"""A mechanism M' within total variation distance T of M.
 
     Bound
         [C1]  delta' = delta(epsilon) + (1 + e^epsilon) T
@@ -97,8 +94,7 @@ class Within:
         [C3]  [C1] with M and M' exchanged, for M is as near to M'
     """
 
-    def __init__(self, read: Callable[[float], Bound], variation: float):
-        self.read, self.variation = read, variation
+    variation: float
 
     def added(self, epsilon: float) -> float:
         """(1 + e^epsilon) T, rounded up; 1, which is all of delta, where e^epsilon overflows."""
@@ -107,9 +103,9 @@ class Within:
         added = (1 + math.exp(epsilon)) * self.variation  # [C1]
         return math.nextafter(added * (1 + 1e-15), math.inf)
 
-    def delta(self, epsilon: float) -> Bound:
-        """Bound on delta at `epsilon`."""
-        known, added = self.read(epsilon), self.added(epsilon)
+    def delta(self, known: Bound, epsilon: float) -> Bound:
+        """Bound on delta' from that on M's delta at the same epsilon."""
+        added = self.added(epsilon)
         lower = known.lower and max(0.0, math.nextafter(known.lower - added, -math.inf))  # [C3]
 
         def more(end):
@@ -117,30 +113,14 @@ class Within:
 
         return Bound(lower, more(known.estimate), more(known.upper), known.fallback)
 
-    def epsilon(self, delta: float) -> Bound:
-        """Bound on epsilon at `delta`. A share `lost` is kept back until an epsilon is found that
-        it pays for.
+    def left(self, delta: float, lost: float) -> float:
+        """What remains for M where `lost` of delta is kept back for an E with (1 + e^E) T <=
+        lost.
         """
-        least, found = self.added(0.0), None
-        lost = max(least, min(8 * least, 1e-3 * delta))
-        for _ in range(40):
-            left = math.nextafter(delta - lost, 0.0)  # [C2]
-            if left <= 0:
-                break
-            known = self.read(left)
-            needed = self.added(known.upper)
-            paid = needed <= lost
-            if paid and (found is None or known.upper < found.upper):
-                found = known
-            if paid and lost - needed <= 1e-4 * delta:
-                break
-            lost = needed if paid else 1.1 * needed
-        if found is None:
-            return Bound(0.0, math.inf, math.inf)
-        if not found.lower:
-            return found
-        more = math.nextafter(delta + self.added(found.upper), math.inf)  # [C3]
-        lower = self.read(more).lower if more < 1 else 0.0
-        return Bound(
-            lower and min(lower, found.estimate), found.estimate, found.upper, found.fallback
-        )
+        return math.nextafter(delta - lost, 0.0)  # [C2]
+
+    def more(self, delta: float, epsilon: float) -> float:
+        """The delta at which M's epsilon is certainly not above an epsilon' of at most
+        `epsilon`.
+        """
+        return math.nextafter(delta + self.added(epsilon), math.inf)  # [C3]

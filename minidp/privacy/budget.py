@@ -61,11 +61,8 @@ class Filter:
         non_negative(epsilon=epsilon)
         open_probability(delta=delta)
         relation = NeighbouringRelation.ADD_REMOVE if ledger is None else ledger.relation
-        self.accountant, self.epsilon, self.delta = (
-            as_accountant(accountant, relation),
-            epsilon,
-            delta,
-        )
+        self.accountant = as_accountant(accountant, relation)
+        self.epsilon, self.delta = epsilon, delta
         self.ledger = Ledger(self.accountant.relation) if ledger is None else ledger
 
     def charge(self, event: Event, count: int = 1, purpose: str = STEP) -> None:

@@ -52,15 +52,11 @@ def noise_multiplier_for(
         without = ledger_of(MOST_NOISE)
     if accountant.epsilon(without, delta).upper > epsilon:
         raise BudgetExceededError(none_enough())
-    ends = _bracket(
-        spent,
-        epsilon,
-        0.0,
-        1.0,
-        (math.log(1e-2), math.log(MOST_NOISE)),
-        none_enough,
-        f"a noise multiplier of 0.01 already keeps epsilon below {epsilon:g}",
-    )
+    limits = math.log(1e-2), math.log(MOST_NOISE)
+    all_enough = f"a noise multiplier of 0.01 already keeps epsilon below {epsilon:g}"
+    ends = _bracket(spent, epsilon, 0.0, limits, all_enough)
+    if ends is None:
+        raise BudgetExceededError(none_enough())
     return math.exp(_close_in(spent, epsilon, *ends))
 
 
@@ -81,34 +77,33 @@ def sampling_probability_for(
 
     if spent(0.0) <= epsilon:
         return 1.0
-    ends = _bracket(
-        spent,
-        epsilon,
-        math.log(0.01),
-        -1.0,
-        (0.0, math.log(1e-9)),
-        lambda: (
+    ends = _bracket(spent, epsilon, math.log(0.01), (0.0, math.log(1e-9)), "")
+    if ends is None:
+        raise BudgetExceededError(
             f"no sampling probability down to 1e-9 brings epsilon to {epsilon:g} at delta={delta:g}"
-        ),
-        "",
-    )
+        )
     return min(1.0, math.exp(_close_in(spent, epsilon, *ends)))
 
 
-def _bracket(spent, target, start, direction, limits, none_enough, all_enough):
-    """((x, epsilon) within the target, (x, epsilon) above it); `direction` is the one in which
-    epsilon falls.
+def _bracket(spent, target, start, limits, all_enough):
+    """((x, epsilon) within the target, (x, epsilon) above it), or None where all are above.
+
+    epsilon falls from the first limit to the second. ParameterError(all_enough) where it is within
+    the target at the first.
     """
     here = (start, spent(start))
     falling = here[1] > target
-    step, end = (direction, limits[1]) if falling else (-direction, limits[0])
+    end = limits[1] if falling else limits[0]
+    step = math.copysign(1.0, end - start)
     while True:
         x = min(here[0] + step, end) if step > 0 else max(here[0] + step, end)
         there = (x, spent(x))
         if (there[1] > target) != falling:
             return (there, here) if falling else (here, there)
         if x == end:
-            raise BudgetExceededError(none_enough()) if falling else ParameterError(all_enough)
+            if falling:
+                return None
+            raise ParameterError(all_enough)
         here, step = there, 1.5 * step
 
 

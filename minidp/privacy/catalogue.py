@@ -12,35 +12,39 @@ from .events import NeighbouringRelation
 from .group_privacy import group_delta, group_epsilon
 from .ledger import Ledger
 
-# name: module, class, note
+# name: a note, and the class, which the package exports
 ACCOUNTANTS = {
-    "moments": ("moments", "MomentsAccountant", "log moments, tail bound (Abadi et al. 2016)"),
-    "renyi": ("renyi", "RenyiAccountant", "Renyi divergences, sharper conversion"),
+    "moments": (
+        "log moments, tail bound (Abadi et al. 2016)",
+        "MomentsAccountant",
+    ),
+    "renyi": (
+        "Renyi divergences, sharper conversion",
+        "RenyiAccountant",
+    ),
     "loss_distribution": (
-        "pld.accountant",
-        "LossDistributionAccountant",
         "certified interval by FFT",
+        "LossDistributionAccountant",
     ),
     "gaussian_clt": (
-        "gaussian",
-        "GaussianAccountant",
         "central limit theorem; exact only where nothing is sampled",
+        "GaussianAccountant",
     ),
     "advanced": (
-        "composition",
-        "AdvancedAccountant",
         "strong composition of exact amplified pairs",
+        "AdvancedAccountant",
     ),
-    "basic": ("composition", "BasicAccountant", "epsilons and deltas add up"),
+    "basic": (
+        "epsilons and deltas add up",
+        "BasicAccountant",
+    ),
     "paper_strong_composition": (
-        "composition",
-        "PaperStrongComposition",
         "the paper's Figure 2; its conditions do not hold, no guarantee",
+        "PaperStrongComposition",
     ),
     "ledger_2016": (
-        "composition",
-        "PerTensorAccountant2016",
         "one charge per tensor as in the 2016 code; understates",
+        "PerTensorAccountant2016",
     ),
 }
 UNKNOWN = Bound(None, None, None)  # type: ignore[arg-type]  # no accountant gives it
@@ -49,8 +53,7 @@ UNKNOWN = Bound(None, None, None)  # type: ignore[arg-type]  # no accountant giv
 def make(name: str, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE) -> Accountant:
     """The accountant of that name under a neighbouring relation."""
     one_of(tuple(ACCOUNTANTS), accountant=name)
-    module, cls, _ = ACCOUNTANTS[name]
-    return getattr(import_module(f".{module}", __package__), cls)(relation)
+    return getattr(import_module(__package__), ACCOUNTANTS[name][1])(relation)
 
 
 def as_accountant(accountant: Accountant | str, relation: NeighbouringRelation) -> Accountant:
@@ -89,7 +92,7 @@ def all_bounds(
     """
     found = {}
     for name in names:
-        accountant, note = make(name, ledger.relation), ACCOUNTANTS[name][2]
+        accountant, note = make(name, ledger.relation), ACCOUNTANTS[name][0]
         try:
             if delta is None:
                 bound = group_delta(accountant, ledger, cast(float, epsilon), group_size)

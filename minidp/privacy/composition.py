@@ -3,21 +3,12 @@ comparison.
 """
 
 import math
+from functools import singledispatch
 
 import numpy as np
 
 from .accountant import Accountant, Bound
-from .events import (
-    Composed,
-    Event,
-    Gaussian,
-    JointGaussian,
-    NeighbouringRelation,
-    PoissonSampled,
-    Repeated,
-    pure_epsilon,
-    share_and_noise,
-)
+from .events import Composed, Event, Gaussian, JointGaussian, PoissonSampled, Repeated
 from .gaussian import gaussian_epsilon
 from .moments import PAPER_ORDERS, MomentsAccountant
 
@@ -38,13 +29,21 @@ class PairAccountant(Accountant):
               and 9
     """
 
-    def choose_grid(self, parts, *, epsilon=None, delta=None):
-        """((delta_i of each kind of release), delta kept for composition); kinds share alike."""
-        releases = [(event, count) for event, count in parts if pure_epsilon(event) is None]
-        shares = tuple(
-            (event, self.release_share * delta / len(releases) / count) for event, count in releases
-        )
-        return shares, delta * (1 - self.release_share)
+    release_share = 1.0  # of delta, for the releases
+
+    def total(self, sums, kept):
+        """epsilon from the sums of epsilon_i, epsilon_i^2 and epsilon_i (exp(epsilon_i) - 1), and
+        the delta kept for composition.
+        """
+        raise NotImplementedError
+
+    def epsilon_of(self, parts, delta):
+        """`total`; kinds of release share delta alike."""
+        releases = [(event, count) for event, count in parts if event.pure_epsilon is None]
+        spent = self.release_share * delta
+        shares = tuple((event, spent / len(releases) / count) for event, count in releases)
+        epsilon = self.total(self.composed(parts, shares), delta * (1 - self.release_share))
+        return Bound(None, epsilon, epsilon)
 
     def delta_of(self, parts, epsilon):
         """delta by bisection of its logarithm: the smallest found at which epsilon suffices."""
@@ -63,21 +62,19 @@ class PairAccountant(Accountant):
 
     def pair(self, event: Event, delta: float) -> float:
         """epsilon_i of one release that is not pure DP, at delta_i."""
-        q, sigma = share_and_noise(event)
-        alone = (
-            math.inf
-            if delta == 0
-            else 0.0
-            if delta >= q
-            else gaussian_epsilon(1 / sigma, delta / q)
-        )
+        q, alone = event.share, 0.0
+        if delta == 0:
+            alone = math.inf
+        elif delta < q:
+            alone = gaussian_epsilon(1 / event.noise.noise_multiplier, delta / q)
         return amplified(alone * (1 + 1e-12), q)  # [M1]
 
     def cost_curve(self, event, grid):
-        share, pure = dict(grid[0]).get(event, 0.0), pure_epsilon(event)
-        epsilon = self.pair(event, share) if pure is None else pure
+        epsilon = event.pure_epsilon
+        if epsilon is None:
+            epsilon = self.pair(event, dict(grid)[event])
         with np.errstate(over="ignore"):
-            return np.array([epsilon, epsilon * epsilon, epsilon * float(np.expm1(epsilon)), share])
+            return np.array([epsilon, epsilon * epsilon, epsilon * float(np.expm1(epsilon))])
 
 
 class BasicAccountant(PairAccountant):
@@ -91,11 +88,9 @@ class BasicAccountant(PairAccountant):
     """
 
     name = "basic"
-    release_share = 1.0
 
-    def to_epsilon(self, total, grid, delta):
-        epsilon = float(total[0]) * (1 + 1e-12)  # [C1]
-        return Bound(None, epsilon, epsilon)
+    def total(self, sums, kept):
+        return float(sums[0]) * (1 + 1e-12)  # [C1]
 
 
 class AdvancedAccountant(PairAccountant):
@@ -113,10 +108,9 @@ class AdvancedAccountant(PairAccountant):
     name = "advanced"
     release_share = 0.5
 
-    def to_epsilon(self, total, grid, delta):
-        strong = math.sqrt(2 * -math.log(grid[1]) * total[1]) + total[2]  # [C1]
-        epsilon = float(min(strong, total[0])) * (1 + 1e-12)
-        return Bound(None, epsilon, epsilon)
+    def total(self, sums, kept):
+        strong = math.sqrt(2 * -math.log(kept) * sums[1]) + sums[2]  # [C1]
+        return float(min(strong, sums[0])) * (1 + 1e-12)
 
 
 class PaperStrongComposition(AdvancedAccountant):
@@ -141,12 +135,11 @@ class PaperStrongComposition(AdvancedAccountant):
     kind = "comparison"
 
     def pair(self, event, delta):
-        q, sigma = share_and_noise(event)
+        q, sigma = event.share, event.noise.noise_multiplier
         return q * math.sqrt(2 * math.log(1.25 / min(delta / q, 1.0))) / sigma  # [M1]
 
-    def to_epsilon(self, total, grid, delta):
-        epsilon = float(math.sqrt(2 * -math.log(grid[1]) * total[1]) + total[2])  # [C1]
-        return Bound(None, epsilon, epsilon)
+    def total(self, sums, kept):
+        return float(math.sqrt(2 * -math.log(kept) * sums[1]) + sums[2])  # [C1]
 
 
 class PerTensorAccountant2016(MomentsAccountant):
@@ -167,10 +160,8 @@ class PerTensorAccountant2016(MomentsAccountant):
     """
 
     name = "ledger_2016"
-
-    def __init__(self, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE):
-        super().__init__(relation, orders=PAPER_ORDERS)
-        self.kind = "comparison"
+    kind = "comparison"
+    default_orders = PAPER_ORDERS
 
     def _charges(self, ledger):
         return [
@@ -178,18 +169,28 @@ class PerTensorAccountant2016(MomentsAccountant):
         ]  # [M1]
 
 
+@singledispatch
 def per_tensor(event: Event) -> list[Event]:
     """The charges that the 2016 code would have made for an event."""
-    if isinstance(event, PoissonSampled) and isinstance(event.event, JointGaussian):
-        return [
-            PoissonSampled(event.sampling_probability, Gaussian(s))
-            for s in event.event.noise_multipliers
-        ]
-    if isinstance(event, Composed):
-        return [tensor for inner in event.events for tensor in per_tensor(inner)]
-    if isinstance(event, Repeated):
-        return [Repeated(tensor, event.count) for tensor in per_tensor(event.event)]
     return [event]
+
+
+@per_tensor.register
+def _(event: PoissonSampled):
+    if not isinstance(event.event, JointGaussian):
+        return [event]
+    q = event.sampling_probability
+    return [PoissonSampled(q, Gaussian(s)) for s in event.event.noise_multipliers]
+
+
+@per_tensor.register
+def _(event: Composed):
+    return [tensor for inner in event.events for tensor in per_tensor(inner)]
+
+
+@per_tensor.register
+def _(event: Repeated):
+    return [Repeated(tensor, event.count) for tensor in per_tensor(event.event)]
 
 
 def amplified(epsilon: float, q: float) -> float:

@@ -6,26 +6,13 @@ from typing import Any
 
 from ..errors import DataError, ParameterError
 from . import events
-from .events import Event, check_event
+from .events import Event
+from .events.base import check_event
 
 EVENTS = {
-    name: getattr(events, name)
-    for name in (
-        "Gaussian",
-        "JointGaussian",
-        "Laplace",
-        "PureDP",
-        "ApproximateDP",
-        "TotalVariation",
-        "PoissonSampled",
-        "FixedSizeSampled",
-        "BallsInBins",
-        "Composed",
-        "Repeated",
-        "RandomlyStopped",
-        "NonPrivate",
-        "Unknown",
-    )
+    name: value
+    for name, value in vars(events).items()
+    if isinstance(value, type) and issubclass(value, Event) and value is not Event
 }
 RETIRED = {  # events that earlier ledgers may hold, and why no accountant here reads them
     "CyclicSampled": "banded noise, with lots of parts of the data, is no longer supported",

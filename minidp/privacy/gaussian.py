@@ -8,7 +8,7 @@ import numpy as np
 
 from ..util.validate import non_negative, open_probability
 from .accountant import Accountant, Bound
-from .events import FixedSizeSampled, Gaussian, PoissonSampled, share_and_noise
+from .events import FixedSizeSampled, Gaussian, PoissonSampled
 
 
 class GaussianAccountant(Accountant):
@@ -42,16 +42,13 @@ class GaussianAccountant(Accountant):
     name = "gaussian_clt"
     kind = "approximation"
 
-    def covers(self, primitive):
-        if isinstance(primitive, (PoissonSampled, FixedSizeSampled)):
-            primitive = primitive.event
-        return isinstance(primitive, Gaussian)
+    lots = (PoissonSampled, FixedSizeSampled)
 
-    def choose_grid(self, parts, *, epsilon=None, delta=None):
-        return all(isinstance(event, Gaussian) for event, _ in parts)
+    def covers(self, primitive):
+        return primitive.pure_epsilon is None and super().covers(primitive)
 
     def cost_curve(self, event, grid):
-        share, sigma = share_and_noise(event)
+        share, sigma = event.share, event.noise.noise_multiplier
         inverse = 1 / sigma
         if isinstance(event, Gaussian):
             return np.array([inverse / sigma])  # [M1]
@@ -70,19 +67,24 @@ class GaussianAccountant(Accountant):
         )
         return np.array([2 * share**2 * term])  # [M3]
 
-    def to_epsilon(self, total, grid, delta):
-        epsilon = gaussian_epsilon(math.sqrt(total[0]), delta)
-        if not grid:
+    def epsilon_of(self, parts, delta):
+        mu = math.sqrt(self.composed(parts, None)[0])
+        epsilon = gaussian_epsilon(mu, delta)
+        if not _exact(parts):
             return Bound(None, epsilon, epsilon)
-        if gaussian_delta(0.0, math.sqrt(total[0])) * (1 + 1e-9) <= delta:
+        if gaussian_delta(0.0, mu) * (1 + 1e-9) <= delta:
             return Bound(0.0, 0.0, 0.0)
         return Bound(max(0.0, epsilon * (1 - 1e-9) - 1e-12), epsilon, epsilon * (1 + 1e-9) + 1e-12)
 
-    def to_delta(self, total, grid, epsilon):
-        delta = gaussian_delta(epsilon, math.sqrt(total[0]))
-        if not grid:
+    def delta_of(self, parts, epsilon):
+        delta = gaussian_delta(epsilon, math.sqrt(self.composed(parts, None)[0]))
+        if not _exact(parts):
             return Bound(None, delta, delta)
         return Bound(delta * (1 - 1e-9), delta, min(1.0, max(delta * (1 + 1e-9), 5e-324)))
+
+
+def _exact(parts):
+    return all(isinstance(event, Gaussian) for event, _ in parts)
 
 
 def gaussian_delta(epsilon: float, mu: float) -> float:

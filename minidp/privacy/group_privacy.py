@@ -5,17 +5,10 @@ from functools import cache
 
 from ..errors import UnsupportedEventError
 from ..util.validate import count as check_count
-from .accountant import Accountant, Bound, primitives, variation_of
+from .accountant import Accountant, Bound, variation_of
 from .bound import Within
-from .events import (
-    ApproximateDP,
-    BallsInBins,
-    Gaussian,
-    Laplace,
-    NonPrivate,
-    PoissonSampled,
-    TotalVariation,
-)
+from .events import PoissonSampled
+from .events.sampled import Sampled
 from .ledger import Ledger
 
 # an interval of -ln d, below which no finite epsilon beside an infinite one is looked for
@@ -39,20 +32,14 @@ def group_epsilon(
     removed.
 
     Bound
-        [C1]  Gaussian(s) -> Gaussian(s/k), Laplace(b) -> Laplace(b/k), and sampled with probability
-              q -> the same sampled with 1 - (1-q)^k; TotalVariation as it is, since no neighbours
-              are in it
         [C2]  (epsilon, d)-DP gives (k epsilon, d (e^(k epsilon) - 1) / (e^epsilon - 1))-DP; d such
               that this is delta, less (1 + e^(k epsilon)) T for the total variation T of the
               ledger, which is added once
-        BallsInBins of k examples as if not sampled: whichever lots hold them, together they move
-        these by k at most. upper is the smaller of both (C1 is not for fixed lots, nor for sampled
-        lots of mixed groups); lower is the group's where nothing is sampled, else one example's.
+        upper is the smaller of this and of what the group's own events cost (`Event.for_group`;
+        none for fixed lots, nor for sampled lots of mixed groups); lower is the group's where
+        nothing is sampled, else one example's.
 
     Source
-        [C1]  own derivation: sensitivity grows k-fold. With probability (1-q)^k no member is in the
-              lot; otherwise at most k are, a shift of at most k, and sampling preserves domination
-              (Zhu, Dong, Wang 2022, Theorem 11)
         [C2]  Vadhan 2017, the sum that Lemma 2.2 bounds by k e^((k-1) epsilon) d (Abadi et al.
               2016, Section 2.1); T: `bound.Within` [C1], since no neighbours are in it
 
@@ -66,15 +53,13 @@ def group_epsilon(
     single = accountant.epsilon(ledger, delta)
     if group_size == 1 or single.upper == math.inf:
         return single
-    return _smaller(
-        accountant.epsilon,
-        ledger,
-        delta,
-        group_size,
-        mixed,
-        single.lower,
-        _generic(accountant, ledger, delta, group_size),
-    )
+    upper = _generic(accountant, ledger, delta, group_size)
+    group, sampled = _group_of(ledger, group_size, mixed)
+    if group is None:
+        return Bound(single.lower, upper, upper)
+    bound = accountant.epsilon(group, delta)
+    upper = min(upper, bound.upper)
+    return Bound(single.lower if sampled else bound.lower, upper, upper)
 
 
 def group_delta(
@@ -94,7 +79,7 @@ def group_delta(
         else one example's.
 
     Source
-        [C3]  own derivation: see `group_epsilon` [C1]
+        [C3]  own derivation: `PoissonSampled.for_group` [C1]
         [C4]  see `group_epsilon` [C2]
     """
     check_count(1, group_size=group_size)
@@ -104,7 +89,12 @@ def group_delta(
     share, upper = accountant.delta(ledger, epsilon / k).upper, 0.0
     if share > 0:
         upper = math.exp(min(0.0, _log_sum(k, epsilon / k) + math.log(share)))  # [C4]
-    return _smaller(accountant.delta, ledger, epsilon, k, mixed, single.lower, upper)  # [C3]
+    group, sampled = _group_of(ledger, k, mixed)
+    if group is None:
+        return Bound(single.lower, upper, upper)
+    bound = accountant.delta(group, epsilon)  # [C3]
+    upper = min(upper, bound.upper)
+    return Bound(single.lower if sampled else bound.lower, upper, upper)
 
 
 def _log_sum(k, epsilon):
@@ -115,50 +105,31 @@ def _log_sum(k, epsilon):
     return ((k - 1) * epsilon + sum_of_two) * (1 + 1e-15) + 1e-15
 
 
-def _smaller(read, ledger, target, k, mixed, lower, upper):
-    """The Bound that `upper` and read(ledger, target) give, of the ledger that costs one example
-    what this costs k.
+def _group_of(ledger, k, mixed):
+    """(the ledger that costs one example what this one costs k, or None where there is no such
+    rule; whether anything is sampled).
     """
-    grouped, sampled = Ledger(ledger.relation), False
+    parts = [
+        part for event, count in ledger.items() for part in event.primitives(ledger.relation, count)
+    ]
+    sampled = any(isinstance(event, Sampled) for event, _ in parts)
+    if mixed and any(isinstance(event, PoissonSampled) for event, _ in parts):
+        return None, sampled
     try:
-        for event, count in ledger.items():
-            for primitive, n in primitives(event, ledger.relation, count):
-                if mixed and isinstance(primitive, PoissonSampled):
-                    return Bound(lower, upper, upper)
-                grouped.append(_scaled(primitive, k), n)
-                sampled = sampled or isinstance(primitive, (PoissonSampled, BallsInBins))
-        bound = read(grouped, target)
-        lower, upper = lower if sampled else bound.lower, min(upper, bound.upper)
+        entries = [(event.for_group(k), n) for event, n in parts]
     except UnsupportedEventError:
-        pass
-    return Bound(lower, upper, upper)
-
-
-def _scaled(event, k):
-    if isinstance(event, PoissonSampled):
-        any_member = -math.expm1(k * math.log1p(-event.sampling_probability))  # [C1]
-        return PoissonSampled(any_member, _scaled(event.event, k))  # [C1]
-    if isinstance(event, BallsInBins):
-        return _scaled(event.event, k)
-    if isinstance(event, (Gaussian, Laplace)):
-        return type(event)(event.noise_multiplier / k)
-    if isinstance(event, ApproximateDP) and event.epsilon == 0:
-        return ApproximateDP(0.0, min(1.0, k * event.delta * (1 + 1e-15)))
-    if isinstance(event, (NonPrivate, TotalVariation)):
-        return event
-    raise UnsupportedEventError(f"no group rule for {event!r}")
+        return None, sampled
+    return Ledger(ledger.relation, entries), sampled
 
 
 def _generic(accountant, ledger, delta, k):
     """The smallest k epsilon(d) that [C2] allows, by a search for -ln d."""
     from scipy.optimize import brentq
 
-    parts = accountant._merged(ledger).items()
-    varied = Within(accountant.epsilon, variation_of(parts))
+    parts = accountant.merged(ledger).items()
+    varied = Within(variation_of(parts))
     if varied.variation:
-        ledger = Ledger(
-            ledger.relation, [part for part in parts if not isinstance(part[0], TotalVariation)]
-        )
+        ledger = Ledger(ledger.relation, [part for part in parts if not part[0].variation])
     allowed = [math.inf]
 
     @cache

@@ -13,7 +13,8 @@ from ..util.files import StrPath, atomic_write
 from ..util.validate import MOST_128_BITS
 from ..util.validate import count as check_count
 from .event_json import event_from_json, event_to_json
-from .events import Event, NeighbouringRelation, check_event
+from .events import Event, NeighbouringRelation
+from .events.base import check_event
 
 FORMAT = 2  # 1 had no purposes
 SETUP, STEP, UNKNOWN = "setup", "step", "unknown"
@@ -105,42 +106,29 @@ class Ledger:
         }
 
     @classmethod
-    def from_json(cls, data: object) -> Ledger:
+    def from_json(cls, data: Any) -> Ledger:
         """The ledger that `to_json` wrote; DataError for anything else."""
-        if not isinstance(data, dict) or set(data) != {"format", "relation", "entries"}:
-            raise DataError(
-                "expected a ledger with exactly the fields format, relation and entries"
-            )
-        if (
-            data["format"] not in (1, FORMAT)
-            or not isinstance(data["format"], int)
-            or data["format"] is True
-        ):
-            raise DataError(
-                f"expected a ledger of format 1 or {FORMAT}, got {data['format']!r:.80}"
-            )
-        fields = {"count", "event"} if data["format"] == 1 else {"count", "event", "purpose"}
-        relations = [relation.value for relation in NeighbouringRelation]
-        if data["relation"] not in relations:
-            raise DataError(
-                f"expected a relation of {', '.join(relations)}, got {data['relation']!r}"
-            )
-        if not isinstance(data["entries"], list):
+        _check_fields("ledger", data, {"format", "relation", "entries"})
+        number, relation, entries = data["format"], data["relation"], data["entries"]
+        if type(number) is not int or number not in (1, FORMAT):
+            raise DataError(f"expected a ledger of format 1 or {FORMAT}, got {number!r:.80}")
+        relations = [each.value for each in NeighbouringRelation]
+        if relation not in relations:
+            raise DataError(f"expected a relation of {', '.join(relations)}, got {relation!r}")
+        if not isinstance(entries, list):
             raise DataError("expected the ledger's entries to be a list")
-        ledger = cls(NeighbouringRelation(data["relation"]))
-        for number, entry in enumerate(data["entries"]):
-            if not isinstance(entry, dict) or set(entry) != fields:
-                raise DataError(
-                    f"ledger entry {number}: expected exactly the fields "
-                    f"{', '.join(sorted(fields))}"
-                )
+        ledger = cls(NeighbouringRelation(relation))
+        for place, entry in enumerate(entries):
+            where = f"ledger entry {place}"
+            _check_fields(
+                where, entry, {"count", "event"} if number == 1 else {"count", "event", "purpose"}
+            )
             try:
                 check_count(1, MOST_128_BITS, count=entry["count"])
-                ledger.append(
-                    event_from_json(entry["event"]), entry["count"], entry.get("purpose", UNKNOWN)
-                )
+                event = event_from_json(entry["event"])
+                ledger.append(event, entry["count"], entry.get("purpose", UNKNOWN))
             except (ParameterError, DataError) as error:
-                raise DataError(f"ledger entry {number}: {error}") from error
+                raise DataError(f"{where}: {error}") from error
         return ledger
 
     def canonical(self) -> str:
@@ -166,6 +154,11 @@ class Ledger:
             raise DataError(f"{path}: no such file") from error
         except (OSError, ValueError, RecursionError, DataError) as error:
             raise DataError(f"{path}: not a whole ledger ({error})") from error
+
+
+def _check_fields(where, data, names):
+    if not isinstance(data, dict) or set(data) != names:
+        raise DataError(f"{where}: expected exactly the fields {', '.join(sorted(names))}")
 
 
 def _fields(pairs):

@@ -55,10 +55,8 @@ def meaning_of(ledger: Ledger, delta: float) -> dict[str, Any] | None:
         return None
     guess = _gaussian_like(epsilon, delta)
     slopes: list[float] = []
-    for z in [
-        *(i * 4.8 / (TANGENTS - 1) for i in range(TANGENTS)),
-        *(-float(ndtri(rate)) for rate in RATES),
-    ]:
+    even = [i * 4.8 / (TANGENTS - 1) for i in range(TANGENTS)]
+    for z in [*even, *(-float(ndtri(rate)) for rate in RATES)]:
         # where a Gaussian curve of that mu has its tangent at the rate Phi(-z); steeper ones bound
         # no rate of these
         at = min(max(0.0, guess * z - 0.5 * guess * guess), -math.log(LEAST_RATE))

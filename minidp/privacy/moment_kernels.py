@@ -7,7 +7,7 @@ mean under Q is 0, every moment is
     E_Q[(dP/dQ)^n] - 1 = integral of phi(x) [ (1+s)^n - 1 - n s ] dx,
 
 an integrand that is never negative for n >= 1 or n <= 0: full relative precision however small the
-moment. n = lambda + 1 gives E2 of Abadi et al. 2016, Section 3.2, and n = -lambda gives E1.
+moment. n = lambda + 1 gives E2 of Abadi et al. 2016, Section 3.2.
 """
 
 import math
@@ -26,7 +26,7 @@ RELATIVE_ERROR = (
 @njit(cache=True)
 def excess(s, n):
     """(1+s)^n - 1 - n s as (value, log scale): value * exp(log scale); s > -1."""
-    if abs(s) * max(abs(n), 1.0) < 0.3:
+    if abs(s) * n < 0.3:
         term = total = 0.5 * n * (n - 1.0) * s * s
         k = 2.0
         while abs(term) > 1e-18 * abs(total):
@@ -46,18 +46,17 @@ def trapezoid_step(m, n):
 
     On the line x + i a the Gaussian grows by exp(a^2/2) and |s| by at most the factor in `growth`,
     so the rule errs by at most exp(growth - 2 pi a / step) (Trefethen, Weideman 2014, Theorem 5.1).
-    Powers that are no positive integers have their branch point at a m = pi, and negative ones grow
-    like cos(a m)^n.
+    Powers that are no integers have their branch point at a m = pi.
     """
     if n == math.floor(n) and n >= 2.0:
         a = 8.0
     elif n >= 2.0:
         a = min(8.0, 3.0 / m)
     else:
-        a = min(8.0, min(1.2, 3.0 / math.sqrt(2.0 + abs(n))) / m)
+        a = min(8.0, min(1.2, 3.0 / math.sqrt(2.0 + n)) / m)
     growth = 0.5 * a * a + math.log(4.0 * (1.0 + 4.0 * a * a))
     if n < 2.0:
-        growth += (2.0 + abs(n)) * -math.log(math.cos(a * m))
+        growth += (2.0 + n) * -math.log(math.cos(a * m))
     return 2.0 * math.pi * a / (33.0 + growth)
 
 
@@ -65,14 +64,11 @@ def trapezoid_step(m, n):
 def integration_range(q, m, n):
     """An interval outside of which the integrand holds less than 1e-24 of the integral.
 
-    phi r^n with r = 1 + s is stationary where x = n m w(x), w = q e^u / r rising from 0 to 1. For n
-    < 0 it is log-concave with its peak in [n m w(0), 0]. For n > 0 each iterate of x -> n m w(x)
+    phi r^n with r = 1 + s is stationary where x = n m w(x), w = q e^u / r rising from 0 to 1. Each
+    iterate of x -> n m w(x)
     from above bounds the last stationary point; where n s is small the integrand is like phi s^2, a
     Gaussian around at most 2 m.
     """
-    if n < 0.0:
-        here = q * math.exp(-0.5 * m * m)
-        return n * m * here / (1.0 - q + here) - TAIL, TAIL
     peak = n * m
     for _ in range(50):
         u = m * peak - 0.5 * m * m
@@ -85,8 +81,8 @@ def integration_range(q, m, n):
 
 @njit(cache=True)
 def log_excess_moment(q, sigma, n):
-    """log (E_Q[(dP/dQ)^n] - 1) by the trapezoidal rule, for 0 < q <= 1 and n > 1 or n < 0; NaN for
-    too many points.
+    """log (E_Q[(dP/dQ)^n] - 1) by the trapezoidal rule, for 0 < q <= 1 and n > 1; NaN for too many
+    points.
     """
     m = 1.0 / sigma
     step = trapezoid_step(m, n)
@@ -158,7 +154,7 @@ def log_moments(q, sigma, exponents):
             error[i] = max(low_error, high_error)
             continue
         value[i] = np.logaddexp(0.0, log_excess)
-        reach = abs(n) / sigma + TAIL  # exponents as large as reach^2 are rounded on the way
+        reach = n / sigma + TAIL  # exponents as large as reach^2 are rounded on the way
         relative = RELATIVE_ERROR + 2e-15 * reach * reach
         error[i] = relative * -math.expm1(-value[i]) + 4e-16 * value[i]
     return value, error

@@ -1,51 +1,20 @@
 """The moments accountant of Abadi et al. 2016, by integration."""
 
 import math
-from collections.abc import Iterable
+from functools import singledispatch
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ParameterError
-from ..util.validate import in_range
-from .accountant import Accountant, Bound
-from .conversion import tail_bound_delta, tail_bound_epsilon
-from .events import (
-    BallsInBins,
-    Event,
-    FixedSizeSampled,
-    Gaussian,
-    NeighbouringRelation,
-    pure_epsilon,
-    share_and_noise,
-)
+from ..errors import UnsupportedEventError
+from .events import BallsInBins, Event, FixedSizeSampled, Gaussian, PoissonSampled
+from .orders import FAR_ORDERS, OrdersAccountant
 
 PAPER_ORDERS = tuple(range(1, 33))
-DEFAULT_ORDERS = (
-    *range(1, 65),
-    72,
-    80,
-    96,
-    112,
-    128,
-    145,
-    160,
-    192,
-    224,
-    256,
-    320,
-    384,
-    448,
-    512,
-    640,
-    768,
-    896,
-    1024,
-)
 MOST_REACH = 400  # l / sigma up to which E (dP/dQ - 1)^l is integrated
 
 
-class MomentsAccountant(Accountant):
+class MomentsAccountant(OrdersAccountant):
     r"""Log moments alpha(lambda) = lambda D_(lambda+1), added up, then the paper's tail bound.
 
     >>> from minidp.privacy import Gaussian, Ledger, PoissonSampled
@@ -85,66 +54,49 @@ class MomentsAccountant(Accountant):
 
     name = "moments"
 
-    def __init__(
-        self,
-        relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE,
-        orders: Iterable[float] = DEFAULT_ORDERS,
-    ):
-        super().__init__(relation)
-        self.orders = checked_orders(orders, 0, 1024)
-
-    def choose_grid(self, parts, *, epsilon=None, delta=None):
-        return self.orders
+    default_orders = (*range(1, 65), *FAR_ORDERS, 145)
 
     def cost_curve(self, event, grid):
-        return log_moment_curve(event, np.array(grid))
-
-    def to_epsilon(self, total, grid, delta):
-        epsilon = tail_bound_epsilon(total, np.array(grid), delta)
-        return Bound(None, epsilon, epsilon * (1 + 1e-14))
-
-    def to_delta(self, total, grid, epsilon):
-        delta = tail_bound_delta(total, np.array(grid), epsilon)
-        return Bound(None, delta, delta)
-
-
-def checked_orders(orders: Iterable[float], low: float, high: float) -> tuple[float, ...]:
-    """The orders as a rising tuple of floats in (low, high]."""
-    orders = tuple(sorted({float(order) for order in orders}))
-    if not orders:
-        raise ParameterError("expected orders to hold at least one order, got none")
-    for order in orders:
-        in_range(low, high, open_low=True, order=order)
-    return orders
+        return log_moment_curve(event, self.lambdas)
 
 
 def log_moment_curve(event: Event, orders: NDArray) -> NDArray:
     """alpha(lambda) of one primitive event at the given orders, (K,), rounded up; the card is
     MomentsAccountant's.
     """
-    pure = pure_epsilon(event)
-    if pure is not None:
-        with np.errstate(over="ignore", invalid="ignore"):
-            lemma = orders * pure * np.expm1(pure) + 0.5 * (orders * pure * np.exp(pure)) ** 2
-        return np.fmin(lemma, orders * pure) * (1 + 1e-14)  # [M4]
-    share, sigma = share_and_noise(event)
-    if isinstance(event, FixedSizeSampled):
-        return _fixed_size_curve(share, sigma, orders)
-    if (
-        isinstance(event, (Gaussian, BallsInBins)) or sigma > 1e9
-    ):  # squared terms would underflow; sampling never costs more
-        return gaussian_log_moments(sigma, orders)
-    # imported here, since Numba takes longer than most runs need
-    from . import (
-        moment_kernels as kernels,
-    )
+    pure = event.pure_epsilon
+    if pure is None:
+        return _noise_moments(event, orders)
+    with np.errstate(over="ignore", invalid="ignore"):
+        lemma = orders * pure * np.expm1(pure) + 0.5 * (orders * pure * np.exp(pure)) ** 2
+    return np.fmin(lemma, orders * pure) * (1 + 1e-14)  # [M4]
 
-    q = max(share, 1e-100)  # squares must not vanish
-    if sigma < 1e-3:
-        # far above any useful epsilon, and still a bound
-        return gaussian_log_moments(sigma, orders)
+
+@singledispatch
+def _noise_moments(event, orders):
+    """alpha(lambda) of Gaussian noise."""
+    raise UnsupportedEventError(f"no log moments of {event!r} are known")
+
+
+@_noise_moments.register(Gaussian)
+@_noise_moments.register(BallsInBins)
+def _unsampled_moments(event, orders):
+    return gaussian_log_moments(event.noise.noise_multiplier, orders)
+
+
+@_noise_moments.register
+def _poisson_moments(event: PoissonSampled, orders):
+    sigma = event.noise.noise_multiplier
+    unsampled = gaussian_log_moments(sigma, orders)  # sampling never costs more
+    # squared terms would underflow; or the cost is far above any useful epsilon
+    if sigma > 1e9 or sigma < 1e-3:
+        return unsampled
+    # imported here, since Numba takes longer than most runs need
+    from . import moment_kernels as kernels
+
+    q = max(event.share, 1e-100)  # squares must not vanish
     value, error = kernels.log_moments(q, sigma, orders + 1.0)  # [M1]
-    return np.minimum(value + error, gaussian_log_moments(sigma, orders))
+    return np.minimum(value + error, unsampled)
 
 
 def gaussian_log_moments(sigma: float, orders: NDArray) -> NDArray:
@@ -153,7 +105,9 @@ def gaussian_log_moments(sigma: float, orders: NDArray) -> NDArray:
         return 0.5 * (orders / sigma) * ((orders + 1.0) / sigma) * (1 + 1e-15)  # [M2]
 
 
-def _fixed_size_curve(fraction, sigma, orders):
+@_noise_moments.register
+def _fixed_size_moments(event: FixedSizeSampled, orders):
+    fraction, sigma = event.share, event.noise.noise_multiplier
     low, high = np.floor(orders), np.ceil(orders)
     tails = _fixed_size_tails(sigma, int(high.max()) + 1)
     at = {

@@ -38,21 +38,11 @@ def save_epsilon_curves(
     """
     with atomic_write(f"{path}.csv") as file:
         writer = csv.writer(file)
-        writer.writerow(
-            [
-                "epochs",
-                *(f"{name}_{side}" for name in curves for side in ("lower", "estimate", "upper")),
-            ]
-        )
+        ends = [(name, end) for name in curves for end in ("lower", "estimate", "upper")]
+        writer.writerow(["epochs", *(f"{name}_{end}" for name, end in ends)])
         for i, epoch in enumerate(epochs):
-            sides = [
-                side
-                for bounds in curves.values()
-                for side in (bounds[i].lower, bounds[i].estimate, bounds[i].upper)
-            ]
-            writer.writerow(
-                [epoch, *("" if value is None else repr(float(value)) for value in sides)]
-            )
+            values = (getattr(curves[name][i], end) for name, end in ends)
+            writer.writerow([epoch, *("" if value is None else float(value) for value in values)])
     figure, (axes,) = plotting.new_figure(title=title)
     for i, (name, bounds) in enumerate(curves.items()):
         known = [
@@ -93,15 +83,10 @@ def save_epsilon_curves(
 def _line(i, points, name, kinds):
     """The label and style of a line: solid for a bound, dashed for what is none."""
     kind = (kinds or {}).get(name, "bound")
-    proven = {"label": name, "linestyle": "-"}
-    return {
-        **plotting.line(i, points),
-        **(
-            proven
-            if kind == "bound"
-            else {"label": f"{name}\n({kind}, no guarantee)", "linestyle": "--"}
-        ),
-    }
+    style = plotting.line(i, points)
+    if kind == "bound":
+        return {**style, "label": name, "linestyle": "-"}
+    return {**style, "label": f"{name}\n({kind}, no guarantee)", "linestyle": "--"}
 
 
 def save_tradeoff(

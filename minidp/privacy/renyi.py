@@ -3,49 +3,19 @@ search.
 """
 
 import math
-from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .accountant import Accountant, Bound, primitives
+from ..errors import UnsupportedEventError
 from .conversion import sharper_delta, sharper_epsilon
-from .events import (
-    ApproximateDP,
-    NeighbouringRelation,
-    NonPrivate,
-    RandomlyStopped,
-    TotalVariation,
-    pure_epsilon,
-)
+from .events import NonPrivate, RandomlyStopped, TotalVariation
 from .ledger import Ledger
-from .moments import checked_orders, log_moment_curve
-
-DEFAULT_ORDERS = (
-    *(1 + x / 100 for x in (1, 2, 3, 5, 7)),
-    *(1 + x / 10 for x in range(1, 100)),
-    *range(11, 65),
-    72,
-    80,
-    96,
-    112,
-    128,
-    160,
-    192,
-    224,
-    256,
-    320,
-    384,
-    448,
-    512,
-    640,
-    768,
-    896,
-    1024,
-)
+from .moments import log_moment_curve
+from .orders import FAR_ORDERS, OrdersAccountant
 
 
-class RenyiAccountant(Accountant):
+class RenyiAccountant(OrdersAccountant):
     r"""Renyi divergences D_a at chosen orders a > 1, added up, then the sharper conversion.
 
     >>> from minidp.privacy import Gaussian, Ledger, PoissonSampled
@@ -74,68 +44,52 @@ class RenyiAccountant(Accountant):
 
     name = "renyi"
 
-    def __init__(
-        self,
-        relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE,
-        orders: Iterable[float] = DEFAULT_ORDERS,
-    ):
-        super().__init__(relation)
-        self.orders = checked_orders(orders, 1, 1025)
+    least_order = 1
+    default_orders = (
+        *(1 + x / 100 for x in (1, 2, 3, 5, 7)),
+        *(1 + x / 10 for x in range(1, 100)),
+        *range(11, 65),
+        *FAR_ORDERS,
+    )
+    conversions = sharper_epsilon, sharper_delta
 
     def covers(self, primitive):
         if isinstance(primitive, RandomlyStopped):
-            return self.supports(primitive.event) and not any(
-                isinstance(inner, TotalVariation)
-                for inner, _ in primitives(primitive.event, self.relation)
-            )
+            return self.supports(primitive.event) and not primitive.event.uses(TotalVariation)
         return super().covers(primitive)
 
-    def choose_grid(self, parts, *, epsilon=None, delta=None):
-        return self.orders
-
     def cost_curve(self, event, grid):
-        lambdas = np.array(grid) - 1.0
+        orders, lambdas = np.array(grid), self.lambdas
         if isinstance(event, RandomlyStopped):
-            return self._stopped(event, grid, lambdas)
-        pure = pure_epsilon(event)
-        if pure is not None:
-            top, bottom = np.array(grid) * pure, -lambdas * pure
-            if top[-1] > 600:
-                return (np.logaddexp(top, bottom) - np.logaddexp(0.0, pure)) * (1 + 1e-13)
-            # the same without cancellation, for releases of next to nothing
-            return np.log1p(-np.expm1(bottom) * np.expm1(top) / (1 + math.exp(pure))) * (
-                1 + 1e-13
-            )  # [M2]
-        return log_moment_curve(event, lambdas)  # [M1]
-
-    def _stopped(self, event, grid, lambdas):
-        once, orders = (
-            self._curve(list(primitives(event.event, self.relation)), grid),
-            np.array(grid),
-        )
-        choice = np.min((1 - 1 / orders) * once / lambdas - math.log(event.gamma) / orders)
-        stopped = (
-            once / lambdas + (1 + event.eta) * choice + math.log(event.expected_runs) / lambdas
-        )
-        return stopped * lambdas * (1 + 1e-13)  # [M3]
-
-    def to_epsilon(self, total, grid, delta):
-        epsilon = sharper_epsilon(total, np.array(grid) - 1.0, delta)
-        return Bound(None, epsilon, epsilon * (1 + 1e-14))
-
-    def to_delta(self, total, grid, epsilon):
-        delta = sharper_delta(total, np.array(grid) - 1.0, epsilon)
-        return Bound(None, delta, delta)
+            once = self._curve(list(event.event.primitives(self.relation)))
+            choice = np.min((1 - 1 / orders) * once / lambdas - math.log(event.gamma) / orders)
+            stopped = (
+                once / lambdas + (1 + event.eta) * choice + math.log(event.expected_runs) / lambdas
+            )
+            return stopped * lambdas * (1 + 1e-13)  # [M3]
+        pure = event.pure_epsilon
+        if pure is None:
+            return log_moment_curve(event, lambdas)  # [M1]
+        top, bottom = orders * pure, -lambdas * pure
+        if top[-1] > 600:
+            return (np.logaddexp(top, bottom) - np.logaddexp(0.0, pure)) * (1 + 1e-13)
+        # the same without cancellation, for releases of next to nothing
+        return np.log1p(-np.expm1(bottom) * np.expm1(top) / (1 + math.exp(pure))) * (
+            1 + 1e-13
+        )  # [M2]
 
     def total_curve(self, ledger: Ledger) -> NDArray:
-        """(a-1) D_a of the whole ledger at `orders`, (K,); infinite where a release has no
-        noise.
-        """
-        # TotalVariation has no curve
-        return self._curve(self._checked(self._merged(ledger).items()), self.orders)
+        """(a-1) D_a of the whole ledger at `orders`, (K,); infinite where a release has no noise.
 
-    def _curve(self, parts, grid):
-        if any(isinstance(event, (NonPrivate, ApproximateDP)) for event, _ in parts):
-            return np.full(len(grid), math.inf)
+        Raises UnsupportedEventError where delta alone is what a release costs.
+        """
+        for event in self.merged(ledger):
+            if event.delta_alone:
+                raise UnsupportedEventError(f"{self.name}: {event!r} has no divergences")
+        return self._curve(self._charged(ledger).parts)
+
+    def _curve(self, parts):
+        if any(isinstance(event, NonPrivate) or event.delta_alone for event, _ in parts):
+            return np.full(len(self.orders), math.inf)
         parts = [(event, count) for event, count in parts if count > 0]
-        return self._compose(parts, grid) if parts else np.zeros(len(grid))
+        return self.composed(parts, self.orders) if parts else np.zeros(len(self.orders))

@@ -64,7 +64,7 @@ def delta_added(ledger, epsilon):
     where there are none.
     """
     variation = total_variation(ledger)
-    return Within(None, variation).added(epsilon) if variation else 0.0
+    return Within(variation).added(epsilon) if variation else 0.0
 
 
 def settings(run):

@@ -69,14 +69,7 @@ def test_epsilon_curves(tmp_path, drawn):
     }
     save_epsilon_curves(tmp_path / "e", [1, 2], curves, 1e-5, "title " * 30, [(1, 0.2, "printed")])
     rows = list(csv.reader((tmp_path / "e.csv").read_text().splitlines()))
-    assert rows[0] == [
-        "epochs",
-        "a_lower",
-        "a_estimate",
-        "a_upper",
-        "b_lower",
-        "b_estimate",
-        "b_upper",
-    ]
+    ends = [f"{name}_{end}" for name in "ab" for end in ("lower", "estimate", "upper")]
+    assert rows[0] == ["epochs", *ends]
     assert rows[1] == ["1", "0.1", "0.15", "0.2", "", "", ""] and rows[2][-1] == "inf"
     assert (tmp_path / "e.png").read_bytes().startswith(b"\x89PNG")

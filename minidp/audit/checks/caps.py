@@ -3,7 +3,6 @@ away.
 """
 
 import math
-from functools import partial
 from itertools import product
 
 import mpmath
@@ -17,7 +16,7 @@ from ...privacy.gaussian import GaussianAccountant
 from . import excess, holds, measures, relative
 from .truths import exact_delta, exact_epsilon, ledger_of
 
-BOUNDS = [make(name) for name, (_, _, note) in ACCOUNTANTS.items() if make(name).kind == "bound"]
+BOUNDS = [make(name) for name in ACCOUNTANTS if make(name).kind == "bound"]
 
 
 @measures(
@@ -82,7 +81,7 @@ def beside_what_gives_itself_away(bench):
         (-math.expm1(3 * math.log1p(-1e-4)), (ApproximateDP(0.0, 1e-4), 3)),
     ):
         ledger = ledger_of(alone, part)
-        exposed = Exposed(partial(accountant.delta, ledger_of(alone)), exposure).delta(0.3).upper
+        exposed = Exposed(exposure).delta(accountant.delta(ledger_of(alone), 0.3)).upper
         yield excess(exposed, exposure + (1 - exposure) * exact_delta(0.3, 0.5))
         yield relative(accountant.delta(ledger, 0.3).upper, exposed)
         got = accountant.epsilon(ledger, 0.01)

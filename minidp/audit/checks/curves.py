@@ -173,7 +173,12 @@ def the_2016_ledger_charges_per_tensor(bench):
 FIXED = ledger_of((FixedSizeSampled(1000, 10, Gaussian(4.0)), 20), relation=Relation.REPLACE_ONE)
 
 
-@measures(f"{GROUPS}_epsilon", "C1", "ledger of the group, written by hand", 1e-9)
+@measures(
+    "privacy.events.sampled.PoissonSampled.for_group",
+    "C1",
+    "ledger of the group, written by hand",
+    1e-9,
+)
 def sampled_groups(bench):
     """Of so large a share of the data that the generic rule gives more."""
     accountant = RenyiAccountant()

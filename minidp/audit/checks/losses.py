@@ -14,7 +14,7 @@ from ...privacy.gaussian import gaussian_delta
 from ...privacy.meaning import meaning_of
 from ...privacy.pld import kernels
 from ...privacy.pld.accountant import LossDistributionAccountant
-from ...privacy.pld.cells import ADD, REMOVE, masses_of
+from ...privacy.pld.masses import ADD, REMOVE, masses_of
 from . import excess, measures, relative
 from .truths import ledger_of
 

@@ -7,15 +7,16 @@ exp(x/s - 1/(2 s^2)), x ~ N(0, 1).
 """
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from ...host.jit import njit
+from ..events import BallsInBins
 from .kernels import _integrals, knots_between
+from .masses import REMOVE, Masses, masses_of, sampled
 
-REMOVE = "remove"
 # of a sum of lognormals: its grid's step, in steps of the loss as they add up to the whole sum
 FINENESS = 0.3
 # times the root of the loss's share: limit on a gap, as a share of its distance from the mean ...
@@ -32,19 +33,16 @@ MOST_POINTS = 2**13
 WIDENING = 2**0.5  # of all gaps of a grid that has too many points, as often as needed
 
 
-def in_range(bins: int, sigma: float) -> bool:
+def in_range(bins, sigma):
     """Whether the loss is computed; elsewhere an upper bound is that of the unsampled Gaussian, and
     a lower one unknown.
     """
     return 0.1 <= sigma <= 1e4 and bins <= 10**6
 
 
-def masses(event, direction, upper, step, gaps, deviations):
-    r"""(log masses (K,), knots (K,), offset, log mass of infinite loss, widened) at losses offset +
-    knots * step.
-
-    `widened` says whether a grid of the sums had too many points, so that a smaller step would not
-    come closer.
+@masses_of.register
+def masses(event: BallsInBins, direction, upper, step, gaps, deviations):
+    r"""`masses_of` one epoch; they are `widened` where a grid of the sums had too many points.
 
     Bound
         removal: delta(e) = E (L - exp(e))_+, addition: delta(e) = E (1 - exp(e) L)_+, convex in
@@ -61,13 +59,12 @@ def masses(event, direction, upper, step, gaps, deviations):
               orders hold for sums of independent terms
         pair: Chua et al. 2024 (arXiv:2412.16802); Feldman, Shenfeld 2025 (arXiv:2502.08202)
     """
-    bins, sigma, negligible = event.bins, event.event.noise_multiplier, _negligible(deviations)
-    steps = _rung(FINENESS * step), _rung(SHARE * math.sqrt(gaps[0]))
-    if _rough_law(bins, sigma, negligible)[
-        -1
-    ]:  # finer sums are at their limits too, and gain little
-        steps = _rough_steps(bins, sigma)
-    ratios, mass, lost, error, widened = _law(bins, sigma, upper, steps, negligible)
+    steps, negligible, rough = _rough_law(event, deviations)
+    if not rough[-1]:  # otherwise finer sums are at their limits too, and gain little
+        steps = _rung(FINENESS * step), _rung(SHARE * math.sqrt(gaps[0]))
+    ratios, mass, lost, error, widened = _law(
+        event.bins, event.noise.noise_multiplier, upper, steps, negligible
+    )
     losses, mass = np.log(ratios), mass * (1 + error if upper else max(0.0, 1 - error))
     if direction == REMOVE:
         mass = mass * ratios
@@ -76,19 +73,9 @@ def masses(event, direction, upper, step, gaps, deviations):
     low = math.floor(losses[0] / step)
     knots = knots_between(low, max(math.ceil(losses[-1] / step), low + 1), step, 0.0, *gaps)
     found = (spread_losses if upper else merged_losses)(losses, mass, knots * step)
+    offset, beyond = (LOSS_ERROR, math.log(lost)) if upper else (-LOSS_ERROR, -math.inf)
     with np.errstate(divide="ignore"):
-        return (
-            np.log(found),
-            knots,
-            LOSS_ERROR if upper else -LOSS_ERROR,
-            math.log(lost) if upper else -math.inf,
-            widened,
-        )
-
-
-def _negligible(deviations):
-    # in few steps, for the same reason as in _rung
-    return math.exp(-2 * math.ceil(0.25 * deviations**2))
+        return Masses(np.log(found), knots, offset, beyond, widened)
 
 
 def _rung(value):
@@ -98,30 +85,29 @@ def _rung(value):
     return 2 ** (0.5 * math.floor(2 * math.log2(value)))
 
 
-def sampled(event, direction, deviations):
-    """(losses, log masses), roughly: enough to choose tilt and window by."""
-    ratios, mass, *_ = _rough_law(event.bins, event.event.noise_multiplier, _negligible(deviations))
-    kept = mass > 0
-    losses, logs = np.log(ratios[kept]), np.log(mass[kept])
+@sampled.register
+def _samples(event: BallsInBins, direction, deviations):
+    ratios, mass, *_ = _rough_law(event, deviations)[-1]
+    losses, logs = np.log(ratios[mass > 0]), np.log(mass[mass > 0])
     return (losses, logs + losses) if direction == REMOVE else (-losses[::-1], logs[::-1])
 
 
-def _rough_law(bins, sigma, negligible):
-    return _law(bins, sigma, True, _rough_steps(bins, sigma), negligible)
-
-
-def _rough_steps(bins, sigma):
+def _rough_law(event, deviations):
+    """(steps, negligible mass, `_law` in these steps): rough, and from above."""
+    bins, sigma = event.bins, event.noise.noise_multiplier
     spread = math.sqrt(math.expm1(min(1 / sigma**2, 300.0)) / bins)
-    return min(0.1 * spread, 0.1), 0.02
+    steps = min(0.1 * spread, 0.1), 0.02
+    # in few steps, for the same reason as in _rung
+    negligible = math.exp(-2 * math.ceil(0.25 * deviations**2))
+    return steps, negligible, _law(bins, sigma, True, steps, negligible)
 
 
 def most_points(bins):
     """The limit on the points of each grid that keeps the sums for `bins` lognormals within
     MOST_PAIRS.
     """
-    doublings = bins.bit_length() - 1
-    additions = bins.bit_count() - 1
-    return min(MOST_POINTS, int(math.sqrt(MOST_PAIRS / (0.5 * doublings + additions))))
+    sums = 0.5 * bins.bit_length() + bins.bit_count() - 1.5  # a sum of equal laws is half the work
+    return min(MOST_POINTS, int(math.sqrt(MOST_PAIRS / sums)))
 
 
 @lru_cache(16)
@@ -131,64 +117,62 @@ def _law(bins, sigma, upper, steps, negligible):
     Returns (values rising (K,), their masses, mass lost under either law at most, relative error of
     masses, widened).
     """
-    m, n, done, levels = 1 / sigma, 1, 0, 2 * bins.bit_length()
-    square: Any = None
-    law: Any = None
-    lost = error = 0.0
-    most, widened = most_points(bins), False
+    sums = _Sums(bins, sigma, upper, steps, negligible, lost=negligible)
+    n, done, square, law = 1, 0, sums.lognormal(), None
     while True:
-        if n == 1:
-            z = math.sqrt(2 * (math.log(4 * bins) - math.log(negligible)))
-            ends = math.exp(-m * z - 0.5 * m * m), math.exp(m * z + 0.5 * m * m)
-            grid, widened = grid_of(1, bins, *ends, *steps, most)
-            square = _atoms(grid, lognormal_shares(m, grid), upper)
-            error = 1e-12
-            lost += negligible
-        else:
-            square, more, gone, wider = _sum(
-                square, square, n, bins, upper, steps, negligible / levels, most
-            )
-            lost, error, widened = lost + gone, 2 * error + more, widened or wider
         if bins & n:
-            if law is None:
-                law, law_error = square, error
-            else:
-                law, more, gone, wider = _sum(
-                    law, square, done + n, bins, upper, steps, negligible / levels, most
-                )
-                lost, law_error, widened = lost + gone, law_error + error + more, widened or wider
+            law = square if law is None else sums.add(law, square, done + n)
             done += n
         if done == bins:
-            return law[0] / bins, law[1], float(lost), 2 * law_error, widened
+            values, mass, error = law
+            return values / bins, mass, sums.lost, 2 * error, sums.widened
         n *= 2
+        square = sums.add(square, square, n)
 
 
-def _sum(one, other, n, bins, upper, steps, negligible, most):
-    """Add the two laws to that of the sum, which holds n lognormals.
+@dataclass
+class _Sums:
+    """Laws of sums of lognormals, each (values rising (K,), masses, relative error of masses)."""
 
-    Returns (the law, the relative error of its masses, the mass lost under either law at most,
-    widened).
-    """
-    (x, p), (y, q) = one, other
-    grid, widened = grid_of(n, bins, x[0] + y[0], x[-1] + y[-1], *steps, most)
-    shares = np.zeros((2, len(grid) - 1))
-    sum_shares(x, p, y, q, grid, one is other, shares)
-    values, mass = _atoms(grid, shares, upper)
-    kept = mass > 0
-    values, mass = values[kept], mass[kept]
-    # of all sums of n, and of the one that holds the example's own lot, whose mass is weighted by
-    # its value / n
-    first, last = (
-        bins / n * np.cumsum(mass),
-        np.cumsum((mass * (bins / n + values / n))[::-1])[::-1],
-    )
-    begin, end = (
-        np.searchsorted(first, negligible),
-        len(mass) - np.searchsorted(last[::-1], negligible),
-    )
-    begin, end = min(begin, end - 1), max(end, 1)
-    gone = (first[begin - 1] if begin else 0.0) + (last[end] if end < len(mass) else 0.0)
-    return (values[begin:end], mass[begin:end]), 2.0**-51 * (len(x) + len(y)), gone, widened
+    bins: int
+    sigma: float
+    upper: bool
+    steps: tuple
+    negligible: float
+    lost: float  # mass cut off so far, under either law at most
+    widened: bool = False  # whether a grid had too many points
+
+    def grid(self, n, low, high):
+        points, wider = grid_of(n, self.bins, low, high, *self.steps, most_points(self.bins))
+        self.widened |= wider
+        return points
+
+    def lognormal(self):
+        """The law of one."""
+        m = 1 / self.sigma
+        z = math.sqrt(2 * (math.log(4 * self.bins) - math.log(self.negligible)))
+        grid = self.grid(1, math.exp(-m * z - 0.5 * m * m), math.exp(m * z + 0.5 * m * m))
+        return *_atoms(grid, lognormal_shares(m, grid), self.upper), 1e-12
+
+    def add(self, one, other, n):
+        """The law of the sum of two, which holds n lognormals."""
+        (x, p, error), (y, q, other_error) = one, other
+        grid = self.grid(n, x[0] + y[0], x[-1] + y[-1])
+        shares = np.zeros((2, len(grid) - 1))
+        sum_shares(x, p, y, q, grid, one is other, shares)
+        values, mass = _atoms(grid, shares, self.upper)
+        kept = mass > 0
+        values, mass = values[kept], mass[kept]
+        # of all sums of n, and of the one that holds the example's own lot, whose mass is weighted
+        # by its value / n
+        first = self.bins / n * np.cumsum(mass)
+        last = np.cumsum((mass * (self.bins / n + values / n))[::-1])[::-1]
+        cut = self.negligible / (2 * self.bins.bit_length())
+        end = max(len(mass) - np.searchsorted(last[::-1], cut), 1)
+        begin = min(np.searchsorted(first, cut), end - 1)
+        self.lost += (first[begin - 1] if begin else 0.0) + (last[end] if end < len(mass) else 0.0)
+        error = error + other_error + 2.0**-51 * (len(x) + len(y))
+        return values[begin:end], mass[begin:end], error
 
 
 @njit(cache=True)
@@ -313,17 +297,16 @@ def merged_losses(losses, masses, knots):
             continue
         total = missing = 0.0
         j, rest = i, left
-        reached = False
         while j < len(losses):
             gain = -rest * math.expm1(knots[k] - losses[j])  # P - e^knot Q
             if missing + gain >= 0.0 and gain > 0.0:
                 part = rest * min(1.0, -missing / gain)  # [C2]
-                total, rest, reached = total + part, rest - part, True
+                total, rest = total + part, rest - part
                 break
             missing, total, j = missing + gain, total + rest, j + 1
             if j < len(losses):
                 rest = masses[j]
-        if not reached:
+        if j == len(losses):
             break
         found[k], last, i, left = total, k, j, rest
     if last >= 0:  # what reaches no knot counts as having the last one's loss

@@ -1,16 +1,10 @@
-"""Primitive events as masses on a grid of losses.
-
-A direction is REMOVE (loss of the data set with the example against that without) or ADD (the
-reverse). The masses of the second are those of the first at the negative losses, times e^-loss.
-"""
+"""Masses of Gaussian noise, Poisson-sampled or not, cell by cell of the outcomes."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
-from ..events import BallsInBins, FixedSizeSampled, PoissonSampled, pure_epsilon, share_and_noise
-from . import balls
+from ..events import Event, Gaussian, PoissonSampled
 from .kernels import (
     knots_between,
     log_ratio_at,
@@ -18,75 +12,27 @@ from .kernels import (
     merged_gaussian_masses,
     spread_gaussian_masses,
 )
-from .variants import fixed_size_losses, fixed_size_masses, mixture_losses
-
-REMOVE, ADD = "remove", "add"
+from .masses import ADD, REMOVE, Masses, masses_of, sampled
 
 
-@dataclass(frozen=True)
-class Masses:
-    """log P-masses (K,) at the losses offset + knots * step; `infinite`: of what lies above them
-    all.
-
-    `widened`: they come from grids at their limit, and a smaller step gains little.
-    """
-
-    log_mass: np.ndarray
-    knots: np.ndarray
-    offset: float
-    infinite: float
-    widened: bool = False
-
-    def losses(self, step):
-        return self.offset + step * self.knots
-
-    def mirrored(self, step, infinite):
-        """The masses of (Q, P), whose losses are the negatives."""
-        return Masses(
-            (self.log_mass - self.losses(step))[::-1].copy(),
-            -self.knots[::-1],
-            -self.offset,
-            infinite,
-        )
-
-
-def masses_of(event, direction, upper, step, gaps, deviations):
-    """Masses on the grid that dominate the event's loss (upper), or that it dominates.
-
-    They reach `deviations` standard deviations into the noise's tails; an upper bound counts the
-    rest on its safe side, a lower bound leaves it out. Knots grow sparse away from loss 0: gaps =
-    (relative, absolute) limit on their distance.
-    """
-    pure = pure_epsilon(event)
-    if pure is not None:
-        return _randomised_response(pure, step)
-    if isinstance(event, FixedSizeSampled):
-        log_mass, knots, beyond = fixed_size_masses(event, step, gaps, deviations)
-        return Masses(log_mass, knots, 0.0, beyond)
-    if isinstance(event, BallsInBins):
-        return Masses(*balls.masses(event, direction, upper, step, gaps, deviations))
-    q, sigma = share_and_noise(event)
-    m, base = 1 / sigma, 0.0 if q == 1 else math.log1p(-q)
+@masses_of.register(Gaussian)
+@masses_of.register(PoissonSampled)
+def _gaussian_masses(event, direction, upper, step, gaps, deviations):
+    if event.pure_epsilon is not None:
+        return masses_of.dispatch(Event)(event, direction, upper, step, gaps, deviations)
+    q, m = event.share, 1 / event.noise.noise_multiplier
+    base = 0.0 if q == 1 else math.log1p(-q)
     low = math.floor((_loss(q, -deviations * m - 0.5 * m * m) - base) / step)
     high = math.ceil((_loss(q, deviations * m + 0.5 * m * m) - base) / step)
     low = low if q == 1 else max(low, 0)
     knots = knots_between(low, max(high, low + 1), step, base, *gaps)
-    return (_dominating if upper else _dominated)(
-        q, m, direction, step, base, low, knots, deviations
-    )
-
-
-def _dominating(q, m, direction, step, base, low, knots, z):
-    log_mass = spread_gaussian_masses(q, m, step, 0.0, knots)
-    tail = log_tail(z)
+    if not upper:
+        return _dominated(q, m, direction, step, base, low, knots, deviations)
+    tail = log_tail(deviations)
     below = -math.inf if q < 1 and low == 0 else tail  # bounds both P and Q there
-    return _directed(Masses(log_mass, knots, base, tail), direction, step, below)
-
-
-def _directed(masses, direction, step, below):
-    """Dominating masses in this direction; `below`: of what lies below them all."""
+    masses = Masses(spread_gaussian_masses(q, m, step, 0.0, knots), knots, base, tail)
     if direction == ADD:
-        masses, below = masses.mirrored(step, below), masses.infinite
+        masses, below = masses.mirrored(step, below), tail
     # what lies below the lowest loss counts as if it had it
     masses.log_mass[0] = np.logaddexp(masses.log_mass[0], below)
     return masses
@@ -112,9 +58,8 @@ def _dominated(q, m, direction, step, base, low, knots, z):
         lift, begin = 0.0, (log_ratio_at(q, m, (low - 0.5) * step) + 0.5 * m * m) / m
         log_mass, reach = merged_gaussian_masses(q, m, step, lift, knots, begin)
     filled = np.flatnonzero(log_mass > -math.inf)
-    if not len(
-        filled
-    ):  # the steps are so wide that no knot is reached: all outcomes merged have the loss 0
+    if not len(filled):
+        # the steps are so wide that no knot is reached: all outcomes merged have the loss 0
         return Masses(np.zeros(1), np.zeros(1, np.int64), 0.0, -math.inf)
     masses = Masses(log_mass, knots, base + lift, -math.inf)
     if direction == ADD:
@@ -136,11 +81,8 @@ def _lowest_atom(q, m, height):
     def atom(above):
         x = (log_ratio_at(q, m, above) + 0.5 * m * m) / m
         log_q_mass = _log_normal_cdf(x)
-        return (
-            x,
-            math.log1p(q / (1 - q) * math.exp(_log_normal_cdf(x - m) - log_q_mass)),
-            log_q_mass,
-        )
+        lift = math.log1p(q / (1 - q) * math.exp(_log_normal_cdf(x - m) - log_q_mass))
+        return x, lift, log_q_mass
 
     low, high = height, 2 * height
     while high - atom(high)[1] < height:
@@ -167,48 +109,30 @@ def _log_normal_cdf(x):
     return float(log_ndtr(x))
 
 
-def _randomised_response(epsilon, step):
-    """The pair that dominates every epsilon-DP release: losses epsilon, on a knot, and -epsilon,
-    between two.
-    """
-    count = max(1, math.ceil(2 * epsilon / step))
-    # of the lower loss over the lowest knot
-    above = min(max(count * step - 2 * epsilon, 0.0), step)
-    log_p = -float(np.logaddexp(0.0, epsilon))
-    to_upper = math.expm1(-above) / math.expm1(-step)
-    log_mass = np.array(
-        [
-            log_p + (math.log1p(-to_upper) if to_upper < 1 else -math.inf),
-            log_p + (math.log(to_upper) if to_upper > 0 else -math.inf),
-            log_p + epsilon,
-        ]
-    )
-    return Masses(log_mass, np.array([-count, 1 - count, 0]), epsilon, -math.inf)
-
-
-def largest_loss(parts, direction):
-    """The largest loss that can occur at all."""
-    total = 0.0
-    for event, count in parts:
-        pure = pure_epsilon(event)
-        if pure is None:
-            poisson = direction == ADD and isinstance(event, PoissonSampled)
-            pure = -math.log1p(-event.sampling_probability) if poisson else math.inf
-        total += count * pure
-    return total
-
-
-def sampled(event, direction, deviations):
-    """(losses, log P-masses) of the event on an even grid of outcomes: enough to choose tilt and
-    window.
-    """
-    pure = pure_epsilon(event)
-    if pure is not None:
-        log_p = -float(np.logaddexp(0.0, pure))
-        return np.array([-pure, pure]), np.array([log_p, log_p + pure])
-    if isinstance(event, FixedSizeSampled):
-        return fixed_size_losses(event, deviations)
-    if isinstance(event, BallsInBins):
-        return balls.sampled(event, direction, deviations)
+@sampled.register(Gaussian)
+@sampled.register(PoissonSampled)
+def _gaussian_samples(event, direction, deviations):
+    if event.pure_epsilon is not None:
+        return sampled.dispatch(Event)(event, direction, deviations)
     losses, logs = mixture_losses(event, deviations)
     return (losses, logs) if direction == REMOVE else (-losses, logs - losses)
+
+
+def mixture_losses(event, z):
+    """(losses, log P-masses) of a sampled Gaussian on a grid of x within z standard deviations, to
+    choose a grid by.
+    """
+    from scipy.special import xlog1py, xlogy
+
+    q, m = event.share, 1 / event.noise.noise_multiplier
+    log_q = xlogy(1, q)
+    x = np.arange(-z, z + m + 0.1, 0.1)
+    log_ratio = m * x - 0.5 * m * m
+    # keeps the digits of losses near 0
+    growth = np.exp(log_q) * np.expm1(np.minimum(log_ratio, 1.0))
+    losses = np.where(
+        (growth > -0.5) & (log_ratio < 1),
+        np.log1p(np.maximum(growth, -0.5)),
+        np.logaddexp(xlog1py(1, -q), log_q + log_ratio),
+    )
+    return losses, losses - 0.5 * x * x + math.log(0.1 / math.sqrt(2 * math.pi))

@@ -109,9 +109,13 @@ def spread_gaussian_masses(q, m, h, lift, knots):
         low, high = base + knots[k] * h, base + knots[k + 1] * h
         if q < 1.0 and m < SMALL_SHIFT and max(abs(low), abs(high)) < 0.5 * q:
             gap = high - low  # of the losses as log_ratio_at rounds them
-        peak, start, stop = reach(a, b, m)
+        # the x nearest 0 in the cell, and the part of the cell that is worth integrating
+        peak = min(max(0.0, a), b)
+        slope = max(0.0, -peak)
+        start = max(a, peak - math.sqrt(slope * slope + CUT_OFF) + slope)
+        slope = max(0.0, peak) - m
+        stop = min(b, peak + math.sqrt(slope * slope + CUT_OFF) - slope)
         excess, _, tilted = _integrals(start, stop, b, m, peak)
-        below_b = -excess
         # r - r_a in units of r_b; without a lower end, r_a = 0 and r itself remains
         above_a = (
             tilted
@@ -119,31 +123,11 @@ def spread_gaussian_masses(q, m, h, lift, knots):
             else math.exp(m * (a - b)) * _integrals(start, stop, a, m, peak)[0]
         )
         scale = math.log(q) + log_ratio - 0.5 * peak * peak - 0.5 * math.log(2.0 * math.pi)
-        hand_over(masses, k, gap, scale + math.log(below_b), scale + math.log(above_a))
+        to_lower = scale + math.log(-excess) - math.log(math.expm1(gap))
+        largest = max(masses[k], to_lower)
+        masses[k] = largest + math.log(math.exp(masses[k] - largest) + math.exp(to_lower - largest))
+        masses[k + 1] = scale + math.log(above_a) - math.log(-math.expm1(-gap))
     return masses
-
-
-@njit(cache=True)
-def reach(a, b, most):
-    """(the x nearest 0 in the cell [a, b], the part of the cell that is worth integrating);
-    components lie from 0 to `most`.
-    """
-    peak = min(max(0.0, a), b)
-    slope = max(0.0, -peak)
-    start = max(a, peak - math.sqrt(slope * slope + CUT_OFF) + slope)
-    slope = max(0.0, peak) - most
-    return peak, start, min(b, peak + math.sqrt(slope * slope + CUT_OFF) - slope)
-
-
-@njit(cache=True)
-def hand_over(masses, k, gap, below_b, above_a):
-    """Add a cell's mass to its knots k and k + 1, `gap` apart, from the logs of e^l_j Q - P and P -
-    e^l_i Q.
-    """
-    to_lower = below_b - math.log(math.expm1(gap))
-    largest = max(masses[k], to_lower)
-    masses[k] = largest + math.log(math.exp(masses[k] - largest) + math.exp(to_lower - largest))
-    masses[k + 1] = above_a - math.log(-math.expm1(-gap))
 
 
 @njit(cache=True)

@@ -8,9 +8,9 @@ whether it is right.
 import math
 from dataclasses import dataclass
 
-from .cells import sampled
 from .fourier import fast_length
 from .kernels import tilted_statistics
+from .masses import sampled
 
 OUTSIDE = (
     37.0  # what lies outside the window is e^-37 = 1e-16 of the tilted mass, the roundings' order

@@ -4,13 +4,15 @@ import math
 
 import numpy as np
 
-from ..events import share_and_noise
-from .kernels import knots_between, spread_gaussian_masses
+from ..events import FixedSizeSampled
+from .cells import mixture_losses
+from .kernels import knots_between, log_tail, spread_gaussian_masses
+from .masses import Masses, masses_of, sampled
 
 
-def fixed_size_masses(event, step, gaps, z):
-    r"""(log P-masses, knots, ln P-mass of infinite loss) of a FixedSizeSampled Gaussian under
-    REPLACE_ONE; losses knots * step.
+@masses_of.register
+def fixed_size_masses(event: FixedSizeSampled, direction, upper, step, gaps, deviations):
+    r"""`masses_of` a Gaussian over lots of fixed size, under REPLACE_ONE.
 
     Bound
         [C1]  delta(e) = g delta_G(ln(1 + (e^e - 1) / g)) for e >= 0, g = lot/size: losses above 0
@@ -23,53 +25,29 @@ def fixed_size_masses(event, step, gaps, z):
               2022, Theorem 10
         [C2]  own derivation: REPLACE_ONE is symmetric, so delta(-e) = 1 - e^-e + e^-e delta(e)
     """
-    share, sigma = share_and_noise(event)
-    m = 1 / sigma
-    largest = float(np.logaddexp(math.log1p(-share), math.log(share) + z * m + 0.5 * m * m))
+    share, m = event.share, 1 / event.noise.noise_multiplier
+    last = math.log(share) + deviations * m + 0.5 * m * m
+    largest = float(np.logaddexp(math.log1p(-share), last))
     knots = knots_between(0, max(math.ceil(largest / step), 1), step, 0.0, *gaps)
     above = spread_gaussian_masses(share, m, step, -math.log1p(-share), knots)  # [C1]
-    beyond = -0.5 * z * z - math.log(z) - 0.5 * math.log(2 * math.pi)  # above ln P(N(0,1) > z)
+    beyond = log_tail(deviations)
     at_0 = np.logaddexp(above[0] + math.log(2), _log_atom(share, m))
     below = above[:0:-1] - step * knots[:0:-1]  # [C2]
     below[0] = np.logaddexp(below[0], beyond - step * knots[-1])
-    return (
-        np.concatenate([below, [at_0], above[1:]]),
-        np.concatenate([-knots[:0:-1], knots]),
-        beyond,
-    )
+    log_mass = np.concatenate([below, [at_0], above[1:]])
+    return Masses(log_mass, np.concatenate([-knots[:0:-1], knots]), 0.0, beyond)
 
 
-def fixed_size_losses(event, deviations):
-    """`mixture_losses` of the pair of `fixed_size_masses`."""
-    share, sigma = share_and_noise(event)
+@sampled.register
+def _fixed_size_samples(event: FixedSizeSampled, direction, deviations):
     losses, logs = mixture_losses(event, deviations)
     losses, logs = losses[losses > 0], logs[losses > 0]
+    at_0 = _log_atom(event.share, 1 / event.noise.noise_multiplier)
     return (
         np.concatenate([-losses[::-1], [0.0], losses]),
-        np.concatenate([(logs - losses)[::-1], [_log_atom(share, 1 / sigma)], logs]),
+        np.concatenate([(logs - losses)[::-1], [at_0], logs]),
     )
 
 
 def _log_atom(share, m):
     return math.log1p(-share) + math.log(math.erf(0.5 * m / math.sqrt(2)))  # [C2]
-
-
-def mixture_losses(event, z):
-    """(losses, log P-masses) of a sampled Gaussian on a grid of x within z standard deviations, to
-    choose a grid by.
-    """
-    from scipy.special import xlog1py, xlogy
-
-    q, sigma = share_and_noise(event)
-    log_weights = np.array([xlog1py(1, -q), xlogy(1, q)])
-    shifts = np.array([0.0, 1 / sigma])
-    x = np.arange(-z, z + shifts[-1] + 0.1, 0.1)
-    log_ratios = np.multiply.outer(shifts, x) - 0.5 * shifts[:, None] ** 2
-    # keeps the digits of losses near 0
-    growth = np.exp(log_weights) @ np.expm1(np.minimum(log_ratios, 1.0))
-    losses = np.where(
-        (growth > -0.5) & (log_ratios.max(axis=0) < 1),
-        np.log1p(np.maximum(growth, -0.5)),
-        np.logaddexp.reduce(log_weights[:, None] + log_ratios),
-    )
-    return losses, losses - 0.5 * x * x + math.log(0.1 / math.sqrt(2 * math.pi))

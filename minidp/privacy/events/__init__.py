@@ -1,0 +1,32 @@
+"""Events: what was released, kept apart from what it costs.
+
+An event says exactly what was done and nothing about epsilon; accountants read events. The meaning
+of an event never changes once it is written down, and an accountant refuses what it does not know.
+Each family of events has a file with its rules; what an event defines no rule for, `base.Event`
+refuses.
+"""
+
+from .base import Event, NeighbouringRelation, NonPrivate, Unknown
+from .noise import Gaussian, JointGaussian, Laplace
+from .pairs import ApproximateDP, PureDP, TotalVariation
+from .sampled import BallsInBins, FixedSizeSampled, PoissonSampled
+from .several import Composed, RandomlyStopped, Repeated
+
+__all__ = [
+    "ApproximateDP",
+    "BallsInBins",
+    "Composed",
+    "Event",
+    "FixedSizeSampled",
+    "Gaussian",
+    "JointGaussian",
+    "Laplace",
+    "NeighbouringRelation",
+    "NonPrivate",
+    "PoissonSampled",
+    "PureDP",
+    "RandomlyStopped",
+    "Repeated",
+    "TotalVariation",
+    "Unknown",
+]

@@ -1,0 +1,132 @@
+"""What all events have in common, and when two data sets are neighbours."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+
+from ...errors import NumericalBoundError, ParameterError, UnsupportedEventError
+from ...util.validate import shown
+
+MOST_RELEASES = 10**300  # so that counts stay within float64
+
+
+class NeighbouringRelation(Enum):
+    """When two data sets count as neighbours.
+
+    ADD_REMOVE   one example is added or removed (the relation of Abadi et al. 2016)
+    REPLACE_ONE  one example is exchanged for another; the size stays
+    ZERO_OUT     one example is exchanged for one that contributes exactly zero
+    """
+
+    ADD_REMOVE = "add_remove"
+    REPLACE_ONE = "replace_one"
+    ZERO_OUT = "zero_out"
+
+
+def number(check: Callable[..., None], plain: type | None = float) -> dict[str, Any]:
+    """Metadata of a field that holds a number: its check, and the plain type in which it is kept.
+
+    Equal events must have equal JSON, whether they were built from 4, 4.0 or NumPy's numbers.
+    """
+    return {"number": (check, plain)}
+
+
+@dataclass(frozen=True)
+class Event:
+    """Base of all events: frozen, hashable, and written to JSON under its class's name.
+
+    The rules here are those of an event about which nothing is known: a primitive that no
+    accountant covers, to which sampling gives nothing and which has no rule for groups. An event
+    with better rules defines them in its own file.
+    """
+
+    @property
+    def parts(self) -> "tuple[Event, ...]":
+        """The events that this one is made of."""
+        return tuple(value for value in vars(self).values() if isinstance(value, Event))
+
+    @property
+    def noise(self) -> Any:
+        """What a primitive releases from its lot: the event inside the sampling, else itself."""
+        return self
+
+    @property
+    def share(self) -> float:
+        """A probability; with 1 minus it, at least, the example has no part in the release."""
+        return 1.0
+
+    @property
+    def pure_epsilon(self) -> float | None:
+        """The epsilon of a primitive that is pure DP, None for any other."""
+        return None
+
+    @property
+    def variation(self) -> Fraction:
+        """The total variation distance that a primitive adds, exactly."""
+        return Fraction(0)
+
+    # whether delta alone is what a primitive costs, so that accountants' curves leave it out
+    delta_alone = False
+
+    def primitives(
+        self, relation: NeighbouringRelation, count: int = 1
+    ) -> "Iterator[tuple[Event, int]]":
+        """The (primitive, count) pairs that `count` releases come down to, each sampled once at
+        most.
+
+        Gaussians over the same examples become one Gaussian, noise of 0 becomes NonPrivate, and
+        infinite noise nothing. Raises UnsupportedEventError for sampling that does not belong to
+        the relation, or for a lot of which there is no theorem, and NumericalBoundError for more
+        than MOST_RELEASES.
+        """
+        yield self, count
+
+    def for_group(self, k: int) -> "Event":
+        """The primitive that costs one example what this one costs k that join or leave together.
+
+        Raises UnsupportedEventError where no such rule is known.
+        """
+        raise UnsupportedEventError(f"no group rule for {self!r}")
+
+    def uses(self, cls: type) -> bool:
+        """Whether this is an event of the class, or is made of one, at any depth."""
+        return isinstance(self, cls) or any(part.uses(cls) for part in self.parts)
+
+    def __post_init__(self):
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.name == "event":
+                check_event(type(self).__name__, value)
+            elif each.metadata:
+                check, plain = each.metadata["number"]
+                check(**{each.name: value})
+                object.__setattr__(self, each.name, plain(value) if plain else value)
+
+
+def check_event(where: str, event: object) -> None:
+    """Raise ParameterError, naming the caller, for what is no Event."""
+    if not isinstance(event, Event):
+        raise ParameterError(f"{where}: expected an Event, got {event!r}")
+
+
+def check_releases(event: Event, count: int) -> None:
+    """Raise NumericalBoundError for more than MOST_RELEASES of an event."""
+    if count > MOST_RELEASES:
+        raise NumericalBoundError(
+            f"expected at most 1e300 releases of {event!r:.80}, got {shown(count)}"
+        )
+
+
+@dataclass(frozen=True)
+class NonPrivate(Event):
+    """A release with no guarantee at all: epsilon is infinite."""
+
+    def for_group(self, k):
+        return self
+
+
+@dataclass(frozen=True)
+class Unknown(Event):
+    """Something happened that nobody can describe; every accountant refuses it."""

@@ -1,0 +1,111 @@
+"""Where the loss distribution hands over to another upper end, to whom, and why.
+
+    when                             to whom                         why
+    all is unsampled Gaussian noise  the Gaussian accountant         its curve is exact
+    balls in bins, and the upper     the same, each epoch one        joint convexity: no assignment
+    end is larger or not computed    unsampled release               to bins costs more
+    the interval stays wide, or no   the lowest of the Renyi, basic  each is a bound, whatever the
+    grid serves                      and advanced accountants        noise and the counts
+
+`Accountant` has what every bound has beside these: pure epsilons, exposure, rare releases.
+"""
+
+import math
+
+import numpy as np
+
+from ..bound import Bound
+from ..composition import AdvancedAccountant, BasicAccountant
+from ..events import BallsInBins, Gaussian
+from ..events.noise import combined_noise_multiplier
+from ..gaussian import GaussianAccountant
+from ..renyi import RenyiAccountant
+from .balls import in_range
+from .interval import between
+from .saddle import MAX_POINTS
+
+# where an interval stays wider than this share, other accountants' upper ends are asked for
+WIDE = 0.02
+REFINEMENTS = 5  # times that the grid is chosen, at most
+
+
+def answer(question, accountant, parts, target):
+    """The Bound that the Question's class finds for (primitive, count) pairs."""
+    bins = [event for event, _ in parts if isinstance(event, BallsInBins)]
+    if not bins:
+        return _answer(question, accountant, parts, target)
+    plain = {}
+    for event, n in parts:
+        noise = event.noise if isinstance(event, BallsInBins) else event
+        plain[noise] = plain.get(noise, 0) + n
+    cap = _answer(question, accountant, sorted(plain.items(), key=repr), target).upper
+    bound = Bound(None, math.inf, math.inf)
+    if all(in_range(event.bins, event.noise.noise_multiplier) for event in bins):
+        bound = _answer(question, accountant, parts, target)
+    if bound.upper <= cap:
+        return bound
+    return Bound(bound.lower, cap, cap, fallback="the same without sampling")
+
+
+def _answer(question, accountant, parts, target):
+    if all(isinstance(event, Gaussian) for event, _ in parts):
+        return question(accountant, parts, target).by(GaussianAccountant(accountant.relation))
+    asked = question(accountant, merged(parts), target)
+    best, settled = refined(asked)
+    narrow = best.lower is not None and best.upper - best.lower <= WIDE * best.upper + asked.width
+    if best.upper < math.inf and (settled or narrow):
+        return best
+    others = (RenyiAccountant, BasicAccountant, AdvancedAccountant)
+    upper, name = min((asked.by(other(accountant.relation)).upper, other.name) for other in others)
+    return Bound(best.lower, upper, upper, fallback=name) if upper < best.upper else best
+
+
+def refined(question):
+    """(the intersection of the intervals on ever finer grids, whether it is narrow enough)."""
+    best, settled, fineness = Bound(None, math.inf, math.inf), False, question.fineness
+    for _ in range(0 if _out_of_range(question.parts) else REFINEMENTS):
+        try:
+            with np.errstate(all="ignore"):  # infinity is an answer
+                bound, points = question.interval(fineness)
+        except (ArithmeticError, ValueError):  # a NaN, or an infinity where none is an answer
+            break
+        gain = best.upper - bound.upper
+        lowers = [each.lower for each in (best, bound) if each.lower is not None]
+        best = between(max(lowers, default=None), min(best.upper, bound.upper))
+        settled = question.accountant.quick
+        if best.upper == math.inf or settled:
+            break
+        # without a lower end the last gain says how far the upper one may still be off
+        known = best if best.lower is not None else between(best.upper - gain, best.upper)
+        factor = question.finer(known)
+        settled = factor == 1.0
+        if settled or question.room * points * len(question.parts) > MAX_POINTS:
+            break
+        fineness *= factor
+    return best, settled
+
+
+def merged(parts):
+    """The (primitive, count) pairs with all unsampled Gaussians as one, which composes to the same,
+    rounded up.
+    """
+    gaussians = [
+        (event.noise_multiplier, count) for event, count in parts if isinstance(event, Gaussian)
+    ]
+    noise = combined_noise_multiplier(gaussians) * (1 - 1e-15)
+    # small noise spans more of a grid than many releases
+    if sum(count for _, count in gaussians) <= 1 or noise < 0.1:
+        return parts
+    return [*(part for part in parts if not isinstance(part[0], Gaussian)), (Gaussian(noise), 1)]
+
+
+def _out_of_range(parts):
+    """Whether noise is so small that a step's losses span too many grid points, or so large that
+    they vanish.
+    """
+    for event, _ in parts:
+        pure = event.pure_epsilon
+        sigma = 1 / pure if pure else event.noise.noise_multiplier
+        if not (1e-4 if pure else 0.01) <= sigma <= 1e9:
+            return True
+    return False

@@ -1,0 +1,94 @@
+"""What an event's privacy loss looks like: masses on a grid of losses, and a rough sample of them.
+
+A direction is REMOVE (loss of the data set with the example against that without) or ADD (the
+reverse). The masses of the second are those of the first at the negative losses, times e^-loss.
+`cells`, `variants` and `balls` register their events.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import singledispatch
+
+import numpy as np
+
+from ...errors import UnsupportedEventError
+
+REMOVE, ADD = "remove", "add"
+
+
+@dataclass(frozen=True)
+class Masses:
+    """log P-masses (K,) at the losses offset + knots * step; `infinite`: of what lies above them
+    all.
+
+    `widened`: they come from grids at their limit, and a smaller step gains little.
+    """
+
+    log_mass: np.ndarray
+    knots: np.ndarray
+    offset: float
+    infinite: float
+    widened: bool = False
+
+    def losses(self, step):
+        return self.offset + step * self.knots
+
+    def mirrored(self, step, infinite):
+        """The masses of (Q, P), whose losses are the negatives."""
+        log_mass = (self.log_mass - self.losses(step))[::-1].copy()
+        return Masses(log_mass, -self.knots[::-1], -self.offset, infinite)
+
+
+@singledispatch
+def masses_of(event, direction, upper, step, gaps, deviations):
+    """Masses on the grid that dominate the event's loss (upper), or that it dominates; those of an
+    event without a rule, if it is pure DP, dominate.
+
+    They reach `deviations` standard deviations into the noise's tails; an upper bound counts the
+    rest on its safe side, a lower bound leaves it out. Knots grow sparse away from loss 0: gaps =
+    (relative, absolute) limit on their distance.
+    """
+    return _randomised_response(_pure(event), step)
+
+
+@singledispatch
+def sampled(event, direction, deviations):
+    """(losses, log P-masses) of the event on an even grid of outcomes: enough to choose tilt and
+    window.
+    """
+    pure = _pure(event)
+    log_p = -float(np.logaddexp(0.0, pure))
+    return np.array([-pure, pure]), np.array([log_p, log_p + pure])
+
+
+def _pure(event):
+    if event.pure_epsilon is None:
+        raise UnsupportedEventError(f"loss_distribution: no masses of {event!r} are known")
+    return event.pure_epsilon
+
+
+def _randomised_response(epsilon, step):
+    """The pair that dominates every epsilon-DP release: losses epsilon, on a knot, and -epsilon,
+    between two.
+    """
+    count = max(1, math.ceil(2 * epsilon / step))
+    # of the lower loss over the lowest knot
+    above = min(max(count * step - 2 * epsilon, 0.0), step)
+    to_upper = math.expm1(-above) / math.expm1(-step)
+    log_p = -float(np.logaddexp(0.0, epsilon))
+    stays = math.log1p(-to_upper) if to_upper < 1 else -math.inf
+    moves = math.log(to_upper) if to_upper > 0 else -math.inf
+    log_mass = log_p + np.array([stays, moves, epsilon])
+    return Masses(log_mass, np.array([-count, 1 - count, 0]), epsilon, -math.inf)
+
+
+def largest_loss(parts, direction):
+    """The largest loss that can occur at all."""
+    total = 0.0
+    for event, count in parts:
+        loss = event.pure_epsilon
+        if loss is None:
+            absent = direction == ADD and event.share < 1
+            loss = -math.log1p(-event.share) if absent else math.inf
+        total += count * loss
+    return total
