@@ -187,7 +187,7 @@ def test_another_configuration_is_refused(tmp_path):
         ({"arithmetic": "exact"}, "arithmetic was 'ordinary' and is 'exact'"),
     ):
         with pytest.raises(CheckpointError, match=message):
-            make_run(tmp_path / "run", **{**given, **change})
+            make_run(tmp_path / "run", **{**given, **change}).open()
 
 
 @pytest.mark.parametrize("stop", [interrupt, None], ids=["interrupted", "finished"])
@@ -210,7 +210,7 @@ def test_private_records_are_named_by_a_keyed_hash_only(tmp_path):
     )
     Data.sha256 = "cd" * 32
     with pytest.raises(CheckpointError, match="dataset_hmac_sha256 was"):
-        make_run(tmp_path / "run", data=Data)
+        make_run(tmp_path / "run", data=Data).open()
     Data.published = True
     assert train(tmp_path / "open", data=Data)["dataset_sha256"] == "cd" * 32
 
@@ -270,12 +270,14 @@ def test_a_second_process_is_refused(tmp_path, monkeypatch, lock):
     if lock == "file":
         monkeypatch.setattr("minidp.run.folder.fcntl", None)
     first = make_run(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    first.open()
     with pytest.raises(ParameterError, match="another process is running in this folder"):
-        make_run(tmp_path / "run")
+        make_run(tmp_path / "run").open()
     assert (tmp_path / "run" / "run.lock").exists() == (lock == "file")
     first.folder.close()
     assert not (tmp_path / "run" / "run.lock").exists()
-    make_run(tmp_path / "run").folder.close()
+    make_run(tmp_path / "run").open()
 
 
 def test_where_the_lock_is_deleted_the_ledger_is_never_below_what_was_released(

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from tqdm import tqdm
 
-from minidp.run import record
+from minidp.run import result as results
 from minidp.run.picture import save_curves
 from minidp.run.progress import BAR, shown
 from minidp.util import plotting
@@ -70,25 +70,25 @@ def git(folder, *arguments):
 
 
 def test_git_commit(tmp_path):
-    assert record.git_commit(tmp_path) is None
-    assert record.git_commit(tmp_path / "missing") is None
+    assert results.git_commit(tmp_path) is None
+    assert results.git_commit(tmp_path / "missing") is None
     git(tmp_path, "init")
     (tmp_path / "inside").mkdir()
     (tmp_path / "a").write_text("1")
     git(tmp_path, "add", "a")
     git(tmp_path, "commit", "-m", "m")
-    commit = record.git_commit(tmp_path)
+    commit = results.git_commit(tmp_path)
     assert len(commit) == 40 and int(commit, 16)
     (tmp_path / "a").write_text("2")
-    assert record.git_commit(tmp_path) == f"{commit}-dirty"
-    assert record.git_commit(tmp_path / "inside") is None, (
+    assert results.git_commit(tmp_path) == f"{commit}-dirty"
+    assert results.git_commit(tmp_path / "inside") is None, (
         "a repository around the checkout is not the checkout's"
     )
 
 
 def test_git_commit_without_git(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert record.git_commit() is None
+    assert results.git_commit() is None
 
 
 @pytest.mark.parametrize("told, commit", [({}, None), ({"commit": "a" * 40}, "a" * 40)])
