@@ -71,13 +71,12 @@ class Run:
     def __init__(self, folder, training: Training, privacy: Privacy, about: About = About()):
         self.folder = folder if isinstance(folder, folders.RunFolder) else folders.RunFolder(folder)
         self.training, self.privacy, self.about = training, privacy, about
-        self.network, self.loss, self.optimizer = (
-            training.network,
-            training.loss,
-            training.optimizer,
-        )
-        self.plan, self.budget, self.quiet = privacy.plan, privacy.budget, about.quiet
-        plan, budget = self.plan, self.budget
+        self.network = training.network
+        self.loss = training.loss
+        self.optimizer = training.optimizer
+        self.quiet = about.quiet
+        self.plan = plan = privacy.plan
+        self.budget = budget = privacy.budget
         if budget.ledger.items():
             raise ParameterError(
                 "expected a budget with an empty ledger: a run has the ledger of its folder"

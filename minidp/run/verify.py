@@ -5,53 +5,37 @@ A verdict is the answer to five questions. An answer names everything that diffe
 
 import csv
 import hashlib
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import DataError, MinidpError
 from ..mechanism.schedule import from_json, value_at
-from ..privacy import Composed, Filter, Ledger, TotalVariation
+from ..privacy import Filter, Ledger
 from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make
-from ..privacy.event_json import event_from_json
+from ..privacy.event_json import event_from_json, event_to_json
 from ..privacy.ledger import SETUP, STEP
 from ..util.files import StrPath, read_json
 from ..util.text import lower_text, upper_text
-from ..util.validate import in_range
 from .checkpoint import differences, load_arrays, short
 from .folder import (
     CHARGED,
     CONFIG,
     EARLIER,
     FILES,
-    KEY,
     LEDGER,
     MANIFEST,
     METRICS,
     MODEL,
     RESULT,
     STATEMENT,
-    fingerprint,
+    changed_files,
 )
 from .result import MODEL_FACTS, TRAINING_FIGURES, began, derived, not_for_release, plan_of
 from .statement import FORMAT, render
 
-# what reading and computing raise for damaged files
-UNREADABLE = (
-    MinidpError,
-    OSError,
-    csv.Error,
-    LookupError,
-    TypeError,
-    AttributeError,
-    ValueError,
-    ArithmeticError,
-    RecursionError,
-)
 UNFINISHED = "Is the run finished?"
 CLOSE = 1e-6  # relative: other processors round a little differently
 TINY = 1e-12  # in absolute terms, where a figure may be 0
@@ -63,7 +47,6 @@ COLUMNS = {  # of metrics.csv: what the result calls the last row's
     "test_r2": "test_r2",
     "train_r2_not_private": "train_r2",
 }
-FITTED = {"weighted": "weighted", "check": "rows_checked"}  # flags of `fit`: the result's names
 
 
 class Finding(NamedTuple):
@@ -103,11 +86,11 @@ def verify(folder: StrPath) -> Report:
         return Report([Finding(UNFINISHED, spent, False)], {}, {})
     try:
         answer = f"{len(FILES)} files"
-        sealed.append(_finding("Is every file as it was written?", answer, _changed(folder)))
+        sealed.append(_finding("Is every file as it was written?", answer, changed_files(folder)))
         run = Files(folder)
         bounds = all_bounds(run.ledger, ACCOUNTANTS, delta=run.result["delta"])
         return Report([*sealed, *run.findings()], bounds, run.result)
-    except UNREADABLE as error:
+    except Exception as error:  # what edited files make of readers and formulas is without end
         why = _printable(f"{type(error).__name__}: {str(error)[:200]}")
         text = f"{folder}: not the files of a run of this program ({why})"
         if all(finding.passed for finding in sealed):
@@ -146,42 +129,17 @@ def _so_far(folder, ledger):
     )
 
 
-def _changed(folder: Path) -> Iterator[str]:
-    """What does not hold what was written."""
-    path = folder / MANIFEST
-    if not path.is_file():
-        yield f"{MANIFEST} is missing"
-        return
-    text = path.read_text(encoding="utf-8")
-    manifest = json.loads(text)
-    if not (isinstance(manifest, dict) and isinstance(manifest.get("files"), dict)):
-        yield f"{MANIFEST} was changed"
-        return
-    key = (folder / KEY).read_bytes().strip() if (folder / KEY).is_file() else None
-    for name in FILES:
-        digests = manifest["files"].get(name, {})
-        if not (folder / name).is_file():
-            yield f"{name} is missing"
-        elif "hmac_sha256" in digests and key is None:
-            yield f"{name} cannot be checked without {KEY}"
-        elif digests != fingerprint(
-            (folder / name).read_bytes(), key if "hmac_sha256" in digests else None
-        ):
-            yield f"{name} was changed"
-    if text != json.dumps(manifest, indent=2) + "\n" or set(manifest["files"]) != set(FILES):
-        yield f"{MANIFEST} was changed"
-
-
 class Files:
     """What a finished run's files hold, and the questions put to them."""
 
     def __init__(self, folder: Path):
         self.ledger = Ledger.load(folder / LEDGER)
-        self.result: dict[str, Any] = read_json(folder / RESULT)
-        self.config: dict[str, Any] = read_json(folder / CONFIG)
+        self.result = read_json(folder / RESULT)
+        self.config = read_json(folder / CONFIG)
         self.statement = (folder / STATEMENT).read_text(encoding="utf-8")
         with open(folder / METRICS, encoding="utf-8", newline="") as file:
-            self.metrics = list(csv.DictReader(file))
+            rows = csv.DictReader(file)
+            self.metrics = [{name: _number(row[name]) for name in row} for row in rows]
         if self.result["statement_format"] != FORMAT:
             raise DataError(
                 f"its result has format {self.result['statement_format']}, and this version reads "
@@ -190,12 +148,12 @@ class Files:
         if not self.metrics:
             raise DataError(f"{METRICS} has no rows")
         self.model = load_arrays(folder / MODEL, "model")[1]
-        self.settings: dict[str, Any] = self.result["settings"]
-        in_range(0, 1, open_low=True, open_high=True, delta=self.result["delta"])
+        self.settings = self.result["settings"]
         self.setup = [
             (each["name"], event_from_json(each["event"]), each["what"])
             for each in self.settings["setup"]
         ]
+        self.before = [event for _, event, _ in self.setup]
         self.plan = plan_of(self.result)
         accountant = make(self.settings["accountant"], self.ledger.relation)
         target = from_json(self.settings["target_epsilon"])
@@ -205,15 +163,15 @@ class Files:
         """The answers to all questions but the first, which reads the files' bytes."""
         result, settings = self.result, self.settings
         yield _finding(
-            "Does the statement follow from the result, and do all files say the same?",
-            f"statement and model {result['statement_sha256'][:16]}..., {len(self.metrics)} rows",
+            "Does the statement follow from the result, and do all files agree?",
+            f"{STATEMENT}, {MODEL}, {CONFIG} and {METRICS}",
             [*self._statement(), *self._facts(), *self._last_row()],
         )
         yield _finding(
             "Does the ledger cover the plan?",
-            f"{result['steps']} lots ran, {result['steps_charged']} charged, "
-            f"{type(self.plan.sampler).__name__} under {self.ledger.relation.value}"
-            + self._beyond(),
+            f"{result['steps']} lots ran, {result['steps_charged']} charged, and "
+            f"{result['earlier_lots_charged']} of earlier attempts; {result['sampler']} under "
+            f"{result['relation']}",
             self._uncovered(),
         )
         again = derived(
@@ -226,49 +184,46 @@ class Files:
         )
         yield _finding(
             "Do the derived figures come out again?",
-            f"epsilon by {', '.join(again['epsilon'])}; noise, sensitivity, counts",
+            f"epsilon by {', '.join(again['epsilon'])}",
             self._otherwise(again),
         )
         own = again["epsilon"][again["accountant"]]
         yield _finding(
             "Was the target kept?",
-            f"{_upper(own['upper'])} of {self.settings['target_epsilon']}",
+            f"epsilon {_upper(own['upper'])}, target {self.settings['target_epsilon']}",
             self._broken(from_json(own["upper"])),
         )
 
     def _statement(self):
         """Whichever version wrote the statement: one of the same format renders the same bytes."""
-        result = self.result
+        result, model = self.result, self.model
         if render(result) != self.statement:
             yield f"{STATEMENT} is not what {RESULT} gives"
-        if hashlib.sha256(self.statement.encode()).hexdigest() != result["statement_sha256"]:
-            yield f"{RESULT} has another statement_sha256"
-        # of runs that are old, the model does not name the statement
-        about = {"statement_sha256": result["statement_sha256"], **self.model["about"]}
-        for key in MODEL_FACTS:
-            if about.get(key) != result[key]:
-                yield f"{MODEL} has another {key}"
-        if self.model["ledger_sha256"] != self.ledger.sha256():
-            yield f"{MODEL} has another ledger_sha256"
+        digest = hashlib.sha256(self.statement.encode()).hexdigest()
+        yield from _unlike(result, {"statement_sha256": digest}, STATEMENT)
+        # models of earlier versions do not name the statement
+        about = {"statement_sha256": result["statement_sha256"], **model["about"]}
+        found = {key: about.get(key) for key in MODEL_FACTS}
+        yield from _unlike(result, {**found, "ledger_sha256": model["ledger_sha256"]}, MODEL)
 
     def _facts(self):
-        """What config.json said before the first charge, and what was asked for."""
+        """What config.json said before the first charge, what was asked for, and figures that are
+        not private.
+        """
         result, config, settings = self.result, self.config, self.settings
-        now = began(result)
-        kept = config.get("settings", {}).keys()
-        now["settings"] = {key: settings.get(key) for key in kept}
+        facts = began(result)
+        facts["settings"] = {key: settings.get(key) for key in config.get("settings", {})}
+        yield from _unlike(facts, {key: config.get(key) for key in facts}, CONFIG)
         if config.get(CHARGED) is not True:
             yield f"{CONFIG} says that nothing was charged"
-        for where, was, is_ in differences({key: config.get(key) for key in now}, now):
-            yield f"{where} was {short(was)} in {CONFIG} and is {short(is_)}"
         if result["experiment"] == "fit":
-            asked = {name: config[flag] for flag, name in FITTED.items()}
-            asked["best_of_measured"] = config["public"] == "validation"
-            for name, value in asked.items():
-                if result[name] != value:
-                    yield f"{name} was {value} in {CONFIG}"
-        if result["reproducible"] is not (result["seed"] is not None):
-            yield "a run is reproducible exactly if it has a seed"
+            asked = {
+                "weighted": config["weighted"],
+                "rows_checked": config["check"],
+                "best_of_measured": config["public"] == "validation",
+            }
+            yield from _unlike(result, asked, CONFIG)
+        yield from _unlike(result, {"reproducible": result["seed"] is not None}, "as it has a seed")
         made = {
             "sampler": self.plan.sampler.name,
             "lot_size": settings["expected_lot_size"],
@@ -276,28 +231,24 @@ class Files:
         }
         for group in settings["clip_groups"]:
             made["noise_multiplier"] = value_at(from_json(group["noise_multiplier"]), 0)
-            for name, value in made.items():
-                if config.get(name) not in (None, value):
-                    yield f"{name} was to be {short(config[name])} and is {short(value)}"
+            asked = {key: config[key] for key in made if config.get(key) is not None}
+            yield from _unlike(made, asked, "asked for")
         named = set(result["not_private"])
         figures = {key for key in result if key.endswith("_not_private")}
         columns = [column for column in self.metrics[0] if column.endswith("_not_private")]
-        if any(row[column] for row in self.metrics for column in columns):
+        if any(row[column] is not None for row in self.metrics for column in columns):
             figures.update(TRAINING_FIGURES)
         for name in sorted(figures - named):
             yield f"{name} is not named as not private"
-        if result["not_for_release"] != not_for_release(named):
-            yield "not_for_release names other files"
+        yield from _unlike(result, {"not_for_release": not_for_release(named)}, "not_private")
 
     def _last_row(self):
         """The result's figures are those of the last row; epochs follow the steps."""
-        for column, name in COLUMNS.items():
-            measured = _number(self.metrics[-1].get(column))
-            if not _near(measured, self.result[name]):
-                yield f"{name} is {short(self.result[name])}, and {measured} in {METRICS}"
+        last = {name: self.metrics[-1][column] for column, name in COLUMNS.items()}
+        yield from _unlike(self.result, last, METRICS, CLOSE)
         share = self.settings["expected_lot_size"] / self.settings["dataset_size"]
         for row in self.metrics:
-            if not _near(float(row["epoch"]), int(row["step"]) * share):
+            if not math.isclose(row["epoch"], row["step"] * share, rel_tol=CLOSE):
                 yield f"{METRICS}: step {row['step']} is not epoch {row['epoch']}"
 
     def _uncovered(self):
@@ -315,51 +266,37 @@ class Files:
         if result["steps"] > charged:
             yield f"{result['steps']} lots ran, {charged} charged"
             return
-        held, events = self._counts(ledger), [event for _, event, _ in self.setup]
-        missing = self._counts(plan.ledger(result["steps"], events)) - held
-        known = self._counts(plan.ledger(held.total() * period, events))
+        held = self._counts(ledger)
+        missing = self._counts(plan.ledger(result["steps"], self.before)) - held
+        known = self._counts(plan.ledger(held.total() * period, self.before))
         entries = ledger.entries()
-        before = {event for event, _, purpose in entries if purpose == SETUP}
+        released = {event for event, _, purpose in entries if purpose == SETUP}
         if missing:
-            yield f"not charged: {_listed(missing)}"
+            listed = ", ".join(f"{count} x {event}" for event, count in missing.items())
+            yield f"not charged: {listed}"
         if held.keys() - known.keys():
             yield f"charged, and not in the plan: {', '.join(sorted(held.keys() - known.keys()))}"
-        if before != set(events):
+        if released != set(self.before):
             yield f"{LEDGER} has other releases before the first step"
-        if not {purpose for _, _, purpose in entries} <= {SETUP, STEP, EARLIER}:
+        if {purpose for _, _, purpose in entries} - {SETUP, STEP, EARLIER}:
             yield f"{LEDGER} has charges for another purpose"
 
-    def _beyond(self):
-        """What was charged by attempts that were cut off."""
-        called = self.plan.ledger(
-            self.result["steps_charged"], [event for _, event, _ in self.setup]
-        )
-        more = self._counts(self.ledger) - self._counts(called)
-        return f"; by attempts cut off: {_listed(more)}" if more else ""
-
     def _counts(self, ledger):
-        """{event: how often}. A tau within 1e-12 of the ledger's counts as that: other processors
-        round logarithms otherwise.
-        """
-        taus = {
-            part.tau
-            for event, _ in self.ledger.items()
-            for part in _parts(event)
-            if isinstance(part, TotalVariation)
-        }
+        """{event: how often}; an event that is the ledger's but for rounding counts as that."""
+        own = {repr(event): event_to_json(event) for event, _ in self.ledger.items()}
         counts = Counter()
         for event, count in ledger.items():
-            counts[repr(_with_taus(event, taus))] += count
+            name, found = repr(event), event_to_json(event)
+            if name not in own:
+                same = [each for each, stored in own.items() if _same_event(stored, found)]
+                name = same[0] if same else name
+            counts[name] += count
         return counts
 
     def _otherwise(self, again):
         """Derived figures that come out otherwise, and bounds that contradict each other."""
-        stated = {key: self.result[key] for key in again}
-        stated["settings"] = {key: self.settings.get(key) for key in again["settings"]}
-        for where, said, now in differences(stated, again):
-            # a note is text of the version that wrote it
-            if not where.endswith(".note") and not _near(said, now, where != "delta_added"):
-                yield f"{where} is stated as {short(said)} and comes out as {short(now)}"
+        settings = {key: self.settings.get(key) for key in again["settings"]}
+        yield from _unlike({**self.result, "settings": settings}, again, "computed again", CLOSE)
         bounds = [each for each in again["epsilon"].values() if each["kind"] == "bound"]
         lowers = [from_json(each["lower"]) for each in bounds if each["lower"] is not None]
         uppers = [from_json(each["upper"]) for each in bounds if each["upper"] is not None]
@@ -375,44 +312,33 @@ class Files:
             if target is not None and not total <= from_json(target):
                 yield f"epsilon is {_upper(total)}, above the target {target:g}"
         done = result["steps_charged"] >= self.settings["planned_steps"]
-        if result["stopped"] != ("finished" if done else "budget"):
-            yield (
-                f"stopped is {short(result['stopped'])}, after {result['steps_charged']} of "
-                f"{self.settings['planned_steps']} lots"
-            )
+        stopped = "finished" if done else "budget"
+        if result["stopped"] != stopped:
+            yield f"stopped is {short(result['stopped'])} and should be {stopped}"
         if self.ledger.relation is not self.plan.relation:
             return  # named by another question
-        events, before = [event for _, event, _ in self.setup], (-1, 0.0)
+        last, spent = -1, 0.0
         for row in self.metrics:
-            step, epsilon = int(row["step"]), float(row["epsilon"])
-            cost = budget.accountant.epsilon(self.plan.ledger(step, events), budget.delta).upper
-            if step <= before[0] or epsilon < before[1] or epsilon < cost * (1 - CLOSE):
+            step, epsilon = row["step"], row["epsilon"]
+            cost = budget.accountant.epsilon(
+                self.plan.ledger(step, self.before), budget.delta
+            ).upper
+            if step <= last or epsilon < spent or epsilon < cost * (1 - CLOSE):
                 yield f"{METRICS}: epsilon {epsilon:g} at step {step}, which cost {_upper(cost)}"
-            before = step, epsilon
-        if not _near(before[1], total):
-            yield f"{METRICS} ends with epsilon {before[1]:g}, not {_upper(total)}"
+            last = step
+            spent = epsilon
+        if not math.isclose(spent, total, rel_tol=CLOSE):
+            yield f"{METRICS} ends with epsilon {spent:g}, not {_upper(total)}"
 
 
-def _listed(counts):
-    return ", ".join(f"{count} x {event}" for event, count in counts.items())
-
-
-def _parts(event):
-    """The events released together."""
-    return event.events if isinstance(event, Composed) else (event,)
-
-
-def _with_taus(event, taus):
-    """The event with the first of `taus` that is within 1e-12 of its total variation distance in
-    that one's place.
+def _same_event(a, b):
+    """Whether two events, as JSON, are one but for a tau within 1e-12: other processors round
+    logarithms otherwise.
     """
-    parts = []
-    for part in _parts(event):
-        if isinstance(part, TotalVariation):
-            near = [tau for tau in taus if math.isclose(tau, part.tau, rel_tol=1e-12)]
-            part = replace(part, tau=near[0]) if near else part
-        parts.append(part)
-    return Composed(parts) if isinstance(event, Composed) else parts[0]
+    return all(
+        where.endswith("tau") and math.isclose(one, other, rel_tol=1e-12)
+        for where, one, other in differences(a, b)
+    )
 
 
 def _number(text):
@@ -422,14 +348,22 @@ def _number(text):
     return int(text) if text.isdigit() else float(text)
 
 
-def _near(a, b, may_be_0=True):
-    """Whether two values are equal but for the rounding of other processors; whole numbers
-    exactly.
+def _unlike(stated, found, source, close=0.0):
+    """Yield where `stated` has not what `found` has, a dictionary, by its source.
+
+    Floats may differ by `close`, relative to their size; whole numbers not.
     """
-    numbers = all(isinstance(each, (int, float)) for each in (a, b))
-    if not numbers or not any(isinstance(each, float) for each in (a, b)):
-        return a == b
-    return math.isclose(a, b, rel_tol=CLOSE, abs_tol=TINY if may_be_0 else 0.0)
+    for where, said, now in differences({key: stated.get(key) for key in found}, found):
+        tiny = TINY if close and where != "delta_added" else 0.0
+        kinds = {type(said), type(now)}
+        near = (
+            float in kinds
+            and kinds <= {int, float}
+            and math.isclose(said, now, rel_tol=close, abs_tol=tiny)
+        )
+        # a note is text of the version that wrote it
+        if not near and not where.endswith(".note"):
+            yield f"{where} is {short(said)} ({source}: {short(now)})"
 
 
 def _upper(epsilon):

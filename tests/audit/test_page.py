@@ -137,7 +137,7 @@ def test_a_run_is_verified_and_shown_in_the_same_page(file, tmp_path, capsys):
             said in text
             for said in (
                 "0 mismatches",
-                "Did any step run uncharged?",
+                "Does the ledger cover the plan?",
                 "What is covered",
                 "; the row to quote",
             )
