@@ -233,14 +233,8 @@ class Run:
 
     def _train(self, model):
         """(TrainRecord, history, (seconds in all, seconds in steps))."""
-        plan, streams, path = self.plan, self.streams, self.folder.path / folders.CHECKPOINT
-        progress, history, before = Progress(), [], (0.0, 0.0)
         identity = recovery.identity(self)
-        if self.begun:
-            progress, history, before = recovery.resumed(self)
-            if not streams.reproducible:
-                left = plan.steps - recovery.steps_lost(self, progress)
-                plan = plan.with_steps(max(left, progress.step))
+        plan, progress, history, before = self._start()
         self.curve_epsilon = self._epsilon_of_curve()
         trainer = Trainer(
             self.network,
@@ -252,12 +246,13 @@ class Run:
             augmentation_multiplicity=self.training.augmentation_multiplicity,
         )
         if self.begun:
+            path = self.folder.path / folders.CHECKPOINT
             checkpoint.restore_training(path, *self.saved, model, self.descent)
 
         def spent():
             return before[0] + time.perf_counter() - self.folder.began, before[1] + trainer.seconds
 
-        keeps_best, block_steps = self.training.keep_best, self.training.measure_every
+        block_steps = self.training.measure_every
         if block_steps is None:
             block_steps = max(1, round(self.steps_per_epoch))
 
@@ -268,7 +263,7 @@ class Run:
                     model, self.descent, self.ledger, at, jsonable(history), extra, self.releases
                 )
             except DivergedError as error:
-                if not keeps_best:
+                if not self.training.keep_best:
                     raise recovery.diverged(self, at.step) from error
 
         with (
@@ -277,28 +272,21 @@ class Run:
         ):
             if not self.begun:
                 save(progress)
-            elif not streams.reproducible and progress.charged > progress.step:
+            elif not self.streams.reproducible and progress.charged > progress.step:
                 # Taken over now; a crash before the next checkpoint must not let them be used
                 # twice.
                 save(Progress(progress.step, progress.step))
 
             def on_block(at):
                 if at.step == at.charged:
-                    with self._released():
-                        history.append(seen.measure(self, at.step))
-                        if (
-                            keeps_best
-                            and seen.is_best(history)
-                            and recovery.finite(self.network.params)
-                        ):
-                            self.descent.keep(self.network.params)
+                    self._measure(history, at.step)
                     bar.set_postfix_str(seen.shown(history[-1]))
                 bar.update(at.step - bar.n)
                 save(at)
 
             record = trainer.run(
                 *self.examples,
-                streams,
+                self.streams,
                 example_weight=self.example_weight,
                 progress=progress,
                 on_charge=self.folder.charge,
@@ -307,6 +295,25 @@ class Run:
                 should_stop=stop,
             )
         return record, history, spent()
+
+    def _start(self):
+        """(plan, Progress, history, seconds spent before) of a new run, or of the checkpoint."""
+        plan = self.plan
+        if not self.begun:
+            return plan, Progress(), [], (0.0, 0.0)
+        progress, history, before = recovery.resumed(self)
+        if not self.streams.reproducible:
+            left = plan.steps - recovery.steps_lost(self, progress)
+            plan = plan.with_steps(max(left, progress.step))
+        return plan, progress, history, before
+
+    def _measure(self, history, step):
+        """Add the row of this step to the history; keep the weights if they are the best so far."""
+        params = self.network.params
+        with self._released():
+            history.append(seen.measure(self, step))
+            if self.training.keep_best and seen.is_best(history) and recovery.finite(params):
+                self.descent.keep(params)
 
     def _epsilon_of_curve(self):
         """The epsilon at which delta is drawn: the target, or what the planned steps come to."""

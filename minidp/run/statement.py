@@ -115,10 +115,11 @@ def _warnings(result):
     ]
 
 
-def _done(result):
+def _rows(result):
+    """The rows of the table of what was done."""
     settings = result["settings"]
     share = "sampling probability" if settings["period"] == 1 else "lot as a share of the data"
-    rows = [
+    return [
         ("", ""),
         ("---", "---"),
         ("training examples N (nominal, public)", settings["dataset_size"]),
@@ -138,10 +139,14 @@ def _done(result):
         *((f"chosen: {name}", how) for name, how in result["choices"].items()),
         *(("told of the data, **not protected**", line) for line in result["disclosed"]),
     ]
+
+
+def _done(result):
+    settings = result["settings"]
     lost, earlier = result["steps_charged"] - result["steps"], result["earlier_lots_charged"]
     return [
         "## What was done",
-        _table(rows),
+        _table(_rows(result)),
         "One step releases all clip groups from the same lot. It is charged as one joint Gaussian, "
         "not group by group, and the noise multiplier that is charged is the noise std over the "
         "sensitivity.",

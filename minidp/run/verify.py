@@ -7,7 +7,7 @@ import csv
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -82,11 +82,10 @@ def verify(folder: StrPath) -> Report:
     if not (folder / LEDGER).is_file():
         raise DataError(f"{folder / LEDGER}: no such file; name the folder of a run")
     if not (folder / RESULT).is_file() and not (folder / MANIFEST).is_file():
-        spent = _so_far(folder, Ledger.load(folder / LEDGER))
-        return Report([Finding(UNFINISHED, spent, False)], {}, {})
+        return Report([Finding(UNFINISHED, _so_far(folder), False)], {}, {})
     try:
-        answer = f"{len(FILES)} files"
-        sealed.append(_finding("Is every file as it was written?", answer, changed_files(folder)))
+        changed = changed_files(folder)
+        sealed.append(_finding("Is every file as it was written?", ", ".join(FILES), changed))
         run = Files(folder)
         bounds = all_bounds(run.ledger, ACCOUNTANTS, delta=run.result["delta"])
         return Report([*sealed, *run.findings()], bounds, run.result)
@@ -98,31 +97,31 @@ def verify(folder: StrPath) -> Report:
         return Report([*sealed, Finding("Can the files be read?", text, False)], {}, {})
 
 
-def _finding(question: str, fine: str, wrong: Iterable[str]) -> Finding:
+def _finding(question, fine, wrong):
     """The answer: `fine`, or everything that is wrong."""
     wrong = list(wrong)
     return Finding(question, _printable("; ".join(wrong) or fine), not wrong)
 
 
-def _printable(text: str) -> str:
+def _printable(text):
     """The text in one line of characters that any file and terminal can hold."""
     return " ".join(text.split()).encode("utf-8", "backslashreplace").decode()
 
 
-def _so_far(folder, ledger):
+def _so_far(folder):
     """What is charged so far to a run that was interrupted, in one sentence; at the delta of its
     config.json.
     """
+    ledger = Ledger.load(folder / LEDGER)
     try:
-        config = read_json(folder / CONFIG)
-        delta = config["settings"]["delta"]
+        delta = read_json(folder / CONFIG)["settings"]["delta"]
         found = all_bounds(ledger, ("moments", "loss_distribution"), delta=delta)
     except (MinidpError, LookupError, TypeError, ArithmeticError) as error:
         return (
             f"not finished (no {RESULT}), and {CONFIG} gives no delta to say what is spent "
             f"({error})"
         )
-    spent = ", ".join(f"{upper_text(bound.upper)} by {name}" for name, (bound, *_) in found.items())
+    spent = ", ".join(f"{upper_text(each.upper)} by {name}" for name, (each, *_) in found.items())
     return (
         f"not finished (no {RESULT}): charged so far at delta {delta:g}, for lots that ran or may "
         f"have: epsilon {spent}"
@@ -187,11 +186,11 @@ class Files:
             f"epsilon by {', '.join(again['epsilon'])}",
             self._otherwise(again),
         )
-        own = again["epsilon"][again["accountant"]]
+        spent = from_json(again["epsilon"][again["accountant"]]["upper"])
         yield _finding(
             "Was the target kept?",
-            f"epsilon {_upper(own['upper'])}, target {self.settings['target_epsilon']}",
-            self._broken(from_json(own["upper"])),
+            f"epsilon {upper_text(spent, 6)}, target {settings['target_epsilon']}",
+            self._broken(spent),
         )
 
     def _statement(self):
@@ -199,8 +198,8 @@ class Files:
         result, model = self.result, self.model
         if render(result) != self.statement:
             yield f"{STATEMENT} is not what {RESULT} gives"
-        digest = hashlib.sha256(self.statement.encode()).hexdigest()
-        yield from _unlike(result, {"statement_sha256": digest}, STATEMENT)
+        found = {"statement_sha256": hashlib.sha256(self.statement.encode()).hexdigest()}
+        yield from _unlike(result, found, STATEMENT)
         # models of earlier versions do not name the statement
         about = {"statement_sha256": result["statement_sha256"], **model["about"]}
         found = {key: about.get(key) for key in MODEL_FACTS}
@@ -229,14 +228,17 @@ class Files:
             "lot_size": settings["expected_lot_size"],
             "delta": settings["delta"],
         }
+        flags = result["config"]
+        if flags.get("dataset", "auto") != "auto":
+            yield from _unlike(result, {"dataset": flags["dataset"]}, "asked for")
         for group in settings["clip_groups"]:
             made["noise_multiplier"] = value_at(from_json(group["noise_multiplier"]), 0)
-            asked = {key: config[key] for key in made if config.get(key) is not None}
+            asked = {key: flags[key] for key in made if flags.get(key) is not None}
             yield from _unlike(made, asked, "asked for")
         named = set(result["not_private"])
         figures = {key for key in result if key.endswith("_not_private")}
-        columns = [column for column in self.metrics[0] if column.endswith("_not_private")]
-        if any(row[column] is not None for row in self.metrics for column in columns):
+        cells = [cell for row in self.metrics for cell in row.items()]
+        if any(column.endswith("_not_private") and value is not None for column, value in cells):
             figures.update(TRAINING_FIGURES)
         for name in sorted(figures - named):
             yield f"{name} is not named as not private"
@@ -274,8 +276,9 @@ class Files:
         if missing:
             listed = ", ".join(f"{count} x {event}" for event, count in missing.items())
             yield f"not charged: {listed}"
-        if held.keys() - known.keys():
-            yield f"charged, and not in the plan: {', '.join(sorted(held.keys() - known.keys()))}"
+        unknown = sorted(held.keys() - known.keys())
+        if unknown:
+            yield f"charged, and not in the plan: {', '.join(unknown)}"
         if released != set(self.before):
             yield f"{LEDGER} has other releases before the first step"
         if {purpose for _, _, purpose in entries} - {SETUP, STEP, EARLIER}:
@@ -300,7 +303,7 @@ class Files:
         bounds = [each for each in again["epsilon"].values() if each["kind"] == "bound"]
         lowers = [from_json(each["lower"]) for each in bounds if each["lower"] is not None]
         uppers = [from_json(each["upper"]) for each in bounds if each["upper"] is not None]
-        if max(lowers, default=0.0) > min(uppers, default=math.inf):
+        if lowers and max(lowers) > min(uppers):
             yield f"a bound is below the certified lower end {lower_text(max(lowers), 6)}"
 
     def _broken(self, total):
@@ -310,7 +313,7 @@ class Files:
         result, budget = self.result, self.budget
         for target in (budget.epsilon, self.config.get("target_epsilon")):
             if target is not None and not total <= from_json(target):
-                yield f"epsilon is {_upper(total)}, above the target {target:g}"
+                yield f"epsilon is {upper_text(total, 6)}, above the target {target:g}"
         done = result["steps_charged"] >= self.settings["planned_steps"]
         stopped = "finished" if done else "budget"
         if result["stopped"] != stopped:
@@ -324,11 +327,11 @@ class Files:
                 self.plan.ledger(step, self.before), budget.delta
             ).upper
             if step <= last or epsilon < spent or epsilon < cost * (1 - CLOSE):
-                yield f"{METRICS}: epsilon {epsilon:g} at step {step}, which cost {_upper(cost)}"
+                yield f"{METRICS}: epsilon {epsilon:g} at step {step}, cost {upper_text(cost, 6)}"
             last = step
             spent = epsilon
         if not math.isclose(spent, total, rel_tol=CLOSE):
-            yield f"{METRICS} ends with epsilon {spent:g}, not {_upper(total)}"
+            yield f"{METRICS} ends with epsilon {spent:g}, not {upper_text(total, 6)}"
 
 
 def _same_event(a, b):
@@ -364,7 +367,3 @@ def _unlike(stated, found, source, close=0.0):
         # a note is text of the version that wrote it
         if not near and not where.endswith(".note"):
             yield f"{where} is {short(said)} ({source}: {short(now)})"
-
-
-def _upper(epsilon):
-    return upper_text(epsilon, 6)

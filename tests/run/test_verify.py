@@ -15,7 +15,6 @@ from minidp.errors import DataError
 from minidp.privacy import Ledger, MomentsAccountant
 from minidp.run import RunFolder
 from minidp.run.folder import FILES
-from minidp.run.statement import render
 from minidp.run.verify import verify
 from minidp.util.text import upper_text
 from tests.support.running import FLAGS, train
@@ -91,14 +90,6 @@ def test_a_sampler_that_is_none_of_the_librarys_is_one_line(run):
     edit(run, "result.json", {"settings sampler": "MySampler"})
     with pytest.raises(DataError, match="expected a sampler of PoissonSampler, .*'MySampler'"):
         verify(run)
-
-
-def test_the_statement_follows_from_the_result_alone(finished):
-    result = json.loads((finished / "result.json").read_text())
-    assert render(result) == (finished / "privacy.md").read_text()
-    bound = result["epsilon"]["moments"]["upper"]
-    assert f"| {upper_text(bound)} | bound |" in render(result)
-    assert float(upper_text(bound)) >= bound
 
 
 def test_an_unfinished_run_is_told_what_it_has_spent(run, capsys):

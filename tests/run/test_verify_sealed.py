@@ -86,6 +86,10 @@ GROUP = "settings clip_groups 0"
         ("epsilon loss_distribution lower", 0.0, "epsilon.loss_distribution.lower is 0.0"),
         ("epsilon renyi", GONE, "epsilon.renyi is None"),
         ("delta", 1e-3, "delta is 0.001 (computed again: 1e-05)"),
+        ("config dataset", "mnist", "dataset is 'arrays' (asked for: 'mnist')"),
+        ("config dataset", None, "dataset is 'arrays' (asked for: None)"),
+        ("config sampler", "shuffle", "sampler is 'poisson' (asked for: 'shuffle')"),
+        ("config noise_multiplier", 3.0, "noise_multiplier is 4.0 (asked for: 3.0)"),
         ("config clip_norm", 3.0, "clip_norm is 3.0 (config.json: 1.0)"),
         ("settings average", 0.0, "settings.average is 0.0 (config.json: 0.9)"),
         ("dataset", "mnist", "dataset is 'mnist' (config.json: 'arrays')"),
@@ -124,12 +128,12 @@ def test_a_result_that_says_something_else_is_noticed_even_when_it_is_sealed_aga
 @pytest.mark.parametrize(
     "place, value, named",
     [
-        ("sampler", "shuffle", "sampler is 'poisson' (asked for: 'shuffle')"),
-        ("noise_multiplier", 3.0, "noise_multiplier is 4.0 (asked for: 3.0)"),
+        ("sampler", "shuffle", "sampler is 'poisson' (config.json: 'shuffle')"),
+        ("noise_multiplier", 3.0, "noise_multiplier is 4.0 (config.json: 3.0)"),
         ("charged", False, "says that nothing was charged"),
         ("settings optimizer", "Adam", "settings.optimizer is 'SGD' (config.json: 'Adam')"),
         ("target_epsilon", 0.1, "above the target 0.1"),
-        ("delta", 1e-3, "delta is 1e-05 (asked for: 0.001)"),
+        ("delta", 1e-3, "delta is 1e-05 (config.json: 0.001)"),
         ("seed", 3, "seed is None (config.json: 3)"),
     ],
 )
@@ -167,7 +171,7 @@ def test_a_ledger_that_is_edited_together_with_its_hashes_is_noticed(run, change
 @pytest.mark.parametrize(
     "column, value, named",
     [
-        ("epsilon", "0.01", "metrics.csv: epsilon 0.01 at step 5, which cost"),
+        ("epsilon", "0.01", "metrics.csv: epsilon 0.01 at step 5, cost"),
         ("epsilon", "90", "metrics.csv: epsilon 1.6"),
         ("epoch", "0.5", "metrics.csv: step 5 is not epoch 0.5"),
     ],

@@ -12,9 +12,9 @@ GONE = object()
 
 def put(held, place, value):
     """Set the value at a place, named by keys and numbers, of JSON data; GONE takes it out."""
-    *way, last = place.split()
+    *way, last = (int(key) if key.isdigit() else key for key in place.split())
     for key in way:
-        held = held[int(key)] if isinstance(held, list) else held[key]
+        held = held[key]
     if value is GONE:
         del held[last]
     else:
