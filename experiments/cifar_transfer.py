@@ -52,7 +52,7 @@ from minidp.backend import to_host
 from minidp.data import centre_crop, standardise_images
 from minidp.errors import ParameterError
 from minidp.mechanism import LinearDecay, Sanitizer, flat_group, per_layer_groups
-from minidp.run import Run
+from minidp.run import Privacy, Run, Training
 from minidp.streams import Streams
 from minidp.util.validate import count, non_negative_finite, positive_finite
 
@@ -323,17 +323,18 @@ def run_layers(config):
         )
     run = Run(
         folder,
-        body,
-        nn.SoftmaxCrossEntropy(),
-        optimizer,
-        plan,
-        budget,
-        streams,
-        public=public,
-        inputs=inputs,
-        augmentation_multiplicity=config.multiplicity,
-        **facts(NAME, config, dataset, "baseline" if config.baseline else "train"),
+        Training(
+            body,
+            nn.SoftmaxCrossEntropy(),
+            optimizer,
+            streams,
+            config.batch_size,
+            config.multiplicity,
+        ),
+        Privacy(plan, budget, train_metrics=config.train_metrics),
+        facts(NAME, config, dataset, "baseline" if config.baseline else "train", public, inputs),
     )
+    run.open()
     views, tested = make_inputs(config, dataset, frozen, backend, streams)
 
     def about():

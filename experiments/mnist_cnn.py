@@ -26,7 +26,7 @@ from common.job import (
 import numpy as np
 
 from minidp import nn
-from minidp.run import Run
+from minidp.run import Privacy, Run, Training
 from minidp.util.validate import non_negative_finite, positive_finite
 
 NAME = "mnist_cnn"
@@ -129,13 +129,11 @@ def run(config):
     )
     run = Run(
         folder,
-        network.to(backend),
-        nn.SoftmaxCrossEntropy(),
-        optimizer,
-        plan,
-        budget,
-        streams,
-        **facts(NAME, config, dataset),
+        Training(
+            network.to(backend), nn.SoftmaxCrossEntropy(), optimizer, streams, config.batch_size
+        ),
+        Privacy(plan, budget, train_metrics=config.train_metrics),
+        facts(NAME, config, dataset),
     )
     arrays = to_float(dataset.x_train), dataset.y_train, to_float(dataset.x_test), dataset.y_test
     return finish(run, run.train(*map(backend.asarray, arrays)))

@@ -29,7 +29,7 @@ import numpy as np
 from minidp import nn
 from minidp.errors import ParameterError
 from minidp.mechanism import LinearDecay, PrivatePCA, random_projection
-from minidp.run import Run
+from minidp.run import Privacy, Run, Training
 from minidp.train import OPTIMIZERS
 from minidp.util.validate import in_range, non_negative_finite, positive_finite
 
@@ -166,13 +166,15 @@ def run(config, name=NAME, make_body=make_body, make_sanitizer=make_sanitizer, a
     )
     run = Run(
         folder,
-        body.to(backend),
-        nn.SoftmaxCrossEntropy(),
-        make_optimizer(config, size),
-        plan,
-        budget,
-        streams,
-        **facts(name, config, dataset),
+        Training(
+            body.to(backend),
+            nn.SoftmaxCrossEntropy(),
+            make_optimizer(config, size),
+            streams,
+            config.batch_size,
+        ),
+        Privacy(plan, budget, train_metrics=config.train_metrics),
+        facts(name, config, dataset),
     )
     head = []
     if pca:

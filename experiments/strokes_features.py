@@ -26,7 +26,7 @@ from minidp.commands.flags import user_errors
 from minidp.data import strokes
 from minidp.mechanism import LinearDecay
 from minidp.run import save_model
-from minidp.run.record import git_commit, versions
+from minidp.run.result import git_commit, versions
 from minidp.streams import Streams
 from minidp.train import Momentum, evaluate
 from minidp.util.validate import count, seed_number

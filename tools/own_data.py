@@ -18,7 +18,7 @@ import numpy as np
 import minidp
 from minidp.commands.flags import Parser
 from minidp.data import load_strokes
-from minidp.run.record import git_commit, versions
+from minidp.run.result import git_commit, versions
 from minidp.util.files import write_json
 
 SPLITS = 5

@@ -24,7 +24,7 @@ from minidp.commands.flags import Parser, number, user_errors, whole_number
 from minidp.errors import ParameterError
 from minidp.exact.arithmetic import ARITHMETICS, EXACT, ORDINARY
 from minidp.mechanism.sampling import SAMPLERS
-from minidp.run.record import ACCOUNTANTS
+from minidp.run.result import ACCOUNTANTS
 from minidp.train import OPTIMIZERS, Averaged
 from minidp.util.files import jsonable
 from minidp.util.validate import count, in_range, seed_number

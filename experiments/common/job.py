@@ -19,9 +19,9 @@ from minidp.mechanism import Plan, Sanitizer, flat_group, per_layer_groups, samp
 from minidp.privacy import Filter
 from minidp.privacy.catalogue import make
 from minidp.ranks import current
-from minidp.run import RunFolder
+from minidp.run import About, RunFolder
 from minidp.run.folder import FILES, MANIFEST
-from minidp.run.record import git_commit
+from minidp.run.result import git_commit
 from minidp.streams import Streams
 
 from .config import FREE, command_of, parse, tell, to_json
@@ -148,19 +148,18 @@ def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(),
     return plan, Filter(accountant, config.target, config.delta)
 
 
-def facts(name, config, dataset, subcommand=""):
-    """Keywords of `Run` that follow from the flags and the data set."""
-    command = command_of(f"{name}.py {subcommand}".strip(), config, FREE)
-    return {
-        "name": name,
-        "flags": flags_of(config),
-        "command": command,
-        "data": dataset,
-        "quiet": config.quiet,
-        "batch_size": config.batch_size,
-        "train_metrics": config.train_metrics,
-        "commit": git_commit(),
-    }
+def facts(name, config, dataset, subcommand="", public=(), inputs=None):
+    """What is said of a run: what follows from the flags and the data set, and the lines."""
+    return About(
+        name=name,
+        flags=flags_of(config),
+        command=command_of(f"{name}.py {subcommand}".strip(), config, FREE),
+        data=dataset,
+        public=public,
+        inputs=inputs or {},
+        commit=git_commit(),
+        quiet=config.quiet,
+    )
 
 
 def finish(run, result):

@@ -17,8 +17,8 @@ from minidp.backend import Backend, namespace_of, to_host
 from minidp.exact.arithmetic import EXACT
 from minidp.fitting.rule import MOMENTUM, mu_of
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group, mean_sanitizer, noisy_mean
-from minidp.run import Run
-from minidp.run.record import ACCOUNTANTS
+from minidp.run import Privacy, Run, Training
+from minidp.run.result import ACCOUNTANTS
 from minidp.streams import Streams
 from minidp.train import OPTIMIZERS
 from minidp.util.validate import non_negative_finite, positive_finite
@@ -250,7 +250,7 @@ def train_linear(
                   test on, and {entry of result.json: more rows of the test set, whose accuracy it
                   is}
     public        lines of the statement; tuning: how the rule was chosen, for result.json
-    about, more   further entries of result.json; keywords of Run
+    about, more   further entries of result.json; keywords of `facts`
     first         (D, K) and (K,) public weights and biases that training begins with; by default
                   zeros
     """
@@ -287,18 +287,14 @@ def train_linear(
             f"every setting{but}: a rule in epsilon, delta and N, chosen on {chosen_on} by "
             f"{tuning['by']}; {tuning['space']}",
         ]
+    optimizer = config.make_optimizer(config.learning_rate)
     run = Run(
         folder,
-        body,
-        nn.SoftmaxCrossEntropy(),
-        config.make_optimizer(config.learning_rate),
-        plan,
-        budget,
-        streams,
-        public=public,
-        **more,
-        **facts(name, typed, dataset, subcommand),
+        Training(body, nn.SoftmaxCrossEntropy(), optimizer, streams, config.batch_size),
+        Privacy(plan, budget, train_metrics=config.train_metrics),
+        facts(name, typed, dataset, subcommand, public, **more),
     )
+    run.open()
     rows, tested, others = make_inputs()
     about = dict(about or {})
     if first is not None:

@@ -24,7 +24,7 @@ from tqdm import tqdm
 
 from minidp.errors import BudgetExceededError, MinidpError
 from minidp.run.progress import stop_on_interrupt
-from minidp.run.record import git_commit
+from minidp.run.result import git_commit
 from minidp.util.files import write_json
 
 from .config import FREE, command_of, parse

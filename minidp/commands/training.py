@@ -20,7 +20,7 @@ from ..fitting.heads import SCALES
 from ..privacy.catalogue import row_to_quote
 from ..run import load_model
 from ..run.folder import CONFIG, CURVES, MODEL, RESULT, STATEMENT
-from ..run.record import quote_line
+from ..run.statement import quote_line
 from ..util.files import atomic_write
 from .flags import number, whole_number
 from .output import check_new, show

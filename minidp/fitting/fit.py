@@ -25,7 +25,7 @@ from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ..mechanism.sampling import make_sampler
 from ..privacy import Filter
 from ..ranks import current
-from ..run import Model, Run
+from ..run import About, Model, Privacy, Run, Training
 from ..run.shared import charge_shared
 from ..streams import Streams
 from ..train import SGD, Averaged, Momentum, selfcheck
@@ -188,29 +188,26 @@ def fit(
     Model(nn.Sequential(head.first + body.layers, data.shape), data.labels, target_bounds)
     at = ranks.of_first(lambda: tempfile.mkdtemp(prefix="minidp-")) if folder is None else folder
     try:
-        run = Run(
-            at,
+        training = Training(
             body.to(backend),
             nn.SquaredError() if data.labels is None else nn.SoftmaxCrossEntropy(),
             _optimizer(choice),
-            plan,
-            budget,
             streams,
-            name="fit",
-            dataset_size=data.size,
+            measure_every=-(-choice.steps // MEASUREMENTS),
+            keep_best=validation is not None,
+        )
+        privacy = Privacy(plan, budget, data.size, group_size, check, train_metrics=False)
+        about = About(
+            "fit",
             flags=flags,
             choices=choices | {"delta": how_delta},
             disclosed=data.disclosed,
             public=[
                 f"{what}, as the caller gave them: taken to be public" for what in _given(**told)
             ],
-            group_size=group_size,
-            measure_every=-(-choice.steps // MEASUREMENTS),
-            keep_best=validation is not None,
-            check=check,
-            train_metrics=False,
             quiet=quiet,
         )
+        run = Run(at, training, privacy, about)
         result = _run(run, data, head, before, ledger, target_bounds)
         if result is None:
             raise KeyboardInterrupt(

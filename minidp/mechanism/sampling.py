@@ -8,7 +8,7 @@ may stop.
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ParameterError
+from ..errors import DataError, ParameterError
 from ..privacy.events import (
     BallsInBins,
     Event,
@@ -30,9 +30,24 @@ from ..util.validate import count, one_of, probability
 
 
 class _Sampler:
-    """What samplers share."""
+    """What samplers share.
 
+    name  what flags call it
+    """
+
+    name: ClassVar[str]
     period: Any = 1
+
+    @classmethod
+    def of(cls, dataset_size: int, lot_size: float, period: int | None = None) -> Any:
+        """The sampler that draws lots of `lot_size` from `dataset_size` examples, on average;
+        `period` where it is known, because `lot_size` may then be the mean.
+        """
+        return cls(dataset_size, lot_size)  # type: ignore[call-arg]
+
+    def settings(self) -> dict[str, Any]:
+        """{"sampler": the name of its class, "period"}; see `sampler_from`."""
+        return {"sampler": type(self).__name__, "period": self.period}
 
     def check(self, num_examples: int) -> None:
         """Raise ParameterError where the analysis does not hold for so many examples; here any
@@ -128,10 +143,16 @@ class PoissonSampler(_Sampler):
     """
 
     sampling_probability: float
+    name: ClassVar = "poisson"
     relation: ClassVar = NeighbouringRelation.ADD_REMOVE
 
     def __post_init__(self):
         probability(sampling_probability=self.sampling_probability)
+
+    @classmethod
+    def of(cls, dataset_size: int, lot_size: float, period: int | None = None) -> "PoissonSampler":
+        """q is lot_size / dataset_size."""
+        return cls(lot_size / dataset_size)
 
     def lot_sizes(self, dataset_size: float) -> tuple[float, float]:
         """(least, most) of the mean lot over dataset_size examples."""
@@ -166,6 +187,7 @@ class FixedSizeSampler(_Sized):
         [S1]  Wang, Balle, Kasiviswanathan 2019, Theorem 9 (Renyi)
     """
 
+    name: ClassVar = "fixed"
     relation: ClassVar = NeighbouringRelation.REPLACE_ONE
 
     def lot_sizes(self, dataset_size: float) -> tuple[float, float]:
@@ -201,6 +223,7 @@ class ShuffleSampler(_Sized):
               claimed: the gap to the Poisson analysis is meant to be visible.
     """
 
+    name: ClassVar = "shuffle"
     relation: ClassVar = NeighbouringRelation.ZERO_OUT
 
     @property
@@ -249,7 +272,15 @@ class BallsInBinsSampler(_Parts):
     [[0, 1, 5, 6, 7, 8], [2, 3, 4, 9]]
     """
 
+    name: ClassVar = "balls-in-bins"
     relation: ClassVar = NeighbouringRelation.ADD_REMOVE
+
+    @classmethod
+    def of(
+        cls, dataset_size: int, lot_size: float, period: int | None = None
+    ) -> "BallsInBinsSampler":
+        """With B = `period` lots where it is given."""
+        return super().of(dataset_size, dataset_size // period if period else lot_size)
 
     @property
     def period(self) -> int:
@@ -271,12 +302,9 @@ class BallsInBinsSampler(_Parts):
 
 
 Sampler = PoissonSampler | FixedSizeSampler | ShuffleSampler | BallsInBinsSampler
-# by their names in flags
 SAMPLERS: dict[str, Any] = {
-    "poisson": PoissonSampler,
-    "fixed": FixedSizeSampler,
-    "shuffle": ShuffleSampler,
-    "balls-in-bins": BallsInBinsSampler,
+    each.name: each
+    for each in (PoissonSampler, FixedSizeSampler, ShuffleSampler, BallsInBinsSampler)
 }
 
 
@@ -293,10 +321,23 @@ def make_sampler(name: str, dataset_size: int, lot_size: int) -> Sampler:
     """The sampler of that name, for lots of lot_size examples, Poisson's on average."""
     one_of(tuple(SAMPLERS), sampler=name)
     _Parts(dataset_size, lot_size)  # checks them
-    if name == "poisson":
-        return PoissonSampler(lot_size / dataset_size)
-    make: Any = SAMPLERS[name]
-    return make(dataset_size, lot_size)
+    return SAMPLERS[name].of(dataset_size, lot_size)
+
+
+def sampler_from(settings: Mapping[str, Any]) -> Sampler:
+    """The sampler of a run whose settings hold `sampler` and `period`, as the sampler says them,
+    and the public `dataset_size` and `expected_lot_size`.
+
+    Raises DataError where the class is none of these.
+    """
+    found = {each.__name__: each for each in SAMPLERS.values()}
+    if settings["sampler"] not in found:
+        raise DataError(
+            f"expected a sampler of {', '.join(found)}, got {settings['sampler']!r:.80}: what its "
+            "lots cost is not known here"
+        )
+    sizes = settings["dataset_size"], settings["expected_lot_size"]
+    return found[settings["sampler"]].of(*sizes, settings["period"])
 
 
 @lru_cache(256)

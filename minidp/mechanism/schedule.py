@@ -4,9 +4,13 @@ A schedule is a frozen dataclass called with the step (0 is the first). It is fi
 and does not look at the data (Abadi et al. 2016, Section 3.1, "time-dependent parameters").
 """
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
+from typing import Any
 
+from ..errors import DataError
+from ..util.files import jsonable
 from ..util.validate import count, non_negative_finite
 
 # clip norms whose squares, and those of gradients near them, float32 holds
@@ -79,3 +83,36 @@ class Stages:
 
 
 SCHEDULES = {each.__name__: each for each in (LinearDecay, Stages)}
+
+
+def to_json(setting: Setting) -> Any:
+    """A number as it is; a schedule as {"schedule": its class, its fields}, without fields where it
+    is no dataclass.
+    """
+    if not callable(setting):
+        return setting
+    if is_dataclass(setting):
+        return {"schedule": type(setting).__name__, **jsonable(setting)}
+    return {"schedule": getattr(setting, "__qualname__", type(setting).__name__)}
+
+
+def from_json(value: Any) -> Any:
+    """The number or schedule that `to_json` wrote; "inf" is infinity.
+
+    Raises DataError for another schedule.
+    """
+    if not isinstance(value, dict):
+        return math.inf if value == "inf" else value
+    fields = dict(value)
+    name = fields.pop("schedule")
+    if name not in SCHEDULES:
+        raise DataError(f"the schedule {name} is not one of {', '.join(SCHEDULES)}")
+    return SCHEDULES[name](**fields)
+
+
+def text(value: Any) -> Any:
+    """What `to_json` wrote, for a reader: LinearDecay(initial=0.1, final=0.05, steps=100)."""
+    if not isinstance(value, dict):
+        return value
+    fields = ", ".join(f"{name}={field}" for name, field in value.items() if name != "schedule")
+    return f"{value['schedule']}({fields})"

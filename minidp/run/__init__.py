@@ -6,11 +6,15 @@ from .checkpoint import load_arrays, load_checkpoint, restore, restore_training,
 from .folder import RunFolder
 from .model import Model, load_model, load_weights, save_model
 from .run import Run
+from .settings import About, Privacy, Training
 
 __all__ = [
+    "About",
     "Model",
+    "Privacy",
     "Run",
     "RunFolder",
+    "Training",
     "load_arrays",
     "load_checkpoint",
     "load_model",

@@ -27,6 +27,7 @@ from ..util.files import StrPath, atomic_write, jsonable
 FORMAT = 1
 _SHORT = reprlib.Repr()  # whatever a crafted file holds, in one line
 _SHORT.maxstring = 100
+short = _SHORT.repr
 
 
 def save_arrays(path: StrPath, arrays: Mapping[str, NDArray], header: Mapping[str, Any]) -> None:
@@ -98,7 +99,7 @@ def open_arrays(
             members = _members(archive)
             header = json.loads(str(members.pop("header").read()))
         if not isinstance(header, dict) or header.get("format") != FORMAT:
-            got = _SHORT.repr(header)
+            got = short(header)
             raise CheckpointError(f"{path}: expected format {FORMAT}, got {got:.80}")
         if kind is not None and header.get("kind") != kind:
             got = " ".join(str(header.get("kind")).split())
@@ -204,7 +205,7 @@ def refuse_differences(path: StrPath, before: object, now: object) -> None:
             each for each in found if not each[0].startswith("settings.")
         ] or found  # flags first: settings follow
         named = ", ".join(
-            f"{where} was {_SHORT.repr(was)} and is {_SHORT.repr(is_)}" for where, was, is_ in found
+            f"{where} was {short(was)} and is {short(is_)}" for where, was, is_ in found
         )
         raise CheckpointError(
             f"{path}: this run has another configuration: {named}; choose another folder, or the "

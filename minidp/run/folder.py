@@ -8,6 +8,7 @@ hold what this process wrote last.
 
 import hashlib
 import hmac
+import json
 import os
 import secrets
 import time
@@ -306,6 +307,28 @@ def fingerprint(content, key=None):
         if key is None
         else {"hmac_sha256": hmac.new(key, content, hashlib.sha256).hexdigest()}
     )
+
+
+def changed_files(folder):
+    """Yield what is not as `RunFolder.seal` found it, in words."""
+    path = folder / MANIFEST
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    manifest = json.loads(text or "null")
+    if not (isinstance(manifest, dict) and isinstance(manifest.get("files"), dict)):
+        yield f"{MANIFEST} was changed" if text else f"{MANIFEST} is missing"
+        return
+    key = (folder / KEY).read_bytes().strip() if (folder / KEY).is_file() else None
+    for name in FILES:
+        digests = manifest["files"].get(name, {})
+        keyed = "hmac_sha256" in digests
+        if not (folder / name).is_file():
+            yield f"{name} is missing"
+        elif keyed and key is None:
+            yield f"{name} cannot be checked without {KEY}"
+        elif digests != fingerprint((folder / name).read_bytes(), key if keyed else None):
+            yield f"{name} was changed"
+    if text != json.dumps(manifest, indent=2) + "\n" or set(manifest["files"]) != set(FILES):
+        yield f"{MANIFEST} was changed"
 
 
 def _counted(ledger):

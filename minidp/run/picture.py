@@ -6,51 +6,26 @@ from ..util import plotting
 from .progress import COLUMNS
 
 
-def save_course(path, history, *, train_metrics, epsilon, title, notice):
-    """Write the curves of a run's history, its rows of metrics.csv, as PNG: of accuracy or of
-    R2.
+def save_course(path, history, *, train_metrics=True, epsilon=None, title="", notice=""):
+    """Write the curves of a run's history, its rows of metrics.csv, as PNG, whole or not at all, in
+    the manner of the paper's Figure 3: of accuracy or of R2.
+
+    epsilon   at which the rows' delta is drawn, on the right axis, logarithmic; 0 cannot be drawn
+              and is left out
+    notice    of the data, in a line below the axes
     """
     column = {name: [row.get(name) for row in history] for name in COLUMNS}
-    last = history[-1]
-    regression = last["test_r2"] is not None or last["train_r2_not_private"] is not None
-    figure = "r2" if regression else "accuracy"
-    save_curves(
-        path,
-        column["epoch"],
-        column[f"test_{figure}"],
-        delta=column["delta_at_epsilon"],
-        train_accuracy=column[f"train_{figure}_not_private"] if train_metrics else None,
-        figure_name="R2" if regression else "accuracy",
-        epsilon=epsilon,
-        title=title,
-        notice=notice,
-    )
-
-
-def save_curves(
-    path,
-    epochs,
-    test_accuracy,
-    *,
-    train_accuracy=None,
-    delta=None,
-    epsilon=None,
-    title="",
-    notice="",
-    figure_name="accuracy",
-):
-    """Write a PNG in the manner of the paper's Figure 3, whole or not at all.
-
-    epochs          where the curves were measured
-    test_accuracy   fractions, one for each of them; train_accuracy likewise, if it was measured
-    delta           at the fixed `epsilon`, on the right axis, logarithmic; 0 cannot be drawn and is
-                    left out
-    notice          of the data, in a line below the axes
-    figure_name     what the fractions are: accuracy, R2
-    """
+    r2 = any(value is not None for value in column["test_r2"] + column["train_r2_not_private"])
+    name, shown = ("r2", "R2") if r2 else ("accuracy", "accuracy")
     figure, (left,) = plotting.new_figure(title=title, notice=notice)
     handles, _ = draw_curves(
-        left, epochs, test_accuracy, train_accuracy, delta, epsilon, figure_name
+        left,
+        column["epoch"],
+        column[f"test_{name}"],
+        column[f"train_{name}_not_private"] if train_metrics else None,
+        column["delta_at_epsilon"],
+        epsilon,
+        shown,
     )
     plotting.legend(figure, handles)
     plotting.save(figure, path)

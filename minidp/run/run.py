@@ -6,6 +6,7 @@ import math
 import time
 from contextlib import nullcontext
 from hashlib import sha256
+from typing import Any
 
 import numpy as np
 
@@ -14,22 +15,23 @@ from ..data.examples import as_rows
 from ..data.own import refuse_bad_rows
 from ..errors import CheckpointError, DivergedError, ParameterError
 from ..mechanism.schedule import value_at
-from ..privacy import Filter, Ledger
+from ..privacy import Event, Filter, Ledger
 from ..privacy.catalogue import ACCOUNTANTS
 from ..privacy.ledger import SETUP
 from ..ranks import current
-from ..streams import GENERATOR, as_streams
+from ..streams import as_streams
 from ..train import Averaged, KeptBest, Progress, Trainer
 from ..util.files import atomic_write, jsonable
 from ..util.validate import count, one_of
 from . import checkpoint, recovery
 from . import folder as folders
 from . import progress as seen
-from . import record as records
 from .architecture import describe
 from .model import as_model, save_model
 from .picture import save_course
-from .statement import render
+from .result import MODEL_FACTS, began, facts_of, make_result
+from .settings import About, Privacy, Training
+from .statement import render, summary
 
 
 class Run:
@@ -44,8 +46,9 @@ class Run:
     >>> groups = mechanism.flat_group(network.params, clip_norm=1.0, noise_multiplier=2.0)
     >>> plan = mechanism.Plan(mechanism.PoissonSampler(0.1), mechanism.Sanitizer(groups),
     ...                       steps=20, expected_lot_size=20)
-    >>> run = Run(tempfile.mkdtemp(), network, nn.SoftmaxCrossEntropy(), train.SGD(0.5), plan,
-    ...           Filter(privacy.MomentsAccountant(), epsilon=2.0, delta=1e-5), streams, quiet=True)
+    >>> budget = Filter(privacy.MomentsAccountant(), epsilon=2.0, delta=1e-5)
+    >>> training = Training(network, nn.SoftmaxCrossEntropy(), train.SGD(0.5), streams)
+    >>> run = Run(tempfile.mkdtemp(), training, Privacy(plan, budget), About(quiet=True))
     >>> run.train(x, y, x, y)["steps"]
     20
 
@@ -56,66 +59,24 @@ class Run:
     with a seed they are drawn again, the same.
 
     folder    its path, or a `RunFolder`
-    budget    privacy.Filter with the target (or infinity) and delta; its ledger is empty, the
-              folder's takes its place
-    data      data.Dataset or another object with name, nominal_size, sha256, published and notice;
-              None for arrays of one's own, of which the folder keeps a keyed hash only
-    dataset_size  public number of training examples, where `data` does not say it; default L / q of
-                  the plan
-    flags     what else decides about the run, {name: JSON value}; a resumed run must have the same.
-              inputs: the same for what is found while the run is prepared, such as hashes of other
-              files
-    public    lines for the statement on what costs nothing (public data, fixed features)
-    disclosed lines for the statement on facts of the data that are told and not protected
-    choices   {setting: how it was chosen} for the statement
-    group_size     k: the statement also says what the run costs k examples together
-    measure_every  steps between two measurements, with a checkpoint each; default an epoch
-    keep_best      release the weights with the best accuracy (or least loss) on x_test, which is
-                   public then
-    check          stop before the first step, with a message for the data's owner, if rows are not
-                   finite or labels belong to no class; default: on for arrays of one's own, where
-                   no data set vouches for them
-    train_metrics  evaluate on training data too: such figures are not private, and are named so
-    commit         of the code that made the run, for result.json; None: not told
 
     Raises
         BudgetExceededError   not one step fits into the budget; nothing was written
         ParameterError        the folder is in use, or holds a run where none may be
         DivergedError         the weights overflowed in `train`; the ledger holds what was charged
         CheckpointError       the folder's run had other settings, or its files do not belong
-                              together
+                              together (from `open`, `release_first` or `train`)
     """
 
-    def __init__(
-        self,
-        folder,
-        network,
-        loss,
-        optimizer,
-        plan,
-        budget,
-        streams,
-        *,
-        name="run",
-        data=None,
-        dataset_size=None,
-        flags=None,
-        inputs=None,
-        command="",
-        public=(),
-        disclosed=(),
-        choices=None,
-        group_size=1,
-        augmentation_multiplicity=1,
-        batch_size=None,
-        measure_every=None,
-        keep_best=False,
-        check=None,
-        train_metrics=True,
-        quiet=False,
-        commit=None,
-    ):
+    def __init__(self, folder, training: Training, privacy: Privacy, about: About = About()):
         self.folder = folder if isinstance(folder, folders.RunFolder) else folders.RunFolder(folder)
+        self.training, self.privacy, self.about = training, privacy, about
+        self.network = training.network
+        self.loss = training.loss
+        self.optimizer = training.optimizer
+        self.quiet = about.quiet
+        self.plan = plan = privacy.plan
+        self.budget = budget = privacy.budget
         if budget.ledger.items():
             raise ParameterError(
                 "expected a budget with an empty ledger: a run has the ledger of its folder"
@@ -124,59 +85,54 @@ class Run:
         one_of(tuple(ACCOUNTANTS), accountant=budget.accountant.name)
         if plan.steps < 1:
             raise ParameterError(f"expected a plan of at least 1 step, got steps={plan.steps}")
+        count(1, group_size=privacy.group_size)
         # a layer that model.npz cannot hold is refused before anything is charged
-        describe(network)
-        streams = as_streams(streams)
-        self.network, self.loss, self.optimizer = network, loss, optimizer
-        self.plan, self.streams = plan, streams
-        self.name, self.command, self.public, self.quiet = name, command, tuple(public), quiet
-        self.augmentation_multiplicity, self.batch_size = augmentation_multiplicity, batch_size
-        self.commit = commit
-        self.train_metrics, self.flags, self.budget = train_metrics, flags or {}, budget
-        self.setup, self.releases = [], {}
-        self.disclosed, self.choices = tuple(disclosed), dict(choices or {})
-        self.group_size = group_size
-        count(1, group_size=group_size)
-        self.check, self.rows_checked = data is None if check is None else check, False
-        self.descent = KeptBest(optimizer) if keep_best else optimizer
-        self.data_name, self.notice = ("arrays", "") if data is None else (data.name, data.notice)
-        self.dataset_size = (
-            recovery.public_size(plan, data) if dataset_size is None else dataset_size
-        )
+        describe(self.network)
+        self.streams, self.ranks = as_streams(training.streams), current()
+        self.descent = KeptBest(self.optimizer) if training.keep_best else self.optimizer
+        self.dataset_size: Any = privacy.dataset_size
+        if self.dataset_size is None:
+            self.dataset_size = recovery.public_size(plan, about.data)
         # of the public size, never of examples in memory
         self.steps_per_epoch = self.dataset_size / plan.expected_lot_size
-        self.measure_every = (
-            max(1, round(self.steps_per_epoch)) if measure_every is None else measure_every
-        )
-        self.settings = records.settings(self)
-        self.device = "gpu" if namespace_of(*network.params.values()).__name__ == "cupy" else "cpu"
+        params = self.network.params.values()
+        self.device = "gpu" if namespace_of(*params).__name__ == "cupy" else "cpu"
+        self.facts = facts_of(self)
         plan.check_lot_size(self.dataset_size)
-        largest = min(float(np.finfo(array.dtype).max) for array in network.params.values())
-        plan.check_learning_rate(float(value_at(optimizer.learning_rate, 0)), largest)
+        largest = min(float(np.finfo(array.dtype).max) for array in params)
+        plan.check_learning_rate(float(value_at(self.optimizer.learning_rate, 0)), largest)
         if not self.folder.holds_run:
             plan.check_budget(
                 budget.accountant, Ledger(plan.relation), budget.epsilon, budget.delta
             )
-        self.own_data, known = data is None, None if data is None else data.sha256
-        self.data_sha256, known = (
-            (known, None) if known is not None and data.published else (None, known)
+        self.setup: list[tuple[str, Event, str]] = []
+        self.releases: dict[str, Any] = {}
+        self.rows_checked = self._found = False
+        self.saved = self.ledger = self.stopped = None
+
+    def open(self):
+        """Lock the folder, and begin or resume its run; `release_first` and `train` call it.
+
+        begun, ledger, saved: whether there is a checkpoint, so that what comes before the first
+        step is done; the charges; the checkpoint or None.
+        """
+        if self.ledger is not None:
+            return
+        data, budget = self.about.data, self.budget
+        private = None if data is None or data.published else data.sha256
+        self.ledger, self.saved = self.folder.open(
+            {**began(self.facts), **self.about.inputs},
+            self.plan.relation,
+            self.streams.reproducible,
+            private,
         )
-        facts = {
-            "seed": streams.seed,
-            "generator": GENERATOR,
-            "arithmetic": plan.sanitizer.arithmetic,
-            **self.flags,
-            **(inputs or {}),
-            "device": self.device,
-            "dataset": self.data_name,
-            "dataset_sha256": self.data_sha256,
-            "settings": self.settings,
-        }
-        ledger, self.saved = self.folder.open(facts, plan.relation, streams.reproducible, known)
-        # a checkpoint exists: what comes before the first step is done
-        self.begun = self.saved is not None
-        self.budget = Filter(budget.accountant, budget.epsilon, budget.delta, ledger)
-        self.stopped, self.ledger, self._found, self.ranks = None, ledger, False, current()
+        self.budget = Filter(budget.accountant, budget.epsilon, budget.delta, self.ledger)
+
+    @property
+    def begun(self) -> bool:
+        """True if the folder holds a checkpoint: what comes before the first step is done."""
+        self.open()
+        return self.saved is not None
 
     def release_first(self, name, event, what, function):
         """Charge `event`, put the charge on disk, and return the array that `function()` draws;
@@ -212,7 +168,9 @@ class Run:
         The message depends on the training data: it is for their owner, and the statement says that
         there may be one.
         """
-        if self.check and not self.rows_checked and not self.folder.finished:
+        check = self.privacy.check
+        check = self.about.data is None if check is None else check
+        if check and not self.rows_checked and not self.folder.finished:
             refuse_bad_rows(x, y, self.network.output_shape[-1], example_weight)
             self.rows_checked = True
 
@@ -247,6 +205,7 @@ class Run:
             # before what they differ in
             self.ranks.check_equal("arrays and blocks", [hasattr(each, "block") for each in (x, y)])
             self.check_rows(x, y, example_weight)
+            self.open()
             self._found = self.folder.finished
             if self._found:
                 if self.saved:
@@ -270,18 +229,12 @@ class Run:
                 f"`python -m minidp verify {self.folder.path}` says what is spent so far"
             )
         found = ["finished before: nothing was trained now"] if self._found else []
-        return "\n".join([*found, *records.summary(self.folder.result(), self.folder.path)])
+        return "\n".join([*found, *summary(self.folder.result(), self.folder.path)])
 
     def _train(self, model):
         """(TrainRecord, history, (seconds in all, seconds in steps))."""
-        plan, streams, path = self.plan, self.streams, self.folder.path / folders.CHECKPOINT
-        progress, history, before = Progress(), [], (0.0, 0.0)
         identity = recovery.identity(self)
-        if self.begun:
-            progress, history, before = recovery.resumed(self)
-            if not streams.reproducible:
-                left = plan.steps - recovery.steps_lost(self, progress)
-                plan = plan.with_steps(max(left, progress.step))
+        plan, progress, history, before = self._start()
         self.curve_epsilon = self._epsilon_of_curve()
         trainer = Trainer(
             self.network,
@@ -289,16 +242,19 @@ class Run:
             self.descent,
             plan,
             self.budget,
-            batch_size=self.batch_size,
-            augmentation_multiplicity=self.augmentation_multiplicity,
+            batch_size=self.training.batch_size,
+            augmentation_multiplicity=self.training.augmentation_multiplicity,
         )
         if self.begun:
+            path = self.folder.path / folders.CHECKPOINT
             checkpoint.restore_training(path, *self.saved, model, self.descent)
 
         def spent():
             return before[0] + time.perf_counter() - self.folder.began, before[1] + trainer.seconds
 
-        keeps_best = self.descent is not self.optimizer
+        block_steps = self.training.measure_every
+        if block_steps is None:
+            block_steps = max(1, round(self.steps_per_epoch))
 
         def save(at):
             extra = {"seconds": list(spent()), "examples": identity}
@@ -307,7 +263,7 @@ class Run:
                     model, self.descent, self.ledger, at, jsonable(history), extra, self.releases
                 )
             except DivergedError as error:
-                if not keeps_best:
+                if not self.training.keep_best:
                     raise recovery.diverged(self, at.step) from error
 
         with (
@@ -316,36 +272,48 @@ class Run:
         ):
             if not self.begun:
                 save(progress)
-            elif not streams.reproducible and progress.charged > progress.step:
+            elif not self.streams.reproducible and progress.charged > progress.step:
                 # Taken over now; a crash before the next checkpoint must not let them be used
                 # twice.
                 save(Progress(progress.step, progress.step))
 
             def on_block(at):
                 if at.step == at.charged:
-                    with self._released():
-                        history.append(seen.measure(self, at.step))
-                        if (
-                            keeps_best
-                            and seen.is_best(history)
-                            and recovery.finite(self.network.params)
-                        ):
-                            self.descent.keep(self.network.params)
+                    self._measure(history, at.step)
                     bar.set_postfix_str(seen.shown(history[-1]))
                 bar.update(at.step - bar.n)
                 save(at)
 
             record = trainer.run(
                 *self.examples,
-                streams,
+                self.streams,
                 example_weight=self.example_weight,
                 progress=progress,
                 on_charge=self.folder.charge,
-                block_steps=self.measure_every,
+                block_steps=block_steps,
                 on_block=on_block,
                 should_stop=stop,
             )
         return record, history, spent()
+
+    def _start(self):
+        """(plan, Progress, history, seconds spent before) of a new run, or of the checkpoint."""
+        plan = self.plan
+        if not self.begun:
+            return plan, Progress(), [], (0.0, 0.0)
+        progress, history, before = recovery.resumed(self)
+        if not self.streams.reproducible:
+            left = plan.steps - recovery.steps_lost(self, progress)
+            plan = plan.with_steps(max(left, progress.step))
+        return plan, progress, history, before
+
+    def _measure(self, history, step):
+        """Add the row of this step to the history; keep the weights if they are the best so far."""
+        params = self.network.params
+        with self._released():
+            history.append(seen.measure(self, step))
+            if self.training.keep_best and seen.is_best(history) and recovery.finite(params):
+                self.descent.keep(params)
 
     def _epsilon_of_curve(self):
         """The epsilon at which delta is drawn: the target, or what the planned steps come to."""
@@ -358,16 +326,15 @@ class Run:
         path = self.folder.path
         with self._released(final=True):
             last = seen.measure(self, record.progress.step, whole=True)
-            result = records.make_result(
-                self, record, last, (about() if callable(about) else about) or {}, seconds
-            )
+            about = about() if callable(about) else about
+            result = make_result(self, record, last, about or {}, seconds)
             statement = render(result)
             result["statement_sha256"] = sha256(statement.encode()).hexdigest()
             self.folder.charge(self.ledger)
             save_model(
                 path / folders.MODEL,
                 model,
-                {**self.model.about, **{key: result[key] for key in records.MODEL_FACTS}},
+                {**self.model.about, **{key: result[key] for key in MODEL_FACTS}},
                 self.model.classes,
                 self.model.target_bounds,
                 result["ledger_sha256"],
@@ -377,10 +344,10 @@ class Run:
         save_course(
             path / folders.CURVES,
             history,
-            train_metrics=self.train_metrics,
+            train_metrics=self.privacy.train_metrics,
             epsilon=self.curve_epsilon,
-            title=f"{self.name} on {self.data_name}",
-            notice=self.notice,
+            title=f"{result['experiment']} on {result['dataset']}",
+            notice=result["notice"],
         )
         with atomic_write(path / folders.STATEMENT) as file:
             file.write(statement)
@@ -391,7 +358,7 @@ class Run:
         """A context in which the network holds the weights that are evaluated and saved: averages,
         or the best, if asked for.
         """
-        if final and self.descent is not self.optimizer:
+        if final and self.training.keep_best:
             return self.descent.best_weights(self.network.params)
         return (
             self.optimizer.averaged_weights(self.network.params)

@@ -1,5 +1,5 @@
-"""privacy.md: what a run did to the data and what its epsilon covers, in words that can stand
-alone.
+"""A run in words: privacy.md, which says what was done to the data and what epsilon covers, and the
+lines on the screen.
 
 The statement follows from result.json alone, so that anybody can render it again and compare.
 """
@@ -7,8 +7,11 @@ The statement follows from result.json alone, so that anybody can render it agai
 import math
 
 from ..exact.arithmetic import EXACT
+from ..mechanism.schedule import text
+from ..privacy.catalogue import row_to_quote
 from ..privacy.meaning import in_words
 from ..util.text import lower_text, upper_text
+from .folder import CURVES, MANIFEST, STATEMENT
 
 FORMAT = 10  # of the text: one more whenever `render` would write other bytes for the same result
 RELATIONS = {
@@ -26,6 +29,60 @@ def render(result):
         for paragraph in part(result)
     ]
     return "\n\n".join(filter(None, paragraphs)) + "\n"
+
+
+def quote_line(result):
+    """The figure to quote, in one line."""
+    name = row_to_quote(result["epsilon"])
+    if name is None:
+        return (
+            "quote: no epsilon: something was released without noise, or no certified bound is "
+            "known"
+        )
+    return (
+        f"quote: epsilon {upper_text(result['epsilon'][name]['upper'])} at delta "
+        f"{result['delta']:g} ({name}, the tightest certified bound)"
+    )
+
+
+def summary(result, path):
+    """The lines that tell a person what came out, then the figure to quote, the file to open, the
+    next command.
+    """
+    if result["notice"]:
+        yield f"NOTICE: {result['notice']}"
+    accuracy = (
+        "" if result["test_accuracy"] is None else f"test accuracy {result['test_accuracy']:.2%} "
+    )
+    yield (
+        f"{accuracy}after {result['steps']} lots ({result['epochs']:.4g} epochs) on "
+        f"{result['dataset']}, {result['device']}"
+    )
+    for what, of in (
+        ("test_r2", "of the test set"),
+        ("train_r2", "of the training data (not private)"),
+    ):
+        if result.get(what) is not None:
+            yield f"R2 {of}: {result[what]:.4f}"
+    if result["train_accuracy"] is not None:
+        yield f"training accuracy {result['train_accuracy']:.2%} (not private)"
+    for name, bound in result["epsilon"].items():
+        low, high = lower_text(bound["lower"]), upper_text(bound["upper"])
+        within = high if bound["lower"] in (None, bound["upper"]) else f"{low} to {high}"
+        kind = "" if bound["kind"] == "bound" else f" ({bound['kind']}, no guarantee)"
+        yield f"epsilon at delta {result['delta']:g} by {name}: {within}{kind}"
+    if result["reproducible"]:
+        yield f"seed {result['seed']}: reproducible, and not to be released"
+    threads_, kernels = (result["versions"][name] for name in ("threads", "openblas_kernels"))
+    yield (
+        f"{result['seconds_total']:.1f} s, {1000 * (result['seconds_per_step'] or 0):.2f} ms a "
+        f"step ({result['arithmetic']} arithmetic; threads: {threads_}; OpenBLAS kernels: "
+        f"{kernels})"
+    )
+
+    yield quote_line(result)
+    yield f"read:  {path / STATEMENT} (picture: {path / CURVES}; {MANIFEST} seals all files)"
+    yield f"check: python -m minidp verify {path}"
 
 
 def _warnings(result):
@@ -58,10 +115,11 @@ def _warnings(result):
     ]
 
 
-def _done(result):
+def _rows(result):
+    """The rows of the table of what was done."""
     settings = result["settings"]
     share = "sampling probability" if settings["period"] == 1 else "lot as a share of the data"
-    rows = [
+    return [
         ("", ""),
         ("---", "---"),
         ("training examples N (nominal, public)", settings["dataset_size"]),
@@ -81,10 +139,14 @@ def _done(result):
         *((f"chosen: {name}", how) for name, how in result["choices"].items()),
         *(("told of the data, **not protected**", line) for line in result["disclosed"]),
     ]
+
+
+def _done(result):
+    settings = result["settings"]
     lost, earlier = result["steps_charged"] - result["steps"], result["earlier_lots_charged"]
     return [
         "## What was done",
-        _table(rows),
+        _table(_rows(result)),
         "One step releases all clip groups from the same lot. It is charged as one joint Gaussian, "
         "not group by group, and the noise multiplier that is charged is the noise std over the "
         "sensitivity.",
@@ -273,7 +335,7 @@ def _mib(size):
 def _noise(group):
     c, sigma, std = group["clip_norm"], group["noise_multiplier"], group["noise_std_on_sum"]
     if std is None:
-        return f"C = {_setting(c)}, sigma = {_setting(sigma)}: follows the step"
+        return f"C = {text(c)}, sigma = {text(sigma)}: follows the step"
     return (
         f"C = {float(c):g}, sigma = {sigma:g}; noise std {float(std):g} on the sum, "
         f"{float(group['noise_std_on_mean']):g} on the mean; sensitivity of the sum "
@@ -298,13 +360,6 @@ def _grid(grid, c):
         ("", math.log2(grid)) if math.frexp(grid)[0] == 0.5 else ("C ", math.log2(grid / c))
     )
     return f"; in multiples of {unit}2^{power:.0f}"
-
-
-def _setting(value):
-    if not isinstance(value, dict):
-        return value
-    fields = ", ".join(f"{name}={field}" for name, field in value.items() if name != "schedule")
-    return f"{value['schedule']}({fields})"
 
 
 def _nearest(value):

@@ -1,31 +1,60 @@
-"""Whether the files of a run agree with each other, with its ledger, and with what was written."""
+"""Whether the files of a run agree with each other, with its ledger, and with what was written.
+
+A verdict is the answer to five questions. An answer names everything that differs.
+"""
 
 import csv
-import json
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import DataError, MinidpError
-from ..privacy import Ledger
-from ..privacy.catalogue import ACCOUNTANTS, all_bounds
+from ..mechanism.schedule import from_json, value_at
+from ..privacy import Filter, Ledger
+from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make
+from ..privacy.event_json import event_from_json, event_to_json
+from ..privacy.ledger import SETUP, STEP
 from ..util.files import StrPath, read_json
-from ..util.text import upper_text
-from .folder import CONFIG, FILES, KEY, LEDGER, MANIFEST, RESULT, fingerprint
-from .questions import Files, Finding, printable
-
-# what reading and computing raise for damaged files
-UNREADABLE = (
-    MinidpError,
-    OSError,
-    csv.Error,
-    LookupError,
-    TypeError,
-    AttributeError,
-    ValueError,
-    ArithmeticError,
-    RecursionError,
+from ..util.text import lower_text, upper_text
+from .checkpoint import differences, load_arrays, short
+from .folder import (
+    CHARGED,
+    CONFIG,
+    EARLIER,
+    FILES,
+    LEDGER,
+    MANIFEST,
+    METRICS,
+    MODEL,
+    RESULT,
+    STATEMENT,
+    changed_files,
 )
+from .result import MODEL_FACTS, TRAINING_FIGURES, began, derived, not_for_release, plan_of
+from .statement import FORMAT, render
+
 UNFINISHED = "Is the run finished?"
+CLOSE = 1e-6  # relative: other processors round a little differently
+TINY = 1e-12  # in absolute terms, where a figure may be 0
+COLUMNS = {  # of metrics.csv: what the result calls the last row's
+    "step": "steps",
+    "epoch": "epochs",
+    "test_accuracy": "test_accuracy",
+    "train_accuracy_not_private": "train_accuracy",
+    "test_r2": "test_r2",
+    "train_r2_not_private": "train_r2",
+}
+
+
+class Finding(NamedTuple):
+    """One question put to the run, what its files say, and whether they agree."""
+
+    question: str
+    answer: str
+    passed: bool
 
 
 class Report(NamedTuple):
@@ -53,64 +82,288 @@ def verify(folder: StrPath) -> Report:
     if not (folder / LEDGER).is_file():
         raise DataError(f"{folder / LEDGER}: no such file; name the folder of a run")
     if not (folder / RESULT).is_file() and not (folder / MANIFEST).is_file():
-        return Report(
-            [Finding(UNFINISHED, _so_far(folder, Ledger.load(folder / LEDGER)), False)], {}, {}
-        )
+        return Report([Finding(UNFINISHED, _so_far(folder), False)], {}, {})
     try:
-        sealed.append(_seal(folder))
-        run: Any = Files(folder)
-        return Report(
-            sealed + run.findings(),
-            all_bounds(run.ledger, ACCOUNTANTS, delta=run.result["delta"]),
-            run.result,
-        )
-    except UNREADABLE as error:
-        why = printable(f"{type(error).__name__}: {str(error)[:200]}")
+        changed = changed_files(folder)
+        sealed.append(_finding("Is every file as it was written?", ", ".join(FILES), changed))
+        run = Files(folder)
+        bounds = all_bounds(run.ledger, ACCOUNTANTS, delta=run.result["delta"])
+        return Report([*sealed, *run.findings()], bounds, run.result)
+    except Exception as error:  # what edited files make of readers and formulas is without end
+        why = _printable(f"{type(error).__name__}: {str(error)[:200]}")
         text = f"{folder}: not the files of a run of this program ({why})"
         if all(finding.passed for finding in sealed):
             raise DataError(text) from error
         return Report([*sealed, Finding("Can the files be read?", text, False)], {}, {})
 
 
-def _so_far(folder, ledger):
+def _finding(question, fine, wrong):
+    """The answer: `fine`, or everything that is wrong."""
+    wrong = list(wrong)
+    return Finding(question, _printable("; ".join(wrong) or fine), not wrong)
+
+
+def _printable(text):
+    """The text in one line of characters that any file and terminal can hold."""
+    return " ".join(text.split()).encode("utf-8", "backslashreplace").decode()
+
+
+def _so_far(folder):
     """What is charged so far to a run that was interrupted, in one sentence; at the delta of its
     config.json.
     """
+    ledger = Ledger.load(folder / LEDGER)
     try:
-        config = read_json(folder / CONFIG)
-        delta = config["settings"]["delta"]
+        delta = read_json(folder / CONFIG)["settings"]["delta"]
         found = all_bounds(ledger, ("moments", "loss_distribution"), delta=delta)
     except (MinidpError, LookupError, TypeError, ArithmeticError) as error:
         return (
             f"not finished (no {RESULT}), and {CONFIG} gives no delta to say what is spent "
             f"({error})"
         )
-    spent = ", ".join(f"{upper_text(bound.upper)} by {name}" for name, (bound, *_) in found.items())
+    spent = ", ".join(f"{upper_text(each.upper)} by {name}" for name, (each, *_) in found.items())
     return (
         f"not finished (no {RESULT}): charged so far at delta {delta:g}, for lots that ran or may "
         f"have: epsilon {spent}"
     )
 
 
-def _seal(folder):
-    """Whether every file holds what was written."""
-    question, path = "Is every file as it was written?", folder / MANIFEST
-    if not path.is_file():
-        return Finding(question, f"{MANIFEST} is missing", False)
-    text = path.read_text(encoding="utf-8")
-    manifest, changed = json.loads(text), []
-    if not (isinstance(manifest, dict) and isinstance(manifest.get("files"), dict)):
-        return Finding(question, f"{MANIFEST} was changed", False)
-    key = (folder / KEY).read_bytes().strip() if (folder / KEY).is_file() else None
-    for name in FILES:
-        digests = manifest["files"].get(name, {})
-        content = (folder / name).read_bytes() if (folder / name).is_file() else None
-        if content is None:
-            changed.append(f"{name} is missing")
-        elif "hmac_sha256" in digests and key is None:
-            changed.append(f"{name} cannot be checked without {KEY}")
-        elif digests != fingerprint(content, key if "hmac_sha256" in digests else None):
-            changed.append(f"{name} was changed")
-    if text != json.dumps(manifest, indent=2) + "\n" or set(manifest["files"]) != set(FILES):
-        changed.append(f"{MANIFEST} was changed")
-    return Finding(question, "; ".join(changed) or f"{len(FILES)} files", not changed)
+class Files:
+    """What a finished run's files hold, and the questions put to them."""
+
+    def __init__(self, folder: Path):
+        self.ledger = Ledger.load(folder / LEDGER)
+        self.result = read_json(folder / RESULT)
+        self.config = read_json(folder / CONFIG)
+        self.statement = (folder / STATEMENT).read_text(encoding="utf-8")
+        with open(folder / METRICS, encoding="utf-8", newline="") as file:
+            rows = csv.DictReader(file)
+            self.metrics = [{name: _number(row[name]) for name in row} for row in rows]
+        if self.result["statement_format"] != FORMAT:
+            raise DataError(
+                f"its result has format {self.result['statement_format']}, and this version reads "
+                f"{FORMAT}: verify it with the version that wrote it"
+            )
+        if not self.metrics:
+            raise DataError(f"{METRICS} has no rows")
+        self.model = load_arrays(folder / MODEL, "model")[1]
+        self.settings = self.result["settings"]
+        self.setup = [
+            (each["name"], event_from_json(each["event"]), each["what"])
+            for each in self.settings["setup"]
+        ]
+        self.before = [event for _, event, _ in self.setup]
+        self.plan = plan_of(self.result)
+        accountant = make(self.settings["accountant"], self.ledger.relation)
+        target = from_json(self.settings["target_epsilon"])
+        self.budget = Filter(accountant, target, self.settings["delta"], self.ledger)
+
+    def findings(self) -> Iterator[Finding]:
+        """The answers to all questions but the first, which reads the files' bytes."""
+        result, settings = self.result, self.settings
+        yield _finding(
+            "Does the statement follow from the result, and do all files agree?",
+            f"{STATEMENT}, {MODEL}, {CONFIG} and {METRICS}",
+            [*self._statement(), *self._facts(), *self._last_row()],
+        )
+        yield _finding(
+            "Does the ledger cover the plan?",
+            f"{result['steps']} lots ran, {result['steps_charged']} charged, and "
+            f"{result['earlier_lots_charged']} of earlier attempts; {result['sampler']} under "
+            f"{result['relation']}",
+            self._uncovered(),
+        )
+        again = derived(
+            self.plan,
+            self.budget,
+            self.setup,
+            size=settings["dataset_size"],
+            steps=result["steps"],
+            group_size=self.config.get("group_size", (result["group"] or {"size": 1})["size"]),
+        )
+        yield _finding(
+            "Do the derived figures come out again?",
+            f"epsilon by {', '.join(again['epsilon'])}",
+            self._otherwise(again),
+        )
+        spent = from_json(again["epsilon"][again["accountant"]]["upper"])
+        yield _finding(
+            "Was the target kept?",
+            f"epsilon {upper_text(spent, 6)}, target {settings['target_epsilon']}",
+            self._broken(spent),
+        )
+
+    def _statement(self):
+        """Whichever version wrote the statement: one of the same format renders the same bytes."""
+        result, model = self.result, self.model
+        if render(result) != self.statement:
+            yield f"{STATEMENT} is not what {RESULT} gives"
+        found = {"statement_sha256": hashlib.sha256(self.statement.encode()).hexdigest()}
+        yield from _unlike(result, found, STATEMENT)
+        # models of earlier versions do not name the statement
+        about = {"statement_sha256": result["statement_sha256"], **model["about"]}
+        found = {key: about.get(key) for key in MODEL_FACTS}
+        yield from _unlike(result, {**found, "ledger_sha256": model["ledger_sha256"]}, MODEL)
+
+    def _facts(self):
+        """What config.json said before the first charge, what was asked for, and figures that are
+        not private.
+        """
+        result, config, settings = self.result, self.config, self.settings
+        facts = began(result)
+        facts["settings"] = {key: settings.get(key) for key in config.get("settings", {})}
+        yield from _unlike(facts, {key: config.get(key) for key in facts}, CONFIG)
+        if config.get(CHARGED) is not True:
+            yield f"{CONFIG} says that nothing was charged"
+        if result["experiment"] == "fit":
+            asked = {
+                "weighted": config["weighted"],
+                "rows_checked": config["check"],
+                "best_of_measured": config["public"] == "validation",
+            }
+            yield from _unlike(result, asked, CONFIG)
+        yield from _unlike(result, {"reproducible": result["seed"] is not None}, "as it has a seed")
+        made = {
+            "sampler": self.plan.sampler.name,
+            "lot_size": settings["expected_lot_size"],
+            "delta": settings["delta"],
+        }
+        flags = result["config"]
+        if flags.get("dataset", "auto") != "auto":
+            yield from _unlike(result, {"dataset": flags["dataset"]}, "asked for")
+        for group in settings["clip_groups"]:
+            made["noise_multiplier"] = value_at(from_json(group["noise_multiplier"]), 0)
+            asked = {key: flags[key] for key in made if flags.get(key) is not None}
+            yield from _unlike(made, asked, "asked for")
+        named = set(result["not_private"])
+        figures = {key for key in result if key.endswith("_not_private")}
+        cells = [cell for row in self.metrics for cell in row.items()]
+        if any(column.endswith("_not_private") and value is not None for column, value in cells):
+            figures.update(TRAINING_FIGURES)
+        for name in sorted(figures - named):
+            yield f"{name} is not named as not private"
+        yield from _unlike(result, {"not_for_release": not_for_release(named)}, "not_private")
+
+    def _last_row(self):
+        """The result's figures are those of the last row; epochs follow the steps."""
+        last = {name: self.metrics[-1][column] for column, name in COLUMNS.items()}
+        yield from _unlike(self.result, last, METRICS, CLOSE)
+        share = self.settings["expected_lot_size"] / self.settings["dataset_size"]
+        for row in self.metrics:
+            if not math.isclose(row["epoch"], row["step"] * share, rel_tol=CLOSE):
+                yield f"{METRICS}: step {row['step']} is not epoch {row['epoch']}"
+
+    def _uncovered(self):
+        """Charges that are missing, and charges of something else.
+
+        Nothing charged is forgotten when a run begins again, so the ledger may hold more than the
+        run called for.
+        """
+        ledger, plan, result = self.ledger, self.plan, self.result
+        if ledger.relation is not plan.relation:
+            yield f"{LEDGER} is under {ledger.relation.value}, the plan {plan.relation.value}"
+            return
+        period = plan.sampler.period
+        charged = ledger.count_of(STEP) * period
+        if result["steps"] > charged:
+            yield f"{result['steps']} lots ran, {charged} charged"
+            return
+        held = self._counts(ledger)
+        missing = self._counts(plan.ledger(result["steps"], self.before)) - held
+        known = self._counts(plan.ledger(held.total() * period, self.before))
+        entries = ledger.entries()
+        released = {event for event, _, purpose in entries if purpose == SETUP}
+        if missing:
+            listed = ", ".join(f"{count} x {event}" for event, count in missing.items())
+            yield f"not charged: {listed}"
+        unknown = sorted(held.keys() - known.keys())
+        if unknown:
+            yield f"charged, and not in the plan: {', '.join(unknown)}"
+        if released != set(self.before):
+            yield f"{LEDGER} has other releases before the first step"
+        if {purpose for _, _, purpose in entries} - {SETUP, STEP, EARLIER}:
+            yield f"{LEDGER} has charges for another purpose"
+
+    def _counts(self, ledger):
+        """{event: how often}; an event that is the ledger's but for rounding counts as that."""
+        own = {repr(event): event_to_json(event) for event, _ in self.ledger.items()}
+        counts = Counter()
+        for event, count in ledger.items():
+            name, found = repr(event), event_to_json(event)
+            if name not in own:
+                same = [each for each, stored in own.items() if _same_event(stored, found)]
+                name = same[0] if same else name
+            counts[name] += count
+        return counts
+
+    def _otherwise(self, again):
+        """Derived figures that come out otherwise, and bounds that contradict each other."""
+        settings = {key: self.settings.get(key) for key in again["settings"]}
+        yield from _unlike({**self.result, "settings": settings}, again, "computed again", CLOSE)
+        bounds = [each for each in again["epsilon"].values() if each["kind"] == "bound"]
+        lowers = [from_json(each["lower"]) for each in bounds if each["lower"] is not None]
+        uppers = [from_json(each["upper"]) for each in bounds if each["upper"] is not None]
+        if lowers and max(lowers) > min(uppers):
+            yield f"a bound is below the certified lower end {lower_text(max(lowers), 6)}"
+
+    def _broken(self, total):
+        """Targets that were not kept, a stop for another reason, and figures along the run that say
+        too little.
+        """
+        result, budget = self.result, self.budget
+        for target in (budget.epsilon, self.config.get("target_epsilon")):
+            if target is not None and not total <= from_json(target):
+                yield f"epsilon is {upper_text(total, 6)}, above the target {target:g}"
+        done = result["steps_charged"] >= self.settings["planned_steps"]
+        stopped = "finished" if done else "budget"
+        if result["stopped"] != stopped:
+            yield f"stopped is {short(result['stopped'])} and should be {stopped}"
+        if self.ledger.relation is not self.plan.relation:
+            return  # named by another question
+        last, spent = -1, 0.0
+        for row in self.metrics:
+            step, epsilon = row["step"], row["epsilon"]
+            cost = budget.accountant.epsilon(
+                self.plan.ledger(step, self.before), budget.delta
+            ).upper
+            if step <= last or epsilon < spent or epsilon < cost * (1 - CLOSE):
+                yield f"{METRICS}: epsilon {epsilon:g} at step {step}, cost {upper_text(cost, 6)}"
+            last = step
+            spent = epsilon
+        if not math.isclose(spent, total, rel_tol=CLOSE):
+            yield f"{METRICS} ends with epsilon {spent:g}, not {upper_text(total, 6)}"
+
+
+def _same_event(a, b):
+    """Whether two events, as JSON, are one but for a tau within 1e-12: other processors round
+    logarithms otherwise.
+    """
+    return all(
+        where.endswith("tau") and math.isclose(one, other, rel_tol=1e-12)
+        for where, one, other in differences(a, b)
+    )
+
+
+def _number(text):
+    """The number in a cell of metrics.csv, None for one that was not measured."""
+    if not text:
+        return None
+    return int(text) if text.isdigit() else float(text)
+
+
+def _unlike(stated, found, source, close=0.0):
+    """Yield where `stated` has not what `found` has, a dictionary, by its source.
+
+    Floats may differ by `close`, relative to their size; whole numbers not.
+    """
+    for where, said, now in differences({key: stated.get(key) for key in found}, found):
+        tiny = TINY if close and where != "delta_added" else 0.0
+        kinds = {type(said), type(now)}
+        near = (
+            float in kinds
+            and kinds <= {int, float}
+            and math.isclose(said, now, rel_tol=close, abs_tol=tiny)
+        )
+        # a note is text of the version that wrote it
+        if not near and not where.endswith(".note"):
+            yield f"{where} is {short(said)} ({source}: {short(now)})"

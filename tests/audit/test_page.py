@@ -111,7 +111,12 @@ def test_a_run_is_verified_and_shown_in_the_same_page(file, tmp_path, capsys):
     for line, said in {**figures, 8: "1e-05 by moments"}.items():
         assert said in blocks[f"line{line}"]
     text = file.read_text().partition('id="this-run"')[2].partition('id="algorithm')[0]
-    answers = "0 mismatches", "Did any step run uncharged?", "What is covered", "; the row to quote"
+    answers = (
+        "0 mismatches",
+        "Does the ledger cover the plan?",
+        "What is covered",
+        "; the row to quote",
+    )
     assert all(said in text for said in answers) and "**" not in text
     assert "This run\n" in capsys.readouterr().out
     (folder / "privacy.md").write_text("epsilon 0")

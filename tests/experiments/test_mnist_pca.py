@@ -11,7 +11,7 @@ import pytest
 
 from minidp.mechanism.rounding import products
 from minidp.privacy import Gaussian, JointGaussian, MomentsAccountant, PoissonSampled
-from minidp.run.record import git_commit
+from minidp.run.result import git_commit
 from minidp.run.verify import verify
 from tests.support.scripts import command, environment
 

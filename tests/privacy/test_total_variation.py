@@ -31,7 +31,7 @@ from minidp.privacy import (
     total_variation,
 )
 from minidp.privacy.bound import Bound, Within
-from minidp.run.record import unamplified
+from minidp.run.result import unamplified
 from tests.support.accountants import ADD_REMOVE, REPLACE_ONE, ROWS, ledger_of
 from tests.support.running import train
 

@@ -116,16 +116,6 @@ def test_a_checkpoint_holds_nothing_of_the_streams(seed, tmp_path):
     assert resume(path, make_trainer())["progress"].step == 10
 
 
-def test_a_checkpoint_of_another_configuration_is_refused(tmp_path):
-    path = tmp_path / "c.npz"
-    some_run(path)
-    with pytest.raises(
-        CheckpointError,
-        match="configuration: new was None and is 3, seed was 1 and is None; choose",
-    ):
-        load_checkpoint(path, {"lot_size": 8, "new": 3})
-
-
 @pytest.mark.parametrize(
     "change, message",
     [

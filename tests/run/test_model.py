@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from minidp import nn
 from minidp.audit.cases import LAYERS, to_backend
 from minidp.backend import to_host
 from minidp.errors import CheckpointError, DtypeError, ParameterError, ShapeError
-from minidp.run import Model, load_model, load_weights, save_model
+from minidp.run import Model, Run, load_model, load_weights, save_model
 from tests.support.running import make_arrays, make_run
 from tests.support.scripts import ROOT
 
@@ -254,12 +255,12 @@ def test_what_cannot_be_made_again_is_refused_before_anything_is_charged(
     network, message, tmp_path
 ):
     run = make_run(tmp_path / "run")
-    given = network, run.loss, run.optimizer, run.plan, run.budget, run.streams
+    training = replace(run.training, network=network)
     for attempt in (
         lambda: save_model(tmp_path / "m.npz", network),
         lambda: run.train(*make_arrays(), model=network),
-        lambda: type(run)(tmp_path / "other", *given),
+        lambda: Run(tmp_path / "other", training, run.privacy),
     ):
         with pytest.raises(ParameterError, match=message):
             attempt()
-    assert not run.ledger.items() and not (tmp_path / "other").exists()
+    assert not list(tmp_path.iterdir())

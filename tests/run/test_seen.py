@@ -3,14 +3,15 @@ its result.
 """
 
 import io
+import math
 import os
 import subprocess
 
 import pytest
 from tqdm import tqdm
 
-from minidp.run import record
-from minidp.run.picture import save_curves
+from minidp.run import result as results
+from minidp.run.picture import save_course
 from minidp.run.progress import BAR, shown
 from minidp.util import plotting
 from tests.support import running
@@ -36,32 +37,35 @@ def test_epsilon_in_the_bar_is_rounded_up():
     assert shown({"epsilon": "inf", "test_accuracy": None}) == "epsilon infinite"
 
 
-CURVES = {
-    "all": dict(
-        epochs=[1, 2, 3],
-        test_accuracy=[0.8, 0.9, 0.92],
-        train_accuracy=[0.79, 0.9, 0.91],
-        delta=[0.0, 1e-9, 1e-6],
-        epsilon=2.0,
-        title="MNIST",
-        notice="drawn digits, not MNIST " * 5,
-    ),
-    "without privacy": dict(epochs=[1, 2], test_accuracy=[0.8, 0.9]),
-    "unknown delta": dict(
-        epochs=[1, 2], test_accuracy=[0.8, 0.9], delta=[None, float("inf")], epsilon=2.0
-    ),
-    "nothing yet": dict(epochs=[], test_accuracy=[], train_accuracy=[], delta=[], epsilon=0.5),
-}
+def rows(test, train=None, delta=None):
+    """A history with these columns."""
+    found = []
+    for i, accuracy in enumerate(test):
+        row = {"epoch": i + 1, "test_accuracy": accuracy}
+        row["train_accuracy_not_private"] = train and train[i]
+        found.append({**row, "delta_at_epsilon": delta and delta[i]})
+    return found
 
 
-@pytest.mark.parametrize("curves", CURVES.values(), ids=CURVES.keys())
-def test_a_png_is_written(tmp_path, drawn, curves):
-    path = tmp_path / "curves.png"
-    save_curves(path, **curves)
-    assert path.read_bytes().startswith(b"\x89PNG") and os.listdir(tmp_path) == ["curves.png"]
-    assert [len(figure.axes) for figure in drawn] == [
-        1 if {0.0, None, float("inf")} >= set(curves.get("delta", [])) else 2
-    ]
+@pytest.mark.parametrize(
+    "history, more, axes",
+    [
+        (
+            rows([0.8, 0.9, 0.92], [0.79, 0.9, 0.91], [0.0, 1e-9, 1e-6]),
+            {"title": "MNIST", "notice": "drawn digits, not MNIST " * 5},
+            2,
+        ),
+        (rows([0.8, 0.9]), {"train_metrics": False}, 1),
+        (rows([0.8, 0.9], delta=[None, math.inf]), {"train_metrics": False}, 1),
+        ([], {}, 1),
+    ],
+    ids=["all", "without privacy", "unknown delta", "nothing yet"],
+)
+def test_a_png_is_written(tmp_path, drawn, history, more, axes):
+    save_course(tmp_path / "curves.png", history, epsilon=2.0, **more)
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert os.listdir(tmp_path) == ["curves.png"]
+    assert [len(figure.axes) for figure in drawn] == [axes]
 
 
 def git(folder, *arguments):
@@ -70,25 +74,25 @@ def git(folder, *arguments):
 
 
 def test_git_commit(tmp_path):
-    assert record.git_commit(tmp_path) is None
-    assert record.git_commit(tmp_path / "missing") is None
+    assert results.git_commit(tmp_path) is None
+    assert results.git_commit(tmp_path / "missing") is None
     git(tmp_path, "init")
     (tmp_path / "inside").mkdir()
     (tmp_path / "a").write_text("1")
     git(tmp_path, "add", "a")
     git(tmp_path, "commit", "-m", "m")
-    commit = record.git_commit(tmp_path)
+    commit = results.git_commit(tmp_path)
     assert len(commit) == 40 and int(commit, 16)
     (tmp_path / "a").write_text("2")
-    assert record.git_commit(tmp_path) == f"{commit}-dirty"
-    assert record.git_commit(tmp_path / "inside") is None, (
+    assert results.git_commit(tmp_path) == f"{commit}-dirty"
+    assert results.git_commit(tmp_path / "inside") is None, (
         "a repository around the checkout is not the checkout's"
     )
 
 
 def test_git_commit_without_git(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert record.git_commit() is None
+    assert results.git_commit() is None
 
 
 @pytest.mark.parametrize("told, commit", [({}, None), ({"commit": "a" * 40}, "a" * 40)])

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from dataclasses import fields
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from minidp import nn
 from minidp.backend import Backend
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, per_layer_groups
 from minidp.privacy import Filter, Gaussian, MomentsAccountant
-from minidp.run import Run
+from minidp.run import About, Privacy, Run, Training
 from minidp.streams import Streams
 from minidp.train import SGD, Averaged
 
@@ -58,17 +59,16 @@ def make_run(
     sanitizer = Sanitizer(per_layer_groups(network.params, clip_norm, sigma), arithmetic=arithmetic)
     plan = Plan(sampler or PoissonSampler(LOT / SIZE), sanitizer, steps, LOT)
     budget = Filter(accountant(plan.relation), epsilon, 1e-5)
-    return Run(
-        folder,
-        network,
-        loss,
-        optimizer or Averaged(SGD(0.5), 0.9),
-        plan,
-        budget,
-        Streams(seed),
-        quiet=True,
-        **named,
+
+    def given(part):
+        names = {each.name for each in fields(part)} & named.keys()
+        return {name: named.pop(name) for name in names}
+
+    training = Training(
+        network, loss, optimizer or Averaged(SGD(0.5), 0.9), Streams(seed), **given(Training)
     )
+    privacy = Privacy(plan, budget, **given(Privacy))
+    return Run(folder, training, privacy, About(quiet=True, **named))
 
 
 def train(folder, seed=None, about=None, stop=None, arrays=None, **named):

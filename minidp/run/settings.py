@@ -1,0 +1,88 @@
+"""The three parts that a run is made of: what is trained, what it may cost, what is said of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..mechanism import Plan
+from ..nn import Sequential
+from ..privacy import Filter
+from ..streams import Streams
+
+
+@dataclass(frozen=True)
+class Training:
+    """What is trained, and how.
+
+    network        whose weights are released
+    loss           what is descended on
+    optimizer      one of `train`, or an `Averaged` one
+    streams        `Streams`, or a seed
+    batch_size     rows that are differentiated at once; by default what fits into memory
+    augmentation_multiplicity  consecutive rows that are views of one example
+    measure_every  steps between two measurements, with a checkpoint each; default an epoch
+    keep_best      release the weights with the best accuracy (or least loss) on x_test, which is
+                   public then
+    """
+
+    network: Sequential
+    loss: Any
+    optimizer: Any
+    streams: Streams | int | None = None
+    batch_size: int | None = None
+    augmentation_multiplicity: int = 1
+    measure_every: int | None = None
+    keep_best: bool = False
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """What training does to the data, and what it may cost.
+
+    plan           sampler, sanitizer, steps
+    budget         privacy.Filter with the target (or infinity) and delta; its ledger is empty, the
+                   folder's takes its place
+    dataset_size   public number of training examples; by default what the data set or the sampler
+                   says, else L / q of the plan
+    group_size     k: the statement also says what the run costs k examples together
+    check          stop before the first step, with a message for the data's owner, if rows are not
+                   finite or labels belong to no class; default: on for your own arrays, where no
+                   data set vouches for them
+    train_metrics  evaluate on training data too: such figures are not private, and are named so
+    """
+
+    plan: Plan
+    budget: Filter
+    dataset_size: int | None = None
+    group_size: int = 1
+    check: bool | None = None
+    train_metrics: bool = True
+
+
+@dataclass(frozen=True)
+class About:
+    """What is said of a run, in its files and on the screen.
+
+    name       of the experiment
+    data       data.Dataset or another object with name, nominal_size, sha256, published and notice;
+               None for your own arrays, of which the folder keeps a keyed hash only
+    flags      what else decides about the run, {name: JSON value}; a resumed run must have the same
+    inputs     the same for what is found while the run is prepared, such as hashes of other files
+    command    that made the run
+    public     lines for the statement on what costs nothing (public data, fixed features)
+    disclosed  lines for the statement on facts of the data that are told and not protected
+    choices    {setting: how it was chosen} for the statement
+    commit     of the code that made the run, for result.json; None: not told
+    quiet      no bar
+    """
+
+    name: str = "run"
+    data: Any = None
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    command: str = ""
+    public: Sequence[str] = ()
+    disclosed: Sequence[str] = ()
+    choices: Mapping[str, str] = field(default_factory=dict)
+    commit: str | None = None
+    quiet: bool = False

@@ -1,0 +1,192 @@
+"""A run that was interrupted or killed goes on, and loses no charge; what does not belong to it is
+refused.
+"""
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+from minidp.errors import (
+    CheckpointError,
+    DataError,
+    ParameterError,
+)
+from minidp.privacy import Ledger
+from minidp.run.checkpoint import load_arrays, save_arrays
+from minidp.run.verify import verify
+from tests.support.running import (
+    STEPS,
+    Crash,
+    crash_after,
+    interrupt,
+    make_arrays,
+    make_run,
+    train,
+    weights,
+)
+
+
+@pytest.mark.parametrize("charges", [1, 2])
+def test_a_seeded_run_that_was_interrupted_or_killed_ends_bit_for_bit_the_same(tmp_path, charges):
+    whole = train(tmp_path / "whole", 5)
+    assert train(tmp_path / "run", 5, stop=interrupt) is None
+    with pytest.raises(Crash):
+        train(tmp_path / "run", 5, stop=crash_after(charges))
+    result = train(tmp_path / "run", 5)
+    assert (result["steps"], result["steps_charged"], result["setup_charged"]) == (STEPS, STEPS, 1)
+    assert result["epsilon"] == whole["epsilon"]
+    for name, array in weights(tmp_path / "whole").items():
+        np.testing.assert_array_equal(array, weights(tmp_path / "run")[name])
+
+
+def test_without_a_seed_an_interrupt_loses_nothing(tmp_path):
+    assert train(tmp_path / "run", stop=interrupt) is None
+    waiting = make_run(tmp_path / "run")
+    assert waiting.summary().startswith("interrupted; the same lines again go on")
+    waiting.folder.close()
+    result = train(tmp_path / "run")
+    assert (result["steps"], result["steps_charged"], result["earlier_lots_charged"]) == (
+        STEPS,
+        STEPS,
+        0,
+    )
+
+
+@pytest.mark.parametrize("arithmetic", ["ordinary", "exact"])
+def test_without_a_seed_what_a_crash_took_stays_charged_and_the_run_gets_fewer_lots(
+    arithmetic, tmp_path
+):
+    settings = {"steps": 20, "arithmetic": arithmetic}
+    with pytest.raises(Crash):
+        # the setup, five lots, and five that are lost
+        train(tmp_path / "run", stop=crash_after(3), **settings)
+    result = train(tmp_path / "run", **settings)
+    assert (result["steps"], result["steps_charged"], result["earlier_lots_charged"]) == (15, 20, 0)
+    assert "5 charged lots are not in the model" in (tmp_path / "run" / "privacy.md").read_text()
+    assert not verify(tmp_path / "run").failed
+
+
+def test_charges_of_attempts_without_a_checkpoint_are_told_apart(tmp_path):
+    with pytest.raises(Crash):
+        train(tmp_path / "run", stop=crash_after(2))
+    (tmp_path / "run" / "checkpoint.npz").unlink()
+    result = train(tmp_path / "run")
+    assert (result["setup_charged"], result["steps_charged"], result["earlier_lots_charged"]) == (
+        2,
+        10,
+        5,
+    )
+    statement = (tmp_path / "run" / "privacy.md").read_text()
+    assert (
+        "charged 2 times" in statement
+        and "5 more lots are charged, of earlier attempts" in statement
+    )
+    assert not verify(tmp_path / "run").failed
+
+
+def test_another_configuration_is_refused(tmp_path):
+    given = {"seed": 1, "flags": {"rate": 1}, "inputs": {"file": "a"}}
+    train(tmp_path / "run", stop=interrupt, **given)
+    for change, message in (
+        ({"clip_norm": 2.0}, r"settings.clip_groups\[0\].clip_norm was 1.0 and is 2.0"),
+        ({"flags": {"rate": 2}}, "rate was 1 and is 2"),
+        ({"seed": 2}, "seed was 1 and is 2"),
+        ({"inputs": {"file": "b"}}, "file was 'a' and is 'b'"),
+        ({"arithmetic": "exact"}, "arithmetic was 'ordinary' and is 'exact'"),
+    ):
+        with pytest.raises(CheckpointError, match=message):
+            make_run(tmp_path / "run", **{**given, **change}).open()
+
+
+@pytest.mark.parametrize("stop", [interrupt, None], ids=["interrupted", "finished"])
+def test_other_arrays_are_refused_and_their_plain_hash_is_nowhere(stop, tmp_path):
+    train(tmp_path / "run", stop=stop)
+    x, *others = make_arrays()
+    x[0] = 0
+    with pytest.raises(DataError, match="began with other examples"):
+        train(tmp_path / "run", arrays=(x, *others))
+    assert os.stat(tmp_path / "run" / "folder.key").st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("lock", ["folder", "file"])
+def test_a_second_process_is_refused(tmp_path, monkeypatch, lock):
+    if lock == "file":
+        monkeypatch.setattr("minidp.run.folder.fcntl", None)
+    first = make_run(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    first.open()
+    with pytest.raises(ParameterError, match="another process is running in this folder"):
+        make_run(tmp_path / "run").open()
+    assert (tmp_path / "run" / "run.lock").exists() == (lock == "file")
+    first.folder.close()
+    assert not (tmp_path / "run" / "run.lock").exists()
+    make_run(tmp_path / "run").open()
+
+
+def test_where_the_lock_is_deleted_the_ledger_is_never_below_what_was_released(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("minidp.run.folder.fcntl", None)
+    released = []
+
+    def second_takes_over(run):
+        released.append(run.ledger.count_of("step"))
+        if len(released) == 3:
+            (tmp_path / "run" / "run.lock").unlink()
+            train(tmp_path / "run", steps=50)
+
+    with pytest.raises(CheckpointError, match="not what this process wrote last"):
+        train(tmp_path / "run", steps=50, stop=second_takes_over)
+    ledger = Ledger.load(tmp_path / "run" / "ledger.json")
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    # blocks of five, the last of them not run twice
+    assert ledger.count_of("step") >= result["steps"] + max(released) - 5
+    assert not verify(tmp_path / "run").failed
+
+
+def lose_charges(run):
+    (run / "ledger.json").unlink()
+    (run / "checkpoint.npz").unlink()
+
+
+def write_config(text):
+    return lambda run: (run / "config.json").write_text(text)
+
+
+def checkpoint(change):
+    """Damage that writes the checkpoint again after change(arrays, header)."""
+
+    def spoil(run):
+        arrays, header = load_arrays(run / "checkpoint.npz")
+        change(arrays, header)
+        save_arrays(run / "checkpoint.npz", arrays, header)
+
+    return spoil
+
+
+@pytest.mark.parametrize(
+    "spoil, message",
+    [
+        (lose_charges, "ledger.json is missing, and config.json says that charges were made"),
+        (lambda run: Ledger().save(run / "ledger.json"), "shows less than checkpoint.npz had"),
+        (lambda run: (run / "config.json").unlink(), "cannot be told which run"),
+        (write_config("[" * 100_000), "config.json"),
+        (write_config('{"settings": ' + "[" * 400 + "]" * 400 + "}"), "configuration"),
+        (checkpoint(lambda _, header: header["history"].append({"step": "x"})), "npz: damaged"),
+        (checkpoint(lambda _, header: header.update(extra=[])), "checkpoint.npz: damaged"),
+        (checkpoint(lambda arrays, _: arrays.pop("release/mean")), "release/mean is missing"),
+    ],
+)
+def test_lost_and_damaged_files_are_refused(tmp_path, spoil, message):
+    train(tmp_path / "run", stop=interrupt)
+    spoil(tmp_path / "run")
+    with pytest.raises((CheckpointError, DataError), match=message):
+        train(tmp_path / "run")
+
+
+def test_a_release_that_is_left_out_of_a_resumed_run_is_refused(tmp_path):
+    train(tmp_path / "run", stop=interrupt)
+    with pytest.raises(CheckpointError, match="make the same calls of release_first again"):
+        make_run(tmp_path / "run").train(*make_arrays())
