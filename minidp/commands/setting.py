@@ -12,7 +12,7 @@ from ..privacy.ledger import SETUP
 from ..util.text import upper_text
 from ..util.validate import count as check_count
 from ..util.validate import in_range, positive_finite
-from .flags import number, whole_number
+from .flags import number, numbers, whole_number
 
 MOST_STEPS = 10**18
 NOISE = ("--noise-multiplier", "--noise-multipliers")
@@ -33,7 +33,7 @@ FLAGS = {
         help="noise standard deviation / clip norm",
     ),
     "--noise-multipliers": dict(
-        type=lambda text: tuple(map(number, text.split(","))),
+        type=numbers,
         dest="noise",
         metavar="SIGMA,...",
         help="those of the layers of one joint step, such as 4,4",
