@@ -37,6 +37,7 @@ from . import (
 from .fitting.estimators import PrivateClassifier as PrivateClassifier
 from .fitting.estimators import PrivateRegressor as PrivateRegressor
 from .fitting.fit import fit as fit
+from .fitting.settings import Settings as Settings
 from .run.model import load_model as load_model
 
 __version__: str

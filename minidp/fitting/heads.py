@@ -13,7 +13,6 @@ import numpy as np
 from .. import nn
 from ..data.own import Flat, Inputs
 from ..errors import ParameterError, ShapeError
-from ..exact.arithmetic import ORDINARY
 from ..host import memory
 from ..mechanism import Plan, PoissonSampler, PrivateScaling, mean_sanitizer, noisy_mean
 from ..mechanism.before.scaling import centre_and_spread
@@ -23,10 +22,10 @@ from ..privacy.events import Event
 from ..privacy.gaussian import gaussian_epsilon
 from ..run import Run
 from ..train.trainer import MIN_BATCH
-from ..util.validate import count, one_of, shown
+from ..util.validate import count, shown
 from .rule import MEAN_SHARE, ROW_NORM, SCALING_SHARE, mu_of
+from .settings import Settings
 
-SCALES = ("auto", "unit-norm", "bounds", "private", "none")
 FARTHEST = 4.0  # spreads from the mean that a privately scaled feature may be
 WEIGHT_BYTES = (
     64  # of memory per weight: its copies in the trial, in sums, averages and checkpoints
@@ -43,28 +42,21 @@ class Head:
     that norm. A network of the caller's gets what `scale` says and nothing else.
     """
 
-    def __init__(
-        self,
-        scale: str,
-        bounds: Any,
-        shape: tuple[int, ...],
-        ours: bool,
-        classification: bool,
-        arithmetic: str = ORDINARY,
-    ) -> None:
-        one_of(SCALES, scale=scale)
-        if (
-            (scale == "bounds") > (bounds is not None)
-            or bounds is not None
-            and scale not in ("auto", "bounds")
-        ):
+    def __init__(self, settings: Settings, shape: tuple[int, ...], classification: bool) -> None:
+        scale, bounds = settings.scale, settings.bounds
+        ours = settings.network is None
+        refused = ("bounds",) if bounds is None else ("unit-norm", "private", "none")
+        if scale in refused:
             raise ParameterError(
                 f"expected public bounds=(low, high) with scale='bounds' and with no other, got "
                 f"scale={scale!r} and bounds={bounds!r:.80}"
             )
-        auto = "bounds" if bounds is not None else "unit-norm" if ours else "none"
-        self.scale = scale = auto if scale == "auto" else scale
-        self.shape, self.arithmetic, self.ours = shape, arithmetic, ours and scale != "none"
+        if scale == "auto" and bounds is not None:
+            scale = "bounds"
+        elif scale == "auto":
+            scale = "unit-norm" if ours else "none"
+        self.scale, self.shape, self.arithmetic = scale, shape, settings.arithmetic
+        self.ours = ours and scale != "none"
         self.centred = self.ours and classification and scale != "private"
         self.row_norm = ROW_NORM if self.ours else 1.0
         self.bounds = None if bounds is None else _checked(bounds, shape)
@@ -178,12 +170,12 @@ class Head:
 
 
 def trained_network(
-    network: nn.Sequential | None, shape: tuple[int, ...], outputs: int, hidden: Any, rng: Any
+    settings: Settings, shape: tuple[int, ...], outputs: int, rng: Any
 ) -> nn.Sequential:
     """What is trained: a copy of the caller's network, or dense layers of the `hidden` sizes over
     the inputs in one row.
     """
-    sizes = hidden_sizes(hidden)
+    network, sizes = settings.network, hidden_sizes(settings.hidden)
     if network is None:
         return _dense(shape, sizes, outputs, rng)
     if not isinstance(network, nn.Sequential):
@@ -269,19 +261,14 @@ def _checked(bounds, shape):
 
 
 def choices_of(
-    choice: Any,
-    given: dict[str, Any],
-    scale: str,
-    network: nn.Sequential | None,
-    hidden: Any,
-    ledger: Any,
+    choice: Any, given: dict[str, Any], scale: str, settings: Settings, ledger: Any
 ) -> dict[str, str]:
     """{what: how it was chosen} for the statement."""
-    layers = "the caller's"
-    if network is None:
-        sizes = hidden_sizes(hidden)
-        layers = f"hidden layers of {', '.join(map(str, sizes))}" if sizes else "no hidden layer"
-    found = {"network": layers, "scale": scale}
+    network = "the caller's"
+    if settings.network is None:
+        sizes = ", ".join(map(str, hidden_sizes(settings.hidden)))
+        network = f"hidden layers of {sizes}" if sizes else "no hidden layer"
+    found = {"network": network, "scale": scale}
     rule = {name: value for name, value in asdict(choice).items() if name not in given}
     if rule:
         found["by the rule of minidp.fitting.rule, from public numbers"] = _listed(rule)

@@ -7,7 +7,6 @@ import pickle
 import subprocess
 import sys
 from functools import partial
-from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -85,20 +84,6 @@ def test_scikit_learns_checks_pass(make):
     with pytest.raises(AssertionError, match="Idempotency"):
         # two fits draw different noise
         run_checks(make(steps=2, quiet=True), "check_fit_idempotent")
-
-
-def test_parameters_are_those_of_fit():
-    given = {
-        name: each.default
-        for name, each in signature(minidp.fit).parameters.items()
-        if name not in ("x", "y", "epsilon", "example_weight", "test")
-    }
-    for cls, other in (PrivateClassifier, "target_bounds"), (PrivateRegressor, "classes"):
-        own = {name: each.default for name, each in signature(cls).parameters.items()}
-        assert own == {name: value for name, value in given.items() if name != other} | {
-            "epsilon": 1.0
-        }
-        assert cls().get_params() == own
 
 
 def test_an_estimator_that_is_not_fitted_says_so_without_scikit_learn(monkeypatch):
