@@ -4,9 +4,10 @@ import math
 import shutil
 import tempfile
 import weakref
+from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from inspect import signature
-from typing import Any, Unpack
+from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
 
@@ -35,7 +36,7 @@ from ..util.validate import count, flag, open_probability, positive_finite, same
 from .fitted import Fitted
 from .heads import Head, choices_of, scaled, trained_network
 from .rule import Choice, choose
-from .settings import Fields, Settings, settings_of
+from .settings import Settings, settings_of
 
 MEASUREMENTS = 20  # along a run, with a checkpoint each
 SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
@@ -53,7 +54,7 @@ def fit(
     seed: int | None = None,
     quiet: bool = False,
     settings: Settings | None = None,
-    **more: Unpack[Fields],
+    **more: Any,
 ) -> Fitted:
     """Train a classifier or a regression on your own arrays, (epsilon, delta)-differentially
     private for each row.
@@ -96,18 +97,16 @@ def fit(
     flag(quiet=quiet)
     check_path(folder=folder, ledger=ledger)
     streams = Streams(seed)
-    ranks = current()
-    quiet = quiet or ranks.rank > 0
+    quiet = quiet or current().rank > 0
     data = _checked(x, y, test, settings)
     budget, how_delta = _budget(epsilon, delta, data.size, quiet)
     network = trained_network(settings, data.shape, data.outputs, streams.init)
     head = Head(settings, data.shape, data.labels is not None)
-    given = _given(settings)
-    choice, plan, before = _chosen(data, network, head, budget, settings.sampler, given)
+    choice, given, plan, before = _chosen(settings, data, network, head, budget)
     # what the model cannot be made of is refused before anything is charged
     data.model(head.first + network.layers)
-    at = ranks.of_first(lambda: tempfile.mkdtemp(prefix="minidp-")) if folder is None else folder
-    try:
+    with ExitStack() as undo:
+        at = _temporary(undo) if folder is None else folder
         run = Run(
             at,
             network.to(data.inputs.backend),
@@ -136,28 +135,20 @@ def fit(
                 run.summary() if folder is not None else "interrupted; nothing was kept"
             )
         kinds = {type(layer).__name__: type(layer) for layer in network.layers}
-        fitted = ranks.of_first(lambda: Fitted(at, result, kinds))
-    except BaseException:
-        if folder is None and ranks.rank == 0:
-            shutil.rmtree(at, ignore_errors=True)
-        raise
-    if folder is None and ranks.rank == 0:
-        weakref.finalize(fitted, shutil.rmtree, at, ignore_errors=True)
+        fitted = current().of_first(lambda: Fitted(at, result, kinds))
+        weakref.finalize(fitted, undo.pop_all().close)
     if not quiet:
         print(fitted)
     return fitted
 
 
-def _show_fields():
-    """Show the fields of Settings in `help(fit)`, in place of **more."""
-    own = signature(fit)
-    parameters = {**own.parameters, **signature(Settings).parameters}
-    del parameters["more"]
-    vars(fit)["__signature__"] = own.replace(parameters=list(parameters.values()))
-    fit.__annotations__.update(Settings.__annotations__)
-
-
-_show_fields()
+# `help(fit)` shows the fields of Settings in place of **more
+_own = signature(fit).parameters
+_more = signature(Settings).parameters
+fit.__annotations__.update(Settings.__annotations__)
+vars(fit)["__signature__"] = signature(fit).replace(
+    parameters=[*list(_own.values())[:-1], *_more.values()]
+)
 
 
 @dataclass
@@ -287,20 +278,15 @@ def _budget(epsilon, delta, size, quiet):
     return Filter("loss_distribution", float(epsilon), delta), how
 
 
-def _given(settings):
-    """{name: what the caller chose in place of the rule}, as plain numbers."""
-    found = {}
-    for field in fields(Choice):
-        value = getattr(settings, field.name, None)
-        if value is not None:
-            found[field.name] = field.type(value)
-    return found
-
-
-def _chosen(data, network, head, budget, sampler, given):
-    """(choice, plan, events before the first step): what the caller gave, else the rule, with the
-    least noise for the budget.
+def _chosen(settings, data, network, head, budget):
+    """(choice, what of it the caller gave, plan, events before the first step): what the caller did
+    not give is by the rule, with the least noise for the budget.
     """
+    given = {
+        field.name: field.type(getattr(settings, field.name))  # as plain numbers
+        for field in fields(Choice)
+        if getattr(settings, field.name, None) is not None
+    }
     epsilon, delta = budget.epsilon, budget.delta
     choice = choose(
         data.size,
@@ -316,37 +302,31 @@ def _chosen(data, network, head, budget, sampler, given):
         raise ParameterError(
             f"expected lot_size={choice.lot_size} to be at most the {data.size} rows (dataset_size)"
         )
-    lots = make_sampler(sampler, data.size, choice.lot_size)
+    lots = make_sampler(settings.sampler, data.size, choice.lot_size)
     choice = replace(choice, steps=-(-choice.steps // lots.period) * lots.period)
     before = head.events(
         budget.accountant, PoissonSampler(choice.lot_size / data.size), epsilon, delta
     )
     groups = flat_group(network.params, choice.clip_norm, 1.0)
     plan = Plan(lots, Sanitizer(groups, arithmetic=head.arithmetic), choice.steps, choice.lot_size)
-    return choice, plan.calibrated(budget.accountant, epsilon, delta, before), before
+    return choice, given, plan.calibrated(budget.accountant, epsilon, delta, before), before
 
 
 def _config(settings, data, head, network, seed, test, ledger):
     """What config.json holds beside the plan: a run that is resumed must have the same."""
-    found = replace(
-        settings,
-        scale=head.scale,
-        bounds=None if head.bounds is None else [each.tolist() for each in head.bounds],
-        classes=None if data.labels is None else data.labels.tolist(),
-        target_bounds=data.target_bounds,
-    )
     public = None if test is None else "test"
+    recorded = [field.name for field in fields(Settings) if "recorded" in field.metadata]
     return {
+        **{name: getattr(settings, name) for name in recorded},
+        "scale": head.scale,
+        "bounds": None if head.bounds is None else [each.tolist() for each in head.bounds],
+        "classes": None if data.labels is None else data.labels.tolist(),
+        "target_bounds": data.target_bounds,
         "seed": seed,
         "weighted": data.weight is not None,
         "shared_ledger": ledger is not None,
         "public": public if settings.validation is None else "validation",
         "shapes": {".".join(key): array.shape for key, array in network.params.items()},
-        **{
-            field.name: getattr(found, field.name)
-            for field in fields(Settings)
-            if field.metadata.get("recorded")
-        },
     }
 
 
@@ -366,7 +346,15 @@ def _optimizer(choice):
     optimizer = SGD(choice.learning_rate)
     if choice.momentum:
         optimizer = Momentum(choice.learning_rate, choice.momentum)
-    return Averaged(optimizer, choice.average) if choice.average else optimizer
+    return Averaged(optimizer, choice.average)
+
+
+def _temporary(undo):
+    """A folder that ends with `undo`."""
+    at = current().of_first(lambda: tempfile.mkdtemp(prefix="minidp-"))
+    if current().rank == 0:
+        undo.callback(shutil.rmtree, at, ignore_errors=True)
+    return at
 
 
 def _charge(run, data, before, ledger):

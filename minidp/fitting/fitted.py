@@ -129,39 +129,27 @@ class Fitted(Model):
 
     def _facts(self):
         """(name, text) of what to know at a glance."""
-        settings, bound = self.result["settings"], self.epsilon
-        yield (
-            "epsilon",
-            f"{upper_text(bound.upper)} at delta {self.delta:g}, for each row by itself",
-        )
-        if self.result["group"]:
-            yield (
-                f"for {self.result['group']['size']} rows",
-                f"epsilon {upper_text(self.result['group']['epsilon'])}",
-            )
-        yield (
-            "certified",
-            f"{lower_text(bound.lower)} to {upper_text(bound.upper)} by "
-            f"{row_to_quote(self.result['epsilon'])}",
-        )
+        result, bound, group = self.result, self.epsilon, self.result["group"]
+        settings, upper = result["settings"], upper_text(bound.upper)
+        yield "epsilon", f"{upper} at delta {self.delta:g}, for each row by itself"
+        if group:
+            yield f"for {group['size']} rows", f"epsilon {upper_text(group['epsilon'])}"
+        quoted = row_to_quote(result["epsilon"])
+        yield "certified", f"{lower_text(bound.lower)} to {upper} by {quoted}"
         yield (
             "trained",
-            (
-                f"{self.result['steps']} lots of {settings['expected_lot_size']:g} of "
-                f"{settings['dataset_size']} rows, noise multiplier "
-                f"{settings['clip_groups'][0]['noise_multiplier']:.4g}"
-            ),
+            f"{result['steps']} lots of {settings['expected_lot_size']:g} of "
+            f"{settings['dataset_size']} rows, noise multiplier "
+            f"{settings['clip_groups'][0]['noise_multiplier']:.4g}",
         )
-        if self.result["disclosed"]:
-            yield "disclosed", shorten("; ".join(self.result["disclosed"]), 66)
-        if self.result["reproducible"]:
+        if result["disclosed"]:
+            yield "disclosed", shorten("; ".join(result["disclosed"]), 66)
+        if result["reproducible"]:
             yield "seeded", "not to be released"
+        measured = "validation" if result["best_of_measured"] else "test"
         for name, what in (("test_accuracy", "accuracy"), ("test_r2", "R2")):
-            if self.result.get(name) is not None:
-                yield (
-                    "validation" if self.result["best_of_measured"] else "test",
-                    f"{what} {self.result[name]:.2%}",
-                )
+            if result[name] is not None:
+                yield measured, f"{what} {result[name]:.2%}"
 
     def __repr__(self):
         return "\n".join(

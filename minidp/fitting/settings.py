@@ -2,10 +2,10 @@
 `minidp train` and what config.json holds follow from these fields.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from functools import partial
-from typing import Any, TypedDict
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -145,52 +145,23 @@ class Settings(Checked):
     group_size: int = option(1, check=POSITIVE, recorded=True)
 
 
-class Fields(TypedDict, total=False):
-    """The fields of `Settings`, for type checkers of `fit(x, y, **fields)`."""
-
-    classes: ArrayLike | None
-    target_bounds: tuple[float, float] | None
-    scale: str
-    bounds: tuple[Any, Any] | None
-    hidden: tuple[int, ...] | int
-    network: nn.Sequential | None
-    dataset_size: int | None
-    validation: tuple[Any, ArrayLike] | None
-    sampler: str
-    lot_size: int | None
-    steps: int | None
-    clip_norm: float | None
-    learning_rate: float | None
-    example_weight: ArrayLike | None
-    check: bool
-    arithmetic: str
-    device: str
-    group_size: int
-
-
-def settings_of(settings: Settings | None, more: Fields, parameters: list[str]) -> Settings:
+def settings_of(settings: Settings | None, more: dict[str, Any], parameters: list[str]) -> Settings:
     """`settings` with the fields `more` that `fit` was given by their own names.
 
     parameters: the names of all that `fit` takes. Raises ParameterError for an unknown name, with
     the nearest of these, and for a field that is given both ways.
     """
-    known = [field.name for field in fields(Settings)]
+    known = {field.name: field.default for field in fields(Settings)}
+    base = Settings() if settings is None else settings
+    if not isinstance(base, Settings):
+        raise ParameterError(
+            f"expected settings to be a minidp.Settings, got {type(settings).__name__}"
+        )
     for name in more:
         if name not in known:
             near = get_close_matches(name, parameters, 1)
             hint = f"did you mean {near[0]}?" if near else f"its settings are {', '.join(known)}"
             raise ParameterError(f"fit has no parameter {name!r}; {hint}")
-    if settings is None:
-        return Settings(**more)
-    if not isinstance(settings, Settings):
-        raise ParameterError(
-            f"expected settings to be a minidp.Settings, got {type(settings).__name__}"
-        )
-    given = {
-        field.name: getattr(settings, field.name)
-        for field in fields(Settings)
-        if getattr(settings, field.name) is not field.default
-    }
-    if twice := sorted(given.keys() & more.keys()):
-        raise ParameterError(f"fit: {', '.join(twice)} given both by settings= and by name")
-    return Settings(**given, **more)
+        if getattr(base, name) is not known[name]:
+            raise ParameterError(f"fit: {name} given both by settings= and by its name")
+    return replace(base, **more)
