@@ -19,6 +19,7 @@ from .setting import (
     SAMPLING,
     add,
     add_run,
+    as_related,
     described,
     ledger_of,
     names_of,
@@ -120,7 +121,10 @@ def _calibrate(args):
             "--epochs; --sampling-probability, or --dataset-size and --lot-size"
         )
     (name,) = missing
-    sampler = sampler_of(args, PoissonSampler(1.0) if name == "sampling_probability" else None)
+    if name == "sampling_probability":
+        sampler = as_related(args, PoissonSampler(1.0))
+    else:
+        sampler = sampler_of(args)
     accountant = make(args.accountant, sampler.relation)
     if accountant.kind != "bound":
         print(

@@ -98,7 +98,7 @@ READERS = {
 }
 
 
-def parse(config: Any, argv: Any = None, *, prog: Any = None, description: Any = None) -> Any:
+def parse(config, argv=None, *, prog=None, description=None):
     """An instance of the dataclass `config`, with what the command line says in place of its
     defaults.
 
@@ -110,7 +110,7 @@ def parse(config: Any, argv: Any = None, *, prog: Any = None, description: Any =
     from dataclasses import fields  # here, because it loads much that `minidp --help` needs not
 
     parser = Parser(prog=prog, description=description)
-    groups: dict[str, Any] = {}
+    groups = {}
     for field in fields(config):
         name = field.metadata.get("exclusive")
         if name and name not in groups:
@@ -119,7 +119,7 @@ def parse(config: Any, argv: Any = None, *, prog: Any = None, description: Any =
     return config(**vars(parser.parse_args(argv)))
 
 
-def add_field(parser: Any, field: Any) -> None:
+def add_field(parser, field):
     """Add the flag of a dataclass's field, if it has a help text."""
     if field.metadata.get("help") is None:
         return

@@ -25,6 +25,9 @@ from .output import check_new, show
 from .reading import labels_of, read_csv, read_npy, read_npz, read_training
 from .setting import add as add_shared
 
+# of result.json
+SHOWN = ("delta", "group", "steps", "arithmetic", "test_accuracy", "test_r2", "reproducible")
+
 
 def train(parser):
     add = parser.add_argument
@@ -35,18 +38,13 @@ def train(parser):
         help=".npz with x_train, y_train and, of a public test set, x_test, y_test; "
         "or .csv with names in its first line, numbers below, and --label",
     )
-    add(
-        "--x",
-        metavar="FILE",
-        help=".npy file of training inputs in place of DATA: (N, ...) numbers, read as needed",
-    )
-    add("--y", metavar="FILE", help=".npy file of their labels, or of numbers to predict")
-    add(
-        "--x-test",
-        metavar="FILE",
-        help=".npy file of a public test set, which is evaluated and chooses nothing",
-    )
-    add("--y-test", metavar="FILE", help=".npy file of their labels or numbers")
+    for name, what in (
+        ("--x", "training inputs in place of DATA: (N, ...) numbers, read as needed"),
+        ("--y", "their labels, or of numbers to predict"),
+        ("--x-test", "a public test set, which is evaluated and chooses nothing"),
+        ("--y-test", "their labels or numbers"),
+    ):
+        add(name, metavar="FILE", help=f".npy file of {what}")
     add(
         "--label",
         metavar="COLUMN",
@@ -123,28 +121,14 @@ def _train(args):
         "model": str(folder / MODEL),
         "quote": row_to_quote(result["epsilon"]),
         "epsilon": model.epsilon.to_json(),
-        **{
-            key: result[key]
-            for key in (
-                "delta",
-                "group",
-                "steps",
-                "arithmetic",
-                "test_accuracy",
-                "test_r2",
-                "reproducible",
-            )
-        },
+        **{key: result[key] for key in SHOWN},
     }
-    show(
-        args,
-        record,
-        [
-            quote_line(result),
-            f"open:  {folder / CURVES} (statement: {folder / STATEMENT})",
-            f"next:  minidp predict {quote(path)} x.npy --out y.csv",
-        ],
-    )
+    lines = [
+        quote_line(result),
+        f"open:  {folder / CURVES} (statement: {folder / STATEMENT})",
+        f"next:  minidp predict {quote(path)} x.npy --out y.csv",
+    ]
+    show(args, record, lines)
 
 
 def _data(args):
@@ -214,13 +198,12 @@ def _predict(args):
     check_new(args, args.out)
     model = load_model(args.model)
     x = _inputs(args, model.about.get("columns"))
+    header = ["prediction"]
     if args.proba:
-        header, rows = (
-            None if model.classes is None else model.classes.tolist(),
-            model.predict_proba(x),
-        )
+        rows = model.predict_proba(x)
+        header = None if model.classes is None else model.classes.tolist()
     else:
-        header, rows = ["prediction"], model.predict(x)
+        rows = model.predict(x)
         rows = rows[:, None] if rows.ndim == 1 else rows
     if rows.ndim != 2 or rows.shape[1] != len(header):
         raise ParameterError(
@@ -242,10 +225,8 @@ def _inputs(args, columns):
     """The array of the file X; columns: names of those that the model learned from, None if it was
     no table.
     """
-    suffix, wanted = (
-        Path(args.x).suffix.lower(),
-        ("x", "x_test") if args.key is None else (args.key,),
-    )
+    suffix = Path(args.x).suffix.lower()
+    wanted = ("x", "x_test") if args.key is None else (args.key,)
     if args.key is not None and suffix != ".npz":
         raise ParameterError(f"expected --key with a .npz file, got {args.x}")
     if suffix == ".csv":  # anybody may have written the model's file: are these names?

@@ -159,6 +159,10 @@ def test_lots_of_fixed_size_are_drawn_too(flags, run):
         (PermissionError(13, "Permission denied", "/runs/x"), "/runs/x: Permission denied"),
         (OSError(28, "No space left on device"), "No space left on device"),
         (OSError("odd"), "odd"),
+        (
+            ModuleNotFoundError("No module named 'scipy.fft'", name="scipy.fft"),
+            "scipy is not installed: pip install scipy, or install minidp again",
+        ),
         (ImportError("Numba needs NumPy 2.2.\nGot 2.3."), "Numba needs NumPy 2.2. Got 2.3."),
     ],
 )
