@@ -71,7 +71,7 @@ def fit(
     test      (x, y), public: accuracy or R2 on these is measured; no choice follows from it
     seed      reproducible, and not to be released
     quiet     print nothing
-    settings  a `minidp.Settings`, whose documentation describes each field: public facts of the
+    settings  a `minidp.Settings`; help(minidp.Settings) describes each field: public facts of the
               data (classes, target_bounds, bounds, dataset_size, validation), what is trained
               (scale, hidden, network, sampler, lot_size, steps, clip_norm, learning_rate,
               example_weight), what the statement and the checks cover, and where it is computed.

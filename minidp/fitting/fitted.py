@@ -86,16 +86,19 @@ class Fitted(Model):
         y, predicted = one_axis(y), self.predict(x)
         same_batch("per_class", x=predicted, y=y)
 
-        def row(label):
-            of, said = y == label, predicted == label
-            right = int((of & said).sum())
-            return {
-                "examples": int(of.sum()),
-                "accuracy": right / int(of.sum()) if of.any() else None,
-                "precision": right / int(said.sum()) if said.any() else None,
-            }
+        def share(right, of):
+            return right / of if of else None
 
-        return {label: row(label) for label in self.classes.tolist()}
+        found = {}
+        for label in self.classes.tolist():
+            of, said = y == label, predicted == label
+            examples, right = int(of.sum()), int((of & said).sum())
+            found[label] = {
+                "examples": examples,
+                "accuracy": share(right, examples),
+                "precision": share(right, int(said.sum())),
+            }
+        return found
 
     def save(self, path: StrPath) -> None:
         """Write the model as one file that `minidp.load_model` and `minidp predict` read."""
@@ -152,10 +155,8 @@ class Fitted(Model):
                 yield measured, f"{what} {result[name]:.2%}"
 
     def __repr__(self):
-        return "\n".join(
-            f"{name:<13} {text}"
-            for name, text in [("private model", shorten(self._gives, 66)), *self._facts()]
-        )
+        facts = [("private model", shorten(self._gives, 66)), *self._facts()]
+        return "\n".join(f"{name:<13} {text}" for name, text in facts)
 
     def _repr_html_(self):
         rows = "".join(

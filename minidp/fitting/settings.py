@@ -3,7 +3,6 @@
 """
 
 from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -151,6 +150,8 @@ def settings_of(settings: Settings | None, more: dict[str, Any], parameters: lis
     parameters: the names of all that `fit` takes. Raises ParameterError for an unknown name, with
     the nearest of these, and for a field that is given both ways.
     """
+    from difflib import get_close_matches  # here, because it is for errors alone
+
     known = {field.name: field.default for field in fields(Settings)}
     base = Settings() if settings is None else settings
     if not isinstance(base, Settings):
