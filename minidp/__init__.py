@@ -18,6 +18,7 @@ __getattr__, __dir__, __all__ = names_of(
         "": "audit backend data errors grads host mechanism nn privacy run streams train",
         "fitting.estimators": "PrivateClassifier PrivateRegressor",
         "fitting.fit": "fit",
+        "fitting.settings": "Settings",
         "run.model": "load_model",
     },
 )

@@ -1,3 +1,7 @@
+from typing import Any
+
+from numpy.typing import ArrayLike
+
 from . import (
     audit as audit,
 )
@@ -36,7 +40,42 @@ from . import (
 )
 from .fitting.estimators import PrivateClassifier as PrivateClassifier
 from .fitting.estimators import PrivateRegressor as PrivateRegressor
-from .fitting.fit import fit as fit
+from .fitting.fitted import Fitted
+from .fitting.settings import Settings as Settings
 from .run.model import load_model as load_model
+from .util.files import StrPath
 
 __version__: str
+
+# every field of Settings by its name, as `help(fit)` shows them
+def fit(
+    x: Any,
+    y: ArrayLike,
+    *,
+    epsilon: float,
+    delta: float | None = None,
+    folder: StrPath | None = None,
+    ledger: StrPath | None = None,
+    test: tuple[Any, ArrayLike] | None = None,
+    seed: int | None = None,
+    quiet: bool = False,
+    settings: Settings | None = None,
+    classes: ArrayLike | None = None,
+    target_bounds: tuple[float, float] | None = None,
+    scale: str = "auto",
+    bounds: tuple[Any, Any] | None = None,
+    hidden: tuple[int, ...] | int = (),
+    network: nn.Sequential | None = None,
+    dataset_size: int | None = None,
+    validation: tuple[Any, ArrayLike] | None = None,
+    sampler: str = "poisson",
+    lot_size: int | None = None,
+    steps: int | None = None,
+    clip_norm: float | None = None,
+    learning_rate: float | None = None,
+    example_weight: ArrayLike | None = None,
+    check: bool = True,
+    arithmetic: str = "ordinary",
+    device: str = "cpu",
+    group_size: int = 1,
+) -> Fitted: ...

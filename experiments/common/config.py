@@ -1,32 +1,24 @@
-"""A frozen dataclass as a command line: its fields are the flags, its defaults the defaults; and
-the flags that every private training run has.
-
-@dataclass(frozen=True)
-class Config:
-    lot_size: int = option(600, "examples per lot, on average")
-    steps: int | None = option(None, "lots to process", exclusive="length")
-    quiet: bool = option(False, "no progress bar")
-
-config = parse(Config, description="...")          # --lot-size 300 --quiet
+"""The flags that every private training run has, as a dataclass for `minidp.commands.flags.parse`;
+scripts with commands.
 """
 
 import dataclasses
 import math
-import re
 import shlex
 import sys
-import types
-import typing
 from functools import partial
 
 from minidp.backend import check_device
-from minidp.commands.flags import Parser, number, user_errors, whole_number
+from minidp.commands.flags import parse as parse
+from minidp.commands.flags import user_errors
 from minidp.errors import ParameterError
 from minidp.exact.arithmetic import ARITHMETICS, EXACT, ORDINARY
 from minidp.mechanism.sampling import SAMPLERS
 from minidp.run.result import ACCOUNTANTS
 from minidp.train import OPTIMIZERS, Averaged
 from minidp.util.files import jsonable
+from minidp.util.options import Checked as Checked
+from minidp.util.options import option as option
 from minidp.util.validate import count, in_range, seed_number
 
 # Flags that say where a run reads and writes, and nothing of its result: they may differ when it is
@@ -40,28 +32,6 @@ DIGITS = (
 FRACTION = partial(in_range, 0, 1, open_high=True)
 POSITIVE = partial(count, 1)
 LENGTH = partial(in_range, 0, 1e6, open_low=True)
-
-
-def option(default, help, check=None, *, choices=None, exclusive=None):
-    """A field of a configuration. Of the fields with the same name in `exclusive`, only one may be
-    given.
-
-    check: a function of minidp.util.validate that `Checked` calls on the value, unless it is None.
-    """
-    return dataclasses.field(
-        default=default,
-        metadata={"help": help, "choices": choices, "exclusive": exclusive, "check": check},
-    )
-
-
-class Checked:
-    """Base of a dataclass of options whose values are checked."""
-
-    def __post_init__(self):
-        for field in dataclasses.fields(self):
-            check, value = field.metadata.get("check"), getattr(self, field.name)
-            if check is not None and value is not None:
-                check(**{field.name: value})
 
 
 def at_most(most):
@@ -184,44 +154,6 @@ class RunFlags(Checked):
         return self.default_target if self.target_epsilon is None else self.target_epsilon
 
 
-def parse(config, argv=None, *, prog=None, description=None):
-    """An instance of the dataclass `config`, with what the command line says in place of its
-    defaults.
-
-    A field noise_multiplier becomes --noise-multiplier. A bool is a switch: --quiet for one that is
-    False by default, --no-quiet for one that is True. A field of type `T | None` is read as T and
-    None if not given. Abbreviated or unknown flags and unreadable values print one line and exit
-    with 2. What the dataclass itself refuses raises the dataclass's error.
-    """
-    parser = Parser(prog=prog, description=description)
-    groups = {}
-    types_of = typing.get_type_hints(config)
-    for field in dataclasses.fields(config):
-        name = field.metadata.get("exclusive")
-        if name and name not in groups:
-            groups[name] = parser.add_mutually_exclusive_group()
-        _add(groups[name] if name else parser, field, types_of[field.name])
-    return config(**vars(parser.parse_args(_joined(sys.argv[1:] if argv is None else argv))))
-
-
-def _joined(words):
-    """The words, a number below zero joined to the flag before it: argparse takes -1e-5 for a
-    flag.
-    """
-    joined = []
-    for word in words:
-        if (
-            joined
-            and joined[-1].startswith("--")
-            and "=" not in joined[-1]
-            and re.match(r"-(\d|\.\d|inf)", word)
-        ):
-            joined[-1] += f"={word}"
-        else:
-            joined.append(word)
-    return joined
-
-
 def main_of(script, about, commands):
     """The function main(argv) of a script with commands, {name: (dataclass of its flags, function
     of them)}.
@@ -277,26 +209,3 @@ def command_of(script, config, leave_out=()):
         else:
             words += [f"--{flag}", str(value)]
     return shlex.join(words)
-
-
-def _add(group, field, kind):
-    flag = field.name.replace("_", "-")
-    help = field.metadata.get("help", "").replace("%", "%%")
-    if kind is bool:
-        flag, action = (
-            (f"--no-{flag}", "store_false") if field.default else (f"--{flag}", "store_true")
-        )
-        group.add_argument(flag, dest=field.name, action=action, help=help)
-        return
-    if isinstance(kind, types.UnionType):
-        (kind,) = (part for part in typing.get_args(kind) if part is not types.NoneType)
-    if field.default is not None:
-        help += f" (default: {field.default})"
-    kind = {int: whole_number, float: number}.get(kind, kind)  # 1e4, 1/60
-    group.add_argument(
-        f"--{flag}",
-        type=kind,
-        default=field.default,
-        choices=field.metadata.get("choices"),
-        help=help,
-    )

@@ -3,19 +3,23 @@
 import math
 import sys
 
-from ..errors import BudgetExceededError, ParameterError, UnsupportedEventError
+from ..errors import BudgetExceededError, ParameterError
 from ..mechanism import PoissonSampler
+from ..privacy.budget import max_steps
+from ..privacy.calibrate import noise_multiplier_for, sampling_probability_for
 from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make, row_to_quote
+from ..privacy.group_privacy import GroupAccountant
 from ..privacy.meaning import in_words, meaning_of
 from ..util.text import lower_text, upper_text
 from ..util.validate import count as check_count
 from .flags import number
-from .output import rows_of, show, table
+from .output import refuse_unbounded, rows_of, show, table
 from .setting import (
     LENGTH,
     SAMPLING,
     add,
     add_run,
+    as_related,
     described,
     ledger_of,
     names_of,
@@ -50,36 +54,26 @@ def _compare(args, given):
     """Print epsilon at the given delta, or delta at the given epsilon; 2 where no accountant has a
     finite bound.
     """
-    (ledger, title), worthless = described(args), 1.0 if args.command == "delta" else math.inf
+    ledger, title = described(args)
+    worthless = 1.0 if args.command == "delta" else math.inf
     found = all_bounds(ledger, names_of(args), **given, group_size=args.group_size)
-    known = [bound.upper for bound, _, _ in found.values() if bound.upper is not None]
-    if known or args.json:
-        rows = rows_of(found)
-        said = (
-            meaning_of(ledger, args.delta)
-            if args.command == "epsilon" and args.group_size == 1
-            else None
-        )
-        show(
-            args,
-            {
-                **given,
-                "quote": row_to_quote(rows, worthless),
-                "accountants": rows,
-                **({"meaning": said} if said else {}),
-                "ledger": ledger.to_json(),
-            },
-            [
-                f"{title}, " + ", ".join(f"{name} {value:g}" for name, value in given.items()),
-                *table(found, args.command, worthless),
-                *([in_words(said)] if said else []),
-            ],
-        )
-    if not known:
-        raise UnsupportedEventError(
-            f"no accountant asked has a bound: {next(iter(found.values()))[2]}"
-        )
-    if min(known) >= worthless:
+    if not args.json:
+        refuse_unbounded(found)
+    rows = rows_of(found)
+    quoted = row_to_quote(rows, worthless)
+    record = {**given, "quote": quoted, "accountants": rows}
+    at = ", ".join(f"{name} {value:g}" for name, value in given.items())
+    lines = [f"{title}, {at}", *table(found, args.command, worthless)]
+    if (
+        args.command == "epsilon"
+        and args.group_size == 1
+        and (said := meaning_of(ledger, args.delta))
+    ):
+        record["meaning"] = said
+        lines.append(in_words(said))
+    show(args, {**record, "ledger": ledger.to_json()}, lines)
+    refuse_unbounded(found)
+    if min(bound.upper for bound, _, _ in found.values() if bound.upper is not None) >= worthless:
         print(
             "error: nothing is guaranteed: something is released with too little noise, or none",
             file=sys.stderr,
@@ -115,26 +109,22 @@ def calibrate(parser):
 
 
 def _calibrate(args):
-    from ..privacy.budget import max_steps
-    from ..privacy.calibrate import noise_multiplier_for, sampling_probability_for
-    from ..privacy.group_privacy import GroupAccountant
-
-    missing = [
-        what
-        for what, flags in (
-            ("noise_multiplier", {args.noise}),
-            ("steps", {args.steps, args.epochs}),
-            ("sampling_probability", {args.sampling_probability, args.lot_size}),
-        )
-        if flags == {None}
-    ]
+    given = {
+        "noise_multiplier": {args.noise},
+        "steps": {args.steps, args.epochs},
+        "sampling_probability": {args.sampling_probability, args.lot_size},
+    }
+    missing = [name for name, flags in given.items() if flags == {None}]
     if len(missing) != 1:
         raise ParameterError(
             "expected two of these three, to find the third: --noise-multiplier; --steps or "
             "--epochs; --sampling-probability, or --dataset-size and --lot-size"
         )
-    (missing,), goal = missing, (args.target_epsilon, args.delta)
-    sampler = sampler_of(args, PoissonSampler(1.0) if missing == "sampling_probability" else None)
+    (name,) = missing
+    if name == "sampling_probability":
+        sampler = as_related(args, PoissonSampler(1.0))
+    else:
+        sampler = sampler_of(args)
     accountant = make(args.accountant, sampler.relation)
     if accountant.kind != "bound":
         print(
@@ -142,38 +132,11 @@ def _calibrate(args):
             "exceed the target; --accountant loss_distribution, renyi or moments holds it",
             file=sys.stderr,
         )
-    held = GroupAccountant(accountant, args.group_size) if args.group_size != 1 else accountant
-    if missing == "noise_multiplier":
-        steps = steps_of(args, sampler)
-
-        def ledger_with(sigma):
-            return ledger_of(args, sampler, (sigma,), steps)
-
-        found = noise_multiplier_for(held, ledger_with, *goal)
-        # rounded so that what is printed costs no more than what was found
-        text = upper_text(found, 6)
-    elif missing == "steps":
-
-        def ledger_with(steps):
-            return ledger_of(args, sampler, args.noise, steps)
-
-        event = release_event(args.noise, sampler.relation)
-        text = found = max_steps(
-            held, ledger_with(0), lambda steps: [sampler.charges(event, steps)], *goal
-        )
-    else:
-        if args.sampler not in (None, "poisson") or args.steps is None:
-            raise ParameterError(
-                "a sampling probability is found for --sampler poisson and --steps only"
-            )
-
-        def ledger_with(q):
-            return ledger_of(args, PoissonSampler(q), args.noise, args.steps)
-
-        found = sampling_probability_for(held, ledger_with, *goal)
-        text = lower_text(found, 6)
-    ledger, record, texts = ledger_with(found), {missing: found}, {missing: text}
-    if missing == "sampling_probability" and args.dataset_size is not None:
+    accountant = GroupAccountant(accountant, args.group_size)
+    find = {"noise_multiplier": _noise, "steps": _steps, "sampling_probability": _probability}
+    ledger, found, text = find[name](args, sampler, accountant)
+    record, texts = {name: found}, {name: text}
+    if name == "sampling_probability" and args.dataset_size is not None:
         check_count(1, dataset_size=args.dataset_size)
         record["lot_size"] = texts["lot_size"] = int(found * args.dataset_size)
         if not record["lot_size"]:
@@ -181,20 +144,57 @@ def _calibrate(args):
                 f"a sampling probability of {text} leaves no whole example of "
                 f"{args.dataset_size} in a lot; raise the target or noise, or take fewer steps"
             )
-    bound = held.epsilon(ledger, args.delta)
-    show(
-        args,
-        {
-            **record,
-            "epsilon": bound.to_json(),
-            "delta": args.delta,
-            "accountant": accountant.name,
-            "kind": accountant.kind,
-            "ledger": ledger.to_json(),
-        },
-        [
-            *(f"{name.replace('_', ' ')}  {text}" for name, text in texts.items()),
-            f"epsilon  {upper_text(bound.upper, 6)} at delta {args.delta:g} ({accountant.name}, "
-            f"{accountant.kind})",
-        ],
+    bound = accountant.epsilon(ledger, args.delta)
+    record |= {
+        "epsilon": bound.to_json(),
+        "delta": args.delta,
+        "accountant": accountant.name,
+        "kind": accountant.kind,
+        "ledger": ledger.to_json(),
+    }
+    lines = [f"{name.replace('_', ' ')}  {text}" for name, text in texts.items()]
+    lines.append(
+        f"epsilon  {upper_text(bound.upper, 6)} at delta {args.delta:g} ({accountant.name}, "
+        f"{accountant.kind})"
     )
+    show(args, record, lines)
+
+
+# (ledger, what was found, its text): rounded so that what is printed costs no more than what was
+# found
+
+
+def _noise(args, sampler, accountant):
+    steps = steps_of(args, sampler)
+
+    def ledger_with(sigma):
+        return ledger_of(args, sampler, (sigma,), steps)
+
+    found = noise_multiplier_for(accountant, ledger_with, args.target_epsilon, args.delta)
+    return ledger_with(found), found, upper_text(found, 6)
+
+
+def _steps(args, sampler, accountant):
+    event = release_event(args.noise, sampler.relation)
+    before = ledger_of(args, sampler, args.noise, 0)
+    found = max_steps(
+        accountant,
+        before,
+        lambda steps: [sampler.charges(event, steps)],
+        args.target_epsilon,
+        args.delta,
+    )
+    return ledger_of(args, sampler, args.noise, found), found, found
+
+
+def _probability(args, sampler, accountant):
+    if args.sampler not in (None, "poisson") or args.steps is None:
+        raise ParameterError(
+            "a sampling probability is found for --sampler poisson and --steps only"
+        )
+
+    def ledger_with(q):
+        return ledger_of(args, PoissonSampler(q), args.noise, args.steps)
+
+    found = sampling_probability_for(accountant, ledger_with, args.target_epsilon, args.delta)
+    return ledger_with(found), found, lower_text(found, 6)

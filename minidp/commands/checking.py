@@ -4,10 +4,8 @@ import time
 from pathlib import Path
 
 from ..errors import ParameterError
-from ..privacy.catalogue import row_to_quote
 from ..util.files import atomic_write
-from ..util.text import bound_texts
-from .output import check_new, rows_of, show, table
+from .output import check_new, show, table, text_rows
 from .setting import add
 
 
@@ -67,7 +65,6 @@ def _asked(folder):
         text += "the run's files agree with each other and with the accountants."
     if result.get("reproducible"):
         text += " This run is seeded: it can be repeated, and must not be released."
-    quoted = row_to_quote(rows_of(report.accountants))
     return {
         "run": str(folder),
         "text": text,
@@ -75,15 +72,7 @@ def _asked(folder):
         "result": sound,
         "delta": result.get("delta"),
         "findings": [(each.passed, each.question, each.answer) for each in report.findings],
-        "bounds": [
-            (
-                name,
-                *bound_texts(bound),
-                kind,
-                note + ("; the row to quote" if name == quoted else ""),
-            )
-            for name, (bound, kind, note) in report.accountants.items()
-        ],
+        "bounds": text_rows(report.accountants, "; the row to quote"),
         "statement": Path(folder, STATEMENT).read_text(encoding="utf-8") if sound else "",
         "made_by": {**sound.get("versions", {}), "commit": sound.get("commit")},
         "verified_by": {**versions(), "commit": git_commit()},

@@ -1,11 +1,22 @@
-"""What all command lines share: flags read strictly, and what a user did wrong told in one line."""
+"""What all command lines share: flags read strictly, a dataclass as flags, faults of a user in one
+line.
+
+@dataclass(frozen=True)
+class Config:
+    lot_size: int = option(600, "examples per lot, on average")      # of minidp.util.options
+    steps: int | None = option(None, "lots to process", exclusive="length")
+    quiet: bool = option(False, "no progress bar")
+
+config = parse(Config, description="...")          # --lot-size 300 --quiet
+"""
 
 import argparse
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
-from typing import Any, NoReturn
+from types import SimpleNamespace, UnionType
+from typing import Any, NoReturn, get_args
 
 from ..errors import MinidpError
 from ..ranks import SOLO, current
@@ -25,6 +36,8 @@ class Parser(argparse.ArgumentParser):
                 **named,
             },
         )
+        # of argparse: so that -1,1 and -1e-5 and -inf are values and no flags
+        self._negative_number_matcher = re.compile(r"-([\d.]|inf)")
 
     def error(self, message: str) -> NoReturn:
         print(f"error: {message}; --help lists the flags", file=sys.stderr)
@@ -53,6 +66,81 @@ def whole_number(text: str) -> int:
             f"expected a whole number such as 10000 or 1e4, got {text!r:.80}"
         )
     return int(value)
+
+
+def numbers(text: str) -> tuple[float, ...]:
+    """A flag's numbers: 4,4."""
+    return tuple(map(number, text.split(",")))
+
+
+def whole_numbers(text: str) -> tuple[int, ...]:
+    """A flag's integers: 64,32."""
+    return tuple(map(whole_number, text.split(",")))
+
+
+def pair(text: str) -> tuple[float, ...]:
+    """A flag's LOW,HIGH."""
+    found = numbers(text)
+    if len(found) != 2:
+        raise argparse.ArgumentTypeError(
+            f"expected LOW,HIGH: two numbers, such as 0,255, got {text!r:.80}; for bounds of each "
+            "input by itself use Python: minidp.fit(x, y, bounds=(low, high))"
+        )
+    return found
+
+
+READERS = {
+    int: whole_number,
+    float: number,
+    tuple[int, ...]: whole_numbers,
+    tuple[float, float]: pair,
+    tuple[Any, Any]: pair,
+}
+
+
+def parse(config, argv=None, *, prog=None, description=None):
+    """An instance of the dataclass `config`, with what the command line says in place of its
+    defaults.
+
+    A field noise_multiplier becomes --noise-multiplier. A bool is a switch: --quiet for one that is
+    False by default, --no-quiet for one that is True. A field of type `T | None` is read as T and
+    None if not given. Abbreviated or unknown flags and unreadable values print one line and exit
+    with 2. What the dataclass itself refuses raises the dataclass's error.
+    """
+    from dataclasses import fields  # here, because it loads much that `minidp --help` needs not
+
+    parser = Parser(prog=prog, description=description)
+    groups = {}
+    for field in fields(config):
+        name = field.metadata.get("exclusive")
+        if name and name not in groups:
+            groups[name] = parser.add_mutually_exclusive_group()
+        add_field(groups[name] if name else parser, field)
+    return config(**vars(parser.parse_args(argv)))
+
+
+def add_field(parser, field):
+    """Add the flag of a dataclass's field, if it has a help text."""
+    if field.metadata.get("help") is None:
+        return
+    help = field.metadata["help"].replace("%", "%%")
+    flag = field.name.replace("_", "-")
+    if field.type is bool:
+        flag = f"no-{flag}" if field.default else flag
+        action = "store_false" if field.default else "store_true"
+        parser.add_argument(f"--{flag}", dest=field.name, action=action, help=help)
+        return
+    if field.default is not None and "(default: " not in help:
+        help += f" (default: {field.default})"
+    kind = get_args(field.type)[0] if isinstance(field.type, UnionType) else field.type
+    parser.add_argument(
+        f"--{flag}",
+        type=READERS.get(kind, str),
+        default=field.default,
+        choices=field.metadata.get("choices"),
+        metavar=field.metadata.get("metavar"),
+        help=help,
+    )
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import json
 import math
 from pathlib import Path
 
-from ..errors import ParameterError
+from ..errors import ParameterError, UnsupportedEventError
 from ..privacy.catalogue import row_to_quote
 from ..util.text import bound_texts
 
@@ -24,23 +24,30 @@ def rows_of(found):
     }
 
 
-def table(found, what, below=math.inf):
-    """Rows of one comparison, for people: lower ends rounded down, upper ends up, the row to quote
-    marked.
+def text_rows(found, mark, digits=4, below=math.inf):
+    """[(name, lower, estimate, upper, kind, note)] as texts, lower ends rounded down and upper ends
+    up; `mark` follows the note of the row to quote.
     """
     quoted = row_to_quote(rows_of(found), below)
-    rows = [("accountant", f"{what} lower", "estimate", "upper", "kind", "")]
-    for name, (bound, kind, note) in found.items():
-        rows.append(
-            (
-                name,
-                *bound_texts(bound, 6),
-                kind,
-                note + ("  <- quote this" if name == quoted else ""),
-            )
-        )
+    return [
+        (name, *bound_texts(bound, digits), kind, note + (mark if name == quoted else ""))
+        for name, (bound, kind, note) in found.items()
+    ]
+
+
+def table(found, what, below=math.inf):
+    """Lines of one comparison, for people."""
+    head = ("accountant", f"{what} lower", "estimate", "upper", "kind", "")
+    rows = [head, *text_rows(found, "  <- quote this", 6, below)]
     widths = [max(map(len, column)) for column in [*zip(*rows)][:5]]
     return ["  ".join([*map(str.ljust, row, widths), row[5]]).rstrip() for row in rows]
+
+
+def refuse_unbounded(found):
+    """Raise UnsupportedEventError, with the first accountant's reason, where none has a bound."""
+    if all(bound.upper is None for bound, _, _ in found.values()):
+        _, _, why = next(iter(found.values()))
+        raise UnsupportedEventError(f"no accountant asked has a bound: {why}")
 
 
 def check_new(args, *paths):

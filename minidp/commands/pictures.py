@@ -10,7 +10,7 @@ from ..privacy.plots import save_epsilon_curves, save_tradeoff
 from ..util.text import upper_text
 from ..util.validate import count as check_count
 from .flags import number, whole_number
-from .output import check_new, show
+from .output import check_new, refuse_unbounded, show
 from .setting import LENGTH, add_run, described, ledger_of, names_of, sampler_of, steps_of, title_of
 
 # the others would need another scale
@@ -56,14 +56,12 @@ def _curve(args):
     sampler, names = sampler_of(args), names_of(args, DRAWN)
     last = steps_of(args, sampler)
     steps = sorted({max(1, last * i // args.points) for i in range(1, args.points + 1)})
-    ledgers = [ledger_of(args, sampler, args.noise, count) for count in steps]
-    found = [
-        all_bounds(ledger, names, delta=args.delta, group_size=args.group_size)
-        for ledger in ledgers
-    ]
+    found = []
+    for count in steps:
+        ledger = ledger_of(args, sampler, args.noise, count)
+        found.append(all_bounds(ledger, names, delta=args.delta, group_size=args.group_size))
+    refuse_unbounded(found[0])
     curves = {name: [point[name][0] for point in found] for name in names}
-    if all(bound.upper is None for bounds in curves.values() for bound in bounds):
-        raise UnsupportedEventError(f"no accountant asked has a bound: {found[0][names[0]][2]}")
     save_epsilon_curves(
         Path(args.out),
         [count / steps_of_epochs(sampler, 1) for count in steps],
@@ -73,16 +71,8 @@ def _curve(args):
         kinds={name: make(name).kind for name in names},
     )
     ends = {name: bounds[-1].to_json() for name, bounds in curves.items()}
-    show(
-        args,
-        {
-            "csv": f"{args.out}.csv",
-            "png": f"{args.out}.png",
-            "epochs": args.epochs,
-            "epsilon": ends,
-        },
-        [f"wrote {args.out}.csv and {args.out}.png"],
-    )
+    record = {"csv": f"{args.out}.csv", "png": f"{args.out}.png", "epochs": args.epochs}
+    show(args, {**record, "epsilon": ends}, [f"wrote {args.out}.csv and {args.out}.png"])
 
 
 def tradeoff(parser):
@@ -112,18 +102,13 @@ def _tradeoff(args):
     check_new(args, args.out)
     if not args.out.endswith(".png"):
         raise ParameterError(f"--out {args.out}: expected a name that ends in .png")
-    (ledger, title), alphas, curves, without = (
-        described(args),
-        np.unique(
-            [
-                *np.linspace(0, 1, 501),
-                *np.geomspace(1e-9, 0.01, 100),
-                min(max(args.false_positive_rate, 0), 1),
-            ]
-        ),
-        {},
-        [],
+    ledger, title = described(args)
+    rate = args.false_positive_rate
+    alphas = np.concatenate(
+        [np.linspace(0, 1, 501), np.geomspace(1e-9, 0.01, 100), [min(max(rate, 0), 1)]]
     )
+    alphas = np.unique(alphas)
+    curves, without = {}, []
     for name in names_of(args, DRAWN):
         try:
             accountant = GroupAccountant(make(name, ledger.relation), args.group_size)
@@ -132,25 +117,11 @@ def _tradeoff(args):
             without.append(str(error))
     if not curves:
         raise UnsupportedEventError(f"no accountant asked has a bound: {without[0]}")
-    power = {
-        name: true_positive_rate(alphas, betas, args.false_positive_rate)
-        for name, betas in curves.items()
-    }
+    power = {name: true_positive_rate(alphas, betas, rate) for name, betas in curves.items()}
     save_tradeoff(Path(args.out), alphas, curves, title, {name: make(name).kind for name in curves})
-    show(
-        args,
-        {
-            "png": args.out,
-            "false_positive_rate": args.false_positive_rate,
-            "true_positive_rate": power,
-        },
-        [
-            f"wrote {args.out}",
-            *(
-                f"{name}: true positive rate at most {upper_text(value)} at false positive rate "
-                f"{args.false_positive_rate:g}"
-                for name, value in power.items()
-            ),
-            *without,
-        ],
-    )
+    lines = [
+        f"{name}: true positive rate at most {upper_text(value)} at false positive rate {rate:g}"
+        for name, value in power.items()
+    ]
+    record = {"png": args.out, "false_positive_rate": rate, "true_positive_rate": power}
+    show(args, record, [f"wrote {args.out}", *lines, *without])

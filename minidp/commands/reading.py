@@ -70,7 +70,8 @@ def _table(path, rows, label, only):
             )
     if not wanted:
         raise DataError(f"{path}: no column of inputs beside {label}")
-    places, texts, numbers = [names.index(name) for name in wanted], [], array("d")
+    places = [names.index(name) for name in wanted]
+    texts, numbers = [], array("d")
     for row in filter(None, rows):
         if len(row) != len(names):
             raise DataError(
@@ -82,12 +83,9 @@ def _table(path, rows, label, only):
             try:
                 numbers.append(_number(row[place]))
             except ValueError:
-                where = (
-                    f"{path}: column {names[place]} is not numeric (line {rows.line_num}: "
-                    f"{row[place]!r:.40})"
-                )
                 raise DataError(
-                    f"{where}; drop the column, or write its values as numbers"
+                    f"{path}: column {names[place]} is not numeric (line {rows.line_num}: "
+                    f"{row[place]!r:.40}); drop the column, or write its values as numbers"
                 ) from None
     return wanted, np.array(numbers).reshape(len(numbers) // len(wanted), len(wanted)), texts
 
@@ -123,18 +121,10 @@ def _damage_named(path):
     """Say in one line whatever is wrong with a file of arrays."""
     try:
         yield
-    except (
-        DataError,
-        ParameterError,
-        MemoryError,
-        FileNotFoundError,
-        IsADirectoryError,
-        PermissionError,
-    ):
+    except (MemoryError, FileNotFoundError, IsADirectoryError, PermissionError):
         raise
-    except (
-        Exception
-    ) as error:  # a damaged file makes zipfile, zlib, tokenize and NumPy raise a dozen kinds
+    # a damaged file makes zipfile, zlib, tokenize and NumPy raise a dozen kinds
+    except Exception as error:
         if "allow_pickle" in str(error) or "Python objects" in str(error):
             raise DataError(
                 f"{path}: holds Python objects, or is no file of arrays; nothing is unpickled: "

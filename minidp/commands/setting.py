@@ -12,7 +12,7 @@ from ..privacy.ledger import SETUP
 from ..util.text import upper_text
 from ..util.validate import count as check_count
 from ..util.validate import in_range, positive_finite
-from .flags import number, whole_number
+from .flags import number, numbers, whole_number
 
 MOST_STEPS = 10**18
 NOISE = ("--noise-multiplier", "--noise-multipliers")
@@ -33,7 +33,7 @@ FLAGS = {
         help="noise standard deviation / clip norm",
     ),
     "--noise-multipliers": dict(
-        type=lambda text: tuple(map(number, text.split(","))),
+        type=numbers,
         dest="noise",
         metavar="SIGMA,...",
         help="those of the layers of one joint step, such as 4,4",
@@ -114,25 +114,28 @@ def names_of(args, every=tuple(ACCOUNTANTS)):
     return list(every) if args.accountant == "all" else [args.accountant]
 
 
-def sampler_of(args, sampler=None):
-    """`sampler`, or the one of the flags. Raises ParameterError unless they describe it in exactly
-    one way.
-    """
-    name, sizes = args.sampler or "poisson", (args.dataset_size, args.lot_size)
-    q, by_q = args.sampling_probability, name == "poisson" and sizes == (None, None)
-    if sampler is None and q is not None and by_q:
-        sampler = PoissonSampler(q)
-    elif sampler is None and q is None and None not in sizes:
-        sampler = make_sampler(name, *sizes)
-    elif sampler is None:
-        either = (
-            "either --sampling-probability or " if name == "poisson" else f"with --sampler {name} "
-        )
-        raise ParameterError(f"expected {either}--dataset-size and --lot-size")
+def sampler_of(args):
+    """The sampler of the flags; ParameterError unless they describe it in exactly one way."""
+    name = args.sampler or "poisson"
+    sizes = (args.dataset_size, args.lot_size)
+    q = args.sampling_probability
+    if name == "poisson" and q is not None and sizes == (None, None):
+        return as_related(args, PoissonSampler(q))
+    if q is None and None not in sizes:
+        return as_related(args, make_sampler(name, *sizes))
+    either = "either --sampling-probability or "
+    if name != "poisson":
+        either = f"with --sampler {name} "
+    raise ParameterError(f"expected {either}--dataset-size and --lot-size")
+
+
+def as_related(args, sampler):
+    """The sampler. Raises ParameterError where --relation names another than its own."""
     if args.relation not in (None, sampler.relation.value):
         raise ParameterError(
-            f"expected --relation {sampler.relation.value}, for which --sampler {name} is "
-            f"analysed, got {args.relation}; leave it out, or name another sampler"
+            f"expected --relation {sampler.relation.value}, for which --sampler "
+            f"{args.sampler or 'poisson'} is analysed, got {args.relation}; leave it out, or name "
+            "another sampler"
         )
     return sampler
 

@@ -3,9 +3,8 @@ predictions.
 """
 
 import csv
-import re
 import sys
-from argparse import ArgumentTypeError
+from dataclasses import fields
 from pathlib import Path
 from shlex import quote
 from types import SimpleNamespace
@@ -14,46 +13,24 @@ import numpy as np
 
 from ..data.own import rows_not_finite
 from ..errors import DataError, ParameterError
-from ..exact.arithmetic import ARITHMETICS, ORDINARY
 from ..fitting.fit import fit
-from ..fitting.heads import SCALES
+from ..fitting.settings import Settings
 from ..privacy.catalogue import row_to_quote
 from ..run import load_model
 from ..run.folder import CONFIG, CURVES, MODEL, RESULT, STATEMENT
 from ..run.statement import quote_line
 from ..util.files import atomic_write
-from .flags import number, whole_number
+from .flags import add_field, number, whole_number
 from .output import check_new, show
 from .reading import labels_of, read_csv, read_npy, read_npz, read_training
 from .setting import add as add_shared
 
-PASSED = (  # flags that fit takes as they are
-    "delta",
-    "target_bounds",
-    "scale",
-    "bounds",
-    "hidden",
-    "dataset_size",
-    "group_size",
-    "sampler",
-    "lot_size",
-    "steps",
-    "clip_norm",
-    "learning_rate",
-    "ledger",
-    "arithmetic",
-    "device",
-    "seed",
-)
+# of result.json
+SHOWN = ("delta", "group", "steps", "arithmetic", "test_accuracy", "test_r2", "reproducible")
 
 
 def train(parser):
-    # of argparse: so that -1,1 is a value and no flag
-    parser._negative_number_matcher = re.compile(r"-[\d.]")
-    add, rule = (
-        parser.add_argument,
-        "(default: by a rule in N, epsilon, delta and the number of parameters)",
-    )
+    add = parser.add_argument
     add(
         "data",
         nargs="?",
@@ -61,18 +38,13 @@ def train(parser):
         help=".npz with x_train, y_train and, of a public test set, x_test, y_test; "
         "or .csv with names in its first line, numbers below, and --label",
     )
-    add(
-        "--x",
-        metavar="FILE",
-        help=".npy file of training inputs in place of DATA: (N, ...) numbers, read as needed",
-    )
-    add("--y", metavar="FILE", help=".npy file of their labels, or of numbers to predict")
-    add(
-        "--x-test",
-        metavar="FILE",
-        help=".npy file of a public test set, which is evaluated and chooses nothing",
-    )
-    add("--y-test", metavar="FILE", help=".npy file of their labels or numbers")
+    for name, what in (
+        ("--x", "training inputs in place of DATA: (N, ...) numbers, read as needed"),
+        ("--y", "their labels, or of numbers to predict"),
+        ("--x-test", "a public test set, which is evaluated and chooses nothing"),
+        ("--y-test", "their labels or numbers"),
+    ):
+        add(name, metavar="FILE", help=f".npy file of {what}")
     add(
         "--label",
         metavar="COLUMN",
@@ -89,86 +61,14 @@ def train(parser):
         metavar="DIR",
         help="folder of the run; the same command goes on with one interrupted",
     )
-    add(
-        "--classes",
-        metavar="A,B,...",
-        help="public list of classes (default: those there, not protected)",
-    )
-    add(
-        "--target-bounds",
-        type=_pair,
-        metavar="LOW,HIGH",
-        help="public bounds of a regression, which clip its targets",
-    )
-    add(
-        "--scale",
-        choices=SCALES,
-        default="auto",
-        help="rows divided by their length, public --bounds, a noisy mean "
-        "and spread that are charged, or nothing (default: bounds if they are given, else "
-        "unit-norm)",
-    )
-    add(
-        "--bounds",
-        type=_pair,
-        metavar="LOW,HIGH",
-        help="public bounds of all inputs, such as 0,255",
-    )
-    add(
-        "--hidden",
-        type=lambda text: tuple(map(whole_number, text.split(","))),
-        default=(),
-        metavar="SIZE,...",
-        help="sizes of hidden layers, such as 64,32 (default: none, which is logistic or linear "
-        "regression)",
-    )
-    add(
-        "--dataset-size",
-        type=whole_number,
-        metavar="N",
-        help="public number of rows (default: theirs, not protected)",
-    )
-    add(
-        "--sampler",
-        choices=("poisson", "balls-in-bins"),
-        default="poisson",
-        help="how rows are drawn (default: %(default)s)",
-    )
-    add("--lot-size", type=whole_number, metavar="L", help=f"rows per step, on average {rule}")
-    add("--steps", type=whole_number, metavar="T", help=f"number of steps {rule}")
-    add(
-        "--clip-norm",
-        type=number,
-        metavar="C",
-        help=f"bound on the norm of each row's gradient {rule}",
-    )
-    add(
-        "--learning-rate",
-        type=number,
-        metavar="RATE",
-        help=f"length of a step, times the gradient {rule}",
-    )
-    add(
-        "--ledger",
-        metavar="FILE",
-        help="ledger that runs on the same data share, charged first; the sum is printed",
-    )
-    add(
-        "--no-check",
-        action="store_true",
-        help="rows not finite, labels of no class add nothing (default: stop)",
-    )
-    add(
-        "--arithmetic",
-        choices=ARITHMETICS,
-        default=ORDINARY,
-        help="exact: slower, and the guarantee holds for the released bits (default: %(default)s)",
-    )
-    add(
-        "--device",
-        default="cpu",
-        help="where to compute: cpu, gpu, gpu:N or auto (default: %(default)s)",
-    )
+    for field in fields(Settings):
+        if field.name == "check":
+            add(
+                "--ledger",
+                metavar="FILE",
+                help="ledger that runs on the same data share, charged first; the sum is printed",
+            )
+        add_field(parser, field)
     add("--quiet", action="store_true", help="no bar, and only the last three lines")
     add(
         "--seed",
@@ -189,19 +89,22 @@ def _train(args):
     if not args.out:
         raise ParameterError("expected --out DIR, got an empty name")
     folder, done = Path(args.out), Path(args.out, RESULT).exists()
+    given = {each.name: vars(args)[each.name] for each in fields(Settings) if each.name in args}
     try:
         x, y, test = _data(args)
-        classes = None if args.classes is None else _classes(args.classes, y.dtype.kind)
+        if args.classes is not None:
+            given["classes"] = _classes(args.classes, y.dtype.kind)
         model = fit(
             x,
             y,
             epsilon=args.target_epsilon,
-            classes=classes,
-            test=test,
+            delta=args.delta,
             folder=args.out,
-            check=not args.no_check,
+            ledger=args.ledger,
+            test=test,
+            seed=args.seed,
             quiet=args.quiet or args.json,
-            **{key: vars(args)[key] for key in PASSED},
+            settings=Settings(**given),
         )
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
@@ -218,28 +121,14 @@ def _train(args):
         "model": str(folder / MODEL),
         "quote": row_to_quote(result["epsilon"]),
         "epsilon": model.epsilon.to_json(),
-        **{
-            key: result[key]
-            for key in (
-                "delta",
-                "group",
-                "steps",
-                "arithmetic",
-                "test_accuracy",
-                "test_r2",
-                "reproducible",
-            )
-        },
+        **{key: result[key] for key in SHOWN},
     }
-    show(
-        args,
-        record,
-        [
-            quote_line(result),
-            f"open:  {folder / CURVES} (statement: {folder / STATEMENT})",
-            f"next:  minidp predict {quote(path)} x.npy --out y.csv",
-        ],
-    )
+    lines = [
+        quote_line(result),
+        f"open:  {folder / CURVES} (statement: {folder / STATEMENT})",
+        f"next:  minidp predict {quote(path)} x.npy --out y.csv",
+    ]
+    show(args, record, lines)
 
 
 def _data(args):
@@ -279,17 +168,6 @@ def _classes(text, kind="?"):
     return np.array(names) if kind in "US" or "" in names else labels_of("--classes", text, names)
 
 
-def _pair(text):
-    """A flag's LOW,HIGH."""
-    found = tuple(map(number, text.split(",")))
-    if len(found) != 2:
-        raise ArgumentTypeError(
-            f"expected LOW,HIGH: two numbers, such as 0,255, got {text!r:.80}; for bounds of each "
-            "input by itself use Python: minidp.fit(x, y, bounds=(low, high))"
-        )
-    return found
-
-
 def predict(parser):
     add = parser.add_argument
     add("model", metavar="MODEL", help="model.npz of a run, or a file that Fitted.save wrote")
@@ -320,13 +198,12 @@ def _predict(args):
     check_new(args, args.out)
     model = load_model(args.model)
     x = _inputs(args, model.about.get("columns"))
+    header = ["prediction"]
     if args.proba:
-        header, rows = (
-            None if model.classes is None else model.classes.tolist(),
-            model.predict_proba(x),
-        )
+        rows = model.predict_proba(x)
+        header = None if model.classes is None else model.classes.tolist()
     else:
-        header, rows = ["prediction"], model.predict(x)
+        rows = model.predict(x)
         rows = rows[:, None] if rows.ndim == 1 else rows
     if rows.ndim != 2 or rows.shape[1] != len(header):
         raise ParameterError(
@@ -348,10 +225,8 @@ def _inputs(args, columns):
     """The array of the file X; columns: names of those that the model learned from, None if it was
     no table.
     """
-    suffix, wanted = (
-        Path(args.x).suffix.lower(),
-        ("x", "x_test") if args.key is None else (args.key,),
-    )
+    suffix = Path(args.x).suffix.lower()
+    wanted = ("x", "x_test") if args.key is None else (args.key,)
     if args.key is not None and suffix != ".npz":
         raise ParameterError(f"expected --key with a .npz file, got {args.x}")
     if suffix == ".csv":  # anybody may have written the model's file: are these names?

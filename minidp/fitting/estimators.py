@@ -2,8 +2,7 @@
 
 import sys
 import warnings
-from dataclasses import dataclass
-from inspect import signature
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
@@ -44,25 +43,26 @@ class _Private:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """{name: value} of the constructor's parameters, as they were given."""
-        return {name: getattr(self, name) for name in signature(type(self)).parameters}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def set_params(self, **params: Any) -> Self:
         """Change parameters by their names; returns self. Raises ParameterError for a name that is
         none.
         """
-        name, known = type(self).__name__, self.get_params()
+        known = self.get_params()
         if unknown := params.keys() - known:
             raise ParameterError(
-                f"{name} has no parameter {min(unknown)!r}; its parameters are {', '.join(known)}"
+                f"{type(self).__name__} has no parameter {min(unknown)!r}; its parameters are "
+                f"{', '.join(known)}"
             )
         vars(self).update(params)
         return self
 
     def __repr__(self):
         given = [
-            f"{name}={value!r:.80}"
-            for name, value in self.get_params().items()
-            if repr(value) != repr(signature(type(self)).parameters[name].default)
+            f"{field.name}={getattr(self, field.name)!r:.80}"
+            for field in fields(self)
+            if repr(getattr(self, field.name)) != repr(field.default)
         ]
         return f"{type(self).__name__}({', '.join(given)})"
 
@@ -75,8 +75,8 @@ class _Private:
         all rows, which would void the guarantee. Raises as `minidp.fit` does, and ParameterError
         for a regression without target_bounds.
         """
-        name, params = type(self).__name__, self.get_params()
-        if params.get("target_bounds", ()) is None:
+        name = type(self).__name__
+        if getattr(self, "target_bounds", ()) is None:
             raise ParameterError(
                 f"{name} needs target_bounds=(low, high), public; targets are clipped to them"
             )
@@ -88,13 +88,13 @@ class _Private:
                 _of_sklearn("DataConversionWarning", UserWarning),
                 stacklevel=2,
             )
-        self.fitted_ = found = fit(X, y, example_weight=example_weight, **params)
+        self.fitted_ = found = fit(X, y, example_weight=example_weight, **self.get_params())
         self.n_features_in_ = found.network.input_shape[0]
         vars(self).pop("feature_names_in_", None)
-        about = {"classes_": found.classes, "feature_names_in_": found.about["columns"]}
-        vars(self).update(
-            {name: np.asarray(value) for name, value in about.items() if value is not None}
-        )
+        if found.classes is not None:
+            self.classes_ = found.classes
+        if found.about["columns"] is not None:
+            self.feature_names_in_ = np.asarray(found.about["columns"])
         return self
 
     def predict(self, X: Any) -> NDArray:
@@ -123,11 +123,8 @@ class _Private:
 
     def _rows(self, X):
         """X as the fitted model takes it."""
-        inputs, names, known = (
-            Inputs(X, Backend.numpy()),
-            columns_of(X),
-            self.fitted_.about["columns"],
-        )
+        inputs = Inputs(X, Backend.numpy())
+        names, known = columns_of(X), self.fitted_.about["columns"]
         if names and known and names != known:
             raise ParameterError(
                 "The feature names should match those that were passed during fit, in the same "
@@ -147,17 +144,13 @@ class _Private:
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags
 
-        name, tags = (
-            ("regressor", RegressorTags)
-            if hasattr(self, "target_bounds")
-            else ("classifier", ClassifierTags)
-        )
-        # without a seed two fits draw different noise
+        regression = hasattr(self, "target_bounds")
         return Tags(
-            estimator_type=name,
+            estimator_type="regressor" if regression else "classifier",
             target_tags=TargetTags(required=True),
-            **{f"{name}_tags": tags()},
-            non_deterministic=self.seed is None,
+            classifier_tags=None if regression else ClassifierTags(),
+            regressor_tags=RegressorTags() if regression else None,
+            non_deterministic=self.seed is None,  # two fits then draw different noise
         )
 
 

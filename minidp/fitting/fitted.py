@@ -86,16 +86,19 @@ class Fitted(Model):
         y, predicted = one_axis(y), self.predict(x)
         same_batch("per_class", x=predicted, y=y)
 
-        def row(label):
-            of, said = y == label, predicted == label
-            right = int((of & said).sum())
-            return {
-                "examples": int(of.sum()),
-                "accuracy": right / int(of.sum()) if of.any() else None,
-                "precision": right / int(said.sum()) if said.any() else None,
-            }
+        def share(right, of):
+            return right / of if of else None
 
-        return {label: row(label) for label in self.classes.tolist()}
+        found = {}
+        for label in self.classes.tolist():
+            of, said = y == label, predicted == label
+            examples, right = int(of.sum()), int((of & said).sum())
+            found[label] = {
+                "examples": examples,
+                "accuracy": share(right, examples),
+                "precision": share(right, int(said.sum())),
+            }
+        return found
 
     def save(self, path: StrPath) -> None:
         """Write the model as one file that `minidp.load_model` and `minidp predict` read."""
@@ -129,45 +132,31 @@ class Fitted(Model):
 
     def _facts(self):
         """(name, text) of what to know at a glance."""
-        settings, bound = self.result["settings"], self.epsilon
-        yield (
-            "epsilon",
-            f"{upper_text(bound.upper)} at delta {self.delta:g}, for each row by itself",
-        )
-        if self.result["group"]:
-            yield (
-                f"for {self.result['group']['size']} rows",
-                f"epsilon {upper_text(self.result['group']['epsilon'])}",
-            )
-        yield (
-            "certified",
-            f"{lower_text(bound.lower)} to {upper_text(bound.upper)} by "
-            f"{row_to_quote(self.result['epsilon'])}",
-        )
+        result, bound, group = self.result, self.epsilon, self.result["group"]
+        settings, upper = result["settings"], upper_text(bound.upper)
+        yield "epsilon", f"{upper} at delta {self.delta:g}, for each row by itself"
+        if group:
+            yield f"for {group['size']} rows", f"epsilon {upper_text(group['epsilon'])}"
+        quoted = row_to_quote(result["epsilon"])
+        yield "certified", f"{lower_text(bound.lower)} to {upper} by {quoted}"
         yield (
             "trained",
-            (
-                f"{self.result['steps']} lots of {settings['expected_lot_size']:g} of "
-                f"{settings['dataset_size']} rows, noise multiplier "
-                f"{settings['clip_groups'][0]['noise_multiplier']:.4g}"
-            ),
+            f"{result['steps']} lots of {settings['expected_lot_size']:g} of "
+            f"{settings['dataset_size']} rows, noise multiplier "
+            f"{settings['clip_groups'][0]['noise_multiplier']:.4g}",
         )
-        if self.result["disclosed"]:
-            yield "disclosed", shorten("; ".join(self.result["disclosed"]), 66)
-        if self.result["reproducible"]:
+        if result["disclosed"]:
+            yield "disclosed", shorten("; ".join(result["disclosed"]), 66)
+        if result["reproducible"]:
             yield "seeded", "not to be released"
+        measured = "validation" if result["best_of_measured"] else "test"
         for name, what in (("test_accuracy", "accuracy"), ("test_r2", "R2")):
-            if self.result.get(name) is not None:
-                yield (
-                    "validation" if self.result["best_of_measured"] else "test",
-                    f"{what} {self.result[name]:.2%}",
-                )
+            if result[name] is not None:
+                yield measured, f"{what} {result[name]:.2%}"
 
     def __repr__(self):
-        return "\n".join(
-            f"{name:<13} {text}"
-            for name, text in [("private model", shorten(self._gives, 66)), *self._facts()]
-        )
+        facts = [("private model", shorten(self._gives, 66)), *self._facts()]
+        return "\n".join(f"{name:<13} {text}" for name, text in facts)
 
     def _repr_html_(self):
         rows = "".join(

@@ -13,7 +13,6 @@ import numpy as np
 from .. import nn
 from ..data.own import Flat, Inputs
 from ..errors import ParameterError, ShapeError
-from ..exact.arithmetic import ORDINARY
 from ..host import memory
 from ..mechanism import Plan, PoissonSampler, PrivateScaling, mean_sanitizer, noisy_mean
 from ..mechanism.before.scaling import centre_and_spread
@@ -23,14 +22,13 @@ from ..privacy.events import Event
 from ..privacy.gaussian import gaussian_epsilon
 from ..run import Run
 from ..train.trainer import MIN_BATCH
-from ..util.validate import count, one_of, shown
+from ..util.validate import count, shown
 from .rule import MEAN_SHARE, ROW_NORM, SCALING_SHARE, mu_of
+from .settings import Settings
 
-SCALES = ("auto", "unit-norm", "bounds", "private", "none")
 FARTHEST = 4.0  # spreads from the mean that a privately scaled feature may be
-WEIGHT_BYTES = (
-    64  # of memory per weight: its copies in the trial, in sums, averages and checkpoints
-)
+# of memory per weight: its copies in the trial, in sums, averages and checkpoints
+WEIGHT_BYTES = 64
 IN_MEMORY = 2**28  # bytes of scaled inputs that are kept; larger ones are converted batch by batch
 OUTPUT_BYTES = 12 * MIN_BATCH  # per output of a layer: it, its gradient and a product, for a batch
 
@@ -43,28 +41,22 @@ class Head:
     that norm. A network of the caller's gets what `scale` says and nothing else.
     """
 
-    def __init__(
-        self,
-        scale: str,
-        bounds: Any,
-        shape: tuple[int, ...],
-        ours: bool,
-        classification: bool,
-        arithmetic: str = ORDINARY,
-    ) -> None:
-        one_of(SCALES, scale=scale)
-        if (
-            (scale == "bounds") > (bounds is not None)
-            or bounds is not None
-            and scale not in ("auto", "bounds")
-        ):
+    def __init__(self, settings: Settings, shape: tuple[int, ...], classification: bool) -> None:
+        scale, bounds = settings.scale, settings.bounds
+        ours = settings.network is None
+        refused = ("bounds",) if bounds is None else ("unit-norm", "private", "none")
+        if scale in refused:
             raise ParameterError(
                 f"expected public bounds=(low, high) with scale='bounds' and with no other, got "
                 f"scale={scale!r} and bounds={bounds!r:.80}"
             )
-        auto = "bounds" if bounds is not None else "unit-norm" if ours else "none"
-        self.scale = scale = auto if scale == "auto" else scale
-        self.shape, self.arithmetic, self.ours = shape, arithmetic, ours and scale != "none"
+        if scale == "auto" and bounds is not None:
+            scale = "bounds"
+        elif scale == "auto":
+            scale = "unit-norm" if ours else "none"
+        self.scale, self.shape, self.arithmetic = scale, shape, settings.arithmetic
+        self.width = math.prod(shape)
+        self.ours = ours and scale != "none"
         self.centred = self.ours and classification and scale != "private"
         self.row_norm = ROW_NORM if self.ours else 1.0
         self.bounds = None if bounds is None else _checked(bounds, shape)
@@ -84,31 +76,23 @@ class Head:
         """What is charged before the first step: the events of a private scaling, or of a mean over
         one lot.
         """
+        self.sampler, self.charges = sampler, []
+        mu = mu_of(epsilon, delta)
         if self.scale == "private":
-            self.scaling = PrivateScaling(
-                math.sqrt(2 / SCALING_SHARE) / mu_of(epsilon, delta), self.arithmetic
-            )
-            return self.scaling.charges(sampler.relation, math.prod(self.shape))
-        if not self.centred:
-            return []
-        self.sampler, mu = sampler, math.sqrt(MEAN_SHARE) * mu_of(epsilon, delta)
-        self.mean = mean_sanitizer(
-            1 / mu, arithmetic=self.arithmetic, coordinates=math.prod(self.shape)
-        )
-        if (
-            sampler.sampling_probability < 1
-        ):  # the noise that costs as much over a sampled lot as 1 / mu over all rows
-            one_step = Plan(sampler, self.mean, 1, 1.0)
-            self.mean = one_step.calibrated(
-                accountant, gaussian_epsilon(mu, delta), delta
-            ).sanitizer
-        return [self._mean_event()]
-
-    def _mean_event(self):
-        event = self.mean.event(self.sampler.relation)
-        return self.mean.charge(
-            event if self.sampler.sampling_probability == 1 else self.sampler.wrap(event)
-        )
+            self.scaling = PrivateScaling(math.sqrt(2 / SCALING_SHARE) / mu, self.arithmetic)
+            self.charges = self.scaling.charges(sampler.relation, self.width)
+        elif self.centred:
+            mu *= math.sqrt(MEAN_SHARE)
+            mean = mean_sanitizer(1 / mu, arithmetic=self.arithmetic, coordinates=self.width)
+            if sampler.sampling_probability < 1:
+                # the noise that costs as much over a sampled lot as 1 / mu over all rows
+                plan = Plan(sampler, mean, 1, 1.0)
+                mean = plan.calibrated(accountant, gaussian_epsilon(mu, delta), delta).sanitizer
+            event: Event = mean.event(sampler.relation)
+            if sampler.sampling_probability < 1:
+                event = sampler.wrap(event)
+            self.mean, self.charges = mean, [mean.charge(event)]
+        return self.charges
 
     def layers(self, run: Run, inputs: Inputs, size: int) -> list[nn.Layer]:
         """The layers; releases what they need through `run`. size: the public number of rows."""
@@ -119,7 +103,7 @@ class Head:
         if not self.ours:
             return layers
         # of the longest rows
-        length = 1.0 if self.scale == "unit-norm" else math.sqrt(math.prod(self.shape))
+        length = 1.0 if self.scale == "unit-norm" else math.sqrt(self.width)
         if self.centred:
             if length != 1:
                 layers.append(_standardise(0, length, "length"))
@@ -130,11 +114,8 @@ class Head:
 
     def _released_scaling(self, run, inputs, size):
         relation, noise = run.plan.relation, run.streams.noise
-        of_limits, of_moments = self.scaling.charges(relation, math.prod(self.shape))
-        line = (
-            f"of {math.prod(self.shape)} features, noise multiplier "
-            f"{self.scaling.noise_multiplier:.4g}"
-        )
+        of_limits, of_moments = self.charges
+        line = f"of {self.width} features, noise multiplier {self.scaling.noise_multiplier:.4g}"
         limits = run.release_first(
             "limits",
             of_limits,
@@ -154,36 +135,30 @@ class Head:
         """The noisy mean of a lot of scaled rows."""
         (group,) = self.mean.groups
         what = (
-            f"mean of {'the' if self.sampler.sampling_probability == 1 else 'a lot of'} rows, "
+            f"mean of {'a lot of' if self.sampler.sampling_probability < 1 else 'the'} rows, "
             f"clipped to norm {group.clip_norm:g}: noise multiplier {group.noise_multiplier:.4g} "
             "on the sum"
         )
 
         def release():
-            (lot,) = self.sampler.lots(
-                inputs.shape[0], 1, lambda step: run.streams.sampling("mean")
-            )
-            scaled = Inputs(
-                inputs.source,
-                inputs.backend,
-                nn.Sequential(layers, self.shape).to(inputs.backend).predict,
-            )
-            mean = noisy_mean(
-                Flat(scaled, lot), self.mean, run.plan.expected_lot_size, run.streams.noise("mean")
-            )
-            return mean.astype("float32")
+            streams, backend = run.streams, inputs.backend
+            (lot,) = self.sampler.lots(inputs.shape[0], 1, lambda step: streams.sampling("mean"))
+            before = nn.Sequential(layers, self.shape).to(backend)
+            rows = Flat(Inputs(inputs.source, backend, before.predict), lot)
+            size = run.plan.expected_lot_size
+            return noisy_mean(rows, self.mean, size, streams.noise("mean")).astype("float32")
 
-        mean = run.release_first("mean", self._mean_event(), what, release)
+        mean = run.release_first("mean", self.charges[0], what, release)
         return mean.reshape(self.shape)
 
 
 def trained_network(
-    network: nn.Sequential | None, shape: tuple[int, ...], outputs: int, hidden: Any, rng: Any
+    settings: Settings, shape: tuple[int, ...], outputs: int, rng: Any
 ) -> nn.Sequential:
     """What is trained: a copy of the caller's network, or dense layers of the `hidden` sizes over
     the inputs in one row.
     """
-    sizes = hidden_sizes(hidden)
+    network, sizes = settings.network, hidden_sizes(settings.hidden)
     if network is None:
         return _dense(shape, sizes, outputs, rng)
     if not isinstance(network, nn.Sequential):
@@ -242,9 +217,8 @@ def scaled(inputs: Inputs, layers: list[nn.Layer], arithmetic: str) -> Any:
 
 
 def _standardise(mean, spread, name):
-    return nn.Standardise(
-        *(np.atleast_1d(np.asarray(each, "float32")) for each in (mean, spread)), name=name
-    )
+    mean, spread = (np.atleast_1d(np.asarray(each, "float32")) for each in (mean, spread))
+    return nn.Standardise(mean, spread, name=name)
 
 
 def _checked(bounds, shape):
@@ -253,14 +227,13 @@ def _checked(bounds, shape):
         low, high = (np.asarray(each, dtype=np.float64) for each in bounds)
     except (TypeError, ValueError):
         low = high = np.array(np.nan)
-    if any(each.ndim and each.shape != shape for each in (low, high)):
+    if {low.shape, high.shape} - {(), shape}:
         raise ShapeError(
             f"expected bounds to be two numbers, or two arrays of shape {shape}, got {low.shape} "
             f"and {high.shape}"
         )
-    largest = np.finfo(np.float32).max
-    held = (abs(low) <= largest).all() and (abs(high) <= largest).all()
-    if not (held and (((high - low) / 2).astype(np.float32) > 0).all()):
+    held = np.maximum(abs(low), abs(high)).max() <= np.finfo(np.float32).max
+    if not held or not (((high - low) / 2).astype(np.float32) > 0).all():
         raise ParameterError(
             "expected bounds=(low, high) to be finite numbers that float32 can hold, or arrays of "
             f"them, with low < high by more than 1e-45, got {shown(bounds):.80}"
@@ -269,36 +242,27 @@ def _checked(bounds, shape):
 
 
 def choices_of(
-    choice: Any,
-    given: dict[str, Any],
-    scale: str,
-    network: nn.Sequential | None,
-    hidden: Any,
-    ledger: Any,
+    choice: Any, given: dict[str, Any], scale: str, settings: Settings, ledger: Any
 ) -> dict[str, str]:
     """{what: how it was chosen} for the statement."""
-    layers = "the caller's"
-    if network is None:
-        sizes = hidden_sizes(hidden)
-        layers = f"hidden layers of {', '.join(map(str, sizes))}" if sizes else "no hidden layer"
-    found = {"network": layers, "scale": scale}
+    network = "the caller's"
+    if settings.network is None:
+        sizes = ", ".join(map(str, hidden_sizes(settings.hidden)))
+        network = f"hidden layers of {sizes}" if sizes else "no hidden layer"
+    found = {"network": network, "scale": scale}
     rule = {name: value for name, value in asdict(choice).items() if name not in given}
-    if rule:
-        found["by the rule of minidp.fitting.rule, from public numbers"] = _listed(rule)
-    if given:
-        found["by the caller (a choice made by looking at the data is not covered)"] = _listed(
-            given
-        )
+    for who, values in (
+        ("by the rule of minidp.fitting.rule, from public numbers", rule),
+        ("by the caller (a choice made by looking at the data is not covered)", given),
+    ):
+        if values:
+            found[who] = ", ".join(
+                f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
+                for name, value in values.items()
+            )
     if ledger is not None:
         found["among fits that share a ledger"] = (
             "this statement is for one fit by itself; that ledger has their sum, and choosing "
             "among them by scores on private rows is not covered"
         )
     return found
-
-
-def _listed(values):
-    return ", ".join(
-        f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
-        for name, value in values.items()
-    )

@@ -91,17 +91,11 @@ def choose(
     positive_finite(epsilon=epsilon, row_norm=row_norm)
     open_probability(delta=delta)
     regression = task == "regression"
-    clip_norm, spread, farthest = (
-        row_norm / 10,
-        (0.1 if regression else 2) / row_norm,
-        FARTHEST / row_norm,
-    )
+    clip_norm, farthest = row_norm / 10, FARTHEST / row_norm
+    spread = (0.1 if regression else 2) / row_norm
     if hidden:
-        clip_norm, spread, farthest = (
-            0.5,
-            (1.4 if regression else 14) / math.sqrt(parameters),
-            FARTHEST_HIDDEN,
-        )
+        clip_norm, farthest = 0.5, FARTHEST_HIDDEN
+        spread = (1.4 if regression else 14) / math.sqrt(parameters)
     rate = min(spread * mu_of(epsilon, delta) * dataset_size, farthest) / (STEPS * clip_norm)
     momentum = MOMENTUM if regression else 0.0
     if regression:
@@ -115,7 +109,8 @@ def mu_of(epsilon: float, delta: float) -> float:
     low, high = math.log(1e-9), math.log(1e6)
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (
-            (low, middle) if gaussian_delta(epsilon, math.exp(middle)) > delta else (middle, high)
-        )
+        if gaussian_delta(epsilon, math.exp(middle)) > delta:
+            high = middle
+        else:
+            low = middle
     return math.exp(low)

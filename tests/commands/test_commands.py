@@ -105,10 +105,8 @@ def test_tradeoff_writes_png_and_power(answer, folder):
 def test_the_title_is_the_setting_and_what_is_no_bound_is_dashed(flags, run, drawn):
     run(*flags, *SAMPLING, "--all")
     run(*flags, *SAMPLING, "--force")
-    assert (
-        drawn[0].get_suptitle().split()
-        == "sigma 4, sampling probability 0.01, 10000 steps, add_remove".split()
-    )
+    title = "sigma 4, sampling probability 0.01, 10000 steps, add_remove"
+    assert drawn[0].get_suptitle().split() == title.split()
     all_lines, bounds = (
         {line.get_label(): line.get_linestyle() for line in figure.axes[0].lines}
         for figure in drawn
@@ -157,28 +155,22 @@ def test_lots_of_fixed_size_are_drawn_too(flags, run):
 @pytest.mark.parametrize(
     "error, line",
     [
-        (
-            DataError("train-images: truncated\nat byte 16"),
-            "error: train-images: truncated at byte 16",
-        ),
-        (PermissionError(13, "Permission denied", "/runs/x"), "error: /runs/x: Permission denied"),
-        (OSError(28, "No space left on device"), "error: No space left on device"),
-        (OSError("odd"), "error: odd"),
+        (DataError("train-images: truncated\nat byte 16"), "train-images: truncated at byte 16"),
+        (PermissionError(13, "Permission denied", "/runs/x"), "/runs/x: Permission denied"),
+        (OSError(28, "No space left on device"), "No space left on device"),
+        (OSError("odd"), "odd"),
         (
             ModuleNotFoundError("No module named 'scipy.fft'", name="scipy.fft"),
-            "error: scipy is not installed: pip install scipy, or install minidp again",
+            "scipy is not installed: pip install scipy, or install minidp again",
         ),
-        (
-            ImportError("Numba needs NumPy 2.2 or less.\nGot NumPy 2.3."),
-            "error: Numba needs NumPy 2.2 or less. Got NumPy 2.3.",
-        ),
+        (ImportError("Numba needs NumPy 2.2.\nGot 2.3."), "Numba needs NumPy 2.2. Got 2.3."),
     ],
 )
 def test_user_errors_are_one_line_and_exit_2(capsys, error, line):
     with pytest.raises(SystemExit) as exit, user_errors():
         raise error
     assert exit.value.code == 2
-    assert capsys.readouterr() == ("", line + "\n")
+    assert capsys.readouterr() == ("", f"error: {line}\n")
 
 
 @pytest.mark.parametrize("command", [RUN, ["audit"]])
@@ -194,15 +186,7 @@ def test_a_library_that_is_missing_is_one_line(command):
     assert (done.returncode, done.stdout, done.stderr) == (2, "", line)
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        ZeroDivisionError(),
-        ValueError(),
-        TypeError(),
-        ImportError("odd", name="minidp.commands.flags"),
-    ],
-)
+@pytest.mark.parametrize("error", [ValueError(), ImportError("odd", name="minidp.commands.flags")])
 def test_faults_of_the_program_keep_their_traceback(error):
     with pytest.raises(type(error)), user_errors():
         raise error

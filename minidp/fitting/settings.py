@@ -1,0 +1,168 @@
+"""What `minidp.fit` takes beside data, budget and files, declared once: its keywords, the flags of
+`minidp train` and what config.json holds follow from these fields.
+"""
+
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from .. import nn
+from ..errors import ParameterError
+from ..exact.arithmetic import ARITHMETICS, ORDINARY
+from ..util.options import Checked, option
+from ..util.validate import count, flag, positive_finite
+
+SCALES = ("auto", "unit-norm", "bounds", "private", "none")
+POSITIVE = partial(count, 1)
+RULE = "(default: by a rule in N, epsilon, delta and the number of parameters)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Checked):
+    """Settings of `minidp.fit`; each may also be given to `fit` by its own name.
+
+    classes: array (K,) or list, default None
+        Public list of classes. None: those in y, and the statement says that they were disclosed.
+    target_bounds: (low, high), default None
+        Public bounds of a regression's targets, which are clipped to them. None: classification.
+    scale: str, default "auto"
+        "unit-norm": each row divided by its length. "bounds": each feature mapped to [-1, 1] and
+        held there. "private": by a noisy mean and spread of each feature, which a third of the
+        budget pays for. "none". "auto": "bounds" where they are given, else "unit-norm" ("none" for
+        a network of your own). A classification's rows are then moved by their noisy mean, which
+        a tenth of the budget pays for.
+    bounds: (low, high), default None
+        Public bounds of the features, numbers or arrays of a row's shape.
+    hidden: tuple of int, or int, default ()
+        Sizes of hidden layers. (): logistic, or linear, regression.
+    network: nn.Sequential, default None
+        Your own network for inputs of this shape, giving one logit per class, or one number. It is
+        copied. Its inputs are scaled as `scale` says and nothing else. None: `hidden` says it.
+    dataset_size: int, default None
+        Public N, for the sampling. None: len(x), and the statement says that it was disclosed.
+    validation: (x, y), default None
+        Public data: of the weights along the run, the best on these are released.
+    sampler: str, default "poisson"
+        "poisson", or "balls-in-bins": in every epoch each row is in exactly one lot, and steps are
+        rounded up to whole epochs.
+    lot_size: int, default None
+        L, rows per step, on average. This and the next three are None for `rule.choose`: chosen
+        from N, epsilon, delta and the number of parameters alone.
+    steps: int, default None
+        T, the number of steps.
+    clip_norm: float, default None
+        C, the bound on the norm of each row's gradient.
+    learning_rate: float, default None
+        eta, the length of a step, times the gradient.
+    example_weight: array (N,), default None
+        Weights in [0, 1], each depending on its own row only. None: all 1.
+    check: bool, default True
+        Stop before any charge, with a message for the data's owner, if rows are not finite or
+        labels are no classes. False: train all the same; such rows contribute nothing.
+    arithmetic: str, default "ordinary"
+        "exact": slower, and the guarantee holds for the released bits.
+    device: str, default "cpu"
+        "cpu", "gpu", "gpu:N" (the GPU of that number) or "auto" (a GPU if there is one).
+    group_size: int, default 1
+        k: the statement also says what the fit costs k rows of one person.
+
+    Raises ParameterError for a value out of its range.
+
+    >>> Settings(hidden=(64,)).steps is None
+    True
+    """
+
+    classes: ArrayLike | None = option(
+        None,
+        "public list of classes (default: those there, not protected)",
+        metavar="A,B,...",
+        public="classes",
+        recorded=True,
+    )
+    target_bounds: tuple[float, float] | None = option(
+        None,
+        "public bounds of a regression, which clip its targets",
+        metavar="LOW,HIGH",
+        public="target bounds",
+        recorded=True,
+    )
+    scale: str = option(
+        "auto",
+        "rows divided by their length, public --bounds, a noisy mean and spread that are charged, "
+        "or nothing (default: bounds if they are given, else unit-norm)",
+        choices=SCALES,
+        recorded=True,
+    )
+    bounds: tuple[Any, Any] | None = option(
+        None,
+        "public bounds of all inputs, such as 0,255",
+        metavar="LOW,HIGH",
+        public="bounds of the features",
+        recorded=True,
+    )
+    hidden: tuple[int, ...] | int = option(
+        (),
+        "sizes of hidden layers, such as 64,32 (default: none, which is logistic or linear "
+        "regression)",
+        metavar="SIZE,...",
+    )
+    network: nn.Sequential | None = option(None, public="layers and initial weights of the network")
+    dataset_size: int | None = option(
+        None,
+        "public number of rows (default: theirs, not protected)",
+        POSITIVE,
+        metavar="N",
+        public="the number of rows",
+    )
+    validation: tuple[Any, ArrayLike] | None = option(None, public="rows of validation")
+    sampler: str = option(
+        "poisson", "how rows are drawn", choices=("poisson", "balls-in-bins"), recorded=True
+    )
+    lot_size: int | None = option(None, f"rows per step, on average {RULE}", POSITIVE, metavar="L")
+    steps: int | None = option(None, f"number of steps {RULE}", POSITIVE, metavar="T")
+    clip_norm: float | None = option(
+        None, f"bound on the norm of each row's gradient {RULE}", positive_finite, metavar="C"
+    )
+    learning_rate: float | None = option(
+        None, f"length of a step, times the gradient {RULE}", positive_finite, metavar="RATE"
+    )
+    example_weight: ArrayLike | None = None
+    check: bool = option(
+        True,
+        "rows not finite, labels of no class add nothing (default: stop)",
+        flag,
+        recorded=True,
+    )
+    arithmetic: str = option(
+        ORDINARY,
+        "exact: slower, and the guarantee holds for the released bits",
+        choices=ARITHMETICS,
+    )
+    device: str = option("cpu", "where to compute: cpu, gpu, gpu:N or auto")
+    group_size: int = option(1, check=POSITIVE, recorded=True)
+
+
+def settings_of(settings: Settings | None, more: dict[str, Any], parameters: list[str]) -> Settings:
+    """`settings` with the fields `more` that `fit` was given by their own names.
+
+    parameters: the names of all that `fit` takes. Raises ParameterError for an unknown name, with
+    the nearest of these, and for a field that is given both ways.
+    """
+    from difflib import get_close_matches  # here, because it is for errors alone
+
+    known = {field.name: field.default for field in fields(Settings)}
+    base = Settings() if settings is None else settings
+    if not isinstance(base, Settings):
+        raise ParameterError(
+            f"expected settings to be a minidp.Settings, got {type(settings).__name__}"
+        )
+    for name in more:
+        if name not in known:
+            near = get_close_matches(name, parameters, 1)
+            hint = f"did you mean {near[0]}?" if near else f"its settings are {', '.join(known)}"
+            raise ParameterError(f"fit has no parameter {name!r}; {hint}")
+        if getattr(base, name) is not known[name]:
+            raise ParameterError(f"fit: {name} given both by settings= and by its name")
+    return replace(base, **more)

@@ -1,0 +1,33 @@
+"""Fields of a dataclass that are also flags of a command line; `commands.flags` reads them."""
+
+import dataclasses
+from typing import Any
+
+from .validate import one_of
+
+
+def option(default: Any, help: str | None = None, check: Any = None, **more: Any) -> Any:
+    """A field of a dataclass of options.
+
+    help       the help text of its flag; None for a field without a flag
+    check      a function of `util.validate` that `Checked` calls on the value, unless it is None
+    choices    the values allowed
+    metavar    what the help text calls the value
+    exclusive  of the fields with the same name here, only one flag may be given
+    More keywords stand in the field's metadata, for whom they concern.
+    """
+    return dataclasses.field(default=default, metadata={"help": help, "check": check, **more})
+
+
+class Checked:
+    """Base of a dataclass of options whose values are checked. Raises ParameterError."""
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]  # of its subclasses
+            value = getattr(self, field.name)
+            if value is None:
+                continue
+            if check := field.metadata.get("check"):
+                check(**{field.name: value})
+            if choices := field.metadata.get("choices"):
+                one_of(choices, **{field.name: value})

@@ -1,0 +1,91 @@
+"""`minidp.Settings`: one list of fields, which `fit`, the estimators, the flags and config.json
+follow.
+"""
+
+import argparse
+from dataclasses import fields
+from inspect import signature
+from pathlib import Path
+
+import pytest
+
+import minidp
+from minidp import PrivateClassifier, PrivateRegressor, Settings
+from minidp.commands.training import train
+from minidp.errors import ParameterError
+from minidp.fitting import fit as fit_module
+
+FIELDS = {field.name: field for field in fields(Settings)}
+# of the others, config.json and result.json hold what became of them: shapes and the plan
+RECORDED = {"classes", "target_bounds", "scale", "bounds", "sampler", "check", "group_size"}
+ELSEWHERE = {"hidden", "network", "dataset_size", "validation", "example_weight", "device"}
+PLANNED = {"lot_size", "steps", "clip_norm", "learning_rate", "arithmetic"}
+
+
+def test_fit_shows_every_field_to_people_and_to_type_checkers():
+    shown = signature(minidp.fit).parameters
+    assert list(shown)[-len(FIELDS) :] == list(FIELDS)
+    assert all(shown[name].default is field.default for name, field in FIELDS.items())
+    stub = Path(minidp.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    found = {**vars(fit_module)}
+    exec(stub[stub.index("def fit(") :], found)
+    assert signature(found["fit"]) == signature(minidp.fit)
+
+
+def test_every_field_is_documented_with_its_default():
+    for name, field in FIELDS.items():
+        default = f'"{field.default}"' if isinstance(field.default, str) else field.default
+        (line,) = [line for line in Settings.__doc__.splitlines() if f"    {name}: " in line]
+        assert line.endswith(f", default {default}")
+
+
+def test_estimators_take_what_fit_takes():
+    given = {name: each.default for name, each in signature(minidp.fit).parameters.items()}
+    for name in ("x", "y", "example_weight", "test", "settings"):
+        del given[name]
+    given["epsilon"] = 1.0
+    for cls, other in (PrivateClassifier, "target_bounds"), (PrivateRegressor, "classes"):
+        own = {name: each.default for name, each in signature(cls).parameters.items()}
+        assert own == {name: value for name, value in given.items() if name != other}
+        assert cls().get_params() == own
+
+
+def test_every_field_is_a_flag_or_an_array():
+    parser = argparse.ArgumentParser()
+    train(parser)
+    flags = {action.dest for action in parser._actions}
+    assert FIELDS.keys() - flags == {"network", "validation", "example_weight"}
+
+
+def test_a_resumed_run_notices_every_field():
+    marked = {name for name, field in FIELDS.items() if field.metadata.get("recorded")}
+    assert marked == RECORDED and FIELDS.keys() == RECORDED | ELSEWHERE | PLANNED
+
+
+@pytest.mark.parametrize(
+    "named, words",
+    [
+        ({"hiden": 8}, "no parameter 'hiden'; did you mean hidden?"),
+        ({"ledgr": "a"}, "did you mean ledger?"),
+        ({"zzz": 1}, "its settings are classes, target_bounds,"),
+        (
+            {"settings": Settings(steps=3), "steps": 3},
+            "steps given both by settings= and by its name",
+        ),
+        ({"settings": {"steps": 3}}, "expected settings to be a minidp.Settings, got dict"),
+        ({"steps": 0}, "steps=0"),
+    ],
+)
+def test_settings_are_refused_before_anything_else(named, words):
+    with pytest.raises(ParameterError, match=words.replace("?", r"\?")):
+        minidp.fit(None, None, epsilon=1, **named)
+
+
+def test_a_field_is_the_same_by_its_name_and_in_settings():
+    x = [[float(i % 7), float(i % 3)] for i in range(60)]
+    y = [int(row[0] > 3) for row in x]
+    named = {"epsilon": 2.0, "delta": 1e-3, "seed": 1, "quiet": True}
+    one = minidp.fit(x, y, hidden=(3,), steps=4, **named)
+    two = minidp.fit(x, y, hidden=(3,), settings=Settings(steps=4), **named)
+    assert (one.predict_proba(x) == two.predict_proba(x)).all()
+    assert one.result["config"] == two.result["config"] and one.result["steps"] == 4
