@@ -16,6 +16,7 @@ import numpy as np
 
 from .errors import BackendMismatchError, DeviceUnavailableError, ParameterError
 from .host import memory
+from .kernels import kernel
 from .ranks import current
 
 _PLAIN = {np.ndarray}.__contains__
@@ -193,11 +194,10 @@ def row_norms(x):
     overflows or vanishes.
     """
     xp = namespace_of(x)
-    if compiled(x):
+    twin = kernel("row_norms", x)
+    if twin:
         norms = xp.empty(x.shape[:-1])
-        kernels_of(x).row_norms(
-            xp.ascontiguousarray(x).reshape((norms.size, x.shape[-1])), norms.reshape(-1)
-        )
+        twin(xp.ascontiguousarray(x).reshape((norms.size, x.shape[-1])), norms.reshape(-1))
         return norms
     x = x.astype(xp.float64)
     largest = xp.concatenate([xp.abs(x), xp.zeros_like(x[..., :1])], axis=-1).max(axis=-1)
@@ -206,41 +206,8 @@ def row_norms(x):
     return xp.sqrt(row_squares(x)) * largest
 
 
-def compiled(*arrays):
-    """True for float32 arrays, which is how training runs: definitions have compiled twins for
-    them, on the host and on a device.
-    """
-    return all(
-        array.dtype == np.float32 and (isinstance(array, np.ndarray) or has_kernels(array))
-        for array in arrays
-    )
-
-
-def launches(*arrays):
-    """True for one or more `compiled` arrays on a device, whose twins are in `device`."""
-    return bool(arrays) and compiled(*arrays) and all(map(has_kernels, arrays))
-
-
-def has_kernels(array):
-    """True on a device whose library compiles `device`."""
-    return not isinstance(array, np.ndarray) and hasattr(namespace_of(array), "RawModule")
-
-
-def kernels_of(array):
-    """The module with the kernels for an array's device, host.kernels or device.
-
-    Each of the two has kernels that the other has not.
-    """
-    if isinstance(array, np.ndarray):
-        from .host import kernels
-    else:
-        from . import device as kernels
-    return kernels
-
-
 def outer_products(a, d):
-    """(g, sq): einsum("bi,bo->bio", a, d) and its squared norms in one pass, for `compiled` arrays
-    only.
+    """(g, sq): einsum("bi,bo->bio", a, d) and its squared norms in one pass, by a twin.
 
     On the host g lies in memory with the longer of its two last axes last: three times faster where
     the other is short.
@@ -250,7 +217,7 @@ def outer_products(a, d):
         g, sq = outer_products(d, a)
         return g.transpose(0, 2, 1), sq
     g, sq = xp.empty((*a.shape, d.shape[1]), np.float32), xp.empty(a.shape[0])
-    kernels_of(a).form_outer(xp.ascontiguousarray(a), xp.ascontiguousarray(d), g, sq)
+    kernel("form_outer", a, d)(xp.ascontiguousarray(a), xp.ascontiguousarray(d), g, sq)
     return g, sq
 
 
@@ -258,10 +225,9 @@ def add_weighted(total, w, g):
     """total += w @ g in float64, in place, without the rows of g whose weight is 0; total (P,), w
     (B,), g (B, P).
     """
-    if compiled(g) and (total.dtype == w.dtype == np.float64 or not launches(g)):
-        kernels_of(g).add_weighted(
-            total, w, g if isinstance(g, np.ndarray) else namespace_of(g).ascontiguousarray(g)
-        )
+    twin = kernel("add_weighted", g)
+    if twin:
+        twin(total, w, g)
     else:
         total += w @ zero_rows_unless(w != 0, g).astype(total.dtype)
 
@@ -270,8 +236,9 @@ def add_whole(total, scale, G):
     """total += sum_b trunc(scale_b G_b), in place, without rows whose scale is 0; all float64,
     total (P,), G (B, P).
     """
-    if type(G) is np.ndarray:
-        kernels_of(G).add_whole(total, scale, G)
+    twin = kernel("add_whole", G)
+    if twin:
+        twin(total, scale, G)
     else:
         total += namespace_of(G).trunc(scale[:, None] * zero_rows_unless(scale != 0, G)).sum(axis=0)
 
@@ -283,8 +250,8 @@ def add_products(total, a, d, rows):
     products is their float32 sum.
     """
     (examples, inputs), outputs = a.shape, d.shape[1]
-    blocks, fast = -(-examples // rows) if rows else 0, compiled(a, d) and not launches(a)
-    few = total is None and fast and 0 < blocks <= TOGETHER
+    blocks, add_blocks = -(-examples // rows) if rows else 0, kernel("add_blocks", a, d)
+    few = total is None and add_blocks is not None and 0 < blocks <= TOGETHER
     if total is None:
         total = (
             np.empty((inputs, outputs), np.float32)
@@ -298,7 +265,7 @@ def add_products(total, a, d, rows):
             ].astype(total.dtype)
         return total
     rows = max(-(-examples // max(blocks, 1)), 1)  # the blocks are about as large as each other
-    if not (fast and total.flags.c_contiguous):
+    if add_blocks is None or not total.flags.c_contiguous:
         for at in range(0, examples, rows):
             total += a[at : at + rows].T @ d[at : at + rows]
         return total
@@ -316,7 +283,7 @@ def add_products(total, a, d, rows):
                 np.matmul(
                     left[:, place : place + rows], d[place : place + rows], out=part[: len(sums)]
                 )
-            kernels_of(a).add_blocks(sums, parts[: len(places), : len(sums)])
+            add_blocks(sums, parts[: len(places), : len(sums)])
     return total
 
 

@@ -133,11 +133,6 @@ def add_weighted_each(totals, gs, add, w):
     _over_parts(library(w), "add_weighted", rows, 2, w, w.size, threads=8)
 
 
-def add_weighted(total, w, g):
-    """backend.add_weighted."""
-    add_weighted_each([total], [g], [True], w)
-
-
 def add_weighted_products(jobs, w, large):
     """total = or += sum_bt (w_b a_bit) d_bto for each job (total, add, a (B, I, T), d (B, T, O),
     norms, rows, wide).

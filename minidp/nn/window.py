@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..backend import kernels_of, launches, namespace_of
+from ..backend import namespace_of
 from ..errors import ParameterError, ShapeError
+from ..kernels import kernel
 from ..util.validate import count
 
 Padding = str | int | tuple[Any, Any]  # of each axis an integer, or (before, after)
@@ -140,13 +141,10 @@ class Window:
         xp, b, c = namespace_of(x), x.shape[0], x.shape[3]
         counts = self.output("patches", x.shape[1:])
         sizes = prod(counts), prod(self.size) * c
-        if (
-            launches(x) and prod(sizes) < 2**32
-        ):  # places in the patches of an image that the kernel numbers
+        twin = kernel("patches", x)
+        if twin and prod(sizes) < 2**32:  # the kernel numbers an image's places in 32 bits
             y = xp.empty((b, *(sizes[::-1] if turned else sizes)), x.dtype)
-            kernels_of(x).patches(
-                xp.ascontiguousarray(x), y, self._described(x.shape, counts), turned
-            )
+            twin(xp.ascontiguousarray(x), y, self._described(x.shape, counts), turned)
             return y.transpose(0, 2, 1) if turned else y
         padded = xp.ascontiguousarray(self.pad(x))
         per_b, per_row, per_pixel, per_channel = padded.strides
@@ -163,19 +161,16 @@ class Window:
         Pixels are taken in blocks of one step: a block of the window meets whole blocks of the
         image, so that few additions of long runs do it.
         """
-        b, h, w, c = shape
-        if launches(patches):
-            dx, xp = namespace_of(patches).empty(shape, patches.dtype), namespace_of(patches)
-            kernels_of(patches).fold(
-                xp.ascontiguousarray(patches), dx, self._described(shape, patches.shape[1:3])
-            )
+        xp, (b, h, w, c) = namespace_of(patches), shape
+        twin = kernel("fold", patches)
+        if twin:
+            dx = xp.empty(shape, patches.dtype)
+            twin(xp.ascontiguousarray(patches), dx, self._described(shape, patches.shape[1:3]))
             return dx
         (_, top, bottom), (_, left, right) = self.axis(h, 0), self.axis(w, 1)
         (down, across), (rows, columns) = self.stride, patches.shape[1:3]
         blocks = -(-(h + top + bottom) // down), -(-(w + left + right) // across)
-        dx = namespace_of(patches).zeros(
-            (b, blocks[0], down, blocks[1], across, c), dtype=patches.dtype
-        )
+        dx = xp.zeros((b, blocks[0], down, blocks[1], across, c), dtype=patches.dtype)
         for k in range(0, self.size[0], down):
             for l in range(0, self.size[1], across):
                 part = patches[:, :, :, k : k + down, l : l + across].transpose(0, 1, 3, 2, 4, 5)
@@ -188,9 +183,10 @@ class Window:
         C).
         """
         xp = namespace_of(padded)
-        if launches(padded):
+        twin = kernel("max_pool", padded)
+        if twin:
             y = xp.empty((padded.shape[0], *counts, padded.shape[3]), padded.dtype)
-            kernels_of(padded).max_pool(xp.ascontiguousarray(padded), y, self.size, self.stride)
+            twin(xp.ascontiguousarray(padded), y, self.size, self.stride)
             return y
         y = None
         for _, seen in self.slices(counts):
@@ -198,19 +194,23 @@ class Window:
         return y
 
     def take_by_maxima(self, padded, y, dy):
-        """What nn.MaxPool2D [B1] gives, for `compiled` arrays: the gradient of `padded`, y and dy
+        """The gradient of `padded`: of each window's dy, all goes to its first maximum; y and dy
         as `maxima` has them.
         """
         xp = namespace_of(padded, y, dy)
-        dx, dy = (
-            (xp.zeros(padded.shape, dy.dtype), dy.copy())
-            if xp is np
-            # the host's kernel uses dy up
-            else (xp.empty(padded.shape, dy.dtype), xp.ascontiguousarray(dy))
-        )
-        kernels_of(dy).take_by_maxima(
-            xp.ascontiguousarray(padded), y, dy, dx, *self.size, *self.stride
-        )
+        twin = kernel("take_by_maxima", padded, dy)
+        if twin:
+            dx = xp.empty(padded.shape, dy.dtype)
+            given = (xp.ascontiguousarray(array) for array in (padded, y, dy))
+            twin(*given, dx, *self.size, *self.stride)
+            return dx
+        dx = xp.zeros(padded.shape, dtype=dy.dtype)
+        rest = dy.copy()  # what no pixel has taken yet
+        for _, seen in self.slices(dy.shape[1:3]):
+            taken = (padded[seen] == y).astype(dy.dtype)
+            taken *= rest
+            rest -= taken
+            dx[seen] += taken
         return dx
 
     def _described(self, shape, counts):
