@@ -30,10 +30,10 @@ FEWER_BITS = (
 )
 DOUBLE_ROWS = 4096  # of a float64 product: what `mechanism.rounding` charges counts on it
 # blocks of products, and their numbers, that stay in the cache until they are added
-TOGETHER, PARTS = (
-    4,
-    2**20,
-)
+TOGETHER = 4
+PARTS = 2**20
+USE_CPU = "use --device cpu"
+INSTALL = f"install the extra with pip install '.[gpu]', or {USE_CPU}"
 
 
 def namespace_of(*arrays):
@@ -94,35 +94,40 @@ class Backend:
         """
         for name in FEWER_BITS:
             if os.environ.get(name, "0") != "0":
-                raise DeviceUnavailableError(
-                    f"device gpu: {name} is set, and products of fewer bits are not charged; unset "
-                    "it"
+                raise _unavailable(
+                    f"{name} is set, and products of fewer bits are not charged", "unset it"
                 )
         try:
             import cupy
-        except Exception as error:  # a broken CUDA install raises more than ImportError
-            raise DeviceUnavailableError(
-                f"device gpu: CuPy cannot be imported ({_first_line(error)}); "
-                "install the extra with pip install '.[gpu]', or use --device cpu"
+        except ModuleNotFoundError as error:
+            missing = (
+                "CuPy is not installed" if error.name == "cupy" else f"CuPy lacks {error.name}"
+            )
+            raise _unavailable(missing, INSTALL) from error
+        except Exception as error:  # a broken CUDA install raises anything
+            raise _unavailable(
+                f"CuPy cannot be imported ({_first_line(error)})", INSTALL
             ) from error
         try:
             found = cupy.cuda.runtime.getDeviceCount()
-            if found == 0:
-                raise DeviceUnavailableError("device gpu: CuPy finds no GPU; use --device cpu")
-            device = current().rank % found if device is None else device
-            if not 0 <= device < found:
-                raise DeviceUnavailableError(
-                    f"device gpu: expected a device number below {found}, got {device}; "
-                    "CUDA_VISIBLE_DEVICES decides which GPUs are counted"
-                )
+        except Exception as error:
+            lacking = "GPU" if "NoDevice" in str(error) else "NVIDIA driver"
+            raise _unavailable(
+                f"CuPy is installed but found no {lacking} ({_first_line(error)})"
+            ) from error
+        if found == 0:
+            raise _unavailable("CuPy is installed but found no GPU")
+        device = current().rank % found if device is None else device
+        if not 0 <= device < found:
+            raise _unavailable(
+                f"expected a device number below {found}, got {device}",
+                "CUDA_VISIBLE_DEVICES decides which GPUs are counted",
+            )
+        try:
             cupy.cuda.Device(device).use()
             cupy.zeros(1).sum()
-        except DeviceUnavailableError:
-            raise
         except Exception as error:
-            raise DeviceUnavailableError(
-                f"device gpu: no usable GPU ({_first_line(error)}); use --device cpu"
-            ) from error
+            raise _unavailable(f"the GPU cannot be used ({_first_line(error)})") from error
         return cls("gpu", cupy)
 
     @classmethod
@@ -138,10 +143,12 @@ class Backend:
         if device != "auto":
             return cls.numpy() if device == "cpu" else cls.cupy(*map(int, device.split(":")[1:]))
         try:
-            found, why = cls.cupy(), ""
+            found = cls.cupy()
         except DeviceUnavailableError as error:
-            found, why = cls.numpy(), f": {_reason(error)}"
-        on_notice(f"device auto: took {found.name}{why}")
+            why = str(error).removeprefix("device gpu: ").partition(";")[0]
+            on_notice(f"device auto: took cpu: {why}")
+            return cls.numpy()
+        on_notice("device auto: took gpu")
         return found
 
     def asarray(self, x, dtype=None):
@@ -161,11 +168,8 @@ def check_device(**named):
             )
 
 
-def _reason(error):
-    """Why there is no GPU, in a few words."""
-    if isinstance(cause := error.__cause__, ModuleNotFoundError) and cause.name == "cupy":
-        return "CuPy is not installed"
-    return _first_line(cause or error).removeprefix("device gpu: ").partition(";")[0]
+def _unavailable(reason, cure=USE_CPU):
+    return DeviceUnavailableError(f"device gpu: {reason}; {cure}")
 
 
 # What the libraries spell differently, or one has a faster way for. Each is defined by the plain
