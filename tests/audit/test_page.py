@@ -166,7 +166,7 @@ def test_layers_of_ones_own_stand_before_the_librarys(file):
         "nn.activation.ReLU.B1",
     ]
     assert (
-        "y = product(x, self.params" in blocks["own1.Dense.F1"]
+        "y = self.matmul(x, self.params" in blocks["own1.Dense.F1"]
         and "not measured by itself" in blocks["own1.Dense.F1"]
     )
     assert re.search(r"e-\d\d of 1e-06: dense: dx, central differences", blocks["own1.Dense.B1"])
