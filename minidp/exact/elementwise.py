@@ -10,20 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backend import namespace_of
-from ..host.series import (
-    EXP,
-    INVERSE_LN2,
-    LEAST,
-    LN2,
-    LN2_HIGH,
-    LN2_LOW,
-    LOG,
-    MAGIC,
-    MOST,
-    SATURATED,
-    SPLIT,
-    polynomial,
-)
+from ..host.series import LEAST, MOST, SATURATED, SPLIT, exp_parts, log_of
 from ..kernels import by_twin
 
 
@@ -75,9 +62,8 @@ def log(x: NDArray) -> NDArray:
     v = v * xp.where(small, 2.0**54, 2.0**-54)
     n = (v.real.view(np.int64) - SPLIT) >> 52
     m = v * ((1023 - n) << 52).view(np.float64)
-    s = (m - 1) / (m + 1)  # [M2]
     n = (n + xp.where(small, -54, 54)).astype(np.float64)
-    y = n * LN2 + s * polynomial(LOG, s * s)  # [F1] [M2]
+    y = log_of(m, n)  # [F1] [M2]
     return xp.where(
         usual, y, xp.where(wide == 0, -np.inf, xp.where(wide.real > 0, wide, np.nan))
     ).astype(x.dtype)
@@ -110,10 +96,7 @@ def _parts(x):
     """(p, 2^(k - 1)) of exp [M1]: the sum with MAGIC rounds to an integer, which is the last bits
     of the sum.
     """
-    t = x.real * INVERSE_LN2 + MAGIC
-    k = t - MAGIC
-    r = (x - k * LN2_HIGH) - k * LN2_LOW  # [M1]
-    p = r + (r * r) * polynomial(EXP, r)  # [M1]
+    t, p = exp_parts(x)  # [M1]
     return p, ((t.view(np.int64) + 1022) << 52).view(np.float64)
 
 

@@ -106,7 +106,7 @@ class AvgPool2D(_Pool):
         xp, padded = namespace_of(x), self.window.pad(x)
         down, across = (self.window.inside(n, k) for k, n in enumerate(x.shape[1:3]))
         share = xp.asarray([[[1 / (i * j)] for j in across] for i in down], dtype=x.dtype)
-        y = sum(padded[seen] for _, seen in self.window.slices(share.shape[:2])) * share  # [F1]
+        y = sum(padded[seen] for seen in self.window.slices(share.shape[:2])) * share  # [F1]
         return y, (share, x.shape)
 
     def compute_dx(self, dy, kept):
