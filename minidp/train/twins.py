@@ -28,52 +28,52 @@ from ..streams import Streams
 from .optimizer import SGD
 
 
-def coordinates(x, dy):
+def _coordinates(x, dy):
     y, cache = ReLU().forward(x)
     return exp(x), log(x), tanh(x), y, ReLU().backward(dy, cache)
 
 
-def formed(a, d):
+def _formed(a, d):
     explicit = Outer(a, d).form("explicit")
     return explicit.materialise(), explicit.sq_norms()
 
 
-def squares(a, d):
+def _squares(a, d):
     return sum_of_squares([Outer(a, d), *35 * [Explicit(a)]])
 
 
-def gram_norms(a, d):
+def _gram_norms(a, d):
     return OuterSum(a, d).sq_norms_upper()
 
 
-def summed(w, a, d, a_t, d_t, rows=3, old=0):
+def _summed(w, a, d, a_t, d_t, rows=3, old=0):
     grads = {"a": Outer(a, d), "b": Explicit(d), "c": OuterSum(a_t, d_t), "d": Outer(d, a)}
     total = {key: grads[key].zeros() + 0.5 for key in [*grads][:old]}
     add_weighted_sums(grads, w, total, rows)
     return [total[key].astype("float64") for key in grads]
 
 
-def pairs(x, axis=1):
+def _pairs(x, axis=1):
     return in_pairs(x, axis), in_pairs(x.astype("float64"), axis, keepdims=True)
 
 
-def patches(x, y, window=Window((3, 2), (1, 2), "same")):
+def _patches(x, y, window=Window((3, 2), (1, 2), "same")):
     return window.patches(x), window.patches(x, turned=True), window.fold(y, x.shape)
 
 
-def maxima(x, dy, window=Window((3, 2), (1, 2), "same")):
+def _maxima(x, dy, window=Window((3, 2), (1, 2), "same")):
     padded = window.pad(x, -math.inf)
     y = window.maxima(padded, dy.shape[1:3])
     return y, window.take_by_maxima(padded, y, dy)
 
 
-def descended(theta, g):
+def _descended(theta, g):
     params = {("a", "W"): theta.copy(), ("a", "b"): theta[0].copy()}
     SGD(0.3).update(params, {("a", "W"): g * 2, ("a", "b"): g[0] * 2}, 0)
     return params.values()
 
 
-def released(raw):
+def _released(raw):
     draws = Streams(0).noise(0)
     noisy = add_gaussian(raw, 3.0, draws, (), 0.25, "float32")
     return noisy, add_integers(raw, 2.0**30, 2.0**-30, draws)
@@ -90,19 +90,19 @@ FACTORS = [_numbers(8, 4, 13), _numbers(8, 4, 5)]
 WEIGHTS = np.array([0, 0, 1, 0.5, 0.3, 1, 1e-3, 1])
 IMAGES = _numbers(2, 6, 5, 3)
 TRIALS: dict[str, tuple] = {  # twins: how far off they may be, what computes with them, of what
-    "exp log tanh relu relu_gradient": (0.0, coordinates, [X, X[::-1]]),
+    "exp log tanh relu relu_gradient": (0.0, _coordinates, [X, X[::-1]]),
     "softmax_cross_entropy": (0.0, SoftmaxCrossEntropy(), [X, np.arange(40) % 15 - 1]),
     "row_norms": (1e-14, row_norms, [X]),
-    "form_outer": (1e-13, formed, [A, D]),
-    "sum_of_squares": (1e-13, squares, [A, D]),
-    "gram_norms": (1e-11, gram_norms, FACTORS),
+    "form_outer": (1e-13, _formed, [A, D]),
+    "sum_of_squares": (1e-13, _squares, [A, D]),
+    "gram_norms": (1e-11, _gram_norms, FACTORS),
     "clip_weights": (0.0, partial(clip_weights, clip_norm=1.5), [abs(X).astype(float)]),
-    "add_weighted_each add_weighted_products": (1e-6, summed, [WEIGHTS, A, D, *FACTORS]),
-    "pairs": (0.0, pairs, [X]),
-    "patches fold": (0.0, patches, [IMAGES, _numbers(2, 6, 3, 3, 2, 3)]),
-    "max_pool take_by_maxima": (0.0, maxima, [IMAGES, _numbers(2, 6, 3, 3)]),
-    "descend": (0.0, descended, [X, X[::-1]]),
-    "release": (0.0, released, [np.arange(700.0)]),
+    "add_weighted_each add_weighted_products": (1e-6, _summed, [WEIGHTS, A, D, *FACTORS]),
+    "pairs": (0.0, _pairs, [X]),
+    "patches fold": (0.0, _patches, [IMAGES, _numbers(2, 6, 3, 3, 2, 3)]),
+    "max_pool take_by_maxima": (0.0, _maxima, [IMAGES, _numbers(2, 6, 3, 3)]),
+    "descend": (0.0, _descended, [X, X[::-1]]),
+    "release": (0.0, _released, [np.arange(700.0)]),
 }
 
 
@@ -136,18 +136,18 @@ def _fault(xp, twins, tolerance, compute, arrays):
         try:
             with only(xp, twins):
                 found = compute(*map(xp.asarray, arrays))
-            same = all(map(partial(agree, tolerance), listed(found), listed(expected)))
+            same = all(map(partial(_agree, tolerance), _listed(found), _listed(expected)))
         except Exception as error:  # a compiler or a driver may raise anything
             return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
     return "" if same else "other numbers than its definition"
 
 
-def listed(found):
+def _listed(found):
     """Host arrays of one array or of several."""
     return [to_host(found)] if hasattr(found, "dtype") else [*map(to_host, found)]
 
 
-def agree(tolerance, got, expected):
+def _agree(tolerance, got, expected):
     """True for equal arrays, NaN with NaN, or off by `tolerance` of the largest finite number."""
     margin = tolerance * np.max(np.abs(expected[np.isfinite(expected)]), initial=0)
     alike = got.dtype == expected.dtype and got.shape == expected.shape

@@ -41,11 +41,11 @@ def both(compute, *arrays, tolerance=0.0):
     given = [*map(place.asarray, arrays)]
     with np.errstate(all="ignore"):
         with only(place.xp, TWINS):
-            found = twins.listed(compute(*given))
+            found = twins._listed(compute(*given))
         with only(place.xp, ()):
-            expected = twins.listed(compute(*given))
+            expected = twins._listed(compute(*given))
     assert len(found) == len(expected)
-    assert all(map(partial(twins.agree, tolerance), found, expected))
+    assert all(map(partial(twins._agree, tolerance), found, expected))
 
 
 def rows(rng, *shape):
@@ -59,7 +59,7 @@ def rows(rng, *shape):
 def coordinates(rng):
     for size in (0, 1, 517):
         x = np.concatenate([SPECIAL, rng.standard_normal(size).astype(np.float32) * 30])[:, None]
-        both(twins.coordinates, x, rng.standard_normal(x.shape).astype(np.float32))
+        both(twins._coordinates, x, rng.standard_normal(x.shape).astype(np.float32))
 
 
 def losses(rng):
@@ -78,8 +78,8 @@ def norms(rng):
     for examples, inputs, outputs in ((0, 3, 2), (1, 1, 1), (6, 67, 1), (9, 5, 70)):
         a, d = rows(rng, examples, inputs), rows(rng, examples, outputs)
         both(row_norms, a, tolerance=1e-14)
-        both(twins.formed, a, d, tolerance=1e-13)
-        both(twins.squares, a, d, tolerance=1e-13)
+        both(twins._formed, a, d, tolerance=1e-13)
+        both(twins._squares, a, d, tolerance=1e-13)
 
 
 def positions(rng):
@@ -91,7 +91,7 @@ def positions(rng):
     ):
         a, d = rows(rng, examples, places, inputs), rows(rng, examples, places, outputs)
         a[:1], d[:1], d[:1, 1::2], d[:1, 2 * (places // 2) :] = 1, 1, -1, 0  # a sum that is 0
-        both(twins.gram_norms, a, d, tolerance=1e-11)
+        both(twins._gram_norms, a, d, tolerance=1e-11)
 
 
 def upper_norms(rng):
@@ -141,7 +141,7 @@ def sums(rng):
                 mock.patch.object(device, "TOGETHER", together),
             ):
                 for most, tolerance in ((0, 1e-13), (2, 1e-6)):
-                    summed = partial(twins.summed, rows=most, old=old)
+                    summed = partial(twins._summed, rows=most, old=old)
                     both(summed, w, *factors, tolerance=tolerance)
 
 
@@ -154,7 +154,7 @@ def pairs(rng):
         ((3, 9, 10, 4), (1, 2)),
         ((2, 64), (1,)),
     ):
-        both(partial(twins.pairs, axis=axis), rows(rng, *shape))
+        both(partial(twins._pairs, axis=axis), rows(rng, *shape))
 
 
 def images(rng):
@@ -171,9 +171,9 @@ def images(rng):
             x[1, 2, 3, 0], x[2, 0, 0, 0] = np.nan, np.inf
         counts = window.output("images", shape[1:])
         seen = rows(rng, shape[0], *counts, *size, shape[3])
-        both(partial(twins.patches, window=window), x, seen)
+        both(partial(twins._patches, window=window), x, seen)
         dy = rows(rng, shape[0], *counts, shape[3])
-        both(partial(twins.maxima, window=window), x, dy)
+        both(partial(twins._maxima, window=window), x, dy)
 
 
 def noise(rng):
@@ -200,7 +200,7 @@ def noise(rng):
 
 
 def descent(rng):
-    both(twins.descended, rows(rng, 7, 300), rows(rng, 7, 300))
+    both(twins._descended, rows(rng, 7, 300), rows(rng, 7, 300))
 
 
 CASES = {
