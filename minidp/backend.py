@@ -16,6 +16,7 @@ import numpy as np
 
 from .errors import BackendMismatchError, DeviceUnavailableError, ParameterError
 from .host import memory
+from .kernels import kernel
 from .ranks import current
 
 _PLAIN = {np.ndarray}.__contains__
@@ -29,10 +30,10 @@ FEWER_BITS = (
 )
 DOUBLE_ROWS = 4096  # of a float64 product: what `mechanism.rounding` charges counts on it
 # blocks of products, and their numbers, that stay in the cache until they are added
-TOGETHER, PARTS = (
-    4,
-    2**20,
-)
+TOGETHER = 4
+PARTS = 2**20
+USE_CPU = "use --device cpu"
+INSTALL = f"install the extra with pip install '.[gpu]', or {USE_CPU}"
 
 
 def namespace_of(*arrays):
@@ -93,35 +94,40 @@ class Backend:
         """
         for name in FEWER_BITS:
             if os.environ.get(name, "0") != "0":
-                raise DeviceUnavailableError(
-                    f"device gpu: {name} is set, and products of fewer bits are not charged; unset "
-                    "it"
+                raise _unavailable(
+                    f"{name} is set, and products of fewer bits are not charged", "unset it"
                 )
         try:
             import cupy
-        except Exception as error:  # a broken CUDA install raises more than ImportError
-            raise DeviceUnavailableError(
-                f"device gpu: CuPy cannot be imported ({_first_line(error)}); "
-                "install the extra with pip install '.[gpu]', or use --device cpu"
+        except ModuleNotFoundError as error:
+            missing = (
+                "CuPy is not installed" if error.name == "cupy" else f"CuPy lacks {error.name}"
+            )
+            raise _unavailable(missing, INSTALL) from error
+        except Exception as error:  # a broken CUDA install raises anything
+            raise _unavailable(
+                f"CuPy cannot be imported ({_first_line(error)})", INSTALL
             ) from error
         try:
             found = cupy.cuda.runtime.getDeviceCount()
-            if found == 0:
-                raise DeviceUnavailableError("device gpu: CuPy finds no GPU; use --device cpu")
-            device = current().rank % found if device is None else device
-            if not 0 <= device < found:
-                raise DeviceUnavailableError(
-                    f"device gpu: expected a device number below {found}, got {device}; "
-                    "CUDA_VISIBLE_DEVICES decides which GPUs are counted"
-                )
+        except Exception as error:
+            lacking = "GPU" if "NoDevice" in str(error) else "NVIDIA driver"
+            raise _unavailable(
+                f"CuPy is installed but found no {lacking} ({_first_line(error)})"
+            ) from error
+        if found == 0:
+            raise _unavailable("CuPy is installed but found no GPU")
+        device = current().rank % found if device is None else device
+        if not 0 <= device < found:
+            raise _unavailable(
+                f"expected a device number below {found}, got {device}",
+                "CUDA_VISIBLE_DEVICES decides which GPUs are counted",
+            )
+        try:
             cupy.cuda.Device(device).use()
             cupy.zeros(1).sum()
-        except DeviceUnavailableError:
-            raise
         except Exception as error:
-            raise DeviceUnavailableError(
-                f"device gpu: no usable GPU ({_first_line(error)}); use --device cpu"
-            ) from error
+            raise _unavailable(f"the GPU cannot be used ({_first_line(error)})") from error
         return cls("gpu", cupy)
 
     @classmethod
@@ -137,10 +143,12 @@ class Backend:
         if device != "auto":
             return cls.numpy() if device == "cpu" else cls.cupy(*map(int, device.split(":")[1:]))
         try:
-            found, why = cls.cupy(), ""
+            found = cls.cupy()
         except DeviceUnavailableError as error:
-            found, why = cls.numpy(), f": {_reason(error)}"
-        on_notice(f"device auto: took {found.name}{why}")
+            why = str(error).removeprefix("device gpu: ").partition(";")[0]
+            on_notice(f"device auto: took cpu: {why}")
+            return cls.numpy()
+        on_notice("device auto: took gpu")
         return found
 
     def asarray(self, x, dtype=None):
@@ -160,11 +168,8 @@ def check_device(**named):
             )
 
 
-def _reason(error):
-    """Why there is no GPU, in a few words."""
-    if isinstance(cause := error.__cause__, ModuleNotFoundError) and cause.name == "cupy":
-        return "CuPy is not installed"
-    return _first_line(cause or error).removeprefix("device gpu: ").partition(";")[0]
+def _unavailable(reason, cure=USE_CPU):
+    return DeviceUnavailableError(f"device gpu: {reason}; {cure}")
 
 
 # What the libraries spell differently, or one has a faster way for. Each is defined by the plain
@@ -193,11 +198,10 @@ def row_norms(x):
     overflows or vanishes.
     """
     xp = namespace_of(x)
-    if compiled(x):
+    twin = kernel("row_norms", x)
+    if twin:
         norms = xp.empty(x.shape[:-1])
-        kernels_of(x).row_norms(
-            xp.ascontiguousarray(x).reshape((norms.size, x.shape[-1])), norms.reshape(-1)
-        )
+        twin(xp.ascontiguousarray(x).reshape((norms.size, x.shape[-1])), norms.reshape(-1))
         return norms
     x = x.astype(xp.float64)
     largest = xp.concatenate([xp.abs(x), xp.zeros_like(x[..., :1])], axis=-1).max(axis=-1)
@@ -206,41 +210,8 @@ def row_norms(x):
     return xp.sqrt(row_squares(x)) * largest
 
 
-def compiled(*arrays):
-    """True for float32 arrays, which is how training runs: definitions have compiled twins for
-    them, on the host and on a device.
-    """
-    return all(
-        array.dtype == np.float32 and (isinstance(array, np.ndarray) or has_kernels(array))
-        for array in arrays
-    )
-
-
-def launches(*arrays):
-    """True for one or more `compiled` arrays on a device, whose twins are in `device`."""
-    return bool(arrays) and compiled(*arrays) and all(map(has_kernels, arrays))
-
-
-def has_kernels(array):
-    """True on a device whose library compiles `device`."""
-    return not isinstance(array, np.ndarray) and hasattr(namespace_of(array), "RawModule")
-
-
-def kernels_of(array):
-    """The module with the kernels for an array's device, host.kernels or device.
-
-    Each of the two has kernels that the other has not.
-    """
-    if isinstance(array, np.ndarray):
-        from .host import kernels
-    else:
-        from . import device as kernels
-    return kernels
-
-
 def outer_products(a, d):
-    """(g, sq): einsum("bi,bo->bio", a, d) and its squared norms in one pass, for `compiled` arrays
-    only.
+    """(g, sq): einsum("bi,bo->bio", a, d) and its squared norms in one pass, by a twin.
 
     On the host g lies in memory with the longer of its two last axes last: three times faster where
     the other is short.
@@ -250,7 +221,7 @@ def outer_products(a, d):
         g, sq = outer_products(d, a)
         return g.transpose(0, 2, 1), sq
     g, sq = xp.empty((*a.shape, d.shape[1]), np.float32), xp.empty(a.shape[0])
-    kernels_of(a).form_outer(xp.ascontiguousarray(a), xp.ascontiguousarray(d), g, sq)
+    kernel("form_outer", a, d)(xp.ascontiguousarray(a), xp.ascontiguousarray(d), g, sq)
     return g, sq
 
 
@@ -258,10 +229,9 @@ def add_weighted(total, w, g):
     """total += w @ g in float64, in place, without the rows of g whose weight is 0; total (P,), w
     (B,), g (B, P).
     """
-    if compiled(g) and (total.dtype == w.dtype == np.float64 or not launches(g)):
-        kernels_of(g).add_weighted(
-            total, w, g if isinstance(g, np.ndarray) else namespace_of(g).ascontiguousarray(g)
-        )
+    twin = kernel("add_weighted", g)
+    if twin:
+        twin(total, w, g)
     else:
         total += w @ zero_rows_unless(w != 0, g).astype(total.dtype)
 
@@ -270,8 +240,9 @@ def add_whole(total, scale, G):
     """total += sum_b trunc(scale_b G_b), in place, without rows whose scale is 0; all float64,
     total (P,), G (B, P).
     """
-    if type(G) is np.ndarray:
-        kernels_of(G).add_whole(total, scale, G)
+    twin = kernel("add_whole", G)
+    if twin:
+        twin(total, scale, G)
     else:
         total += namespace_of(G).trunc(scale[:, None] * zero_rows_unless(scale != 0, G)).sum(axis=0)
 
@@ -283,8 +254,8 @@ def add_products(total, a, d, rows):
     products is their float32 sum.
     """
     (examples, inputs), outputs = a.shape, d.shape[1]
-    blocks, fast = -(-examples // rows) if rows else 0, compiled(a, d) and not launches(a)
-    few = total is None and fast and 0 < blocks <= TOGETHER
+    blocks, add_blocks = -(-examples // rows) if rows else 0, kernel("add_blocks", a, d)
+    few = total is None and add_blocks is not None and 0 < blocks <= TOGETHER
     if total is None:
         total = (
             np.empty((inputs, outputs), np.float32)
@@ -298,7 +269,7 @@ def add_products(total, a, d, rows):
             ].astype(total.dtype)
         return total
     rows = max(-(-examples // max(blocks, 1)), 1)  # the blocks are about as large as each other
-    if not (fast and total.flags.c_contiguous):
+    if add_blocks is None or not total.flags.c_contiguous:
         for at in range(0, examples, rows):
             total += a[at : at + rows].T @ d[at : at + rows]
         return total
@@ -316,7 +287,7 @@ def add_products(total, a, d, rows):
                 np.matmul(
                     left[:, place : place + rows], d[place : place + rows], out=part[: len(sums)]
                 )
-            kernels_of(a).add_blocks(sums, parts[: len(places), : len(sums)])
+            add_blocks(sums, parts[: len(places), : len(sums)])
     return total
 
 

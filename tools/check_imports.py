@@ -18,7 +18,7 @@ from pathlib import Path
 ORDER = (
     "errors util",
     "host device ranks",
-    "backend streams",
+    "backend streams kernels",
     "exact",
     "grads",
     "nn privacy data",

@@ -31,6 +31,7 @@ from minidp.exact.arithmetic import ARITHMETICS, EXACT
 from minidp.mechanism import Sanitizer, flat_group
 from minidp.streams import Streams
 from minidp.train import selfcheck
+from minidp.train.twins import try_twins
 from minidp.util.files import read_json, write_json
 from tools import machine
 from tools.attacks.arithmetic import worst_neighbours
@@ -327,6 +328,7 @@ def main(argv=None, backend=None):
     with user_errors() as told:
         told.saved = f"what was done is in {args.out}"
         bench = Bench(backend or Backend.pick("gpu"), args.out, small=backend is not None)
+        try_twins(bench.backend.xp)
         if args.data:
             os.environ["MINIDP_DATA"] = str(args.data.resolve())
         args.out.mkdir(parents=True, exist_ok=True)

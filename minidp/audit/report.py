@@ -17,6 +17,7 @@ import numpy
 from ..backend import Backend
 from ..errors import ParameterError
 from ..train.trial import THOROUGH
+from ..train.twins import try_twins
 from ..util.files import atomic_write, write_json
 from . import checks
 from .algorithm import as_it_runs
@@ -222,6 +223,7 @@ def measure(layer=None, device="auto", on_row=None, reports=(), run=None):
     """
     need_mpmath()
     backend, started = Backend.pick(device), time.perf_counter()
+    try_twins(backend.xp)
     own = [row for n, each in enumerate(reports, 1) for row in _own(each, n)]
     rows = own + audit(layer, backend, on_row)
     return {

@@ -27,10 +27,15 @@ def _over_parts(xp, name, rows, size, *arguments, threads=1):
         launch(xp, "sums.cu", name, blocks_for(places * threads), table(some), *arguments, places)
 
 
+def _each(file, name, written, *arguments):
+    """Launch a kernel with a thread for each number of an array that it writes."""
+    n = written.size
+    launch(library(written), file, name, blocks_for(n), *arguments, n)
+
+
 def _coordinates(name):
     def twin(*arrays):
-        n = arrays[-1].size
-        launch(library(arrays[-1]), "elementwise.cu", name, blocks_for(n), *arrays, n)
+        _each("elementwise.cu", name, arrays[-1], *arrays)
 
     return twin
 
@@ -69,18 +74,8 @@ def form_outer(a, d, g, sq):
 
 def clip_weights(sq, clip_norm, margin):
     """mechanism.clip.clip_weights."""
-    weights = (xp := library(sq)).empty(sq.shape)
-    launch(
-        xp,
-        "norms.cu",
-        "clip_weights",
-        blocks_for(sq.size),
-        sq,
-        float(clip_norm),
-        margin,
-        weights,
-        sq.size,
-    )
+    weights = library(sq).empty(sq.shape)
+    _each("norms.cu", "clip_weights", weights, sq, float(clip_norm), margin, weights)
     return weights
 
 
@@ -131,11 +126,6 @@ def add_weighted_each(totals, gs, add, w):
     """
     rows = [(g, total, total.size, int(more)) for total, g, more in zip(totals, gs, add)]
     _over_parts(library(w), "add_weighted", rows, 2, w, w.size, threads=8)
-
-
-def add_weighted(total, w, g):
-    """backend.add_weighted."""
-    add_weighted_each([total], [g], [True], w)
 
 
 def add_weighted_products(jobs, w, large):
@@ -214,63 +204,30 @@ def pairs(x, width, total):
     )
 
 
-def _view(size, stride, before, shape, counts):
-    return as_value(struct.pack("11I", *shape[1:], *size, *stride, *before, *counts))
+def _view(images, window):
+    return as_value(struct.pack("11I", *images.shape[1:], *window))
 
 
 def patches(x, y, window, turned):
-    """nn.window.Window.patches to y (B, T, p), or (B, p, T) if `turned`; window: sizes, strides,
-    padding before, counts.
+    """nn.window.Window.patches to y (B, T, p), or (B, p, T) if `turned`; window: sizes,
+    strides, padding before, counts.
     """
-    size, stride, before, counts = window
-    view = _view(size, stride, before, x.shape, counts)
-    launch(library(x), "images.cu", "patches", blocks_for(y.size), x, y, view, int(turned), y.size)
+    _each("images.cu", "patches", y, x, y, _view(x, window), int(turned))
 
 
 def fold(y, dx, window):
     """nn.window.Window.fold."""
-    size, stride, before, counts = window
-    launch(
-        library(y),
-        "images.cu",
-        "fold",
-        blocks_for(dx.size),
-        y,
-        dx,
-        _view(size, stride, before, dx.shape, counts),
-        dx.size,
-    )
+    _each("images.cu", "fold", dx, y, dx, _view(dx, window))
 
 
-def max_pool(x, y, size, stride):
+def max_pool(x, y, window):
     """nn.MaxPool2D [F1] of x that is padded already."""
-    launch(
-        library(x),
-        "images.cu",
-        "max_pool",
-        blocks_for(y.size),
-        x,
-        y,
-        _view(size, stride, (0, 0), x.shape, y.shape[1:3]),
-        y.size,
-    )
+    _each("images.cu", "max_pool", y, x, y, _view(x, window))
 
 
-def take_by_maxima(padded, y, dy, dx, tall, wide, down, across):
+def take_by_maxima(padded, y, dy, dx, window):
     """nn.MaxPool2D [B1]."""
-    view = _view((tall, wide), (down, across), (0, 0), padded.shape, y.shape[1:3])
-    launch(
-        library(y),
-        "images.cu",
-        "max_pool_gradient",
-        blocks_for(dx.size),
-        padded,
-        y,
-        dy,
-        dx,
-        view,
-        dx.size,
-    )
+    _each("images.cu", "max_pool_gradient", dx, padded, y, dy, dx, _view(padded, window))
 
 
 def release(sums, state, noise_table=None):
@@ -281,40 +238,21 @@ def release(sums, state, noise_table=None):
     noise.cu has them state: (16,) uint32 of the draws     noise_table: a `host.discrete.Table` for
     integer noise
     """
-    # of None CuPy makes another address than 0
-    xp, digits, bits, thresholds, aliases = (
-        library(sums[0][0]),
-        0,
-        0,
-        0,
-        0,
-    )
+    xp = library(sums[0][0])
+    drawn = (0, 0, 0, 0)  # of None CuPy makes another address than 0
     if noise_table is not None:
-        digits, bits = noise_table.scale, noise_table.thresholds.size.bit_length() - 1
         place = id(noise_table), xp.cuda.runtime.getDevice()
         if place not in _tables:  # the table is kept, so that no other one gets its place
-            _tables[place] = noise_table, *(xp.asarray(each) for each in noise_table[2:])
-        thresholds, aliases = _tables[place][1:]
+            _tables[place] = noise_table, *map(xp.asarray, noise_table[2:])
+        bits = noise_table.thresholds.size.bit_length() - 1
+        drawn = (noise_table.scale, bits, *_tables[place][1:])
     rows = []
     for raw, out, first, sets, std, grid, scale in sums:
         lanes = -(-raw.size // chacha.STRETCH) * chacha.LANES
-        rows.append(
-            (raw, out, raw.size, int(first), sets, lanes, float(std), float(grid), float(scale))
-        )
+        law = map(float, (std, grid, scale))
+        rows.append((raw, out, raw.size, int(first), sets, lanes, *law))
     for some in _in_tables(rows):
         threads = sum(row[5] for row in some)
-        launch(
-            xp,
-            "noise.cu",
-            "release",
-            -(-threads // 64),
-            table(some),
-            as_value(state.astype("<u4").tobytes()),
-            digits,
-            bits,
-            thresholds,
-            aliases,
-            threads,
-            threads=64,
-            types=(TYPES[some[0][1].dtype.name],),
-        )
+        given = table(some), as_value(state.astype("<u4").tobytes()), *drawn, threads
+        types = (TYPES[some[0][1].dtype.name],)
+        launch(xp, "noise.cu", "release", -(-threads // 64), *given, threads=64, types=types)

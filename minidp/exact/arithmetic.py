@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backend import has_kernels, kernels_of, namespace_of
+from ..backend import namespace_of
+from ..kernels import kernel
 
 ORDINARY, EXACT = ARITHMETICS = ("ordinary", "exact")
 
@@ -73,10 +74,8 @@ def cut(x: NDArray, bits: int, axis: int = 1, nearest: bool = False) -> tuple[ND
               their constant
     """
     xp = namespace_of(x)
-    if twinned(x):
-        from ..host import cutting
-
-        return cutting.cut(x, bits, axis, nearest)
+    if twin := kernel("cut", x):
+        return twin(x, bits, axis, nearest)
     largest = xp.abs(x).max(axis=axis, keepdims=True)
     finite = xp.isfinite(largest)
     e = xp.where(finite, xp.frexp(largest)[1], 0).astype(xp.int32)
@@ -99,10 +98,8 @@ def put_back(S: NDArray, e: NDArray, f: NDArray, bits: int, out: NDArray) -> NDA
     """
     xp, (rows, outputs), examples = namespace_of(S, out), S.shape, e.shape[0]
     shape = (examples, rows // max(examples, 1), outputs)
-    if twinned(out) and out.itemsize == 4:
-        from ..host import cutting
-
-        cutting.put_back(
+    if twin := kernel("put_back", out):
+        twin(
             S.reshape(shape), np.ldexp(1.0, e[:, 0] - bits), np.ldexp(1.0, f[0]), out.reshape(shape)
         )
         return out
@@ -137,14 +134,10 @@ def in_pairs(x: NDArray, axis: int | tuple[int, ...], keepdims: bool = False) ->
     behind = others[len(ahead) :]
     before, n, width = (prod(x.shape[each] for each in part) for part in (ahead, axes, behind))
     terms: Any = x.transpose((*ahead, *axes, *behind)).reshape((before, n * width))
-    if twinned(terms) and terms.size:
-        from ..host import cutting
-
-        total = np.empty((before, width), x.dtype)
-        cutting.pairs(np.ascontiguousarray(terms), width, total)
-    elif has_kernels(terms) and terms.size and x.dtype in (np.float32, np.float64):
+    twin = kernel("pairs", terms)
+    if twin and terms.size:
         total = xp.empty((before, width), x.dtype)
-        kernels_of(terms).pairs(xp.ascontiguousarray(terms), width, total)
+        twin(xp.ascontiguousarray(terms), width, total)
     else:
         if not n:
             terms, n = xp.zeros((before, width), x.dtype), 1
@@ -160,8 +153,3 @@ def in_pairs(x: NDArray, axis: int | tuple[int, ...], keepdims: bool = False) ->
         if keepdims or each not in axes
     )
     return total.reshape(kept)
-
-
-def twinned(array: Any) -> bool:
-    """True for arrays on the host of the dtypes that networks have; others take the definitions."""
-    return type(array) is np.ndarray and array.dtype in (np.float32, np.float64)

@@ -6,26 +6,12 @@ everywhere, none fused, and rounded once to the array's dtype, float32 or float6
 are for derivatives by the complex step.
 """
 
-from types import ModuleType
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backend import compiled, kernels_of, namespace_of
-from ..host.series import (
-    EXP,
-    INVERSE_LN2,
-    LEAST,
-    LN2,
-    LN2_HIGH,
-    LN2_LOW,
-    LOG,
-    MAGIC,
-    MOST,
-    SATURATED,
-    SPLIT,
-    polynomial,
-)
+from ..backend import namespace_of
+from ..host.series import LEAST, MOST, SATURATED, SPLIT, exp_parts, log_of
+from ..kernels import by_twin
 
 
 def exp(x: NDArray) -> NDArray:
@@ -44,8 +30,8 @@ def exp(x: NDArray) -> NDArray:
         Relative error in float64 below 5e-16. float32 is that, rounded once. NaN stays; overflow is
         infinity.
     """
-    if compiled(x):
-        return by_twin("exp", x)
+    if (y := by_twin("exp", x)) is not None:
+        return y
     wide, xp = _wide(x), namespace_of(x)
     p, half = _parts(xp.minimum(xp.maximum(wide, LEAST), MOST))
     return xp.where(wide.real < LEAST, 0, (2 + 2 * p) * half).astype(x.dtype)  # [F1]
@@ -66,8 +52,8 @@ def log(x: NDArray) -> NDArray:
         Relative error in float64 below 1e-15. float32 is that, rounded once. log 0 is -infinity, of
         less or of NaN NaN.
     """
-    if compiled(x):
-        return by_twin("log", x)
+    if (y := by_twin("log", x)) is not None:
+        return y
     wide, xp = _wide(x), namespace_of(x)
     usual = (wide.real > 0) & (wide.real < np.inf)
     v = xp.where(usual, wide, 1)
@@ -76,9 +62,8 @@ def log(x: NDArray) -> NDArray:
     v = v * xp.where(small, 2.0**54, 2.0**-54)
     n = (v.real.view(np.int64) - SPLIT) >> 52
     m = v * ((1023 - n) << 52).view(np.float64)
-    s = (m - 1) / (m + 1)  # [M2]
     n = (n + xp.where(small, -54, 54)).astype(np.float64)
-    y = n * LN2 + s * polynomial(LOG, s * s)  # [F1] [M2]
+    y = log_of(m, n)  # [F1] [M2]
     return xp.where(
         usual, y, xp.where(wide == 0, -np.inf, xp.where(wide.real > 0, wide, np.nan))
     ).astype(x.dtype)
@@ -98,8 +83,8 @@ def tanh(x: NDArray) -> NDArray:
         Relative error in float64 below 1e-15. float32 is that, rounded once. tanh 0 is 0, NaN
         stays.
     """
-    if compiled(x):
-        return by_twin("tanh", x)
+    if (y := by_twin("tanh", x)) is not None:
+        return y
     wide, xp = _wide(x), namespace_of(x)
     sign = xp.where(wide.real < 0, -1.0, 1.0)
     p, half = _parts(xp.maximum((sign * wide) * -2, SATURATED))
@@ -111,33 +96,9 @@ def _parts(x):
     """(p, 2^(k - 1)) of exp [M1]: the sum with MAGIC rounds to an integer, which is the last bits
     of the sum.
     """
-    t = x.real * INVERSE_LN2 + MAGIC
-    k = t - MAGIC
-    r = (x - k * LN2_HIGH) - k * LN2_LOW  # [M1]
-    p = r + (r * r) * polynomial(EXP, r)  # [M1]
+    t, p = exp_parts(x)  # [M1]
     return p, ((t.view(np.int64) + 1022) << 52).view(np.float64)
 
 
 def _wide(x):
     return x.astype(np.result_type(x.dtype, np.float64))
-
-
-def by_twin(name: str, *arrays: NDArray) -> NDArray:
-    """What a kernel of `host.elementwise`, or of `device`, makes of `compiled` arrays of
-    one shape, coordinate by coordinate.
-    """
-    xp = namespace_of(*arrays)
-    y = xp.empty(arrays[0].shape, np.float32)
-    getattr(twins_of(y), name)(
-        *(xp.ascontiguousarray(array).ravel() for array in arrays), y.ravel()
-    )
-    return y
-
-
-def twins_of(array: NDArray) -> ModuleType:
-    """host.elementwise, or device with the same names."""
-    if isinstance(array, np.ndarray):
-        from ..host import elementwise  # loads Numba
-
-        return elementwise
-    return kernels_of(array)

@@ -13,10 +13,7 @@ from numpy.typing import NDArray
 from ..backend import (
     add_products,
     add_weighted,
-    compiled,
     explicit_fits,
-    kernels_of,
-    launches,
     namespace_of,
     outer_products,
     row_norms,
@@ -25,6 +22,7 @@ from ..backend import (
 from ..errors import ShapeError
 from ..exact.arithmetic import cut, in_pairs, precision
 from ..host.memory import RUN
+from ..kernels import kernel
 from ..util.validate import one_of, same_batch
 
 STRATEGIES = ("auto", "explicit", "factored")
@@ -252,7 +250,7 @@ class Outer(PerExampleGrad):
         """Through the compiled twin of [F1] where there is one."""
         return (
             Explicit(*outer_products(self.a, self.d))
-            if compiled(self.a, self.d)
+            if kernel("form_outer", self.a, self.d)
             else super()._explicit()
         )
 
@@ -307,8 +305,8 @@ class OuterSum(PerExampleGrad):
 
     def sq_norms_upper(self):
         """(B,) squared norms, rounded up by the bound on what the sums lost."""
-        if launches(self.a, self.d):
-            return kernels_of(self.d).gram_norms(self.a, self.d, CANCELLING)
+        if twin := kernel("gram_norms", self.a, self.d):
+            return twin(self.a, self.d, CANCELLING)
         a, d = row_norms(self.a), row_norms(self.d)
         most = self.xp.where(
             (self.xp.maximum(a, d) > HUGE).any(axis=1), math.inf, (a * d).sum(axis=1)

@@ -2,23 +2,24 @@
 launch for all of them.
 """
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from numpy.typing import NDArray
 
-from ..backend import DOUBLE_ROWS, kernels_of, launches, namespace_of, row_norms
+from ..backend import DOUBLE_ROWS, namespace_of, row_norms
+from ..kernels import kernel
 from .forms import HUGE, LARGE, ROWS, Arrays, Explicit, Key, Outer, OuterSum, PerExampleGrad
 
 
 def sum_of_squares(grads: Sequence[PerExampleGrad]) -> NDArray:
     """(B,) the sum of sq_norms_upper of several parameters' gradients."""
-    if not _launched(grads):
+    twin = _twin("sum_of_squares", grads)
+    if twin is None:
         return sum(grad.sq_norms_upper() for grad in grads)
-    return kernels_of(_factors(grads[0])[0]).sum_of_squares(
-        [_norm_part(grad) for grad in grads], HUGE, grads[0].n_examples
-    )
+    return twin([_norm_part(grad) for grad in grads], HUGE, grads[0].n_examples)
 
 
 def add_weighted_sums(grads: Mapping[Key, Any], w: NDArray, total: Arrays, rows: int) -> None:
@@ -27,7 +28,9 @@ def add_weighted_sums(grads: Mapping[Key, Any], w: NDArray, total: Arrays, rows:
 
     rows: of one product in float32, added in float64; 0 for float64.
     """
-    if not _launched(grads.values()):
+    add_each = _twin("add_weighted_each", grads.values())
+    add_products = _twin("add_weighted_products", grads.values())
+    if add_each is None or add_products is None:
         for key, grad in grads.items():
             if key in total:
                 total[key] = total[key].astype("float64", copy=False)
@@ -58,13 +61,11 @@ def add_weighted_sums(grads: Mapping[Key, Any], w: NDArray, total: Arrays, rows:
             if part.n_examples == grad.n_examples:
                 products.append(job)
             else:  # chunks are there because not all of them fit into memory
-                kernels_of(w).add_weighted_products(
-                    [job], w[start : start + part.n_examples], LARGE
-                )
+                add_products([job], w[start : start + part.n_examples], LARGE)
     if explicit:
-        kernels_of(w).add_weighted_each(*zip(*explicit), w)
+        add_each(*zip(*explicit), w)
     if products:
-        kernels_of(w).add_weighted_products(products, w, LARGE)
+        add_products(products, w, LARGE)
 
 
 def _factors(grad):
@@ -75,8 +76,9 @@ def _factors(grad):
     return [vars(grad)[name] for name in ("g", "x", "a", "d") if known and name in vars(grad)]
 
 
-def _launched(grads):
-    return bool(grads) and all(launches(*_factors(grad)) for grad in grads)
+def _twin(name, grads):
+    factors = [_factors(grad) for grad in grads]
+    return kernel(name, *itertools.chain(*factors)) if all(factors) else None
 
 
 def _norm_part(grad):

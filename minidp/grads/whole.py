@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backend import add_whole, namespace_of, row_squares, zero_rows_unless
-from ..exact.arithmetic import cut, in_pairs, twinned
+from ..exact.arithmetic import cut, in_pairs
+from ..kernels import kernel
 from .forms import Explicit, Outer, PerExampleGrad
 
 UNITS = 2.0**32  # of the grid in a clip norm
@@ -59,10 +60,8 @@ def cut_squares(x: NDArray) -> tuple[NDArray, NDArray]:
     """(e, squares(X)), (B,) each, X and e the cut of x (B, P) to the nearest integers of 20
     bits.
     """
-    if twinned(x):
-        from ..host import cutting
-
-        e, sums = cutting.cut_squares(x, BITS, BLOCK)
+    if twin := kernel("cut_squares", x):
+        e, sums = twin(x, BITS, BLOCK)
         return e, sums[:, 0] if sums.shape[1] == 1 else in_pairs(sums, 1)
     X, e = cut(x, BITS, nearest=True)
     return e[:, 0], squares(X)
@@ -70,10 +69,8 @@ def cut_squares(x: NDArray) -> tuple[NDArray, NDArray]:
 
 def contributions(x: NDArray, e: NDArray, scale: NDArray) -> NDArray:
     """trunc(scale_b X_b) of the same X (B, P), e (B,), and 0 where scale_b is."""
-    if twinned(x):
-        from ..host import cutting
-
-        cutting.contributions(np.ascontiguousarray(x), e, BITS, scale, out := np.empty(x.shape))
+    if twin := kernel("contributions", x):
+        twin(np.ascontiguousarray(x), e, BITS, scale, out := np.empty(x.shape))
         return out
     xp = namespace_of(x)
     X = xp.rint(xp.ldexp(x.astype(xp.float64), BITS - e[:, None]))

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from .series import LN2, LOG, SPLIT, polynomial
+from .series import SPLIT, log_of, polynomial
 
 ROUNDS = 20
 LANES = 64  # blocks that are computed side by side
@@ -110,14 +110,12 @@ def normals(words):
     bits = u.view(np.int64) - SPLIT
     e = (bits >> 52).astype(np.float64)
     m = ((bits & (2**52 - 1)) + SPLIT).view(np.float64)
-    s = (m - 1) / (m + 1)
-    log = e * LN2 + s * polynomial(LOG, s * s)  # [M1]
     f = (
         words[8:12].view(np.int32) * 2.0**-32
         + ((words[12:16] >> 1).astype(np.float64) + 0.5) * 2.0**-63
     )  # [F2]
     c = 1 - 2.0 * (words[12:16] & 1)  # [F2]
-    r, square = np.sqrt(-2 * log), f * f
+    r, square = np.sqrt(-2 * log_of(m, e)), f * f  # [M1]
     z = np.concatenate(
         [r * (c * polynomial(COS, square)), r * (f * polynomial(SIN, square))]
     )  # [F3] [M2]

@@ -9,8 +9,8 @@ become one operation.
 import numpy as np
 from numba import float64, int32, int64, uint32, uint64
 
-from .chacha import COS, LANES, LN2, LOG, ROUNDS, SIN, SPLIT, STRETCH
-from .jit import horner, njit
+from .chacha import COS, LANES, ROUNDS, SIN, SPLIT, STRETCH
+from .jit import horner, log_of, njit
 
 U1, U7, U8, U12, U16, U20, U24, U25, U32 = (np.uint32(n) for n in (1, 7, 8, 12, 16, 20, 24, 25, 32))
 U64_1, U64_6, U64_32, U64_63, LOW = (np.uint64(n) for n in (1, 6, 32, 63, 2**32 - 1))
@@ -19,21 +19,26 @@ FRACTION = 2**52 - 1
 _options = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
-@njit(**_options)
-def _quarter(a, b, c, d):
-    a = uint32(a + b)
-    d = uint32(d ^ a)
-    d = uint32(uint32(d << U16) | uint32(d >> U16))
-    c = uint32(c + d)
-    b = uint32(b ^ c)
-    b = uint32(uint32(b << U12) | uint32(b >> U20))
-    a = uint32(a + b)
-    d = uint32(d ^ a)
-    d = uint32(uint32(d << U8) | uint32(d >> U24))
-    c = uint32(c + d)
-    b = uint32(b ^ c)
-    b = uint32(uint32(b << U7) | uint32(b >> U25))
-    return a, b, c, d
+@njit(inline="always", **_options)
+def _quarter(x, i, j, k, m):
+    """A quarter round of 64 blocks: words i, j, k, m of each."""
+    for l in range(LANES):
+        a, b = x[i * LANES + l], x[j * LANES + l]
+        c, d = x[k * LANES + l], x[m * LANES + l]
+        a = uint32(a + b)
+        d = uint32(d ^ a)
+        d = uint32(uint32(d << U16) | uint32(d >> U16))
+        c = uint32(c + d)
+        b = uint32(b ^ c)
+        b = uint32(uint32(b << U12) | uint32(b >> U20))
+        a = uint32(a + b)
+        d = uint32(d ^ a)
+        d = uint32(uint32(d << U8) | uint32(d >> U24))
+        c = uint32(c + d)
+        b = uint32(b ^ c)
+        b = uint32(uint32(b << U7) | uint32(b >> U25))
+        x[i * LANES + l], x[j * LANES + l] = a, b
+        x[k * LANES + l], x[m * LANES + l] = c, d
 
 
 @njit("void(uint32[::1], uint64[::1], uint32[::1])", **_options)
@@ -47,43 +52,14 @@ def _cipher(state, blocks, x):
     for l in range(LANES):
         x[12 * LANES + l], x[13 * LANES + l] = uint32(blocks[l]), uint32(blocks[l] >> U32)
     for _ in range(ROUNDS // 2):
-        for l in range(LANES):
-            x0, x1, x2, x3 = x[l], x[LANES + l], x[2 * LANES + l], x[3 * LANES + l]
-            x4, x5, x6, x7 = x[4 * LANES + l], x[5 * LANES + l], x[6 * LANES + l], x[7 * LANES + l]
-            x8, x9, xa, xb = (
-                x[8 * LANES + l],
-                x[9 * LANES + l],
-                x[10 * LANES + l],
-                x[11 * LANES + l],
-            )
-            xc, xd, xe, xf = (
-                x[12 * LANES + l],
-                x[13 * LANES + l],
-                x[14 * LANES + l],
-                x[15 * LANES + l],
-            )
-            x0, x4, x8, xc = _quarter(x0, x4, x8, xc)
-            x1, x5, x9, xd = _quarter(x1, x5, x9, xd)
-            x2, x6, xa, xe = _quarter(x2, x6, xa, xe)
-            x3, x7, xb, xf = _quarter(x3, x7, xb, xf)
-            x0, x5, xa, xf = _quarter(x0, x5, xa, xf)
-            x1, x6, xb, xc = _quarter(x1, x6, xb, xc)
-            x2, x7, x8, xd = _quarter(x2, x7, x8, xd)
-            x3, x4, x9, xe = _quarter(x3, x4, x9, xe)
-            x[l], x[LANES + l], x[2 * LANES + l], x[3 * LANES + l] = x0, x1, x2, x3
-            x[4 * LANES + l], x[5 * LANES + l], x[6 * LANES + l], x[7 * LANES + l] = x4, x5, x6, x7
-            x[8 * LANES + l], x[9 * LANES + l], x[10 * LANES + l], x[11 * LANES + l] = (
-                x8,
-                x9,
-                xa,
-                xb,
-            )
-            x[12 * LANES + l], x[13 * LANES + l], x[14 * LANES + l], x[15 * LANES + l] = (
-                xc,
-                xd,
-                xe,
-                xf,
-            )
+        _quarter(x, 0, 4, 8, 12)
+        _quarter(x, 1, 5, 9, 13)
+        _quarter(x, 2, 6, 10, 14)
+        _quarter(x, 3, 7, 11, 15)
+        _quarter(x, 0, 5, 10, 15)
+        _quarter(x, 1, 6, 11, 12)
+        _quarter(x, 2, 7, 8, 13)
+        _quarter(x, 3, 4, 9, 14)
     for k in range(16):
         for l in range(LANES):
             x[k * LANES + l] = uint32(x[k * LANES + l] + state[k])
@@ -123,9 +99,7 @@ def _normals(w, u, ubits, m, mbits, z):
         u[p] = float64(bits >> 52)
         mbits[p] = (bits & FRACTION) + SPLIT
     for p in range(PAIRS):
-        s = (m[p] - 1.0) / (m[p] + 1.0)
-        q = s * s
-        r = np.sqrt(-2.0 * (u[p] * LN2 + s * horner(LOG, q)))
+        r = np.sqrt(-2.0 * log_of(m[p], u[p], horner))
         v, low = w[p + 2 * PAIRS], w[p + 3 * PAIRS]
         f = float64(int32(v)) * 2.0**-32 + (float64(uint32(low >> U1)) + 0.5) * 2.0**-63
         c = 1.0 - 2.0 * float64(uint32(low & U1))

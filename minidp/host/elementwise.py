@@ -5,20 +5,8 @@ The interpreter's lock is released. Without fastmath no product and sum become o
 
 import numpy as np
 
-from .jit import horner, njit
-from .series import (
-    EXP,
-    INVERSE_LN2,
-    LEAST,
-    LN2,
-    LN2_HIGH,
-    LN2_LOW,
-    LOG,
-    MAGIC,
-    MOST,
-    SATURATED,
-    SPLIT,
-)
+from .jit import exp_parts, horner, log_of, njit
+from .series import LEAST, MOST, SATURATED, SPLIT
 
 RUN = 256  # numbers whose steps in between stay in the nearest cache
 _options = {"cache": True, "nogil": True, "error_model": "numpy"}
@@ -27,10 +15,7 @@ _options = {"cache": True, "nogil": True, "error_model": "numpy"}
 @njit(**_options)
 def _parts(v, p, half, bits):
     for i in range(RUN):
-        half[i] = v[i] * INVERSE_LN2 + MAGIC
-        k = half[i] - MAGIC
-        r = (v[i] - k * LN2_HIGH) - k * LN2_LOW
-        p[i] = r + (r * r) * horner(EXP, r)
+        half[i], p[i] = exp_parts(v[i], horner)
     for i in range(RUN):
         bits[i] = (bits[i] + 1022) << 52
 
@@ -81,9 +66,7 @@ def log(x, y):
             e[i] = shifted >> 52
             bits[i] = (shifted & (2**52 - 1)) + SPLIT
         for i in range(source.size):
-            s = (m[i] - 1.0) / (m[i] + 1.0)
-            q = s * s
-            value = e[i] * LN2 + s * horner(LOG, q)
+            value = log_of(m[i], e[i], horner)
             given = source[i]
             rest = -np.inf if given == 0 else given if given > 0 else np.nan
             target[i] = value if 0 < given < np.inf else rest

@@ -7,7 +7,9 @@ import sys
 from numba import njit
 from numba.core import event as events
 
-__all__ = ["horner", "njit"]
+from . import series
+
+__all__ = ["exp_parts", "horner", "log_of", "njit"]
 
 
 class _Once(events.Listener):
@@ -34,3 +36,7 @@ def horner(coefficients, x):
     for n in range(len(coefficients) - 2, -1, -1):
         y = y * x + coefficients[n]
     return y
+
+
+exp_parts = njit(inline="always")(series.exp_parts)
+log_of = njit(inline="always")(series.log_of)

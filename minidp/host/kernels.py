@@ -120,15 +120,16 @@ def row_norms(x, norms):
 
 
 @njit(**_options)
-def take_by_maxima(padded, y, rest, dx, tall, wide, down, across):
-    """nn.MaxPool2D [B1], in the same order of additions, of windows of (tall, wide) at steps of
-    (down, across).
+def take_by_maxima(padded, y, dy, dx, window):
+    """nn.MaxPool2D [B1], in the same order of additions; window: sizes, strides, and more.
 
-    padded (B, H, W, C), the images   y (B, H', W', C), their windows' maxima   rest, the gradient
-                                      of y, is used up
-    dx (B, H, W, C), zeros, is written
+    padded (B, H, W, C), the images   y, dy (B, H', W', C), their windows' maxima, their gradient
+    dx (B, H, W, C) is written
     """
     examples, rows, columns, channels = y.shape
+    tall, wide, down, across = window[:4]
+    rest = dy.copy()
+    dx[:] = 0
     # that lie together in memory
     runs, size = (1, columns * channels) if across == 1 else (columns, channels)
     width = padded.shape[2] * channels

@@ -1,5 +1,5 @@
-"""Series of exp and log, for the definitions (`elementwise`, `host.chacha`) and their compiled
-twins.
+"""Series of exp and log, for the definitions (`exact.elementwise`, `host.chacha`) and for their
+compiled twins, which pass a `polynomial` of their own.
 """
 
 import math
@@ -23,3 +23,17 @@ def polynomial(coefficients, x):
     for coefficient in coefficients[-2::-1]:
         y = y * x + coefficient
     return y
+
+
+def exp_parts(x, polynomial=polynomial):
+    """(t, p): exp x = 2^k (1 + p), the integer k being the last bits of t."""
+    t = x.real * INVERSE_LN2 + MAGIC
+    k = t - MAGIC
+    r = (x - k * LN2_HIGH) - k * LN2_LOW
+    return t, r + (r * r) * polynomial(EXP, r)
+
+
+def log_of(m, n, polynomial=polynomial):
+    """ln(2^n m), m between 1/sqrt 2 and sqrt 2 but for rounding."""
+    s = (m - 1) / (m + 1)
+    return n * LN2 + s * polynomial(LOG, s * s)

@@ -14,9 +14,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ..backend import has_kernels, kernels_of, namespace_of
+from ..backend import namespace_of
 from ..errors import ParameterError
 from ..grads.forms import Key
+from ..kernels import kernel
 from ..util.validate import in_range, non_negative_finite, positive
 from .schedule import LEAST_NORM, MOST_NORM, Setting, value_at
 
@@ -49,8 +50,8 @@ def clip_weights(sq_norms: NDArray, clip_norm: float) -> NDArray:
         clip norm inf     weight 1: plain SGD
         ================  =====================================================
     """
-    if has_kernels(sq_norms) and sq_norms.dtype == "float64":
-        return kernels_of(sq_norms).clip_weights(sq_norms, clip_norm, MARGIN)
+    if twin := kernel("clip_weights", sq_norms):
+        return twin(sq_norms, clip_norm, MARGIN)
     xp = namespace_of(sq_norms)
     finite = xp.isfinite(sq_norms)
     norms = xp.sqrt(xp.where(finite, sq_norms, 0).astype(xp.float64)) * (1 + MARGIN)  # [N1]

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..backend import has_kernels, kernels_of, namespace_of, to_host
+from ..backend import namespace_of, to_host
 from ..errors import ParameterError
 from ..exact.arithmetic import ORDINARY
+from ..kernels import kernel
 from ..privacy.events import Composed, Event, TotalVariation
 from ..streams import Draws
 from ..util.validate import in_range, non_negative
@@ -171,7 +172,7 @@ def add_gaussian(
 
 def on_device(raws: Sequence[NDArray], draws: Draws) -> bool:
     """True if `released_on_device` does it; noise of a part of an array is drawn on the host."""
-    return type(draws) is Draws and draws.part is None and all(map(has_kernels, raws))
+    return type(draws) is Draws and draws.part is None and kernel("release", *raws) is not None
 
 
 def released_on_device(
@@ -207,7 +208,7 @@ def released_on_device(
                 scale,
             )
         )
-    kernels_of(raws[0]).release(sums, draws.state(), table)
+    kernel("release", *raws)(sums, draws.state(), table)
     return [released for _, released, *_ in sums]
 
 

@@ -1,8 +1,9 @@
 """Functions of each coordinate (or, for Softmax, of each example's last axis); no parameters."""
 
-from ..backend import compiled, namespace_of
+from ..backend import namespace_of
 from ..exact.arithmetic import in_pairs
-from ..exact.elementwise import by_twin, exp, tanh
+from ..exact.elementwise import exp, tanh
+from ..kernels import by_twin
 from ..util.validate import positive_finite
 from .layer import Layer
 
@@ -37,14 +38,12 @@ class ReLU(_Activation):
     kind = "relu"
 
     def _value(self, x, xp):
-        if compiled(x):
-            return by_twin("relu", x)
-        return xp.where(x <= 0, x.dtype.type(0), x)  # [F1]
+        y = by_twin("relu", x)
+        return xp.where(x <= 0, x.dtype.type(0), x) if y is None else y  # [F1]
 
     def _gradient(self, dy, y, xp):
-        if compiled(dy, y):
-            return by_twin("relu_gradient", dy, y)
-        return xp.where(y > 0, dy, dy.dtype.type(0))  # [B1]
+        dx = by_twin("relu_gradient", dy, y)
+        return xp.where(y > 0, dy, dy.dtype.type(0)) if dx is None else dx  # [B1]
 
 
 class Clamp(_Activation):

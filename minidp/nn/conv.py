@@ -214,13 +214,13 @@ class Conv2D(Layer):
             return correlate(dy, transposed, flipped, arithmetic=self.arithmetic)  # [B1]
         return correlate_adjoint(dy, self.window, self._matrix(), x.shape, self.arithmetic)  # [B1]
 
-    def _matrix(self):
-        """W as (kh kw C, O)."""
-        W = self.params["W"]
-        return W.reshape((prod(W.shape[:3]), W.shape[3]))
-
     def compute_grads(self, dy, x):
         grads = {"W": ConvGrad(x, dy, self.window)}  # [P1]
         if "b" in self.params:
             grads["b"] = Explicit(in_pairs(dy, (1, 2)))  # [P2]
         return grads
+
+    def _matrix(self):
+        """W as (kh kw C, O)."""
+        W = self.params["W"]
+        return W.reshape((prod(W.shape[:3]), W.shape[3]))

@@ -2,7 +2,6 @@
 
 from numpy.typing import DTypeLike
 
-from ..exact.arithmetic import product
 from ..grads.forms import Explicit, Outer
 from ..util.validate import count
 from .init import Initializer, Rng, generator, truncated_normal, zeros
@@ -56,13 +55,13 @@ class Dense(Layer):
         return (self.outputs,)
 
     def compute_y(self, x, rng):
-        y = product(x, self.params["W"], self.arithmetic)  # [F1]
+        y = self.matmul(x, self.params["W"])  # [F1]
         if "b" in self.params:
             y += self.params["b"]  # [F1]
         return y, x
 
     def compute_dx(self, dy, x):
-        return product(dy, self.params["W"].T, self.arithmetic)  # [B1]
+        return self.matmul(dy, self.params["W"].T)  # [B1]
 
     def compute_grads(self, dy, x):
         grads = {"W": Outer(a=x, d=dy)}  # [P1]

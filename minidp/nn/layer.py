@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ..backend import namespace_of
 from ..errors import ParameterError, ShapeError
-from ..exact.arithmetic import ORDINARY
+from ..exact.arithmetic import ORDINARY, product
 from ..grads.forms import PerExampleGrad
 from ..util.validate import inexact, shape, shape_fits, shape_text
 
@@ -44,7 +44,8 @@ class Layer:
     arithmetic   "ordinary", or "exact" (Sequential.use): what `arithmetic.product` makes of a
                  layer's matrix products
 
-    A subclass writes its formulas in three methods, which get arrays that were checked:
+    A subclass writes its formulas in three methods, which get arrays that were checked and multiply
+    matrices by `self.matmul`:
 
     compute_y(x, rng) -> (y, kept)    kept: whatever the gradients need
     compute_dx(dy, kept) -> dx        no parameter gradient in here
@@ -150,6 +151,10 @@ class Layer:
                     f"{self.where}: no attribute {argument}, an argument of {type(self).__name__}()"
                 )
         return found
+
+    def matmul(self, x: NDArray, W: NDArray) -> NDArray:
+        """x @ W in the layer's arithmetic: (B, K) and (K, O) to (B, O)."""
+        return product(x, W, self.arithmetic)
 
     @property
     def where(self) -> str:

@@ -5,10 +5,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backend import compiled, namespace_of, zero_rows_unless
+from ..backend import namespace_of, zero_rows_unless
 from ..errors import DtypeError, ShapeError
 from ..exact.arithmetic import in_pairs
-from ..exact.elementwise import exp, log, twins_of
+from ..exact.elementwise import exp, log
+from ..kernels import kernel
 from ..util.validate import inexact, same_batch, shape
 
 Loss = Callable[[NDArray, NDArray], tuple[NDArray, NDArray]]  # (z, target) -> (losses (B,), dz)
@@ -53,11 +54,10 @@ class SoftmaxCrossEntropy:
             raise DtypeError(
                 f"SoftmaxCrossEntropy: expected target of an integer dtype, got {target.dtype}"
             )
-        if compiled(z) and z.shape[1]:
+        twin = kernel("softmax_cross_entropy", z)
+        if twin and z.shape[1]:
             losses, dz = xp.empty(z.shape[:1], np.float32), xp.empty(z.shape, np.float32)
-            twins_of(z).softmax_cross_entropy(
-                xp.ascontiguousarray(z), xp.ascontiguousarray(target), losses, dz
-            )
+            twin(xp.ascontiguousarray(z), xp.ascontiguousarray(target), losses, dz)
             return losses, dz
         shifted = z - z.max(axis=1, keepdims=True)
         e = exp(shifted)

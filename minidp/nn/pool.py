@@ -1,6 +1,6 @@
 """Pooling over windows of an image: the maximum or the mean, channel by channel."""
 
-from ..backend import compiled, namespace_of
+from ..backend import namespace_of
 from ..errors import ParameterError
 from .layer import Layer
 from .window import Window, pair
@@ -72,17 +72,8 @@ class MaxPool2D(_Pool):
         return y, (padded, y, x.shape)
 
     def compute_dx(self, dy, kept):
-        (padded, y, shape), xp = kept, namespace_of(dy)
-        if compiled(dy, padded):
-            return self.window.unpad(self.window.take_by_maxima(padded, y, dy), shape)
-        dx = xp.zeros(padded.shape, dtype=dy.dtype)
-        rest = dy.copy()  # what no pixel has taken yet: the first maximum takes it all
-        for _, seen in self.window.slices(dy.shape[1:3]):
-            taken = (padded[seen] == y).astype(dy.dtype)
-            taken *= rest
-            rest -= taken
-            dx[seen] += taken  # [B1]
-        return self.window.unpad(dx, shape)
+        padded, y, shape = kept
+        return self.window.unpad(self.window.take_by_maxima(padded, y, dy), shape)  # [B1]
 
 
 class AvgPool2D(_Pool):
@@ -115,7 +106,7 @@ class AvgPool2D(_Pool):
         xp, padded = namespace_of(x), self.window.pad(x)
         down, across = (self.window.inside(n, k) for k, n in enumerate(x.shape[1:3]))
         share = xp.asarray([[[1 / (i * j)] for j in across] for i in down], dtype=x.dtype)
-        y = sum(padded[seen] for _, seen in self.window.slices(share.shape[:2])) * share  # [F1]
+        y = sum(padded[seen] for seen in self.window.slices(share.shape[:2])) * share  # [F1]
         return y, (share, x.shape)
 
     def compute_dx(self, dy, kept):

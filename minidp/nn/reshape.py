@@ -7,7 +7,6 @@ from math import prod
 from numpy.typing import NDArray
 
 from ..errors import ParameterError, ShapeError
-from ..exact.arithmetic import product
 from ..util.validate import shape
 from .layer import Layer
 
@@ -129,7 +128,7 @@ class Project(Layer):
         return self.constants["P"].shape[1:]
 
     def compute_y(self, x, rng):
-        return product(x, self.constants["P"], self.arithmetic), None  # [F1]
+        return self.matmul(x, self.constants["P"]), None  # [F1]
 
     def compute_dx(self, dy, kept):
-        return product(dy, self.constants["P"].T, self.arithmetic)  # [B1]
+        return self.matmul(dy, self.constants["P"].T)  # [B1]

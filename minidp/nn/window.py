@@ -3,13 +3,15 @@ cutting.
 """
 
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from ..backend import kernels_of, launches, namespace_of
+from ..backend import namespace_of
 from ..errors import ParameterError, ShapeError
+from ..kernels import kernel
 from ..util.validate import count
 
 Padding = str | int | tuple[Any, Any]  # of each axis an integer, or (before, after)
@@ -18,12 +20,16 @@ Padding = str | int | tuple[Any, Any]  # of each axis an integer, or (before, af
 def pair(**named):
     """(vertical, horizontal) from one integer for both or a pair. Raises ParameterError below 1."""
     ((name, value),) = named.items()
-    both = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
+    both = tuple(value) if _several(value) else (value, value)
     if len(both) != 2:
         raise ParameterError(f"expected {name}={value!r} to be an integer or a pair of them")
     for one in both:
         count(1, **{name: one})
     return both
+
+
+def _several(value):
+    return isinstance(value, (tuple, list))
 
 
 @dataclass(frozen=True)
@@ -40,30 +46,20 @@ class Window:
     padding: Padding
 
     def __post_init__(self):
+        wrong = f"expected padding={self.padding!r} to be same, valid, an integer or a pair of them"
         if isinstance(self.padding, str):
             if self.padding not in ("same", "valid"):
-                raise ParameterError(
-                    f"expected padding={self.padding!r} to be same, valid or an integer"
-                )
+                raise ParameterError(wrong)
             return
         sides = self._sides()
-        if len(sides) != 2 or not all(
-            isinstance(side, (tuple, list)) and len(side) == 2 for side in sides
-        ):
-            raise ParameterError(
-                f"expected padding={self.padding!r} to be same, valid, an integer or a pair of them"
-            )
-        for side in sides:
-            for one in side:
-                count(0, padding=one)
+        if len(sides) != 2 or not all(_several(side) and len(side) == 2 for side in sides):
+            raise ParameterError(wrong)
+        for one in (*sides[0], *sides[1]):
+            count(0, padding=one)
 
     def _sides(self):
         """((above, below), (left, right)) of a padding in numbers."""
-        both = (
-            self.padding
-            if isinstance(self.padding, (tuple, list))
-            else (self.padding, self.padding)
-        )
+        both = self.padding if _several(self.padding) else (self.padding, self.padding)
         return [(each, each) if isinstance(each, int) else each for each in both]
 
     def axis(self, n, k):
@@ -96,41 +92,38 @@ class Window:
             )
         return counts
 
+    def around(self, shape):
+        """((above, below), (left, right)): the padding of images of `shape` (B, H, W, ...)."""
+        return tuple(self.axis(n, k)[1:] for k, n in enumerate(shape[1:3]))
+
     def pad(self, x, value=0):
         """x (B, H, W, C) with its padding of `value`; x itself where there is none."""
-        (_, top, bottom), (_, left, right) = self.axis(x.shape[1], 0), self.axis(x.shape[2], 1)
+        (top, bottom), (left, right) = self.around(x.shape)
         if not (top or bottom or left or right):
             return x
         b, h, w, c = x.shape
-        padded = namespace_of(x).full(
-            (b, h + top + bottom, w + left + right, c), value, dtype=x.dtype
-        )
-        padded[:, top : top + h, left : left + w] = x
+        shape = b, h + top + bottom, w + left + right, c
+        padded = namespace_of(x).full(shape, value, dtype=x.dtype)
+        self.unpad(padded, x.shape)[...] = x
         return padded
 
     def unpad(self, padded, shape):
         """The adjoint of `pad`: the pixels of images of `shape` (B, H, W, C) in the middle of their
         padding.
         """
-        (_, top, _), (_, left, _) = self.axis(shape[1], 0), self.axis(shape[2], 1)
+        (top, _), (left, _) = self.around(shape)
         return padded[:, top : top + shape[1], left : left + shape[2]]
 
     def slices(self, counts):
-        """For each place (k, l) in the window, the pixels of a padded image that windows see there:
-        an index.
+        """For each place in the window, the pixels of a padded image that windows see there: an
+        index.
         """
-        for k in range(self.size[0]):
-            for l in range(self.size[1]):
-                yield (
-                    (k, l),
-                    (
-                        slice(None),
-                        *(
-                            slice(at, at + (n - 1) * step + 1, step)
-                            for at, n, step in zip((k, l), counts, self.stride)
-                        ),
-                    ),
-                )
+        for places in product(*map(range, self.size)):
+            seen = (
+                slice(at, at + (n - 1) * step + 1, step)
+                for at, n, step in zip(places, counts, self.stride)
+            )
+            yield slice(None), *seen
 
     def patches(self, x, turned=False):
         """(B, T, kh kw C): what each of the T windows over x (B, H, W, C) sees, one copy.
@@ -140,13 +133,10 @@ class Window:
         xp, b, c = namespace_of(x), x.shape[0], x.shape[3]
         counts = self.output("patches", x.shape[1:])
         sizes = prod(counts), prod(self.size) * c
-        if (
-            launches(x) and prod(sizes) < 2**32
-        ):  # places in the patches of an image that the kernel numbers
+        twin = kernel("patches", x)
+        if twin and prod(sizes) < 2**32:  # the kernel numbers an image's places in 32 bits
             y = xp.empty((b, *(sizes[::-1] if turned else sizes)), x.dtype)
-            kernels_of(x).patches(
-                xp.ascontiguousarray(x), y, self._described(x.shape, counts), turned
-            )
+            twin(xp.ascontiguousarray(x), y, self._described(x.shape, counts), turned)
             return y.transpose(0, 2, 1) if turned else y
         padded = xp.ascontiguousarray(self.pad(x))
         per_b, per_row, per_pixel, per_channel = padded.strides
@@ -163,19 +153,16 @@ class Window:
         Pixels are taken in blocks of one step: a block of the window meets whole blocks of the
         image, so that few additions of long runs do it.
         """
-        b, h, w, c = shape
-        if launches(patches):
-            dx, xp = namespace_of(patches).empty(shape, patches.dtype), namespace_of(patches)
-            kernels_of(patches).fold(
-                xp.ascontiguousarray(patches), dx, self._described(shape, patches.shape[1:3])
-            )
+        xp, (b, h, w, c) = namespace_of(patches), shape
+        twin = kernel("fold", patches)
+        if twin:
+            dx = xp.empty(shape, patches.dtype)
+            twin(xp.ascontiguousarray(patches), dx, self._described(shape, patches.shape[1:3]))
             return dx
-        (_, top, bottom), (_, left, right) = self.axis(h, 0), self.axis(w, 1)
+        (top, bottom), (left, right) = self.around(shape)
         (down, across), (rows, columns) = self.stride, patches.shape[1:3]
         blocks = -(-(h + top + bottom) // down), -(-(w + left + right) // across)
-        dx = namespace_of(patches).zeros(
-            (b, blocks[0], down, blocks[1], across, c), dtype=patches.dtype
-        )
+        dx = xp.zeros((b, blocks[0], down, blocks[1], across, c), dtype=patches.dtype)
         for k in range(0, self.size[0], down):
             for l in range(0, self.size[1], across):
                 part = patches[:, :, :, k : k + down, l : l + across].transpose(0, 1, 3, 2, 4, 5)
@@ -188,41 +175,43 @@ class Window:
         C).
         """
         xp = namespace_of(padded)
-        if launches(padded):
+        twin = kernel("max_pool", padded)
+        if twin:
             y = xp.empty((padded.shape[0], *counts, padded.shape[3]), padded.dtype)
-            kernels_of(padded).max_pool(xp.ascontiguousarray(padded), y, self.size, self.stride)
+            twin(xp.ascontiguousarray(padded), y, self._unpadded(counts))
             return y
         y = None
-        for _, seen in self.slices(counts):
+        for seen in self.slices(counts):
             y = padded[seen].copy() if y is None else xp.maximum(y, padded[seen], out=y)
         return y
 
     def take_by_maxima(self, padded, y, dy):
-        """What nn.MaxPool2D [B1] gives, for `compiled` arrays: the gradient of `padded`, y and dy
+        """The gradient of `padded`: of each window's dy, all goes to its first maximum; y and dy
         as `maxima` has them.
         """
         xp = namespace_of(padded, y, dy)
-        dx, dy = (
-            (xp.zeros(padded.shape, dy.dtype), dy.copy())
-            if xp is np
-            # the host's kernel uses dy up
-            else (xp.empty(padded.shape, dy.dtype), xp.ascontiguousarray(dy))
-        )
-        kernels_of(dy).take_by_maxima(
-            xp.ascontiguousarray(padded), y, dy, dx, *self.size, *self.stride
-        )
+        twin = kernel("take_by_maxima", padded, dy)
+        if twin:
+            dx = xp.empty(padded.shape, dy.dtype)
+            given = (xp.ascontiguousarray(array) for array in (padded, y, dy))
+            twin(*given, dx, self._unpadded(y.shape[1:3]))
+            return dx
+        dx = xp.zeros(padded.shape, dtype=dy.dtype)
+        rest = dy.copy()  # what no pixel has taken yet
+        for seen in self.slices(dy.shape[1:3]):
+            taken = (padded[seen] == y).astype(dy.dtype)
+            taken *= rest
+            rest -= taken
+            dx[seen] += taken
         return dx
 
-    def _described(self, shape, counts):
-        """Size, stride, padding above and on the left, and counts, as kernels take them, for images
-        of `shape`.
-        """
-        return (
-            self.size,
-            self.stride,
-            tuple(self.axis(n, k)[1] for k, n in enumerate(shape[1:3])),
-            tuple(counts),
-        )
+    def _described(self, images, counts):
+        """What kernels take: size, stride, padding above and on the left, and counts."""
+        (top, _), (left, _) = self.around(images)
+        return (*self.size, *self.stride, top, left, *counts)
+
+    def _unpadded(self, counts):
+        return (*self.size, *self.stride, 0, 0, *counts)
 
     def transposed(self, shape):
         """For stride 1, the window whose patches of dy give dx of images (H, W, ...); None if there
@@ -230,9 +219,7 @@ class Window:
         """
         margins = tuple(
             (size - 1 - before, size - 1 - after)
-            for size, (_, before, after) in zip(
-                self.size, (self.axis(n, k) for k, n in enumerate(shape[:2]))
-            )
+            for size, (before, after) in zip(self.size, self.around((0, *shape)))
         )
         if self.stride != (1, 1) or min(map(min, margins)) < 0:
             return None

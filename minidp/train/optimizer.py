@@ -12,9 +12,10 @@ from typing import ClassVar
 
 from numpy.typing import NDArray
 
-from ..backend import kernels_of, launches, namespace_of
+from ..backend import namespace_of
 from ..errors import ParameterError
 from ..grads.forms import Arrays, Key
+from ..kernels import kernel
 from ..mechanism.schedule import Setting, value_at
 from ..util.validate import in_range, non_negative_finite, positive_finite
 
@@ -56,14 +57,9 @@ class Optimizer:
         rate = float(value_at(self.learning_rate, step))
         self.allocate(params)
         arrays = [*params.values(), *grads.values()]
-        if (
-            type(self) is SGD
-            and launches(*arrays)
-            and all(array.flags.c_contiguous for array in arrays)
-        ):
-            kernels_of(next(iter(params.values()))).descend(
-                list(params.values()), [grads[key] for key in params], rate
-            )
+        descend = kernel("descend", *arrays)
+        if descend and type(self) is SGD and all(array.flags.c_contiguous for array in arrays):
+            descend(list(params.values()), [grads[key] for key in params], rate)
             return
         for key, theta in params.items():
             slots = [self.slots[name][key] for name in self.slot_names]

@@ -2,8 +2,8 @@
 give; mutants do not.
 """
 
-from contextlib import contextmanager
 from fractions import Fraction
+from functools import partial
 from unittest import mock
 
 import numpy as np
@@ -14,16 +14,15 @@ from minidp.audit import checks
 from minidp.backend import Backend, row_norms, to_host
 from minidp.device import launching
 from minidp.errors import DeviceUnavailableError
-from minidp.exact import elementwise
-from minidp.exact.arithmetic import in_pairs
-from minidp.grads import Explicit, Outer, OuterSum
-from minidp.grads.sums import add_weighted_sums, sum_of_squares
+from minidp.grads import Outer, OuterSum
+from minidp.grads.sums import sum_of_squares
+from minidp.kernels import TWINS, only
 from minidp.mechanism import clip
 from minidp.mechanism.noise import add_gaussian, add_integers, noise_grid, released_on_device
-from minidp.nn import ReLU, SoftmaxCrossEntropy
+from minidp.nn import SoftmaxCrossEntropy
 from minidp.nn.window import Window
 from minidp.streams import Streams
-from minidp.train import SGD
+from minidp.train import twins
 from tests.support import shim
 from tests.support.cancelling import SUMS, cancelling_sum
 from tests.support.guarded import guarded_backend
@@ -35,30 +34,18 @@ needs_compiler = pytest.mark.skipif(
 SPECIAL = np.array([0.0, -0.0, 1e-45, -3e38, 88.8, -104.0, np.inf, -np.inf, np.nan], np.float32)
 
 
-@contextmanager
-def definitions():
-    """The device's arrays without kernels."""
-    module = place.xp.RawModule
-    del place.xp.RawModule
-    try:
-        yield
-    finally:
-        place.xp.RawModule = module
-
-
 def both(compute, *arrays, tolerance=0.0):
-    """What `compute` gives of guarded arrays by kernels and by definitions is equal, or off by
+    """What `compute` gives of a device's arrays by kernels and by definitions is equal, or off by
     `tolerance` of the largest.
     """
+    given = [*map(place.asarray, arrays)]
     with np.errstate(all="ignore"):
-        got = compute(*map(place.asarray, arrays))
-        with definitions():
-            expected = compute(*map(place.asarray, arrays))
-    for one, other in zip(map(to_host, got), map(to_host, expected), strict=True):
-        assert one.dtype == other.dtype and one.shape == other.shape
-        with np.errstate(all="ignore"):
-            largest = np.abs(other[np.isfinite(other)]).max(initial=0)
-        np.testing.assert_allclose(one, other, rtol=0, atol=tolerance * largest)
+        with only(place.xp, TWINS):
+            found = twins._listed(compute(*given))
+        with only(place.xp, ()):
+            expected = twins._listed(compute(*given))
+    assert len(found) == len(expected)
+    assert all(map(partial(twins._agree, tolerance), found, expected))
 
 
 def rows(rng, *shape):
@@ -72,9 +59,7 @@ def rows(rng, *shape):
 def coordinates(rng):
     for size in (0, 1, 517):
         x = np.concatenate([SPECIAL, rng.standard_normal(size).astype(np.float32) * 30])[:, None]
-        both(lambda x: [elementwise.exp(x), elementwise.log(x), elementwise.tanh(x)], x)
-        relu, dy = ReLU(), rng.standard_normal(x.shape).astype(np.float32)
-        both(lambda x, dy: [relu.compute_y(x, None)[0], relu.compute_dx(dy, x)], x, dy)
+        both(twins._coordinates, x, rng.standard_normal(x.shape).astype(np.float32))
 
 
 def losses(rng):
@@ -92,18 +77,9 @@ def losses(rng):
 def norms(rng):
     for examples, inputs, outputs in ((0, 3, 2), (1, 1, 1), (6, 67, 1), (9, 5, 70)):
         a, d = rows(rng, examples, inputs), rows(rng, examples, outputs)
-        g = rows(rng, examples, 3, 7)
-
-        def formed(a, d):
-            explicit = Outer(a, d)._explicit()
-            return [explicit.g, explicit.sq_norms()]
-
-        def summed(a, d, g):
-            return [sum_of_squares([Outer(a, d), Explicit(g), *(35 * [Explicit(d)])])]
-
-        both(lambda a: [row_norms(a)], a, tolerance=1e-14)
-        both(formed, a, d, tolerance=1e-13)
-        both(summed, a, d, g, tolerance=1e-13)
+        both(row_norms, a, tolerance=1e-14)
+        both(twins._formed, a, d, tolerance=1e-13)
+        both(twins._squares, a, d, tolerance=1e-13)
 
 
 def positions(rng):
@@ -115,7 +91,7 @@ def positions(rng):
     ):
         a, d = rows(rng, examples, places, inputs), rows(rng, examples, places, outputs)
         a[:1], d[:1], d[:1, 1::2], d[:1, 2 * (places // 2) :] = 1, 1, -1, 0  # a sum that is 0
-        both(lambda a, d: [OuterSum(a, d).sq_norms_upper()], a, d, tolerance=1e-11)
+        both(twins._gram_norms, a, d, tolerance=1e-11)
 
 
 def upper_norms(rng):
@@ -127,7 +103,7 @@ def upper_norms(rng):
             outcome = checks.run(check, place)
             assert outcome.passed, outcome
     a, d = rng.standard_normal((2, 60, 40)).astype("float32")
-    upper = to_host(sum_of_squares([Outer(place.asarray(a), place.asarray(d))._explicit()]))
+    upper = to_host(sum_of_squares([Outer(place.asarray(a), place.asarray(d)).form("explicit")]))
     a, d = ((x.astype(np.longdouble) ** 2).sum(axis=1) for x in (a, d))
     assert (upper >= a * d).all() and (upper < 1.0001 * a * d).all()
     for case in SUMS:
@@ -141,7 +117,7 @@ def weights(rng):
         [SPECIAL.astype(float)[:3], [np.inf, np.nan, 1e-320, 1e300], rng.exponential(5, 300)]
     )
     for clip_norm in (1.5, 1e12, np.inf):
-        both(lambda sq: [clip.clip_weights(sq, clip_norm)], sq)
+        both(partial(clip.clip_weights, clip_norm=clip_norm), sq)
 
 
 def sums(rng):
@@ -154,35 +130,19 @@ def sums(rng):
         w = rng.uniform(0.1, 1, examples)
         w[1:4] = 0  # those that are not finite, too
         a, d = rows(rng, examples, inputs), rows(rng, examples, outputs)
-        g = rows(rng, examples, 3, 2)
         if examples > 5:  # no product in float32 may have such a weight, nor such a norm
             w[4:6], a[4:6], d[4] = (2.0**-125, 2.0**-60), 0, 0
             a[4:6, 0], d[4, 0] = (2.0**59, 2.0**61), 2.0**59
-        a_t, d_t = rows(rng, examples, places, inputs), rows(rng, examples, places, outputs)
-
-        def added(w, a, d, a_t, d_t, g, most, old):
-            grads = {
-                "a": Outer(a, d),
-                "b": Explicit(g),
-                "c": OuterSum(a_t, d_t),
-                "d": Explicit(d),
-                "e": Outer(d, a),
-            }
-            total = {
-                key: place.asarray(np.full(grad.shape, 0.5))
-                for key, grad in list(grads.items())[:old]
-            }
-            add_weighted_sums(grads, w, total, most)
-            return [total[key].astype("float64") for key in grads]
-
-        for old, together in ((0, 2**28), (2, 1), (5, 20)):
+        factors = a, d, rows(rng, examples, places, inputs), rows(rng, examples, places, outputs)
+        for old, together in ((0, 2**28), (2, 1), (4, 20)):
             with (
-                mock.patch("minidp.grads.ROWS", 3),
+                mock.patch("minidp.grads.forms.ROWS", 3),
                 mock.patch("minidp.grads.sums.ROWS", 3),
                 mock.patch.object(device, "TOGETHER", together),
             ):
-                both(lambda *arrays: added(*arrays, 0, old), w, a, d, a_t, d_t, g, tolerance=1e-13)
-                both(lambda *arrays: added(*arrays, 2, old), w, a, d, a_t, d_t, g, tolerance=1e-6)
+                for most, tolerance in ((0, 1e-13), (2, 1e-6)):
+                    summed = partial(twins._summed, rows=most, old=old)
+                    both(summed, w, *factors, tolerance=tolerance)
 
 
 def pairs(rng):
@@ -194,12 +154,7 @@ def pairs(rng):
         ((3, 9, 10, 4), (1, 2)),
         ((2, 64), (1,)),
     ):
-
-        def paired(x):
-            return [in_pairs(x, axis), in_pairs(x, axis, keepdims=True)]
-
-        for dtype in ("float32", "float64"):
-            both(paired, rows(rng, *shape).astype(dtype))
+        both(partial(twins._pairs, axis=axis), rows(rng, *shape))
 
 
 def images(rng):
@@ -214,19 +169,11 @@ def images(rng):
         x = rng.integers(-3, 3, shape).astype(np.float32)  # ties
         if shape[0] > 4:
             x[1, 2, 3, 0], x[2, 0, 0, 0] = np.nan, np.inf
-        both(lambda x: [window.patches(x), window.patches(x, turned=True)], x)
         counts = window.output("images", shape[1:])
+        seen = rows(rng, shape[0], *counts, *size, shape[3])
+        both(partial(twins._patches, window=window), x, seen)
         dy = rows(rng, shape[0], *counts, shape[3])
-        both(lambda y: [window.fold(y, shape)], rows(rng, shape[0], *counts, *size, shape[3]))
-
-        def pooled(x, dy):
-            padded = window.pad(x, -float("inf"))
-            y = window.maxima(padded, counts)
-            return [y, window.unpad(window.take_by_maxima(padded, y, dy), shape)]
-
-        with np.errstate(all="ignore"):
-            for got, expected in zip(pooled(*map(place.asarray, (x, dy))), pooled(x, dy)):
-                np.testing.assert_array_equal(to_host(got), expected)
+        both(partial(twins._maxima, window=window), x, dy)
 
 
 def noise(rng):
@@ -253,14 +200,7 @@ def noise(rng):
 
 
 def descent(rng):
-    arrays = [rows(rng, 3, 5), rows(rng, 300)]
-
-    def stepped(*arrays):
-        params = {("layer", str(k)): array.copy() for k, array in enumerate(arrays)}
-        SGD(0.3).update(params, {key: array * 2 for key, array in params.items()}, 0)
-        return params.values()
-
-    both(stepped, *arrays)
+    both(twins._descended, rows(rng, 7, 300), rows(rng, 7, 300))
 
 
 CASES = {

@@ -1,0 +1,84 @@
+"""One door to compiled kernels: `kernel(name, array)` gives the twin of a definition, or None.
+
+The host's twins are in `host.kernels`, `host.elementwise` and `host.cutting`, a device's in
+`device`. A device's twin is used once it was tried beside its definition (`train.twins`).
+"""
+
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from . import device
+
+SINGLE, DOUBLE, EITHER = ("float32",), ("float64",), ("float32", "float64")
+TWINS = {  # dtypes of the arrays that each twin takes
+    **dict.fromkeys(("exp", "log", "tanh", "relu", "relu_gradient"), SINGLE),
+    **dict.fromkeys(("row_norms", "form_outer", "gram_norms", "sum_of_squares"), SINGLE),
+    **dict.fromkeys(("add_weighted", "add_weighted_each", "add_weighted_products"), SINGLE),
+    **dict.fromkeys(("patches", "fold", "max_pool", "take_by_maxima"), SINGLE),
+    **dict.fromkeys(("softmax_cross_entropy", "add_blocks", "put_back", "descend"), SINGLE),
+    **dict.fromkeys(("clip_weights", "add_whole"), DOUBLE),
+    **dict.fromkeys(("cut", "cut_squares", "contributions", "pairs", "release"), EITHER),
+}
+PLAIN = (np.ndarray, np.memmap)  # of other classes the definitions compute
+_allowed: dict[Any, Collection[str]] = {np: TWINS}  # names of twins, by array library
+
+
+def kernel(name: str, *arrays: Any) -> Any:
+    """The twin called `name` for these arrays; None where their definition has to do.
+
+    None for no arrays, arrays of two dtypes or in two places, another dtype, another class, and
+    twins of a device that were not found right.
+    """
+    found = {(_library(array), array.dtype) for array in arrays}
+    return _twin(name, *found.pop()) if len(found) == 1 else None
+
+
+@cache
+def _twin(name, xp, dtype):
+    if name not in _allowed.get(xp, ()) or dtype not in TWINS[name]:
+        return None
+    if xp is not np:
+        return getattr(device, name, None)
+    from .host import cutting, elementwise, kernels  # load Numba
+
+    return next((vars(m)[name] for m in (elementwise, kernels, cutting) if name in vars(m)), None)
+
+
+def by_twin(name: str, *arrays: Any) -> Any:
+    """What a twin makes of arrays of one shape, coordinate by coordinate; None without a twin."""
+    twin = kernel(name, *arrays)
+    if twin is None:
+        return None
+    xp = _library(arrays[0])
+    y = xp.empty(arrays[0].shape, np.float32)
+    twin(*(xp.ascontiguousarray(array).ravel() for array in arrays), y.ravel())
+    return y
+
+
+def allow(xp: Any, names: Collection[str]) -> None:
+    """From now on, use these twins of an array library and no others."""
+    _allowed[xp] = names
+    _twin.cache_clear()
+
+
+@contextmanager
+def only(xp: Any, names: Collection[str]) -> Iterator[None]:
+    """Within it, use these twins of an array library and no others."""
+    before = _allowed.get(xp, ())
+    allow(xp, names)
+    try:
+        yield
+    finally:
+        allow(xp, before)
+
+
+def _library(array):
+    """numpy, or the library of a device's array; None for another class of host arrays."""
+    if isinstance(array, (np.ndarray, np.generic)):
+        return np if type(array) in PLAIN else None
+    return getattr(array, "xp", None) or sys.modules.get("cupy")
