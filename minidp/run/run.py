@@ -10,8 +10,7 @@ from hashlib import sha256
 import numpy as np
 
 from ..backend import namespace_of
-from ..data.examples import as_rows
-from ..data.own import refuse_bad_rows
+from ..data.arrays import as_rows, refuse_bad_rows
 from ..errors import CheckpointError, DivergedError, ParameterError
 from ..mechanism.schedule import value_at
 from ..privacy import Filter, Ledger

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from minidp.backend import Backend
-from minidp.data.own import Inputs, bounded_targets, class_labels, refuse_bad_rows, rows_not_finite
+from minidp.data.arrays import (
+    Inputs,
+    bounded_targets,
+    class_labels,
+    refuse_bad_rows,
+    rows_not_finite,
+)
 from minidp.errors import DataError, DtypeError, ParameterError, ShapeError
 
 
@@ -125,7 +131,7 @@ def test_targets_are_clipped_to_public_bounds_and_mapped_to_one():
 
 
 def test_rows_that_are_not_finite_are_counted_in_blocks(monkeypatch):
-    monkeypatch.setattr("minidp.data.own.BLOCK_BYTES", 64)
+    monkeypatch.setattr("minidp.data.arrays.BLOCK_BYTES", 64)
     x = np.ones((9, 2, 2))
     x[1, 0, 0], x[1, 1, 1], x[8, 1, 0], x[3, 0, 1] = np.nan, np.inf, -np.inf, 1e300
     assert rows_not_finite(x) == 2 and rows_not_finite(x[:0]) == 0
