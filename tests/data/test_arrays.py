@@ -2,6 +2,7 @@
 at once.
 """
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from minidp.backend import Backend
 from minidp.data.arrays import (
+    Dataset,
     Inputs,
     bounded_targets,
     class_labels,
@@ -139,3 +141,24 @@ def test_rows_that_are_not_finite_are_counted_in_blocks(monkeypatch):
     stored = Stored(np.ones((9, 2), "uint8"))
     # integers need no look
     assert rows_not_finite(Inputs(stored, Backend.numpy())) == 0 and stored.most == 0
+
+
+IMAGES = np.zeros((3, 2, 2), np.uint8)
+TOY = Dataset("toy", IMAGES, np.arange(3), IMAGES[:1], np.array([2]), classes=3, nominal_size=3)
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (
+            {"y_train": np.array([0, 1])},
+            "toy train: expected uint8 images and one int64 label for each",
+        ),
+        ({"x_test": np.zeros((1, 2, 2))}, "toy test: expected uint8 images"),
+        ({"y_test": np.array([-1])}, "toy test: expected labels from 0 to 2"),
+        ({"x_test": np.zeros((1, 2, 3), np.uint8)}, "expected test images of shape .2, 2."),
+    ],
+)
+def test_parts_that_do_not_fit(change, words):
+    with pytest.raises(DataError, match=words):
+        replace(TOY, **change)
