@@ -19,7 +19,7 @@ def test_colours_are_told_apart_privately(made, monkeypatch, rng):
     ).astype("uint8")
     dataset = Dataset("cifar10", x, y, x[:100], y[:100], classes=10, nominal_size=400)
     monkeypatch.setattr(job.data, "load_cifar10", lambda *args, **flags: dataset)
-    run = made("cifar_best.py", "--smoke", "--quiet", "--target-epsilon", 50)
+    run = made("cifar_best.py --smoke --quiet --target-epsilon 50")
     assert (
         run.result["tuning"]["looked_at_training_data"] is False
         and run.result["test_accuracy"] > 0.2

@@ -51,7 +51,7 @@ def run(config):
             while not stop():
                 os.utime(out / "config.json")
                 time.sleep(0.01)
-        return None, "interrupted"
+        return "interrupted"
     rows = "".join(f"{i},{i},0.5,,\\n" for i in range(1, 1201))
     columns = "epoch,step,test_accuracy,train_accuracy_not_private,delta_at_epsilon\\n"
     (out / "metrics.csv").write_text(columns + rows)
@@ -65,16 +65,16 @@ def run(config):
         "command": command_of("toy.py", config, ("out", "resume")),
     }
     write_json(out / "result.json", result)
-    return {}, "finished"
+    return "finished"
 """
 SWEEP = """
 import sys
 from pathlib import Path
-from common import prepare_process
+import common
+common.start(__name__)
 from common.sweep_flags import SweepFlags
 from common.sweeps import Point, Run
 if __name__ == "__main__":
-    prepare_process()  # as for a script of experiments/
     executor, jobs, last, *wishes = sys.argv[1:]
     runs = [Run(Point(wish, f"--wish '{wish}'", "toy"), seed, "", (), Path("out"))
             for wish in wishes for seed in range(1, int(last) + 1)]
