@@ -92,7 +92,7 @@ class SweepFlags(Checked):
     def make(self, experiment, made, stem, common="", subcommand="", **more):
         """Run what a figure lacks, draw it, write and judge its summary, which it returns.
 
-        made        Figure of sweep_figures; stem: of its PNG and JSON in the folder
+        made        Figure of figures.py; stem: of its PNG and JSON in the folder
         common      flags of every run; subcommand of the experiment that makes the figure
         more        further entries of the summary
         """
