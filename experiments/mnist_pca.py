@@ -17,7 +17,7 @@ import common
 
 common.start(__name__)
 
-from common.config import POSITIVE, DecayFlags, at_most, digits_option, option, tell
+from common.config import POSITIVE, DecayFlags, digits_option, option, tell
 from common.job import (
     command_line,
     facts,
@@ -36,7 +36,7 @@ from minidp.errors import ParameterError
 from minidp.mechanism import PrivatePCA, random_projection
 from minidp.run import Run
 from minidp.train import OPTIMIZERS
-from minidp.util.validate import non_negative_finite, positive_finite
+from minidp.util.validate import count, non_negative_finite, positive_finite
 
 NAME = "mnist_pca"
 # Section 5.2: small, medium and large noise (sigma, sigma_pca), and the epsilon each is reported
@@ -76,7 +76,7 @@ class Config(DecayFlags):
     clipping: str = option("per-layer", "what is clipped together", choices=("per-layer", "flat"))
     pca_dim: int = option(60, "dimensions of the projection", POSITIVE)
     projection: str = option("pca", "of the input", choices=("pca", "random", "none"))
-    hidden: int = option(1000, "hidden units", at_most(10**7))
+    hidden: int = option(1000, "hidden units", partial(count, 1, 10**7))
     activation: str = option("relu", "of the hidden units", choices=("relu", "tanh"))
     dataset: str = digits_option()
 

@@ -28,7 +28,7 @@ from minidp.mechanism.sampling import SAMPLERS
 from minidp.run.record import ACCOUNTANTS
 from minidp.train import OPTIMIZERS, Averaged
 from minidp.util.files import jsonable
-from minidp.util.validate import count, in_range, non_negative_finite, seed_number
+from minidp.util.validate import count, in_range, non_negative_finite, open_probability, seed_number
 
 # Flags that say where a run reads and writes, and nothing of its result: they may differ when it is
 # resumed.
@@ -76,16 +76,6 @@ class Checked:
                 check(**{field.name: value})
 
 
-def at_most(most):
-    """A check for an integer from 1 to `most`."""
-
-    def check(**named):
-        count(1, **named)
-        in_range(1, most, **named)
-
-    return check
-
-
 @dataclasses.dataclass(frozen=True)
 class RunFlags(Checked):
     """Length, privacy, computation and files of a run. An experiment's own dataclass adds the
@@ -103,11 +93,9 @@ class RunFlags(Checked):
         None, "passes over the data, instead of a target", LENGTH, exclusive="length"
     )
     steps: int | None = option(
-        None, "lots, instead of a target", at_most(10**9), exclusive="length"
+        None, "lots, instead of a target", partial(count, 1, 10**9), exclusive="length"
     )
-    delta: float = option(
-        1e-5, "delta of the guarantee", partial(in_range, 0, 1, open_low=True, open_high=True)
-    )
+    delta: float = option(1e-5, "delta of the guarantee", open_probability)
     lot_size: int = option(600, "examples per lot, on average", POSITIVE)
     sampler: str = option("poisson", "how lots are drawn", choices=tuple(SAMPLERS))
     accountant: str = option("moments", "that the target is held by", choices=ACCOUNTANTS)

@@ -114,9 +114,13 @@ def test_numbers_below_zero_and_infinity_reach_the_dataclass(number):
     assert parse(Config, ["--target-epsilon", number]).target_epsilon == float(number)
 
 
-@pytest.mark.parametrize("path", (ROOT / "experiments").glob("*.py"), ids=lambda path: path.name)
+SCRIPTS = sorted((ROOT / "experiments").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
 def test_experiments_prepare_their_process_before_numpy_loads(path):
     """minidp picks OpenBLAS's kernels, which it can do only before NumPy loads."""
-    before, start, _ = path.read_text(encoding="utf-8").partition("\ncommon.start(__name__)\n")
+    _, _, code = path.read_text(encoding="utf-8").split('"""', 2)
+    before, start, _ = code.partition("\ncommon.start(__name__)\n")
     loaded = re.findall(r"^(?:from|import) (\w+)", before, re.M)
     assert start and set(loaded) <= {*sys.stdlib_module_names, "common"}
