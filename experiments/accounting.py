@@ -19,13 +19,16 @@ from functools import cache
 from pathlib import Path
 from statistics import fmean
 
+import common
+
+common.start(__name__)
+
 from common.config import FREE, command_of, main_of, option, tell
-from common.results import rows_of
-from common.sweep_figures import Figure, constant, row
+from common.figures import Figure, constant, row
+from common.plots import draw_claims
+from common.results import RESULTS, compare, look_up, rows_of
 from common.sweep_flags import DigitSweepFlags
-from common.sweep_plots import draw_claims
 from common.sweeps import Point
-from common.verdicts import RESULTS, compare, look_up
 
 from minidp.privacy import (
     BallsInBins,
@@ -118,12 +121,10 @@ def figure_2(config):
     out, points = folder_of(config, "figure-2"), 4 if config.smoke else POINTS
     accountants = {name: make(name) for name in ACCOUNTANTS if name != "ledger_2016"}
     accountants["moments_paper_orders"] = MomentsAccountant(orders=PAPER_ORDERS)
+    step = PoissonSampled(Q, Gaussian(SIGMA))
 
     def curves(epochs):
-        ledgers = [
-            Ledger(entries=[(PoissonSampled(Q, Gaussian(SIGMA)), round(each / Q))])
-            for each in epochs
-        ]
+        ledgers = [Ledger(entries=[(step, round(each / Q))]) for each in epochs]
         return {
             name: [accountant.epsilon(ledger, DELTA) for ledger in ledgers]
             for name, accountant in accountants.items()
@@ -145,13 +146,11 @@ def figure_2(config):
         "delta": DELTA,
         "epochs": EPOCHS,
     }
-    at = {
-        f"epsilon_at_{each}_epochs": {
-            name: bound.to_json() for name, (bound,) in curves([each]).items()
-        }
-        for each in (100, 400)
-    }
-    tell_result(out, "accountant_curves", config, "figure-2", {"config": settings, **at})
+    result = {"config": settings}
+    for each in (100, 400):
+        bounds = {name: bound.to_json() for name, (bound,) in curves([each]).items()}
+        result[f"epsilon_at_{each}_epochs"] = bounds
+    tell_result(out, "accountant_curves", config, "figure-2", result)
     print(
         f"quote: epsilon {upper_text(found['loss_distribution'][-1].upper)} at delta {DELTA:g} "
         f"after {EPOCHS} epochs (loss_distribution, the tightest certified bound)\n"
@@ -254,26 +253,21 @@ def ledgers(config):
             f"clipping) {one['flat_moments']:.4g}, joint by loss distribution "
             f"{one['joint_loss_distribution']['upper']:.4g}"
         )
-    tell_result(
-        out,
-        "paper_ledgers",
-        config,
-        "ledgers",
-        {
-            "delta": DELTA,
-            "sampling_probability": Q,
-            "layers": LAYERS,
-            "settings": settings,
-            "search": {
-                **SEARCH,
-                "settings": round(1 / SEARCH["good_share"]),
-                "calls": search.calls,
-                "accuracy_loss": search.accuracy_loss,
-                "epsilon_validation": search.epsilon_validation,
-                "years_at_a_minute_each": search.calls / (60 * 24 * 365.25),
-            },
+    found = {
+        "delta": DELTA,
+        "sampling_probability": Q,
+        "layers": LAYERS,
+        "settings": settings,
+        "search": {
+            **SEARCH,
+            "settings": round(1 / SEARCH["good_share"]),
+            "calls": search.calls,
+            "accuracy_loss": search.accuracy_loss,
+            "epsilon_validation": search.epsilon_validation,
+            "years_at_a_minute_each": search.calls / (60 * 24 * 365.25),
         },
-    )
+    }
+    tell_result(out, "paper_ledgers", config, "ledgers", found)
     draw_prices(out / "prices.png", settings.values())
     medium = settings["4-7"]
     print(

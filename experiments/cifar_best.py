@@ -12,8 +12,12 @@ training images by a rule that `settings.py cifar_best` found on public images o
 import sys
 from dataclasses import dataclass
 
+import common
+
+common.start(__name__)
+
 from common.job import command_line, load_colours
-from common.linear import LinearFlags, Problem, train_problem
+from common.linear import LinearFlags, Problem, fixed_features, train_problem
 
 from features.colours import features, normalised
 
@@ -29,12 +33,11 @@ FORM = {
     "parts": 4,
 }
 RULE = {"steps": 300, "sigma": 3.0, "share": 0.03, "travel": 2.0, "clip": 0.121, "decay": 0.98}
+WIDTH = FORM["parts"] ** 2 * FORM["cosines"]
 PROBLEM = Problem(
     NAME,
-    FORM,
-    FORM["parts"] ** 2 * FORM["cosines"],
-    normalised,
-    features,
+    WIDTH,
+    fixed_features(NAME, FORM, WIDTH, normalised, features),
     public=(
         "scattering of each colour, normalisation within each image, random cosines of each "
         "cell, means over parts of an image and over its mirror image: fixed",
@@ -54,7 +57,7 @@ class Config(LinearFlags):
 
 
 def run(config):
-    """Everything from data to files; returns (result, how it stopped)."""
+    """Everything from data to files; returns how it stopped."""
     return train_problem(PROBLEM, config, load_colours)
 
 

@@ -9,14 +9,17 @@ python experiments/cifar_transfer.py baseline --data-dir DIR
 python experiments/cifar_transfer.py figure --data-dir DIR --seeds 3      # also: sentences
 """
 
-import hashlib
 import math
 import sys
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
-from common.config import POSITIVE, RunFlags, main_of, option
+import common
+
+common.start(__name__)
+
+from common.config import POSITIVE, DecayFlags, main_of, option
+from common.figures import Figure, claims_figure, gain, levels
 from common.job import (
     MedianNorms,
     exit_status,
@@ -27,38 +30,26 @@ from common.job import (
     plan_and_budget,
     prepare,
 )
-from common.linear import NORM, SEARCH, LinearFlags, train_linear
+from common.linear import NORM, LinearFlags, Problem, train_linear
+from common.plots import draw_noise_levels
 from common.sweep_flags import SweepFlags
-from common.transfer_figures import FIGURES
+from common.sweeps import Point
 
 import numpy as np
-from tqdm import tqdm
 
-from features.frozen import (
-    BATCH,
-    PRETRAINED_BY,
-    TEST_VIEWS,
-    CachedViews,
-    FreshViews,
-    feature_file,
-    kept_features,
-    load_pretrained,
-    mean_over_views,
-    taps,
-)
+from features.frozen import feature_file, kept_features, taps, transferred
 from features.pretraining import NAME, SIDE, UNITS, PretrainConfig, pretrain
+from features.views import BATCH, TEST_VIEWS, make_inputs, mean_over_views
 from minidp import nn
 from minidp.backend import to_host
 from minidp.data import centre_crop, standardise_images
 from minidp.errors import ParameterError
-from minidp.mechanism import LinearDecay, Sanitizer, flat_group, per_layer_groups
+from minidp.mechanism import Sanitizer, flat_group, per_layer_groups
 from minidp.run import Privacy, Run, Training
-from minidp.streams import Streams
 from minidp.util.validate import count, non_negative_finite, positive_finite
 
 SMOKE_LOT, SMOKE_EPOCHS = 50, 1
 BASELINE_EPOCHS = 30
-PRETRAINED = Path(__file__).resolve().parent / "pretrained"
 # What `settings.py cifar_transfer` chose: from how many layers `head` takes features; the rule (see
 # common/linear.py)
 TAPS = 3
@@ -67,11 +58,12 @@ SPACE = (
     "the space that was searched was known from the literature and from earlier work on CIFAR-10, "
     "which no epsilon covers"
 )
+PAPER = {2: 0.67, 4: 0.70, 8: 0.73}  # its accuracy at each epsilon of Figure 6
 TRAINED = {"softmax": 1, "top": 2, "both": 3}  # of the last three dense layers
 
 
 @dataclass(frozen=True)
-class TrainConfig(RunFlags):
+class TrainConfig(DecayFlags):
     """Flags of `train`, and of `baseline`, which is the same without clipping and noise. Section
     5.3.
     """
@@ -112,11 +104,6 @@ class TrainConfig(RunFlags):
     )
     fresh_augmentation: bool = option(
         False, "a new distortion at every use, as in the paper; far slower"
-    )
-    learning_rate: float = option(0.1, "at the first step", non_negative_finite)
-    final_learning_rate: float = option(0.052, "after --decay-epochs", non_negative_finite)
-    decay_epochs: float = option(
-        10.0, "epochs over which the rate falls linearly", non_negative_finite
     )
 
     def __post_init__(self):
@@ -181,113 +168,48 @@ def make_groups(config, body):
     )
 
 
-def make_inputs(config, dataset, frozen, backend, streams):
-    """The trained layers' inputs for training (views) and for testing (centre crops)."""
-    images, test = backend.asarray(dataset.x_train), backend.asarray(dataset.x_test)
-    tested = frozen.predict(standardise_images(centre_crop(test, SIDE)), batch_size=500)
-    if config.fresh_augmentation:
-        return FreshViews(images, frozen, SIDE), tested
-    with tqdm(
-        total=images.shape[0],
-        unit="image",
-        desc="frozen features",
-        file=sys.stderr,
-        disable=True if config.quiet else None,
-    ) as bar:
-        fixed = Streams(
-            0
-        ).init  # the same views in every run: they are public, and looked at by no one
-        file = feature_file(
-            dataset.x_train, frozen, config.views, SIDE, backend.name, config.arithmetic
-        )
-        return CachedViews(
-            images, frozen, config.views, SIDE, fixed, bar.update, file, config.multiplicity
-        ), tested
-
-
-def file_of(config):
-    """The pre-trained file of the flags."""
-    return Path(config.pretrained or PRETRAINED / config.shipped)
-
-
-def history(config, pretrained, dataset):
-    """(dataset whose notice names the pre-training, lines of the statement, inputs of Run, entries
-    of result.json).
-    """
-    told = (
-        f"pre-trained on {pretrained['images']:,} public images of {pretrained['classes']} "
-        f"classes, {pretrained['test_accuracy']:.2%} there"
-    )
-    inputs = {"pretrained_sha256": hashlib.sha256(file_of(config).read_bytes()).hexdigest()}
-    return (
-        replace(dataset, notice="; ".join(filter(None, (dataset.notice, told)))),
-        [f"all layers but the last: {told}; {pretrained['public_data']}"],
-        inputs,
-        {"pretrained": {key: pretrained[key] for key in PRETRAINED_BY}, **inputs},
-    )
-
-
 def run_head(config):
     """One dense layer on fixed features is trained privately."""
     ready = prepare(NAME, config, SMOKE_LOT, SMOKE_EPOCHS, load_colours)
     if ready is None:
-        return None, "finished"
+        return "finished"
     *others, backend, streams, dataset = ready
-    layers, pretrained = load_pretrained(file_of(config), streams.init)
-    dataset, public, inputs, named = history(config, pretrained, dataset)
+    layers, dataset, public, inputs, about = transferred(config, streams, dataset)
     frozen = taps(layers, TAPS, NORM).to(backend, config.arithmetic)
     (width,) = frozen.output_shape
 
-    def rows(images, views=1):
-        """Features of the centre crops, or their mean over views."""
+    def features(view):
+        return to_host(frozen(standardise_images(view))).astype("float16")
 
-        def compute():
-            whole = backend.asarray(images)
-            if views > 1:
-                return mean_over_views(frozen, whole, SIDE).astype("float16")
-            return np.concatenate(
-                [
-                    to_host(frozen(standardise_images(centre_crop(part, SIDE)))).astype("float16")
-                    for part in np.split(whole, range(BATCH, len(whole), BATCH))
-                ]
-            )
+    def crops(images):
+        parts = np.split(images, range(BATCH, len(images), BATCH))
+        return np.concatenate([features(centre_crop(part, SIDE)) for part in parts])
 
+    def over_views(images):
+        return mean_over_views(frozen, images, SIDE).astype("float16")
+
+    def rows(images, backend, config, views=1):
+        compute = partial(crops if views == 1 else over_views, backend.asarray(images))
         file = feature_file(images, frozen, views, SIDE, backend.name, config.arithmetic)
-        return backend.asarray(
-            kept_features(file, (len(images), width), compute)[0], dtype="float32"
-        )
+        return backend.asarray(kept_features(file, (len(images), width), compute), dtype="float32")
 
-    tuning = {
-        "chosen_on": "public images",
-        "looked_at_training_data": False,
-        "by": SEARCH,
-        "space": SPACE,
-    }
-
-    def make():
-        return (
-            rows(dataset.x_train),
-            rows(dataset.x_test),
-            {"test_accuracy_over_views": rows(dataset.x_test, TEST_VIEWS)},
-        )
-
-    return train_linear(
+    problem = Problem(
         NAME,
-        (*others, backend, streams, dataset),
         width,
-        make,
+        rows,
         public,
-        tuning,
-        "head",
-        {**named, "test_views": TEST_VIEWS},
+        "public images",
+        SPACE,
         inputs=inputs,
+        about={**about, "test_views": TEST_VIEWS},
+        others={"test_accuracy_over_views": partial(rows, views=TEST_VIEWS)},
+        subcommand="head",
     )
+    return train_linear(problem, (*others, backend, streams, dataset))
 
 
 def run(config):
-    """Private training on CIFAR-10 as the configuration's class says; returns (result, how it
-    stopped).
-    """
+    """Private training on CIFAR-10 as the configuration's class says; returns how it stopped."""
     return (run_head if isinstance(config, HeadConfig) else run_layers)(config)
 
 
@@ -295,9 +217,9 @@ def run_layers(config):
     """The dense layers that were pre-trained go on being trained, privately."""
     ready = prepare(NAME, config, SMOKE_LOT, SMOKE_EPOCHS, load_colours)
     if ready is None:
-        return None, "finished"
+        return "finished"
     config, folder, backend, streams, dataset = ready
-    whole, pretrained = load_pretrained(file_of(config), streams.init)
+    whole, dataset, public, inputs, named = transferred(config, streams, dataset)
     frozen_layers, layers = split(config, whole, dataset.classes, streams.init)
     frozen = nn.Sequential(frozen_layers, (SIDE, SIDE, 3)).to(backend).use(config.arithmetic)
     body = nn.Sequential(layers, frozen.output_shape).to(backend)
@@ -307,15 +229,10 @@ def run_layers(config):
     watcher = MedianNorms() if config.watch_norms else None
     groups = make_groups(config, body)
     sanitizer = Sanitizer(groups, config.gradients, config.arithmetic, watcher=watcher)
-    sampler = make_sampler(config, dataset.nominal_size)
-    plan, budget = plan_and_budget(
-        config, sampler, sanitizer, dataset.nominal_size, BASELINE_EPOCHS
-    )
-    decay = round(config.decay_epochs * dataset.nominal_size / config.lot_size)
-    optimizer = config.make_optimizer(
-        LinearDecay(config.learning_rate, config.final_learning_rate, decay)
-    )
-    dataset, public, inputs, named = history(config, pretrained, dataset)
+    size = dataset.nominal_size
+    sampler = make_sampler(config, size)
+    plan, budget = plan_and_budget(config, sampler, sanitizer, size, BASELINE_EPOCHS)
+    optimizer = config.falling_optimizer(size)
     if config.multiplicity > 1:
         public.append(
             f"each example's gradient: the mean over {config.multiplicity} views of it, clipped as "
@@ -335,7 +252,7 @@ def run_layers(config):
         facts(NAME, config, dataset, "baseline" if config.baseline else "train", public, inputs),
     )
     run.open()
-    views, tested = make_inputs(config, dataset, frozen, backend, streams)
+    views, tested = make_inputs(config, dataset, frozen, backend)
 
     def about():
         logits = mean_over_views(
@@ -354,7 +271,99 @@ def run_layers(config):
 
 def train(config, **changes):
     """The same with some changes; returns the exit status."""
-    return exit_status(run(replace(config, **changes))[1])
+    return exit_status(run(replace(config, **changes)))
+
+
+COMMON = (
+    "--accountant loss_distribution --clipping flat --clip-norm 1 --optimizer momentum "
+    "--average 0.98"
+)
+SMOKE = "--smoke --lot-size 50 --epochs 1"
+
+
+def found(lot, sigma, rate, falling=None):
+    """Flags of about 600 lots: the rate constant, or as the flags `falling` say."""
+    falling = falling or f"--final-learning-rate {rate}"
+    return f"{COMMON} --lot-size {lot} --noise-multiplier {sigma} --learning-rate {rate} {falling}"
+
+
+RUNS = {  # name: (command, target epsilon or None, flags)
+    **{f"eps{epsilon}": ("head", epsilon, "") for epsilon in PAPER},  # every setting follows
+    "finetuned2": ("train", 2, found(4000, 4.04, 0.17)),
+    "finetuned4": (
+        "train",
+        4,
+        found(4000, 2.29, 0.45, "--final-learning-rate 0.11 --decay-epochs 48 --multiplicity 4"),
+    ),
+    "finetuned8": (
+        "train",
+        8,
+        found(6000, 1.94, 0.6, "--final-learning-rate 0.15 --decay-epochs 72 --multiplicity 4"),
+    ),
+    "lot4000": ("train", 4, found(4000, 2.29, 0.3)),
+    "lot600": ("train", 4, f"{found(600, 1.1, 0.1)} --no-train-metrics"),
+    # else the paper's: lots of 2,000, sigma 6, per-layer clipping
+    "watched-norms": ("train", None, "--watch-norms --steps 100"),
+    "baseline": (
+        "baseline",
+        None,
+        "--baseline --epochs 25 --lot-size 250 --optimizer momentum --learning-rate 0.02 "
+        "--final-learning-rate 0.0002 --decay-epochs 24 --average 0.998",
+    ),
+}
+
+
+def full(name):
+    """The name of a point, and so of its files."""
+    return f"{NAME}-{name}"
+
+
+def points(names, smoke):
+    """The points of some of RUNS."""
+    made = []
+    for name in names:
+        command, epsilon, flags = RUNS[name]
+        if smoke:
+            kept = [flag for flag in ("--baseline", "--watch-norms") if flag in flags]
+            views = "" if command == "head" else "--views 1"
+            flags = " ".join([SMOKE, views, *kept])
+        elif epsilon is not None:
+            flags += f" --target-epsilon {epsilon}"
+        made.append(Point(full(name), flags, NAME, command))
+    return made
+
+
+def level_figure(stem):
+    """Figure 6: accuracy against epochs at its epsilons."""
+    about = {
+        f"{stem}{epsilon}": (full(f"{stem}{epsilon}"), {"target_epsilon": epsilon, "paper": paper})
+        for epsilon, paper in PAPER.items()
+    }
+    draw = partial(draw_noise_levels, limits=(0.4, 0.85))
+    return Figure(partial(points, about), lambda results, smoke: levels(about, results), draw)
+
+
+def softmax_norm(of):
+    """The median norm of the softmax layer's gradients over the mean of the other layers'."""
+    first, second, softmax = (of.median_norm(full("watched-norms"), f"dense{i}") for i in (1, 2, 3))
+    return softmax / ((first + second) / 2)
+
+
+CLAIMS = {
+    "lots_of_600_cost": gain(full("lot4000"), full("lot600")),
+    "softmax_norm_over_others_not_private": softmax_norm,
+    "privacy_costs": gain(full("baseline"), full("finetuned8")),
+}
+OTHERS = ("finetuned8", "lot4000", "lot600", "watched-norms", "baseline")
+FIGURES = {  # command: (name in the summary, stem of its files, figure)
+    "figure": ("6", "figure_6", level_figure("eps")),
+    "finetuned": ("6, dense layers fine-tuned", "figure_6-finetuned", level_figure("finetuned")),
+    "sentences": (
+        "sentences",
+        f"{NAME}-sentences",
+        claims_figure(CLAIMS, partial(points, OTHERS), section="5.3"),
+    ),
+}
 
 
 def figure(command, config):

@@ -10,8 +10,13 @@ The network and the three settings are those of TensorFlow Privacy's MNIST tutor
 
 import sys
 from dataclasses import dataclass
+from functools import partial
 
-from common.config import DIGITS, RunFlags, option
+import common
+
+common.start(__name__)
+
+from common.config import RunFlags, digits_option, option
 from common.job import (
     command_line,
     facts,
@@ -59,7 +64,7 @@ class Config(RunFlags):
     learning_rate: float | None = option(
         None, "constant, in place of that of --setting", non_negative_finite
     )
-    dataset: str = option("auto", DIGITS, choices=("auto", "mnist", "strokes"))
+    dataset: str = digits_option()
 
     @property
     def sigma(self):
@@ -104,29 +109,22 @@ def to_float(images):
 
 
 def run(config):
-    """Everything from data to files; returns (result, how it stopped)."""
+    """Everything from data to files; returns how it stopped."""
     ready = prepare(
-        NAME, config, SMOKE_LOT, SMOKE_EPOCHS, lambda config: load_digits(config, SMOKE_SIZES)
+        NAME, config, SMOKE_LOT, SMOKE_EPOCHS, partial(load_digits, smoke_sizes=SMOKE_SIZES)
     )
     if ready is None:
-        return None, "finished"
+        return "finished"
     config, folder, backend, streams, dataset = ready
     _, epochs, rate, clip_norm = SETTINGS[config.setting]
+    epochs = BASELINE_EPOCHS if config.baseline else epochs
+    rate = rate if config.learning_rate is None else config.learning_rate
+    clip_norm = clip_norm if config.clip_norm is None else config.clip_norm
     network = make_network(config, dataset.classes, streams.init)
-    sanitizer = make_sanitizer(
-        config, network, clip_norm if config.clip_norm is None else config.clip_norm
-    )
-    sampler = make_sampler(config, dataset.nominal_size)
-    plan, budget = plan_and_budget(
-        config,
-        sampler,
-        sanitizer,
-        dataset.nominal_size,
-        BASELINE_EPOCHS if config.baseline else epochs,
-    )
-    optimizer = config.make_optimizer(
-        rate if config.learning_rate is None else config.learning_rate
-    )
+    sanitizer = make_sanitizer(config, network, clip_norm)
+    size = dataset.nominal_size
+    plan, budget = plan_and_budget(config, make_sampler(config, size), sanitizer, size, epochs)
+    optimizer = config.make_optimizer(rate)
     run = Run(
         folder,
         Training(

@@ -13,9 +13,13 @@ learned from (`settings.py mnist_learned`).
 import sys
 from dataclasses import dataclass
 
-from common.config import DIGITS, option
+import common
+
+common.start(__name__)
+
+from common.config import digits_option
 from common.job import command_line, load_digits
-from common.linear import LinearFlags, Problem, train_problem
+from common.linear import LinearFlags, Problem, fixed_features, train_problem
 
 from features import digits, learned
 
@@ -33,12 +37,13 @@ class Config(LinearFlags):
     default_target = 2.93
     rule = RULE
 
-    dataset: str = option("auto", DIGITS, choices=("auto", "mnist", "strokes"))
+    dataset: str = digits_option()
 
 
 def run(config):
-    """Everything from data to files; returns (result, how it stopped)."""
+    """Everything from data to files; returns how it stopped."""
     networks = learned.load(FORM["networks"], config.arithmetic)
+    width = FORM["cosines"] + networks.features
     inputs = {"networks_sha256": learned.digests(FORM["networks"])}
 
     def coefficients(images, backend, form, arithmetic):
@@ -47,12 +52,11 @@ def run(config):
     def features(form, arithmetic):
         return learned.joined(digits.inputs(SCATTERING), networks.features, form, arithmetic)
 
+    form = {**FORM, "scattering": SCATTERING, **inputs}
     problem = Problem(
         NAME,
-        {**FORM, "scattering": SCATTERING, **inputs},
-        FORM["cosines"] + networks.features,
-        coefficients,
-        features,
+        width,
+        fixed_features(NAME, form, width, coefficients, features),
         public=(
             "scattering, normalisation within each image, random cosines: fixed",
             "networks trained on drawn digits without privacy (experiments/strokes_features.py): "
@@ -61,9 +65,10 @@ def run(config):
         chosen_on="strokes",
         space="the drawn digits were made, and the space that was searched was named, by people "
         "who know how digits look, MNIST and its literature, which no epsilon covers",
+        first=learned.first_weights(networks, FORM),
+        inputs=inputs,
     )
-    first = learned.first_weights(networks, FORM)
-    return train_problem(problem, config, load_digits, first, inputs)
+    return train_problem(problem, config, load_digits)
 
 
 main = command_line(NAME, Config, run, __doc__)

@@ -9,10 +9,15 @@ python experiments/mnist_pca.py --baseline          # the same network without p
 
 import math
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from common.config import DIGITS, POSITIVE, RunFlags, at_most, option, tell
+import common
+
+common.start(__name__)
+
+from common.config import POSITIVE, DecayFlags, digits_option, option, tell
 from common.job import (
     command_line,
     facts,
@@ -28,10 +33,10 @@ import numpy as np
 
 from minidp import nn
 from minidp.errors import ParameterError
-from minidp.mechanism import LinearDecay, PrivatePCA, random_projection
+from minidp.mechanism import PrivatePCA, random_projection
 from minidp.run import Privacy, Run, Training
 from minidp.train import OPTIMIZERS
-from minidp.util.validate import in_range, non_negative_finite, positive_finite
+from minidp.util.validate import count, non_negative_finite, positive_finite
 
 NAME = "mnist_pca"
 # Section 5.2: small, medium and large noise (sigma, sigma_pca), and the epsilon each is reported
@@ -42,7 +47,7 @@ SMOKE_SIZES, SMOKE_LOT, SMOKE_EPOCHS = (600, 300), 60, 2
 
 
 @dataclass(frozen=True)
-class Config(RunFlags):
+class Config(DecayFlags):
     """The flags. Defaults are the paper's, Section 5.2, where it names them.
 
     The target epsilon is 8, 2, 0.5 for small, medium, large noise, also where a multiplier is set
@@ -71,14 +76,9 @@ class Config(RunFlags):
     clipping: str = option("per-layer", "what is clipped together", choices=("per-layer", "flat"))
     pca_dim: int = option(60, "dimensions of the projection", POSITIVE)
     projection: str = option("pca", "of the input", choices=("pca", "random", "none"))
-    hidden: int = option(1000, "hidden units", at_most(10**7))
+    hidden: int = option(1000, "hidden units", partial(count, 1, 10**7))
     activation: str = option("relu", "of the hidden units", choices=("relu", "tanh"))
-    learning_rate: float = option(0.1, "at the first step", non_negative_finite)
-    final_learning_rate: float = option(0.052, "after --decay-epochs", non_negative_finite)
-    decay_epochs: float = option(
-        10.0, "epochs over which the rate falls linearly", partial(in_range, 0, 1e6)
-    )
-    dataset: str = option("auto", DIGITS, choices=("auto", "mnist", "strokes"))
+    dataset: str = digits_option()
 
     @property
     def sigma(self):
@@ -123,11 +123,8 @@ def make_optimizer(config, size):
     The paper does not say how its baseline was trained; plain descent at these rates ends half a
     point lower.
     """
-    decay = round(config.decay_epochs * size / config.lot_size)
     name = config.optimizer or ("momentum" if config.baseline else "sgd")
-    return config.make_optimizer(
-        LinearDecay(config.learning_rate, config.final_learning_rate, decay), name
-    )
+    return config.falling_optimizer(size, name)
 
 
 def to_float(images):
@@ -135,35 +132,36 @@ def to_float(images):
     return images.reshape((images.shape[0], math.prod(images.shape[1:]))) / np.float32(255)
 
 
-def run(config, name=NAME, make_body=make_body, make_sanitizer=make_sanitizer, about=None):
-    """Everything from data to files; returns (result, how it stopped).
-
-    make_body and make_sanitizer may be those of another experiment, `name`, on the same data;
-    about: what its result says beside.
+@dataclass(frozen=True)
+class Job:
+    """The main job, or another on the same data: its name, network, clipping and noise, and what
+    its result says beside.
     """
+
+    name: str = NAME
+    make_body: Callable = make_body
+    make_sanitizer: Callable = make_sanitizer
+    about: dict | None = None
+
+
+def run(config, job=Job()):
+    """Everything from data to files; returns how it stopped."""
+    name = job.name
     ready = prepare(
-        name, config, SMOKE_LOT, SMOKE_EPOCHS, lambda config: load_digits(config, SMOKE_SIZES)
+        name, config, SMOKE_LOT, SMOKE_EPOCHS, partial(load_digits, smoke_sizes=SMOKE_SIZES)
     )
     if ready is None:
-        return None, "finished"
+        return "finished"
     config, folder, backend, streams, dataset = ready
     size, images = dataset.nominal_size, to_float(dataset.x_train)
     sampler, pixels = make_sampler(config, size), images.shape[1]
-    body = make_body(config, pixels, dataset.classes, streams.init)
-    pca = (
-        PrivatePCA(config.pca_dim, config.pca_sigma, config.arithmetic)
-        if config.projection == "pca"
-        else None
-    )
-    before = [pca.charge(sampler.relation, pixels)] if pca else []
-    plan, budget = plan_and_budget(
-        config,
-        sampler,
-        make_sanitizer(config, body, config.clip_norm),
-        size,
-        BASELINE_EPOCHS,
-        before,
-    )
+    body = job.make_body(config, pixels, dataset.classes, streams.init)
+    sanitizer = job.make_sanitizer(config, body, config.clip_norm)
+    before = []
+    if config.projection == "pca":
+        pca = PrivatePCA(config.pca_dim, config.pca_sigma, config.arithmetic)
+        before.append(pca.charge(sampler.relation, pixels))
+    plan, budget = plan_and_budget(config, sampler, sanitizer, size, BASELINE_EPOCHS, before)
     run = Run(
         folder,
         Training(
@@ -177,42 +175,27 @@ def run(config, name=NAME, make_body=make_body, make_sanitizer=make_sanitizer, a
         facts(name, config, dataset),
     )
     head = []
-    if pca:
+    if config.projection == "pca":
         tell(config, f"DP-PCA of {size:,} images")
         what = (
             f"DP-PCA to {config.pca_dim} dimensions, all rows scaled to unit norm: noise std "
             f"{config.pca_sigma:g} on the second moments, whose sensitivity is "
             f"{pca.sensitivity(sampler.relation):.4g}"
         )
-        head = [
-            nn.Project(
-                run.release_first(
-                    "pca",
-                    *before,
-                    what,
-                    lambda: pca.release(pca.raw_second_moments(images), streams.noise("pca")),
-                )
-            )
-        ]
+
+        def release():
+            return pca.release(pca.raw_second_moments(images), streams.noise("pca"))
+
+        head.append(nn.Project(run.release_first("pca", *before, what, release)))
     elif config.projection == "random":
-        head = [nn.Project(random_projection(pixels, config.pca_dim, streams.init))]
+        head.append(nn.Project(random_projection(pixels, config.pca_dim, streams.init)))
     model = nn.Sequential(head + body.layers, (pixels,)).to(backend)
-
-    def project(images):
-        return (
-            nn.Sequential(head, (pixels,)).use(config.arithmetic).predict(backend.asarray(images))
-        )
-
-    labels, test_labels = backend.asarray(dataset.y_train), backend.asarray(dataset.y_test)
-    result = run.train(
-        project(images),
-        labels,
-        project(to_float(dataset.x_test)),
-        test_labels,
-        model=model,
-        about=about,
+    projection = nn.Sequential(head, (pixels,)).use(config.arithmetic)
+    x, tested = (
+        projection.predict(backend.asarray(each)) for each in (images, to_float(dataset.x_test))
     )
-    return finish(run, result)
+    labels, test_labels = backend.asarray(dataset.y_train), backend.asarray(dataset.y_test)
+    return finish(run, run.train(x, labels, tested, test_labels, model=model, about=job.about))
 
 
 main = command_line(NAME, Config, run, __doc__)

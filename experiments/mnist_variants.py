@@ -16,6 +16,10 @@ import sys
 from dataclasses import dataclass, replace
 from functools import partial
 
+import common
+
+common.start(__name__)
+
 from common.config import POSITIVE, option
 from common.job import MedianNorms, command_line
 
@@ -85,16 +89,17 @@ def make_sanitizer(config, network, clip_norm):
 
 
 def run(config):
-    """Everything from data to files; returns (result, how it stopped)."""
-    if not config.watch_norms:
-        return mnist_pca.run(config, NAME, make_body, make_sanitizer)
-    watcher = MedianNorms()
+    """Everything from data to files; returns how it stopped."""
+    job = mnist_pca.Job(NAME, make_body, make_sanitizer)
+    if config.watch_norms:
+        watcher = MedianNorms()
 
-    def make_watched(config, network, clip_norm):
-        return replace(make_sanitizer(config, network, clip_norm), watcher=watcher)
+        def make_watched(config, network, clip_norm):
+            return replace(make_sanitizer(config, network, clip_norm), watcher=watcher)
 
-    about = {"median_norms_not_private": watcher.medians}
-    return mnist_pca.run(config, NAME, make_body, make_watched, about)
+        about = {"median_norms_not_private": watcher.medians}
+        job = replace(job, make_sanitizer=make_watched, about=about)
+    return mnist_pca.run(config, job)
 
 
 main = command_line(NAME, Config, run, __doc__)

@@ -26,6 +26,10 @@ from functools import lru_cache, partial
 from operator import itemgetter
 from pathlib import Path
 
+import common
+
+common.start(__name__)
+
 from common.config import command_of, main_of, option
 from common.linear import descend
 

@@ -17,7 +17,7 @@ import pytest
 from minidp import ranks
 from minidp.backend import Backend, to_host
 from minidp.data import Block, LabelledExamples, examples
-from minidp.data.own import Inputs
+from minidp.data.arrays import Inputs
 from minidp.errors import ParameterError, RanksError
 from minidp.mechanism import Sanitizer, flat_group
 from minidp.privacy import Ledger

@@ -21,7 +21,7 @@ from pathlib import Path
 from scipy import stats
 
 from minidp.commands.flags import Parser, user_errors
-from minidp.data.choose import load
+from minidp.data import load
 from minidp.run.progress import stop_on_interrupt
 from minidp.util.files import read_json, write_json
 from minidp.util.text import lower_text, upper_text

@@ -16,9 +16,9 @@ ratio is the median over the rounds of the ratio within the round, because what 
 then disturbs both. Ctrl-C keeps the workloads that are done.
 """
 
-import argparse
 import importlib.util
 import json
+import math
 import os
 import random
 import shlex
@@ -32,27 +32,33 @@ from pathlib import Path
 
 import numpy as np
 
-from minidp.commands.flags import Parser, user_errors
+from minidp.commands.flags import Parser, user_errors, whole_number
 from minidp.errors import MinidpError
 from minidp.util.files import write_json
+from minidp.util.validate import count
 from tools import machine
 from tools.tables import markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 STRATEGIES = ("auto", "factored", "explicit", "exact")
 FLOORS = ("floor",)
-# {peer: the library that it needs}
 PEERS = {
     "torch": "torch",
     "jax": "jax",
     "opacus-ghost": "opacus",
-}
+}  # and the library that each needs
 CLIP_NORM = 4.0
 NOISE_MULTIPLIER = 4.0
 LEARNING_RATE = 0.05
 CLASSES = 10
 SETTLE = 0.06  # seconds between turns, in which the threads of the contender before stop spinning
-KEEP_PAGES = {"MALLOC_MMAP_THRESHOLD_": str(2**30), "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1)}
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+SETTINGS = {  # of each contender's environment: pages are kept, and JAX leaves memory to others
+    "MALLOC_MMAP_THRESHOLD_": str(2**30),
+    "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1),
+    "PYTHONPATH": str(ROOT),
+    "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+}
 
 
 class ContenderError(MinidpError):
@@ -115,17 +121,20 @@ WORKLOADS = {
 }
 
 
-def parameters(workload):
-    """Count the network's parameters; a contender with another number of them does other work."""
-    count = 0
+def weights(workload):
+    """Yield (the shape of W, outputs last; whether there is a bias) of each layer that has W."""
     for kind, *sizes in workload.layers:
         if kind == "dense":
             inputs, outputs, bias = sizes
-            count += inputs * outputs + bias * outputs
+            yield (inputs, outputs), bias
         elif kind == "conv":
             inputs, outputs, kernel = sizes[:3]
-            count += kernel * kernel * inputs * outputs + outputs
-    return count
+            yield (kernel, kernel, inputs, outputs), True
+
+
+def parameters(workload):
+    """Count the network's parameters; a contender with another number of them does other work."""
+    return sum(math.prod(shape) + bias * shape[-1] for shape, bias in weights(workload))
 
 
 def data(workload):
@@ -175,14 +184,8 @@ class Contender:
 
     def __init__(self, name, workload, device):
         module = "tools.benchmark_peers" if name in PEERS else "tools.benchmark_ours"
-        threads = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-        environment = {
-            **os.environ,
-            **KEEP_PAGES,
-            **dict.fromkeys(threads, str(machine.available_cores())),
-        }
-        environment |= {"PYTHONPATH": str(ROOT), "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-        self.name = name
+        threads = dict.fromkeys(THREADS, str(machine.available_cores()))
+        environment = {**os.environ, **SETTINGS, **threads}
         self.turns_ms = []
         self._errors = tempfile.TemporaryFile("w+")
         self._process = subprocess.Popen(
@@ -232,39 +235,41 @@ class Contender:
 
 def hold(workload, names, rounds, seconds=0.1, device="cpu"):
     """The rows and ratios of the named contenders on one workload, and why others were left out."""
-    contenders = {}
-    about = {}
-    left_out = {}
-
-    def ask(name, question, *values):
-        try:
-            return question(contenders[name], *values)
-        except ContenderError as error:
-            left_out[name] = str(error)
-
+    contenders, about, left_out = {}, {}, {}
+    order = random.Random(0)
+    turns = [order.sample(names, len(names)) for _ in range(rounds)]
     try:
         for name in names:
             contenders[name] = Contender(name, workload, device)
-        for name in names:
-            about[name] = ask(name, Contender.prepared, workload)
-        order = random.Random(0)
-        for _ in range(rounds):
-            for name in order.sample(names, len(names)):
-                if name not in left_out:
+        for name in [*names, *sum(turns, [])]:
+            if name in left_out:
+                continue
+            try:
+                if name in about:
                     time.sleep(SETTLE)
-                    ask(name, Contender.turn, seconds)
+                    contenders[name].turn(seconds)
+                else:
+                    about[name] = contenders[name].prepared(workload)
+            except ContenderError as error:
+                left_out[name] = str(error)
     finally:
         for contender in contenders.values():
             contender.close()
-    turns = {name: contenders[name].turns_ms for name in names if name not in left_out}
+    times = {name: contenders[name].turns_ms for name in names if name not in left_out}
     rows = [
-        {"contender": name, "step_ms": statistics.median(times), "turns_ms": times, **about[name]}
-        for name, times in turns.items()
+        {"contender": name, "step_ms": statistics.median(each), "turns_ms": each, **about[name]}
+        for name, each in times.items()
     ]
     return {
-        **{"workload": workload.name, "lot": workload.lot, "device": device, "rounds": rounds},
-        **{"threads": machine.available_cores(), "vector_flags": machine.vector_flags()},
-        **{"rows": rows, "ratios": ratios(turns), "left_out": left_out},
+        "workload": workload.name,
+        "lot": workload.lot,
+        "device": device,
+        "rounds": rounds,
+        "threads": machine.available_cores(),
+        "vector_flags": machine.vector_flags(),
+        "rows": rows,
+        "ratios": ratios(times),
+        "left_out": left_out,
     }
 
 
@@ -293,26 +298,14 @@ def table(contest):
     return markdown([contest["workload"], "step, ms", *(f"{name} to it" for name in ours)], lines)
 
 
-def positive(text):
-    """An integer of at least 1."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected an integer of at least 1, got {text}")
-    return int(text)
-
-
 def parser():
     """The command line."""
     made = Parser(prog="python -m tools.benchmark", description=__doc__.splitlines()[0])
     made.add_argument("--workloads", nargs="+", choices=WORKLOADS, default=list(WORKLOADS))
-    made.add_argument("--strategies", nargs="+", choices=(*STRATEGIES, "none"), default=STRATEGIES)
-    made.add_argument("--floors", nargs="+", choices=(*FLOORS, "none"), default=FLOORS)
-    made.add_argument("--peers", nargs="+", choices=(*PEERS, "none"), default=list(PEERS))
-    made.add_argument(
-        "--rounds", type=positive, default=15, help="turns of each contender (default: %(default)s)"
-    )
-    made.add_argument(
-        "--json", metavar="FILE", help="write the results there, after every workload"
-    )
+    for flag, names in (("strategies", STRATEGIES), ("floors", FLOORS), ("peers", PEERS)):
+        made.add_argument(f"--{flag}", nargs="+", choices=(*names, "none"), default=list(names))
+    made.add_argument("--rounds", type=whole_number, default=15, help="turns of each contender")
+    made.add_argument("--json", metavar="FILE", help="written after every workload")
     return made
 
 
@@ -334,6 +327,7 @@ def main(argv=None):
     command = shlex.join(["python", "-m", "tools.benchmark", *words])
     contests = []
     with user_errors() as note:
+        count(1, rounds=args.rounds)
         note.saved = "workloads that were done are printed, and in the file of --json"
         for name in args.workloads:
             contest = hold(

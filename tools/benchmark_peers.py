@@ -16,6 +16,7 @@ from tools.benchmark import (
     data,
     same_padding,
     serve,
+    weights,
 )
 
 
@@ -135,20 +136,10 @@ def jax_params(workload):
     """A list [W] or [W, b] for each layer that has parameters."""
     rng = np.random.default_rng(0)
     params = []
-    for kind, *sizes in workload.layers:
-        if kind == "dense":
-            inputs, outputs, bias = sizes
-            shape = (inputs, outputs)
-        elif kind == "conv":
-            inputs, outputs, kernel = sizes[:3]
-            bias = True
-            shape = (kernel, kernel, inputs, outputs)
-        else:
-            continue
-        W = rng.standard_normal(shape, dtype=np.float32) / np.sqrt(
-            np.prod(shape[:-1]), dtype=np.float32
-        )
-        params.append([W, np.zeros(outputs, np.float32)] if bias else [W])
+    for shape, bias in weights(workload):
+        W = rng.standard_normal(shape, dtype=np.float32)
+        W /= np.sqrt(np.prod(shape[:-1]), dtype=np.float32)
+        params.append([W, np.zeros(shape[-1], np.float32)] if bias else [W])
     return params
 
 

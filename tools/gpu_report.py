@@ -76,14 +76,17 @@ def device(bench):
     found = {**machine.versions(), "processor": machine.processor(), "backend": bench.backend.name}
     if bench.backend.name == "gpu":
         cuda = bench.backend.xp.cuda
-        about = cuda.runtime.getDeviceProperties(cuda.Device().id)
-        found["device"] = about["name"].decode()
-        found["compute capability"] = f"{about['major']}.{about['minor']}"
-        found["free and total memory, bytes"] = cuda.runtime.memGetInfo()
-        found["CUDA of driver and at run time"] = (
-            cuda.runtime.driverGetVersion(),
-            cuda.runtime.runtimeGetVersion(),
-        )
+        runtime = cuda.runtime
+        about = runtime.getDeviceProperties(cuda.Device().id)
+        found |= {
+            "device": about["name"].decode(),
+            "compute capability": f"{about['major']}.{about['minor']}",
+            "free and total memory, bytes": runtime.memGetInfo(),
+            "CUDA of driver and at run time": (
+                runtime.driverGetVersion(),
+                runtime.runtimeGetVersion(),
+            ),
+        }
     for what, value in found.items():
         yield {"what": what, "found": str(value)}
 
@@ -164,14 +167,11 @@ def noise(bench):
             differing = 0
             for size in SIZES:
                 raw = unit * np.trunc(np.random.default_rng(size).standard_normal(size) * 2.0**32)
-                here, there = (
-                    sanitizer.release(
-                        {key: place.asarray(raw.copy()) for key in keys},
-                        Streams(1).noise(size),
-                        dtype=dtype,
-                    )
-                    for place in (HERE, bench.backend)
-                )
+                found = []
+                for place in (HERE, bench.backend):
+                    sums = {key: place.asarray(raw.copy()) for key in keys}
+                    found.append(sanitizer.release(sums, Streams(1).noise(size), dtype=dtype))
+                here, there = found
                 differing += sum(int((to_host(there[key]) != here[key]).sum()) for key in keys)
             yield {
                 "arithmetic": arithmetic,
@@ -201,16 +201,12 @@ def attacks(bench):
 def steps(bench):
     """Explicit and factored steps beside the peers that are installed."""
     ours = ["explicit", "factored"]
-    peers = (
-        []
-        if bench.small
-        else [name for name, module in PEERS.items() if importlib.util.find_spec(module)]
-    )
-    for workload in [WORKLOADS["W1"].small()] if bench.small else WORKLOADS.values():
-        where = "cpu" if bench.small else "gpu"
-        contest = hold(
-            workload, [*ours, *peers], 2 if bench.small else 4, 0.0 if bench.small else 0.1, where
-        )
+    peers = [name for name in PEERS if importlib.util.find_spec(PEERS[name]) and not bench.small]
+    workloads, how = WORKLOADS.values(), (4, 0.1, "gpu")
+    if bench.small:
+        workloads, how = [WORKLOADS["W1"].small()], (2, 0.0, "cpu")
+    for workload in workloads:
+        contest = hold(workload, [*ours, *peers], *how)
         ratio = {(pair["of"], pair["to"]): pair["ratio"] for pair in contest["ratios"]}
         for row in contest["rows"]:
             against = {f"{name} to it": ratio.get((name, row["contender"])) for name in ours}

@@ -4,8 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from experiments.common.results import ledger_of, rows_of
-from experiments.common.verdicts import EXPECTED, verdict
+from experiments.common.results import EXPECTED, ledger_of, rows_of, verdict
 from minidp.privacy import RenyiAccountant, poisson_stopped_epsilon
 from minidp.util.files import read_json
 from tools.tables import RESULTS, Row, TableError, entries, load, markdown, runs, table
@@ -167,6 +166,11 @@ PUBLISHED = {
 }
 
 
+def listed(columns, path, at):
+    """The function that makes the table of a list in a file."""
+    return lambda: table(columns, entries(path, at))
+
+
 def with_baseline(columns, first, private, baseline):
     """A table whose last row is a run without privacy, which its first column says in words."""
     return table(columns, private) + table([("", first), *columns[1:]], [baseline])[2:]
@@ -258,8 +262,9 @@ def judged(entry, results):
             else f"differs by {number(found.value - entry['value'], '+')}{error}"
         ) + because
     elif "side" in entry and not found.agrees(found.value, 0.0):
-        percent = entry.get("unit") == "%"
-        within = f"{100 * entry['tolerance']:.2f} points" if percent else f"{entry['tolerance']:g}"
+        within = f"{entry['tolerance']:g}"
+        if entry.get("unit") == "%":
+            within = f"{100 * entry['tolerance']:.2f} points"
         word = f"reproduced within {within}"
     else:
         word = "reproduced"
@@ -286,9 +291,7 @@ def _number(entry, value, sign=""):
 
 
 def best(*budgets, job="mnist_best"):
-    """A data set at every budget, and what comparing so many settings there privately would have
-    cost at the same noise.
-    """
+    """A data set at every budget, and what a private search of so many settings would cost."""
     compared = np.size(load(f"{job}_settings.json")["tried"][-1]["accuracies"])
     for name in budgets or USUAL:
         row = runs(f"eps{name}", job, published=PUBLISHED.get((job, name), ""))
@@ -331,7 +334,7 @@ PAGES = {
     },
     "minidp/README.md": {
         "own data": lambda: table(OWN, scores()),
-        "which sampler": lambda: table(SAMPLERS, entries("samplers.json", "runs")),
+        "which sampler": listed(SAMPLERS, "samplers.json", "runs"),
     },
     "tools/README.md": {
         "benchmark": lambda: table(AGAINST, steps("benchmark.json")),
@@ -348,27 +351,25 @@ PAGES = {
         ),
         "figure 2": lambda: verdicts("accountant_curves", "accountant_curves"),
         "commands": lambda: table(SWEEPS, sweeps()),
-        "figure 3": lambda: table(LEVELS, entries("figure_3.json", "levels")),
+        "figure 3": listed(LEVELS, "figure_3.json", "levels"),
         "figure 3 verdicts": lambda: verdicts("mnist_pca", "figure_3", "figure_sentences"),
-        "figure 3 tight": lambda: table(LEVELS, entries("figure_3-tight.json", "levels")),
+        "figure 3 tight": listed(LEVELS, "figure_3-tight.json", "levels"),
         "figure 3 tight verdicts": lambda: verdicts(
             "mnist_sweeps", "figure_3-tight", "figure_3-averaged", prefix="levels."
         ),
-        "figure 3 averaged": lambda: table(LEVELS, entries("figure_3-averaged.json", "levels")),
+        "figure 3 averaged": listed(LEVELS, "figure_3-averaged.json", "levels"),
         "figure 4": budgets,
         "figure 5": lambda: table(PANELS, panels()),
-        "figure 5c tuned": lambda: table(
-            TUNED, entries("figure_5c-tuned.json", "panels.c-tuned.points")
-        ),
+        "figure 5c tuned": listed(TUNED, "figure_5c-tuned.json", "panels.c-tuned.points"),
         "sentences": lambda: verdicts(
             "mnist_sweeps", "figure_sentences", "figure_5c-tuned", prefix="quantities."
         ),
         "figure 6": lambda: table(CIFAR_RUNS, transfer()),
         "figure 6 verdicts": lambda: verdicts("cifar_transfer", *TRANSFER),
-        "ledgers": lambda: table(LEDGERS, entries("paper_ledgers.json", "settings")),
+        "ledgers": listed(LEDGERS, "paper_ledgers.json", "settings"),
         "ledgers verdicts": lambda: verdicts("paper_ledgers", "paper_ledgers"),
-        "claims": lambda: table(CLAIMS, entries("gdp.json", "claims")),
-        "trained": lambda: table(TRAINED, entries("gdp.json", "trained")),
+        "claims": listed(CLAIMS, "gdp.json", "claims"),
+        "trained": listed(TRAINED, "gdp.json", "trained"),
         "cnn": lambda: table(
             CNN,
             [

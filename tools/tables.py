@@ -17,8 +17,7 @@ import string
 import sys
 from pathlib import Path
 
-from experiments.common.results import ledger_of, rows_of, sha256_of
-from experiments.common.verdicts import look_up
+from experiments.common.results import ledger_of, look_up, rows_of, sha256_of
 from minidp.commands.flags import Parser, user_errors
 from minidp.errors import MinidpError
 from minidp.privacy.catalogue import all_bounds
@@ -99,15 +98,12 @@ def spread(values):
         (one,) = values
         if "reason" in one:
             return f"no lot left: {one['reason']}"
-        values = (
-            [one["test_accuracy"]]
-            if one["seeds"] == 1
-            else [one["test_accuracy"], one["lowest"], one["highest"]]
-        )
-        mean = values[0]
+        mean, low, high = one["test_accuracy"], one["lowest"], one["highest"]
+        several = one["seeds"] > 1
     else:
-        mean = statistics.mean(values)
-    return f"{mean:.2%}" + (f" ({min(values):.2%} to {max(values):.2%})" if len(values) > 1 else "")
+        mean, low, high = statistics.mean(values), min(values), max(values)
+        several = len(values) > 1
+    return f"{mean:.2%}" + (f" ({low:.2%} to {high:.2%})" if several else "")
 
 
 FORMATS = {

@@ -1,26 +1,28 @@
-"""What the experiments share.
-
-Importing it changes nothing outside, except in a process that was started to run one of the scripts
-beside this folder: there it prepares the process, before NumPy loads.
-"""
+"""What the experiments share. Importing it changes nothing: `start` prepares a script's process."""
 
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 
-if find_spec("minidp") is None:
-    print(
-        "error: minidp is not installed in this Python; run `pip install -e .` in the repository's "
-        "folder first",
-        file=sys.stderr,
-    )
-    sys.exit(2)
+
+def start(name):
+    """Prepare the process of a script, whose `__name__` this is, before NumPy loads.
+
+    Does nothing where the script is imported. Exits with status 2 where minidp is not installed.
+    """
+    if name != "__main__":
+        return
+    if find_spec("minidp") is None:
+        print(
+            "error: minidp is not installed in this Python; run `pip install -e .` in the "
+            "repository's folder first",
+            file=sys.stderr,
+        )
+        sys.exit(2)
+    prepare_process()
 
 
 def prepare_process():
-    """Tune the host before NumPy loads, and report Ctrl-C while libraries are imported in one
-    line.
-    """
+    """Tune the host, and report Ctrl-C while libraries are imported in one line."""
     from minidp import host
 
     host.tune()
@@ -40,8 +42,9 @@ def prepare_process():
     sys.excepthook = hook
 
 
-# The processes of a sweep inherit sys.argv; in workers of `python -m mpi4py.futures` the script is
-# the second word.
-scripts = Path(__file__).resolve().parents[1].glob("*.py")
-if {Path(word).resolve() for word in sys.argv[:2]} & {*scripts}:
+def begin_worker():
+    """Prepare a process that a sweep started, before its libraries load."""
     prepare_process()
+    from .sweeps import obey_parent
+
+    obey_parent()

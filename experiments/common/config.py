@@ -13,35 +13,37 @@ from minidp.commands.flags import parse as parse
 from minidp.commands.flags import user_errors
 from minidp.errors import ParameterError
 from minidp.exact.arithmetic import ARITHMETICS, EXACT, ORDINARY
+from minidp.mechanism import LinearDecay
 from minidp.mechanism.sampling import SAMPLERS
 from minidp.run.result import ACCOUNTANTS
 from minidp.train import OPTIMIZERS, Averaged
 from minidp.util.files import jsonable
 from minidp.util.options import Checked as Checked
 from minidp.util.options import option as option
-from minidp.util.validate import count, in_range, seed_number
+from minidp.util.validate import count, in_range, non_negative_finite, open_probability, seed_number
 
 # Flags that say where a run reads and writes, and nothing of its result: they may differ when it is
 # resumed.
 FREE = ("out", "resume", "quiet", "data_dir", "device")
 
-DIGITS = (
-    "MNIST, digits drawn by a program (strokes), or auto: MNIST, and drawn digits where it cannot "
-    "be had"
-)
 FRACTION = partial(in_range, 0, 1, open_high=True)
 POSITIVE = partial(count, 1)
 LENGTH = partial(in_range, 0, 1e6, open_low=True)
 
 
-def at_most(most):
-    """A check for an integer from 1 to `most`."""
+def digits_option():
+    """The field of the digits that are trained on."""
+    return option(
+        "auto",
+        "MNIST, digits drawn by a program (strokes), or auto: MNIST, and drawn digits where it "
+        "cannot be had",
+        choices=("auto", "mnist", "strokes"),
+    )
 
-    def check(**named):
-        count(1, **named)
-        in_range(1, most, **named)
 
-    return check
+def device_option(default="auto"):
+    """The field of the device."""
+    return option(default, "where to compute: auto, cpu, gpu or gpu:N", check_device)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,11 +63,9 @@ class RunFlags(Checked):
         None, "passes over the data, instead of a target", LENGTH, exclusive="length"
     )
     steps: int | None = option(
-        None, "lots, instead of a target", at_most(10**9), exclusive="length"
+        None, "lots, instead of a target", partial(count, 1, 10**9), exclusive="length"
     )
-    delta: float = option(
-        1e-5, "delta of the guarantee", partial(in_range, 0, 1, open_low=True, open_high=True)
-    )
+    delta: float = option(1e-5, "delta of the guarantee", open_probability)
     lot_size: int = option(600, "examples per lot, on average", POSITIVE)
     sampler: str = option("poisson", "how lots are drawn", choices=tuple(SAMPLERS))
     accountant: str = option("moments", "that the target is held by", choices=ACCOUNTANTS)
@@ -92,7 +92,7 @@ class RunFlags(Checked):
     )
     train_metrics: bool = option(True, "do not evaluate on training data (which is not private)")
     baseline: bool = option(False, "the non-private network: no clipping, no noise")
-    device: str = option("auto", "where to compute: auto, cpu, gpu or gpu:N", check_device)
+    device: str = device_option()
     data_dir: str | None = option(None, "folder that holds the data set's files")
     seed: int | None = option(
         None, "one seed for everything: reproducible, and not to be released", seed_number
@@ -154,29 +154,46 @@ class RunFlags(Checked):
         return self.default_target if self.target_epsilon is None else self.target_epsilon
 
 
+@dataclasses.dataclass(frozen=True)
+class DecayFlags(RunFlags):
+    """The same for a run whose learning rate falls, linearly, and then stays."""
+
+    learning_rate: float = option(0.1, "at the first step", non_negative_finite)
+    final_learning_rate: float = option(0.052, "after --decay-epochs", non_negative_finite)
+    decay_epochs: float = option(
+        10.0, "epochs over which the rate falls linearly", partial(in_range, 0, 1e6)
+    )
+
+    def falling_optimizer(self, size, name=None):
+        """The optimizer of the flags, or of that name, with this rate over `size` examples."""
+        decay = round(self.decay_epochs * size / self.lot_size)
+        rate = LinearDecay(self.learning_rate, self.final_learning_rate, decay)
+        return self.make_optimizer(rate, name)
+
+
 def main_of(script, about, commands):
     """The function main(argv) of a script with commands, {name: (dataclass of its flags, function
-    of them)}.
+    of them)}; a script without has the one that is named "".
 
     It returns what the command's function does, the exit status.
     """
 
     def main(argv=None):
-        argv = sys.argv[1:] if argv is None else list(argv)
-        if argv[:1] in (["--help"], ["-h"]):
-            print(f"{about}\nCommands: {', '.join(commands)}; each takes --help")
-            return 0
-        if not argv or argv[0] not in commands:
-            print(
-                f"error: expected one of {', '.join(commands)} first; each takes --help",
-                file=sys.stderr,
-            )
-            return 2
-        flags, command = commands[argv[0]]
+        argv = list(sys.argv[1:] if argv is None else argv)
+        name = ""
+        if name not in commands:
+            if argv[:1] in (["--help"], ["-h"]):
+                print(f"{about}\nCommands: {', '.join(commands)}; each takes --help")
+                return 0
+            if not argv or argv[0] not in commands:
+                words = f"error: expected one of {', '.join(commands)} first; each takes --help"
+                print(words, file=sys.stderr)
+                return 2
+            name = argv.pop(0)
+        flags, command = commands[name]
+        prog = f"{script} {name}".strip()
         with user_errors() as note:
-            config = parse(
-                flags, argv[1:], prog=f"{script} {argv[0]}", description=about.splitlines()[0]
-            )
+            config = parse(flags, argv, prog=prog, description=about.splitlines()[0])
             note.saved = getattr(config, "saved", note.saved)
             return command(config)
 

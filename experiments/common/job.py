@@ -13,7 +13,6 @@ import numpy as np
 
 from minidp import data
 from minidp.backend import Backend, to_host
-from minidp.commands.flags import user_errors
 from minidp.errors import CheckpointError, ParameterError
 from minidp.mechanism import Plan, Sanitizer, flat_group, per_layer_groups, sampling
 from minidp.privacy import Filter
@@ -24,8 +23,8 @@ from minidp.run.folder import FILES, MANIFEST
 from minidp.run.result import git_commit
 from minidp.streams import Streams
 
-from .config import FREE, command_of, parse, tell, to_json
-from .verdicts import compare
+from .config import FREE, command_of, main_of, tell, to_json
+from .results import compare
 
 SMOKE_COLOURS = 500  # images
 EVERY = 10  # of the lots whose norms are watched, every tenth is looked at, whole
@@ -86,11 +85,7 @@ def load_colours(config):
     dataset = data.load_cifar10(config.data_dir, progress=not config.quiet)
     if dataset.notice:
         print(f"NOTICE: {dataset.notice}")
-    if not config.smoke:
-        return dataset
-    names = "x_train", "y_train", "x_test", "y_test"
-    first = {name: getattr(dataset, name)[:SMOKE_COLOURS] for name in names}
-    return replace(dataset, nominal_size=SMOKE_COLOURS, **first)
+    return dataset.first(SMOKE_COLOURS, SMOKE_COLOURS) if config.smoke else dataset
 
 
 def make_sanitizer(config, network, clip_norm):
@@ -130,9 +125,8 @@ def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(),
         )
     if math.isinf(config.target):
         epochs = default_epochs if config.epochs is None else config.epochs
-        plan = plan.with_steps(
-            config.steps or math.ceil(sampling.steps_of_epochs(sampler, epochs) * (1 - 1e-12))
-        )
+        lots = math.ceil(sampling.steps_of_epochs(sampler, epochs) * (1 - 1e-12))
+        plan = plan.with_steps(config.steps or lots)
         return plan, Filter(accountant, config.target, config.delta)
     if accountant.kind != "bound":
         print(
@@ -140,10 +134,8 @@ def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(),
             f"{config.target:g}; a bound is held by --accountant loss_distribution, renyi or "
             "moments"
         )
-    tell(
-        config,
-        f"computing how many lots fit into epsilon {config.target:g} at delta {config.delta:g}",
-    )
+    what = f"epsilon {config.target:g} at delta {config.delta:g}"
+    tell(config, f"computing how many lots fit into {what}")
     plan = plan.fitted(accountant, plan.ledger(0, before), config.target, config.delta)
     return plan, Filter(accountant, config.target, config.delta)
 
@@ -163,16 +155,14 @@ def facts(name, config, dataset, subcommand="", public=(), inputs=None):
 
 
 def finish(run, result):
-    """Tell what came out; returns (result, how it stopped)."""
+    """Tell what came out; returns how it stopped."""
     if result is None:
-        print(
-            f"interrupted; the same command with --resume --out {run.folder.path} goes on",
-            file=sys.stderr,
-        )
+        words = f"interrupted; the same command with --resume --out {run.folder.path} goes on"
+        print(words, file=sys.stderr)
     else:
         compare(result)
         print(run.summary())
-    return result, run.stopped
+    return run.stopped
 
 
 def exit_status(stopped):
@@ -218,12 +208,4 @@ def command_line(name, config, run, about):
     """The function main(argv) of a script: `run` on a `config` of its flags; it returns the exit
     status.
     """
-
-    def main(argv=None):
-        with user_errors():
-            _, stopped = run(
-                parse(config, argv, prog=f"{name}.py", description=about.splitlines()[0])
-            )
-        return exit_status(stopped)
-
-    return main
+    return main_of(f"{name}.py", about, {"": (config, lambda config: exit_status(run(config)))})

@@ -5,7 +5,7 @@ the run.
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 from scipy.special import softmax
@@ -33,18 +33,9 @@ BASELINE_EPOCHS = 20
 SMOKE_LOT, SMOKE_EPOCHS = 100, 2
 SEARCH = "experiments/settings.py"  # which chose every rule
 # flags that no rule sets: what it starts from, how it is computed, and what else is written
-PUBLIC = (
-    "target_epsilon",
-    "delta",
-    "dataset",
-    "seed",
-    "smoke",
-    "arithmetic",
-    "gradients",
-    "batch_size",
-    "train_metrics",
-    "pretrained",
-)
+PUBLIC = """
+    target_epsilon delta dataset seed smoke arithmetic gradients batch_size train_metrics pretrained
+""".split()
 
 
 @dataclass(frozen=True)
@@ -78,9 +69,7 @@ class LinearFlags(RunFlags):
         """
         free = {*FREE, *PUBLIC, *(("lot_size", "epochs") if self.smoke else ())}
         return all(
-            getattr(self, field.name) == field.default
-            for field in fields(self)
-            if field.name not in free
+            each.name in free or getattr(self, each.name) == each.default for each in fields(self)
         )
 
     @property
@@ -128,134 +117,102 @@ def settle(config, size):
     """The configuration with the settings for `size` training images where none were given."""
     target = config.default_target if config.target_epsilon is None else config.target_epsilon
     found = {**settings(target, config.delta, size, config.rule), "average": config.rule["decay"]}
-    return replace(
-        config,
-        **{
-            name: value
-            for name, value in found.items()
-            if getattr(config, name) is None
-            and not (config.baseline and name == "mean_noise_multiplier")
-        },
-    )
+    if config.baseline:
+        del found["mean_noise_multiplier"]
+    chosen = {name: value for name, value in found.items() if getattr(config, name) is None}
+    return replace(config, **chosen)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What an experiment trains a dense layer on: fixed features of images.
+    """What an experiment trains a dense layer on: features of images, and what is public of them.
 
-    name           of the experiment
-    form           settings of the features, which name the file that keeps them
+    name           of the experiment; subcommand: its command, if it has some
     width          features D of an image
-    coefficients   function (images, backend, form, arithmetic) that yields, for each ROWS images,
-                   what their features are made of
-    features       function (form, arithmetic) that returns the function from those to features
+    rows           function (images, backend, config) that returns their features (N, D) float32
     public         lines of the statement
     chosen_on      data that form and rule were chosen on
     space          what is known of the space that was searched
+    first          (D, K) and (K,) public weights and biases that training begins with, or None
+    inputs         facts about files that the features depend on, for a resumed run
+    about          further entries of the result
+    others         {entry of the result: function (images, backend, config) of rows to test on, too}
     """
 
     name: str
-    form: dict
     width: int
-    coefficients: Callable
-    features: Callable
+    rows: Callable
     public: tuple
     chosen_on: str
     space: str
+    first: tuple | None = None
+    inputs: dict | None = None
+    about: dict = field(default_factory=dict)
+    others: dict = field(default_factory=dict)
+    subcommand: str = ""
 
 
-def fixed_features(problem, images, backend, quiet, arithmetic):
-    """(N, D) float16, on the host, of uint8 images; kept in the cache for the next run.
+def fixed_features(name, form, width, coefficients, features):
+    """The `rows` of a Problem: features in float16, kept in the cache for the next run.
 
-    exact: computed on the host, whose transforms take one image after another, so that each image's
-    bits are its own.
+    name, form     of the experiment; settings of the features: they name the file that keeps them
+    coefficients   function (images, backend, form, arithmetic) that yields, for each ROWS images,
+                   what their features are made of
+    features       function (form, arithmetic) that returns the function from those to features
+
+    In exact arithmetic they are computed on the host, whose transforms take one image after
+    another, so that each image's bits are its own.
     """
-    backend = Backend.numpy() if arithmetic == EXACT else backend
-    facts = repr((problem.name, LAYOUT, problem.form, NORM, images.shape, backend.name, arithmetic))
 
-    def compute():
-        parts = tqdm(
-            problem.coefficients(images, backend, problem.form, arithmetic),
-            total=-(-len(images) // ROWS),
-            desc="features",
-            unit="thousand images",
-            file=sys.stderr,
-            disable=True if quiet else None,
-        )
-        take = problem.features(problem.form, arithmetic)
-        return np.concatenate([to_host(take(part)).astype("float16") for part in parts])
+    def rows(images, backend, config):
+        place = Backend.numpy() if config.arithmetic == EXACT else backend
+        facts = repr((name, LAYOUT, form, NORM, images.shape, place.name, config.arithmetic))
 
-    path = feature_path(facts.encode(), np.ascontiguousarray(images))
-    features, _ = kept_features(path, (len(images), problem.width), compute)
-    return features
+        def compute():
+            parts = tqdm(
+                coefficients(images, place, form, config.arithmetic),
+                total=-(-len(images) // ROWS),
+                desc="features",
+                unit="thousand images",
+                file=sys.stderr,
+                disable=True if config.quiet else None,
+            )
+            take = features(form, config.arithmetic)
+            return np.concatenate([to_host(take(part)).astype("float16") for part in parts])
+
+        path = feature_path(facts.encode(), np.ascontiguousarray(images))
+        found = kept_features(path, (len(images), width), compute)
+        return backend.asarray(found, dtype="float32")
+
+    return rows
 
 
-def train_problem(problem, config, load, first=None, inputs=None):
-    """Everything from data to files; returns (result, how it stopped).
+def train_problem(problem, config, load):
+    """Everything from data to files; returns how it stopped.
 
-    load     function of the configuration that returns the data set
-    first    weights and biases that training begins with, see `train_linear`
-    inputs   facts about files that the features depend on, for the result and for a resumed run
+    load: function of the configuration that returns the data set
     """
     ready = prepare(problem.name, config, SMOKE_LOT, SMOKE_EPOCHS, load)
     if ready is None:
-        return None, "finished"
-    _, _, backend, _, dataset = ready
-
-    def rows(images):
-        features = fixed_features(problem, images, backend, config.quiet, config.arithmetic)
-        return backend.asarray(features, dtype="float32")
-
-    def make_inputs():
-        return rows(dataset.x_train), rows(dataset.x_test), {}
-
-    tuning = {
-        "chosen_on": problem.chosen_on,
-        "looked_at_training_data": dataset.name == problem.chosen_on,
-        "by": SEARCH,
-        "space": problem.space,
-    }
-    return train_linear(
-        problem.name,
-        ready,
-        problem.width,
-        make_inputs,
-        list(problem.public),
-        tuning,
-        about=inputs,
-        first=first,
-        inputs=inputs,
-    )
+        return "finished"
+    return train_linear(problem, ready)
 
 
 def begin(dense, first, centre):
     """Give a layer on rows less `centre` the `first` weights and biases, public ones for the rows
     themselves.
     """
-    if first is not None:
-        weights, biases = (namespace_of(centre).asarray(each, dtype="float32") for each in first)
-        dense.params["W"][:] = weights
-        dense.params["b"][:] = biases + centre @ weights
+    weights, biases = (namespace_of(centre).asarray(each, dtype="float32") for each in first)
+    dense.params["W"][:] = weights
+    dense.params["b"][:] = biases + centre @ weights
 
 
-def train_linear(
-    name, ready, width, make_inputs, public, tuning, subcommand="", about=None, first=None, **more
-):
-    """Release the features' mean, train a dense layer on them less the mean; returns (result, how
-    it stopped).
-
-    ready         what `prepare` returned
-    width         D of the features
-    make_inputs   function that returns rows (N, D) to train on (an array, or CachedViews), rows to
-                  test on, and {entry of result.json: more rows of the test set, whose accuracy it
-                  is}
-    public        lines of the statement; tuning: how the rule was chosen, for result.json
-    about, more   further entries of result.json; keywords of `facts`
-    first         (D, K) and (K,) public weights and biases that training begins with; by default
-                  zeros
+def train_linear(problem, ready):
+    """Release the features' mean, train a dense layer on them less the mean; returns how it
+    stopped. ready: what `prepare` returned.
     """
     typed, folder, backend, streams, dataset = ready
-    size = dataset.nominal_size
+    size, width, name = dataset.nominal_size, problem.width, problem.name
     config = settle(typed, size)
     mean = mean_sanitizer(
         config.mean_sigma, math.inf if config.baseline else NORM, config.arithmetic, width
@@ -270,36 +227,43 @@ def train_linear(
     sanitizer = Sanitizer(
         flat_group(body.params, bound, config.sigma), config.gradients, config.arithmetic
     )
+    calibrated = config.noise_multiplier is None and config.rule["steps"]
     plan, budget = plan_and_budget(
-        config,
-        sampler,
-        sanitizer,
-        size,
-        BASELINE_EPOCHS,
-        before,
-        config.noise_multiplier is None and config.rule["steps"],
+        config, sampler, sanitizer, size, BASELINE_EPOCHS, before, calibrated
     )
+    tuning = {
+        "chosen_on": problem.chosen_on,
+        "looked_at_training_data": dataset.name == problem.chosen_on,
+        "by": SEARCH,
+        "space": problem.space,
+    }
+    public = list(problem.public)
     if typed.as_chosen:
-        chosen_on = {"strokes": "drawn digits"}.get(tuning["chosen_on"], tuning["chosen_on"])
+        chosen_on = {"strokes": "drawn digits"}.get(problem.chosen_on, problem.chosen_on)
         but = " but the lots and epochs of --smoke" if typed.smoke else ""
-        public = [
-            *public,
+        public.append(
             f"every setting{but}: a rule in epsilon, delta and N, chosen on {chosen_on} by "
-            f"{tuning['by']}; {tuning['space']}",
-        ]
+            f"{SEARCH}; {problem.space}"
+        )
     optimizer = config.make_optimizer(config.learning_rate)
     run = Run(
         folder,
         Training(body, nn.SoftmaxCrossEntropy(), optimizer, streams, config.batch_size),
         Privacy(plan, budget, train_metrics=config.train_metrics),
-        facts(name, typed, dataset, subcommand, public, **more),
+        facts(name, typed, dataset, problem.subcommand, public, problem.inputs),
     )
     run.open()
-    rows, tested, others = make_inputs()
-    about = dict(about or {})
-    if first is not None:
-        guessed = to_host(tested) @ first[0] + first[1]
-        about["accuracy_before_training"] = float((guessed.argmax(axis=1) == dataset.y_test).mean())
+    rows, tested = (problem.rows(x, backend, config) for x in (dataset.x_train, dataset.x_test))
+    others = {
+        entry: make(dataset.x_test, backend, config) for entry, make in problem.others.items()
+    }
+    about = {**(problem.inputs or {}), **problem.about}
+    if typed.as_chosen:
+        about["tuning"] = tuning
+    if problem.first is not None:
+        weights, biases = problem.first
+        guessed = (to_host(tested) @ weights + biases).argmax(axis=1)
+        about["accuracy_before_training"] = float((guessed == dataset.y_test).mean())
     (group,) = mean.groups
     what = (
         f"mean of the features, clipped to norm {group.clip_norm:g}: noise std "
@@ -315,20 +279,17 @@ def train_linear(
     )
     rows -= released
     tested -= released
-    begin(dense, first, released)
+    if problem.first is not None:
+        begin(dense, problem.first, released)
     centre = nn.Standardise(released, backend.xp.ones(1, dtype="float32"), name="centre")
     model = nn.Sequential([centre, dense], (width,)).to(backend)
     labels, test_labels = backend.asarray(dataset.y_train), backend.asarray(dataset.y_test)
 
     def found():
-        def right(rows):
-            return float(to_host((model.predict(rows).argmax(axis=1) == test_labels).mean()))
-
-        return {
-            **about,
-            **({"tuning": tuning} if typed.as_chosen else {}),
-            **{entry: right(rows) for entry, rows in others.items()},
-        }
+        for entry, seen in others.items():
+            right = model.predict(seen).argmax(axis=1) == test_labels
+            about[entry] = float(to_host(right.mean()))
+        return about
 
     return finish(run, run.train(rows, labels, tested, test_labels, model=model, about=found))
 

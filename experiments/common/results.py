@@ -1,13 +1,19 @@
-"""The committed results: a JSON file for each table or figure, with a row for each run.
+"""The committed results, a JSON file for each table or figure, and what experiments/expected.json
+expects of them.
 
-A row holds entries of the run's result.json at their own paths, and the name of its setting; the
-run's ledger follows from it. In the file, entries that all rows share are in "shared", those that
-the seeds of one setting share are in "settings", and the rest is in "rows".
+A file has a row for each run. A row holds entries of the run's result.json at their own paths, and
+the name of its setting; the run's ledger follows from it. In the file, entries that all rows share
+are in "shared", those that the seeds of one setting share are in "settings", and the rest is in
+"rows".
 """
 
 import csv
 import hashlib
 import json
+import math
+import statistics
+from pathlib import Path
+from typing import NamedTuple
 
 from minidp.errors import MinidpError
 from minidp.mechanism.schedule import SCHEDULES
@@ -25,8 +31,9 @@ from minidp.privacy.event_json import event_from_json
 from minidp.privacy.ledger import FORMAT, SETUP, STEP
 from minidp.util.files import read_json
 
-from .verdicts import RESULTS
-
+EXPECTED = Path(__file__).resolve().parents[1] / "expected.json"
+RESULTS = EXPECTED.parent / "results"  # that are committed
+FEWEST = 3  # seeds by which anything is called reproduced
 OWN = ("name", "seed", "commit", "test_accuracy", "seconds_total")  # always in the row itself
 ENTRIES = """
     seed commit test_accuracy seconds_total experiment command config dataset dataset_sha256 notice
@@ -62,10 +69,9 @@ def result_of(folder):
     }
     if result.get("arithmetic") == "exact":
         event, _, _ = Ledger.load(folder / "ledger.json").entries()[-1]
-        distances = [
-            part for part in getattr(event, "events", ()) if isinstance(part, TotalVariation)
-        ]
-        result |= {"total_variation": vars(part) for part in distances}
+        for part in getattr(event, "events", ()):
+            if isinstance(part, TotalVariation):
+                result["total_variation"] = vars(part)
     return result
 
 
@@ -103,11 +109,10 @@ def packed(rows):
 
 
 def _common(rows):
-    first, *others = rows
     return {
         key: value
-        for key, value in first.items()
-        if key not in OWN and all(key in row and row[key] == value for row in others)
+        for key, value in rows[0].items()
+        if key not in OWN and all(key in row and row[key] == value for row in rows)
     }
 
 
@@ -143,9 +148,12 @@ def ledger_of(row):
 
 def _event(row, step):
     """What is charged for a step, or for the period of the sampler that it begins."""
-    settings, groups = row["settings"], row["settings"]["clip_groups"]
-    multipliers = [_sigma(group, step) / group["sensitivity_factor"] for group in groups]
-    event = Gaussian(multipliers[0]) if len(groups) == 1 else JointGaussian(multipliers)
+    settings = row["settings"]
+    multipliers = [
+        _sigma(group["noise_multiplier"], step) / group["sensitivity_factor"]
+        for group in settings["clip_groups"]
+    ]
+    event = JointGaussian(multipliers) if multipliers[1:] else Gaussian(*multipliers)
     if row["sampler"] == "PoissonSampler":
         event = PoissonSampled(settings["sampling_probability"], event)
     elif row["sampler"] == "BallsInBinsSampler":
@@ -157,12 +165,11 @@ def _event(row, step):
     return event
 
 
-def _sigma(group, step):
-    sigma = group["noise_multiplier"]
+def _sigma(sigma, step):
     if not isinstance(sigma, dict):
         return float(sigma)
-    fields = {name: value for name, value in sigma.items() if name != "schedule"}
-    return SCHEDULES[sigma["schedule"]](**fields)(step)
+    fields = dict(sigma)
+    return SCHEDULES[fields.pop("schedule")](**fields)(step)
 
 
 def sha256_of(ledger, format=FORMAT):
@@ -175,3 +182,112 @@ def sha256_of(ledger, format=FORMAT):
     return hashlib.sha256(
         json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
     ).hexdigest()
+
+
+class Verdict(NamedTuple):
+    """What the seeds gave together beside what an entry of expected.json says; commits: the
+    versions that made them.
+    """
+
+    entry: dict
+    value: float
+    values: list
+    commits: set
+
+    @property
+    def error(self):
+        """The standard error of the mean; None where there is none."""
+        if len(self.values) == 1 or "place" in self.entry:
+            return None
+        return statistics.stdev(self.values) / math.sqrt(len(self.values))
+
+    @property
+    def few(self):
+        """True where the seeds are too few to say anything."""
+        return len(self.values) < FEWEST and "deterministic" not in self.entry
+
+    @property
+    def reproduced(self):
+        """True if the mean agrees, or, where the claim is a place, every seed."""
+        judged = self.values if "place" in self.entry else [self.value]
+        return not self.few and all(map(self.agrees, judged))
+
+    def agrees(self, value, tolerance=None):
+        """True if a value is on the entry's side, or within its tolerance, or another one."""
+        off = value - self.entry["value"]
+        off = {"at least": -off, "at most": off}.get(self.entry.get("side"), abs(off))
+        # .05 - .03 is above .02
+        return round(off - (self.entry["tolerance"] if tolerance is None else tolerance), 12) <= 0
+
+    def __str__(self):
+        entry = self.entry
+        error = "" if self.error is None else f" +- {self.error:.2g}"
+        expected = f"{entry.get('side', '')} {entry['value']:.4g}".strip()
+        word = "above" if self.value > entry["value"] else "below"
+        if self.agrees(self.value):
+            word = "agrees"
+        if self.few:
+            word += ", too few seeds to say"
+        return (
+            f"{entry['quantity']} {self.value:.4g}{error}, expected {expected} +- "
+            f"{entry['tolerance']:.2g} ({entry['source']}): {word}"
+        )
+
+
+def compare(result):
+    """Print what a result says beside what expected.json says, and return the list of Verdict.
+
+    The file maps an experiment's name to entries {"quantity", "value", "tolerance", "source",
+    "when"}. The quantity is a dotted path into the result ("epsilon.moments.upper"). The entry
+    judges only results that have each value of "when" at its own dotted path; a list there names
+    alternatives. With a "side", "at least" or "at most", values on that side of the expected one
+    agree too. "deterministic": no seed has a part in it; "place": where the top is.
+    """
+    entries = read_json(EXPECTED).get(result["experiment"], [])
+    verdicts = [found for entry in entries if (found := verdict([result], entry)) is not None]
+    for found in verdicts:
+        print(found)
+    return verdicts
+
+
+def verdict(results, entry):
+    """The Verdict on results together by one entry of expected.json; None where it applies to none
+    that measured it.
+
+    Raises MinidpError where the entry applies and a result has no such quantity, not even null.
+    """
+    means, values, commits, path = [], [], set(), entry["quantity"]
+    first, _, rest = path.partition(".")
+    for result in results:
+        if not all(
+            look_up(result, at, ...) in (wanted if isinstance(wanted, list) else [wanted])
+            for at, wanted in entry["when"].items()
+        ):
+            continue
+        if (value := look_up(result, path, ...)) is ...:
+            raise MinidpError(
+                f"expected.json: {path} is not in the result of {result['experiment']} that it is "
+                'to judge; mend the path, or say under "when" which results have it'
+            )
+        if value is not None:
+            means.append(float(value))
+            values += look_up(result, f"{path}_by_seed", None) or look_up(
+                result, f"{first}_by_seed.{rest}", means[-1:]
+            )
+            commit = result.get("commit")
+            commits.update(commit if isinstance(commit, list) else [commit])
+    return Verdict(entry, statistics.mean(means), values, commits) if means else None
+
+
+def look_up(data, path, *default):
+    """The value at a dotted path, whose parts are keys or places in a list. Raises KeyError without
+    a default.
+    """
+    for part in path.split("."):
+        try:
+            data = data[int(part)] if isinstance(data, list) else data[part]
+        except (KeyError, IndexError, TypeError, ValueError):
+            if default:
+                return default[0]
+            raise KeyError(path) from None
+    return data

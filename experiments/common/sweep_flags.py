@@ -7,28 +7,16 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from minidp.backend import check_device
 from minidp.errors import MinidpError, ParameterError
 from minidp.exact.arithmetic import ARITHMETICS, ORDINARY
 from minidp.ranks import current
 from minidp.util.files import write_json
 
-from .config import DIGITS, POSITIVE, Checked, command_of, option
-from .results import committed, packed, row_of
+from .config import FREE, POSITIVE, Checked, command_of, device_option, digits_option, option
+from .results import committed, compare, packed, row_of
 from .sweeps import Run, ignore_interrupts, perform
-from .verdicts import compare
 
-# not in a summary's command
-HERE = (
-    "out",
-    "quiet",
-    "data_dir",
-    "device",
-    "jobs",
-    "executor",
-    "draw",
-    "partial",
-)
+HERE = (*FREE, "jobs", "executor", "draw", "partial")  # not in a summary's command
 
 
 @dataclass(frozen=True)
@@ -55,7 +43,7 @@ class SweepFlags(Checked):
         "of the private runs; exact: slower, and the guarantee holds for the released bits",
         choices=ARITHMETICS,
     )
-    device: str = option("cpu", "where to compute: auto, cpu, gpu or gpu:N", check_device)
+    device: str = device_option("cpu")
     data_dir: str | None = option(None, "folder that holds the data set's files")
     out: str | None = option(
         None, "folder for one JSON a run and the figure as PNG and JSON (default: runs/EXPERIMENT)"
@@ -104,7 +92,7 @@ class SweepFlags(Checked):
     def make(self, experiment, made, stem, common="", subcommand="", **more):
         """Run what a figure lacks, draw it, write and judge its summary, which it returns.
 
-        made        Figure of sweep_figures; stem: of its PNG and JSON in the folder
+        made        Figure of figures.py; stem: of its PNG and JSON in the folder
         common      flags of every run; subcommand of the experiment that makes the figure
         more        further entries of the summary
         """
@@ -114,20 +102,23 @@ class SweepFlags(Checked):
         results = self.results(points, common, out)
         every = [result for runs in results.values() for result in runs if "dataset" in result]
         script = f"{experiment}.py {subcommand}".strip()
+
+        def said(key):
+            found = [result[key] for result in every]
+            return [value for i, value in enumerate(found) if value not in found[:i]]
+
         summary = {
             "experiment": experiment,
             "command": command_of(script, self, HERE),
             "dataset": every[0]["dataset"] if every else None,
-            "notice": "; ".join(
-                dict.fromkeys(result["notice"] for result in every if result.get("notice"))
-            ),
-            "device": sorted({result["device"] for result in every}),
-            "seeds": sorted({result["seed"] for result in every}),
+            "notice": "; ".join(filter(None, said("notice"))),
+            "device": sorted(said("device")),
+            "seeds": sorted(said("seed")),
             "fewest_seeds": min(map(len, results.values())),
             "smoke": self.smoke,
             "seconds_of_all_runs": sum(result["seconds_total"] for result in every),
-            "versions": _one_or_all(result["versions"] for result in every),
-            "commit": _one_or_all(result["commit"] for result in every),
+            "versions": _one_or_all(said("versions")),
+            "commit": _one_or_all(said("commit")),
             **more,
             **made.summary(results, self.smoke),
             "missing": [point.name for point in points if point.name not in results],
@@ -140,18 +131,16 @@ class SweepFlags(Checked):
             print(f"{claim}: not measured, {why}")
         if summary["notice"]:
             print(f"NOTICE: {summary['notice']}")
-        print(
-            f"quote: {sum(found.reproduced for found in verdicts)} of {len(verdicts)} figures of "
-            "the paper reproduced"
-            if verdicts
-            else "quote: no figure of the paper is at these settings and on this data"
-        )
-        print(
-            f"read:  {out / stem}.png (numbers: {out / stem}.json, from "
-            f"{sum(map(len, results.values()))} runs in {out})"
-        )
+        reproduced = sum(found.reproduced for found in verdicts)
+        quote = "no figure of the paper is at these settings and on this data"
+        if verdicts:
+            quote = f"{reproduced} of {len(verdicts)} figures of the paper reproduced"
         more = replace(self, seeds=self.seeds + 1, draw=False, partial=False)
-        print(f"next:  {command_of(script, more)}   # one more seed; runs that are done stay done")
+        print(
+            f"quote: {quote}\nread:  {out / stem}.png (numbers: {out / stem}.json, from "
+            f"{sum(map(len, results.values()))} runs in {out})\nnext:  {command_of(script, more)}"
+            "   # one more seed; runs that are done stay done"
+        )
         return summary
 
     def tell_hours(self, runs):
@@ -165,9 +154,8 @@ class SweepFlags(Checked):
             if row["seed"] == 1 and "seconds_total" in row
         }
         times = [known[run.point.name] for run in todo if run.point.name in known]
-        left = (
-            f"; of {len(todo) - len(times)} the time is not known" if len(times) < len(todo) else ""
-        )
+        unknown = len(todo) - len(times)
+        left = f"; of {unknown} the time is not known" if unknown else ""
         print(
             f"{len(todo)} runs to make; the committed ones took {sum(times) / 3600:.1f} hours, one "
             f"at a time{left}",
@@ -207,14 +195,13 @@ class SweepFlags(Checked):
         for run, result in done.items():
             found.setdefault(run.point.name, []).append(result)
             if "dataset" in result:
-                kinds.setdefault(
-                    (result["dataset"], result.get("dataset_sha256")), result["command"]
-                )
-        copies = {sha256 for _, sha256 in kinds if sha256}
-        if len({name for name, _ in kinds}) > 1 or len(copies) > 1:
+                kind = result["dataset"], result.get("dataset_sha256") or "unknown"
+                kinds.setdefault(kind, result["command"])
+        names = {name for name, _ in kinds}
+        copies = {sha256 for _, sha256 in kinds} - {"unknown"}
+        if len(names) > 1 or len(copies) > 1:
             told = "; ".join(
-                f"{name} ({(sha256 or 'unknown')[:8]}): {command}"
-                for (name, sha256), command in kinds.items()
+                f"{name} ({sha256[:8]}): {command}" for (name, sha256), command in kinds.items()
             )
             raise MinidpError(
                 f"{folder} holds runs on different data: {told}; delete one kind, or choose "
@@ -227,11 +214,9 @@ class SweepFlags(Checked):
 class DigitSweepFlags(SweepFlags):
     """The same for a sweep over digits."""
 
-    dataset: str = option("auto", DIGITS, choices=("auto", "mnist", "strokes"))
+    dataset: str = digits_option()
 
 
-def _one_or_all(values):
+def _one_or_all(found):
     """The value that all runs share, or the list of those that they have."""
-    values = list(values)
-    found = [value for i, value in enumerate(values) if value not in values[:i]]
     return found[0] if len(found) == 1 else found

@@ -27,6 +27,7 @@ from minidp.run.progress import stop_on_interrupt
 from minidp.run.result import git_commit
 from minidp.util.files import write_json
 
+from . import begin_worker
 from .config import FREE, command_of, parse
 from .results import result_of
 
@@ -136,9 +137,8 @@ def perform(runs, jobs, pool=None, quiet=False):
             dynamic_ncols=True,
         ) as bar:
             while waiting or pending:
-                while (
-                    waiting and len(pending) < jobs
-                ):  # what lies in the pool's own queue cannot be taken back
+                # what lies in the pool's own queue cannot be taken back
+                while waiting and len(pending) < jobs:
                     run = waiting.pop(0)
                     pending[pool.submit(work, run)] = run
                 for future in wait(pending, return_when=FIRST_COMPLETED).done:
@@ -163,11 +163,8 @@ def perform(runs, jobs, pool=None, quiet=False):
     return {run: run.result() for run in runs}
 
 
-# of this worker, or the threads that are workers: its processes that wait for a run
-_stopping, _idle = (
-    Event(),
-    [],
-)
+_stopping = Event()
+_idle = []  # processes of this worker, or of the threads that are workers, that wait for a run
 
 
 def work(run):
@@ -177,15 +174,15 @@ def work(run):
     for name in THREADS:
         os.environ.setdefault(name, "1")
     for _ in range(KILLS):
-        process = _idle.pop() if _idle else ProcessPoolExecutor(1, get_context("spawn"), _begin)
+        process = (
+            _idle.pop() if _idle else ProcessPoolExecutor(1, get_context("spawn"), begin_worker)
+        )
         with stop_on_interrupt() as stop:
             try:
                 made = process.submit(train, run)
-                while (
-                    not (stopped := stop() or _stopping.is_set())
-                    and not wait([made], timeout=0.2).done
-                ):
-                    pass
+                stopped = False
+                while not stopped and not wait([made], timeout=0.2).done:
+                    stopped = stop() or _stopping.is_set()
                 if stopped:
                     for child in active_children():
                         child.terminate()  # in training, a request to stop after the current lot
@@ -207,11 +204,11 @@ def ignore_interrupts():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _begin():
-    ignore_interrupts()  # the parent asks with SIGTERM
-    os.environ["MINIDP_RANKS"] = (
-        "solo"  # whatever launcher started the parent, this is no rank of its run
-    )
+def obey_parent():
+    """For a process that makes runs: it stops where its parent asks, with SIGTERM, or ends."""
+    ignore_interrupts()
+    # whatever launcher started the parent, this is no rank of its run
+    os.environ["MINIDP_RANKS"] = "solo"
     tqdm.set_lock(RLock())  # its own is a semaphore, which stays behind when this process is killed
 
     def watch():
@@ -237,20 +234,18 @@ def train(run):
         redirect_stderr(log),
     ):
         try:
-            _, stopped = import_module(run.point.script).run(config)
+            stopped = import_module(run.point.script).run(config)
         except BudgetExceededError as error:
-            write_json(
-                run.json,
-                {
-                    "experiment": run.point.script,
-                    "command": run.command,
-                    "stopped": NO_LOT,
-                    "reason": str(error),
-                    "steps": 0,
-                    "seed": run.seed,
-                    "commit": git_commit(),
-                },
-            )
+            found = {
+                "experiment": run.point.script,
+                "command": run.command,
+                "stopped": NO_LOT,
+                "reason": str(error),
+                "steps": 0,
+                "seed": run.seed,
+                "commit": git_commit(),
+            }
+            write_json(run.json, found)
             return
         except (MinidpError, OSError, MemoryError) as error:
             told = " ".join(str(error).split()) or type(error).__name__

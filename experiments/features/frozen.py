@@ -4,12 +4,14 @@ import hashlib
 import math
 import sys
 from contextlib import ExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from minidp import nn
 from minidp.backend import namespace_of, to_host
-from minidp.data import cache_dir, centre_crop, distort, draw_distortions, standardise_images
+from minidp.data import cache_dir
 from minidp.errors import DataError, ParameterError
 from minidp.exact.arithmetic import ORDINARY
 from minidp.run import load_arrays, restore
@@ -17,17 +19,8 @@ from minidp.util.files import atomic_write, waiting_lock
 
 from .pretraining import NAME, NETWORKS, SIDE, build
 
-BATCH = 500  # images computed at once
-# crops of the views at test time, pixels down and right
-OFF_CENTRE = (
-    (0, 0),
-    (-2, -2),
-    (-2, 2),
-    (2, -2),
-    (2, 2),
-)
-TEST_VIEWS = 2 * len(OFF_CENTRE)  # each also flipped
 POOLED = 3  # places of a side whose mean stands for them
+PRETRAINED = Path(__file__).resolve().parents[1] / "pretrained"
 PRETRAINED_BY = "command", "public_data", "classes", "images", "test_accuracy", "commit"
 LAYOUT = 2  # of a feature file; one more where views or features are computed otherwise
 
@@ -59,8 +52,7 @@ def feature_path(*parts):
 
 
 def kept_features(path, shape, compute):
-    """(float16 features, True if the file held them); otherwise what `compute` returns, which the
-    file then keeps.
+    """The float16 features in the file, or else what `compute` returns, which the file then keeps.
 
     Of processes that want the same features, one computes them. Raises DataError if the file is
     damaged.
@@ -74,14 +66,14 @@ def kept_features(path, shape, compute):
         except (FileNotFoundError, NotADirectoryError):
             found = compute()
             _save(path, to_host(found))
-            return found, False
+            return found
         except (OSError, ValueError, EOFError) as error:
             raise DataError(f"{path}: damaged ({error}); delete it") from error
     if found.shape != shape or found.dtype != np.float16:
         raise DataError(
             f"{path}: expected float16 features {shape}, got {found.dtype} {found.shape}; delete it"
         )
-    return np.asarray(found), True
+    return np.asarray(found)
 
 
 def _save(path, features):
@@ -103,130 +95,6 @@ def _save(path, features):
         )
 
 
-class CachedViews:
-    """What frozen layers make of fixed views of each example, computed once: the centre crop and
-    distorted ones.
-
-    Slices give the centre crops (for evaluation), `take_views` a view of each example. The
-    distortions are drawn without looking at the images, so that each example's views depend on that
-    example alone, and nothing is released by fixing them.
-    """
-
-    def __init__(
-        self,
-        images,
-        frozen,
-        views,
-        size,
-        rng,
-        progress=lambda done: None,
-        file=None,
-        multiplicity=1,
-    ):
-        """images (N, H, W, 3) uint8; frozen a network.
-
-        views: number of distorted views beside the centre crop; they are drawn from `rng`. Held in
-        float16. file: where they are read from, if it exists, and kept for the next run.
-        multiplicity: rows that each example takes, at most views + 1 (see `take_views`).
-        """
-        self.xp, self._multiplicity = namespace_of(images), multiplicity
-        self.shape, self.ndim = (images.shape[0], int(np.prod(frozen.output_shape))), 2
-        shape = (images.shape[0], views + 1, self.shape[1])
-
-        def compute():
-            self._views = self.xp.empty(shape, dtype="float16")
-            self._compute(images, frozen, size, rng, progress)
-            return self._views
-
-        found, read = (compute(), False) if file is None else kept_features(file, shape, compute)
-        self._views = self.xp.asarray(found)
-        if read:
-            progress(images.shape[0])
-
-    def _compute(self, images, frozen, size, rng, progress):
-        for start in range(0, images.shape[0], BATCH):
-            part = images[start : start + BATCH]
-            crops = [centre_crop(part, size)]
-            for _ in range(self._views.shape[1] - 1):
-                crops.append(distort(part, draw_distortions(part.shape[0], rng, size=size)))
-            for view, crop in enumerate(crops):
-                self._views[start : start + BATCH, view] = frozen.forward(standardise_images(crop))[
-                    0
-                ]
-            progress(part.shape[0])
-
-    def __getitem__(self, span):
-        return self._views[span, 0].astype("float32")
-
-    def take(self, indices, axis=0):
-        """The centre crops at an array of indices."""
-        return self[indices]
-
-    def take_views(self, indices, draws):
-        """A view for each index, (B, F) float32, drawn anew: a distorted one, if there is one.
-
-        With a multiplicity, an example's indices come one after another and get different views,
-        the centre crop among them.
-        """
-        number = self._views.shape[1]
-        if self._multiplicity > 1:
-            order = draws.random((len(indices), number))[:: self._multiplicity].argsort(axis=1)
-            view = order[:, : self._multiplicity].ravel()
-        else:
-            view = np.minimum(
-                1 + (draws.random((len(indices), 1))[:, 0] * (number - 1)).astype(int), number - 1
-            )
-        return self._views[indices, self.xp.asarray(view)].astype("float32")
-
-
-class FreshViews:
-    """The same with a new distortion at every use: the paper's way, at the cost of the frozen
-    layers each time.
-    """
-
-    def __init__(self, images, frozen, size):
-        """images (N, H, W, 3) uint8; frozen a network."""
-        self.xp = namespace_of(images)
-        self._images, self._frozen, self._size = images, frozen, size
-        self.shape, self.ndim = (images.shape[0], int(np.prod(frozen.output_shape))), 2
-
-    def __getitem__(self, span):
-        return self._features(centre_crop(self._images[span], self._size))
-
-    def take(self, indices, axis=0):
-        """The centre crops at an array of indices."""
-        return self[indices]
-
-    def take_views(self, indices, draws):
-        """A view of each example, (B, F) float32, distorted anew."""
-        images = self._images[indices]
-        return self._features(
-            distort(images, draw_distortions(images.shape[0], draws, size=self._size))
-        )
-
-    def _features(self, crops):
-        return self._frozen.predict(standardise_images(crops), batch_size=BATCH)
-
-
-def mean_over_views(function, images, size):
-    """(N, K) on the host: the mean of what `function` makes of each image's TEST_VIEWS standardised
-    views (B, size, size, C).
-
-    images (N, H, W, C). Of logits its argmax is that of mean log-probabilities; from trained
-    weights it costs no privacy.
-    """
-    down, right = ((side - size) // 2 for side in images.shape[1:3])
-    means = []
-    for start in range(0, images.shape[0], BATCH):
-        part, z = images[start : start + BATCH], 0
-        for i, j in OFF_CENTRE:
-            crop = part[:, down + i : down + i + size, right + j : right + j + size]
-            for view in (crop, crop[:, :, ::-1]):
-                z = z + function(standardise_images(view.astype("float32")))
-        means.append(to_host(z) / TEST_VIEWS)
-    return np.concatenate(means)
-
-
 class Taps:
     """What the parts of a fixed network give, one after the other, each normalised within an
     example, side by side.
@@ -246,8 +114,7 @@ class Taps:
             layer = nn.LayerNorm(width)
             layer.params["scale"] *= np.float32(norm / math.sqrt(width * len(parts)))
             self.norms.append(nn.Sequential([*pooled, layer], part.output_shape))
-        self.widths = [width for norm in self.norms for width in norm.output_shape]
-        self.output_shape = (sum(self.widths),)
+        self.output_shape = (sum(width for norm in self.norms for width in norm.output_shape),)
 
     def to(self, backend, arithmetic):
         """Move everything to a backend and set the arithmetic; returns it."""
@@ -305,3 +172,24 @@ def load_pretrained(path, rng):
     whole = nn.Sequential([*convolutions, neutral, *dense], (SIDE, SIDE, 3))
     restore(path, arrays, whole.state())
     return whole.layers, about
+
+
+def transferred(config, streams, dataset):
+    """(layers, dataset whose notice names their pre-training, lines of the statement, inputs of
+    Run, entries of result.json).
+    """
+    path = Path(config.pretrained or PRETRAINED / config.shipped)
+    layers, found = load_pretrained(path, streams.init)
+    told = (
+        f"pre-trained on {found['images']:,} public images of {found['classes']} classes, "
+        f"{found['test_accuracy']:.2%} there"
+    )
+    inputs = {"pretrained_sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+    about = {"pretrained": {key: found[key] for key in PRETRAINED_BY}}
+    return (
+        layers,
+        replace(dataset, notice="; ".join(filter(None, (dataset.notice, told)))),
+        [f"all layers but the last: {told}; {found['public_data']}"],
+        inputs,
+        {**about, **inputs},
+    )

@@ -1,23 +1,92 @@
-"""Features of networks that strokes_features.py trained on drawn digits, without private data."""
+"""Networks that strokes_features.py trains on drawn digits, without private data, and their
+features.
+"""
 
 import hashlib
 import math
+import sys
 from pathlib import Path
 
 from common.linear import NORM, ROWS
 
 import numpy as np
+from tqdm import tqdm
 
 from minidp import load_model, nn
 from minidp.backend import namespace_of
+from minidp.data import strokes
 from minidp.exact.arithmetic import ORDINARY
+from minidp.mechanism import LinearDecay
+from minidp.streams import Streams
+from minidp.train import Momentum
 
 from .digits import cosines, normalised
+from .pretraining import step
 
 FILES = [
     Path(__file__).parents[1] / "pretrained" / f"strokes_features-{seed}.npz"
     for seed in (1, 2, 3, 4)
 ]
+
+
+STRAYS = (0.7, 0.9, 1.1, 1.3, 1.6)  # of a chunk each, in turn
+HIDDEN, BATCH, RATE, DECAY, SHIFT = 128, 128, 0.05, 5e-4, 2
+FIRST_SPLIT = 2  # of strokes.draw; 0 and 1 are what experiments train and test on
+
+
+def make_network(rng):
+    """28 x 28 pixels in [0, 1] to ten logits; the last layer but one gives the features, normalised
+    within each image.
+    """
+    he = nn.init.he_normal
+    return nn.Sequential(
+        [
+            nn.Conv2D(1, 16, 5, rng=rng, stride=2, padding="valid", init=he),
+            nn.ReLU(),  # 28 -> 12
+            nn.Conv2D(16, 32, 3, rng=rng, padding="valid", init=he),
+            nn.ReLU(),
+            nn.MaxPool2D(2),  # 12 -> 10 -> 5
+            nn.Flatten(),
+            nn.Dense(800, HIDDEN, rng=rng, init=he),
+            nn.ReLU(),
+            nn.LayerNorm((HIDDEN,)),
+            nn.Dense(HIDDEN, 10, rng=rng),
+        ],
+        (28, 28, 1),
+    )
+
+
+def to_float(images):
+    """(B, 28, 28, 1) float32 in [0, 1]."""
+    return images[..., None] / np.float32(255)
+
+
+def draw(split, chunks, held_out=0):
+    """Images and labels of a split's first chunks, STRAYS in turn."""
+    drawn = [
+        strokes.draw(split, chunk, STRAYS[chunk % len(STRAYS)], held_out) for chunk in range(chunks)
+    ]
+    images, labels = map(np.concatenate, zip(*drawn))
+    return images, labels.astype(np.int64)
+
+
+def train(seed, epochs=4, size=60_000, held_out=0):
+    """The network, trained on `size` digits an epoch, less the last `held_out` ways of writing
+    each.
+    """
+    streams, loss = Streams(seed), nn.SoftmaxCrossEntropy()
+    network = make_network(streams.init)
+    steps = size // BATCH
+    optimizer = Momentum(LinearDecay(RATE, RATE / 100, epochs * steps))
+    for epoch in range(epochs):
+        images, labels = draw(FIRST_SPLIT + epoch, math.ceil(size / strokes.CHUNK), held_out)
+        draws = streams.sampling(epoch)
+        order = draws.permutation(len(images))
+        for i in tqdm(range(steps), f"epoch {epoch + 1}", disable=None, file=sys.stderr):
+            batch, number = order[i * BATCH : (i + 1) * BATCH], epoch * steps + i
+            moved = np.roll(images[batch], draws.integers(-SHIFT, SHIFT + 1, 2), (1, 2))
+            step(network, loss, optimizer, to_float(moved), labels[batch], number, None, DECAY)
+    return network
 
 
 class Learned:
@@ -41,7 +110,7 @@ class Learned:
 
     def __call__(self, images, backend):
         """(B, H) float32 of uint8 images (B, 28, 28)."""
-        x = backend.asarray(images[..., None]) / np.float32(255)
+        x = to_float(backend.asarray(images))
         return backend.xp.concatenate([body.to(backend).predict(x) for body in self.bodies], axis=1)
 
 

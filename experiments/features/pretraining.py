@@ -7,13 +7,22 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from common.config import FRACTION, POSITIVE, Checked, command_of, option, tell, to_json
+from common.config import (
+    FRACTION,
+    POSITIVE,
+    Checked,
+    command_of,
+    device_option,
+    option,
+    tell,
+    to_json,
+)
 
 import numpy as np
 from tqdm import tqdm
 
 from minidp import nn
-from minidp.backend import Backend, check_device, namespace_of
+from minidp.backend import Backend, namespace_of
 from minidp.data import centre_crop, distort, draw_distortions, load_public, standardise_images
 from minidp.errors import CheckpointError, DataError, ParameterError
 from minidp.mechanism import LinearDecay
@@ -31,12 +40,10 @@ NETWORKS = "paper", "deep"
 SIDE, UNITS, GROUPS = 24, 384, 8  # Section 5.3: 24 x 24 crops, 384 units; ours: groups of channels
 CLASSES = 200  # of the public set: Tiny ImageNet's
 SMOKE_IMAGES, SMOKE_EPOCHS = 500, 2
-# public images that features are standardised on; of the mean spread
-STATISTICS, SPREAD_FLOOR = (
-    10_000,
-    0.1,
-)
+STATISTICS = 10_000  # public images that features are standardised on
+SPREAD_FLOOR = 0.1  # of the mean spread
 SCALED_ON = 500  # public images that initial values are scaled on
+HERE = ("out", "public_data", "quiet")  # flags that decide nothing
 LAST = 0.1  # standard deviation of the first logits
 
 
@@ -71,7 +78,7 @@ class PretrainConfig(Checked):
     seed: int = option(
         0, "of initial values, order, augmentation and dropout (the data is public)", seed_number
     )
-    device: str = option("auto", "where to compute: auto, cpu, gpu or gpu:N", check_device)
+    device: str = device_option()
     quiet: bool = option(False, "no progress bar")
     smoke: bool = option(False, "a few hundred images, seconds")
 
@@ -119,29 +126,27 @@ def build(network, rng, classes, dropout=0.0):
            arXiv:1803.08494) or whole (LayerNorm), where the network that the paper starts from has
            local response normalisation
     """
-    kernel, channels, units, normal = (
-        (5, (64, 64), (UNITS, UNITS), False)
-        if network == "paper"
-        else (3, (32, 128, 256), (UNITS,), True)
-    )
-    he, pairs = nn.init.he_normal, lambda sizes: zip(sizes, sizes[1:])
-    norm, drop = (
-        lambda layer: [layer] if normal else [],
-        lambda: [nn.Dropout(dropout)] if dropout else [],
-    )
-    convolutions, dense = [], drop() if normal else []
-    for inputs, outputs in pairs((3, *channels)):
+    deep = network == "deep"
+    kernel, channels, units = (3, (32, 128, 256), [UNITS]) if deep else (5, (64, 64), [UNITS] * 2)
+    he, inputs = nn.init.he_normal, 3
+    convolutions, dense = [], []
+    for outputs in channels:
         conv = nn.Conv2D(inputs, outputs, kernel, rng=rng, padding="same", init=he)
-        convolutions += [conv, nn.MaxPool2D(2), nn.ReLU(), *norm(nn.GroupNorm(outputs, GROUPS))]
-    flat = (SIDE >> len(channels)) ** 2 * channels[-1]
-    for inputs, outputs in pairs((flat, *units)):
-        dense += [
-            nn.Dense(inputs, outputs, rng=rng, init=he),
-            nn.ReLU(),
-            *norm(nn.LayerNorm(outputs)),
-            *drop(),
-        ]
-    return [*convolutions, nn.Flatten()], [*dense, nn.Dense(units[-1], classes, rng=rng, init=he)]
+        convolutions += [conv, nn.MaxPool2D(2), nn.ReLU()]
+        if deep:
+            convolutions.append(nn.GroupNorm(outputs, GROUPS))
+        inputs = outputs
+    inputs *= (SIDE >> len(channels)) ** 2
+    for outputs in units:
+        if dropout and (deep or dense):
+            dense.append(nn.Dropout(dropout))
+        dense += [nn.Dense(inputs, outputs, rng=rng, init=he), nn.ReLU()]
+        if deep:
+            dense.append(nn.LayerNorm(outputs))
+        inputs = outputs
+    if dropout:
+        dense.append(nn.Dropout(dropout))
+    return [*convolutions, nn.Flatten()], [*dense, nn.Dense(inputs, classes, rng=rng, init=he)]
 
 
 def standardised(network, images):
@@ -158,9 +163,8 @@ def standardised(network, images):
     )
     mean, spread = features.mean(axis=0), features.std(axis=0)
     scale = spread + SPREAD_FLOOR * spread.mean()  # some features are hardly ever above zero
-    scale *= ((spread / scale) ** 2).sum() ** 0.5 / (
-        spread**2
-    ).sum() ** 0.5  # the mean squared length stays
+    # the mean squared length stays
+    scale *= ((spread / scale) ** 2).sum() ** 0.5 / (spread**2).sum() ** 0.5
     dense = layers[at].params
     dense["b"] += mean @ dense["W"]
     dense["W"] *= scale[:, None]
@@ -185,21 +189,23 @@ def scale_initial_values(network, x):
         x, _ = layer.forward(x)
 
 
-def train_public(config, fixed, network, optimizer, streams, x, y, x_test, y_test, should_stop):
+def train_public(config, fixed, network, optimizer, streams, arrays, should_stop):
     """Train on augmented images x (N, 32, 32, 3) uint8; returns (history, True if all epochs are
     done).
 
     No clipping, no noise, no ledger. A checkpoint is written after each epoch and taken up again,
-    if its run had the same `fixed` settings. x_test is ready for the network.
+    if its run had the same `fixed` settings. arrays: x, y, x_test, which is ready for the network,
+    y_test.
     """
+    x, y, x_test, y_test = arrays
     path, history, first, epochs = Path(config.out) / "checkpoint.npz", [], 0, config.epochs
     if path.exists():
-        arrays, header = load_checkpoint(path, fixed)
+        stored, header = load_checkpoint(path, fixed)
         if header["ledger"].items():
             raise CheckpointError(
                 f"{path}: a private run's checkpoint, expected one of pre-training"
             )
-        restore_training(path, arrays, header, network, optimizer)
+        restore_training(path, stored, header, network, optimizer)
         history, first = header["history"], header["progress"].step
     loss, per_epoch = nn.SoftmaxCrossEntropy(), math.ceil(x.shape[0] / config.batch_size)
     bar = tqdm(
@@ -216,10 +222,8 @@ def train_public(config, fixed, network, optimizer, streams, x, y, x_test, y_tes
             for i in range(per_epoch):
                 batch = order[i * config.batch_size : (i + 1) * config.batch_size]
                 number = epoch * per_epoch + i
-                indices, distortions = (
-                    namespace_of(x).asarray(batch),
-                    draw_distortions(len(batch), streams.views(number)),
-                )
+                indices = namespace_of(x).asarray(batch)
+                distortions = draw_distortions(len(batch), streams.views(number))
                 views = standardise_images(distort(x[indices], distortions))
                 rng = streams.dropout(number).rows(batch)
                 step(network, loss, optimizer, views, y[indices], number, rng, config.weight_decay)
@@ -263,55 +267,33 @@ def pretrain(config):
     if config.smoke and config.epochs == PretrainConfig.epochs:
         config = replace(config, epochs=SMOKE_EPOCHS)
     dataset = even_classes(config.public_data) if config.even else load_public(config.public_data)
-    backend, streams, out = (
-        Backend.pick(config.device, partial(tell, config)),
-        Streams(config.seed),
-        Path(config.out),
-    )
-    x, y, x_test, y_test = (
-        array[: SMOKE_IMAGES if config.smoke else None]
-        for array in (dataset.x_train, dataset.y_train, dataset.x_test, dataset.y_test)
-    )
+    if config.smoke:
+        dataset = dataset.first(SMOKE_IMAGES, SMOKE_IMAGES)
+    backend = Backend.pick(config.device, partial(tell, config))
+    streams, out = Streams(config.seed), Path(config.out)
+    arrays = dataset.x_train, dataset.y_train, dataset.x_test, dataset.y_test
+    x, y, x_test, y_test = map(backend.asarray, arrays)
     layers = sum(build(config.network, streams.init, dataset.classes, config.dropout), [])
     network = nn.Sequential(layers, (SIDE, SIDE, 3)).to(backend)
     steps = config.epochs * math.ceil(x.shape[0] / config.batch_size)
     optimizer = OPTIMIZERS[config.optimizer](
         LinearDecay(config.learning_rate, config.learning_rate / 100, steps)
     )
-    seen = standardise_images(centre_crop(backend.asarray(x[:STATISTICS]), SIDE))
+    seen = standardise_images(centre_crop(x[:STATISTICS], SIDE))
     scale_initial_values(network, seen[:SCALED_ON])
     out.mkdir(parents=True, exist_ok=True)
-    fixed = {
-        key: value
-        for key, value in to_json(config).items()
-        if key not in ("out", "public_data", "quiet")
-    }
+    fixed = {key: value for key, value in to_json(config).items() if key not in HERE}
     with stop_on_interrupt() as stop:
-        tested = standardise_images(centre_crop(backend.asarray(x_test), SIDE))
-        history, done = train_public(
-            config,
-            fixed,
-            network,
-            optimizer,
-            streams,
-            backend.asarray(x),
-            backend.asarray(y),
-            tested,
-            backend.asarray(y_test),
-            stop,
-        )
+        arrays = x, y, standardise_images(centre_crop(x_test, SIDE)), y_test
+        history, done = train_public(config, fixed, network, optimizer, streams, arrays, stop)
     if not done:
-        print(
-            f"interrupted after epoch {len(history)}; the same command goes on from there",
-            file=sys.stderr,
-        )
+        words = f"interrupted after epoch {len(history)}; the same command goes on from there"
+        print(words, file=sys.stderr)
         return 130
-    learned = evaluate(
-        network, nn.SoftmaxCrossEntropy(), seen, backend.asarray(y[:STATISTICS]), batch_size=512
-    )
+    learned = evaluate(network, nn.SoftmaxCrossEntropy(), seen, y[:STATISTICS], batch_size=512)
     about = {
         "experiment": NAME,
-        "command": command_of(f"{NAME}.py pretrain", config, ("out", "public_data", "quiet")),
+        "command": command_of(f"{NAME}.py pretrain", config, HERE),
         "config": fixed,
         "device": backend.name,
         "public_data": dataset.notice or dataset.name,
@@ -324,22 +306,16 @@ def pretrain(config):
         "versions": versions(),
         "commit": git_commit(),
     }
-    save_model(
-        out / "pretrained.npz", standardised(network, backend.asarray(x[:STATISTICS])), about
-    )
+    file = out / "pretrained.npz"
+    save_model(file, standardised(network, x[:STATISTICS]), about)
     write_json(out / "pretrain.json", about)
+    use = f"{NAME}.py {'train' if config.network == 'paper' else 'head'}"
+    if config.even:
+        use = f"settings.py {NAME}"
     print(
         f"accuracy {about['test_accuracy']:.2%} on {dataset.classes} classes after {config.epochs} "
-        f"epochs, {about['train_accuracy']:.2%} on {len(seen):,} of the images trained on"
-    )
-    use = (
-        f"settings.py {NAME}"
-        if config.even
-        else f"{NAME}.py {'train' if config.network == 'paper' else 'head'}"
-    )
-    print(
+        f"epochs, {about['train_accuracy']:.2%} on {len(seen):,} of the images trained on\n"
         f"quote: nothing private was trained on: no epsilon\nread:  {out / 'pretrain.json'} "
-        f"(network: {out / 'pretrained.npz'})\nnext:  python experiments/{use} --pretrained "
-        f"{out / 'pretrained.npz'}"
+        f"(network: {file})\nnext:  python experiments/{use} --pretrained {file}"
     )
     return 0

@@ -8,20 +8,18 @@ A class for each experiment, made from the flags of settings.py, has
     coefficients, features, first   as in `Problem` of common/linear.py and in its `train_linear`
 """
 
-from dataclasses import replace
-
 from common.linear import NORM
 
 import numpy as np
-import strokes_features
 from scipy.ndimage import maximum_filter
 
 from minidp.data import centre_crop, load_strokes, standardise_images
 from minidp.errors import ParameterError
 
 from . import colours, digits, learned
-from .frozen import BATCH, load_pretrained, taps
+from .frozen import load_pretrained, taps
 from .pretraining import CLASSES, SIDE, some_classes
+from .views import BATCH
 
 # Classes of Tiny ImageNet. They have the order of WordNet's numbers, in which animals, food and
 # places stand beside their like, but things (59 to 176) are in the alphabet's order. So the odd
@@ -77,12 +75,8 @@ class BroadDigits(Digits):
     scattering = {"side": 24, "groups": 27}
 
     def __init__(self, args):
-        given = strokes_features.Config()
-        if args.smoke:
-            given = replace(given, epochs=1, images=1000)
-        self.networks = [
-            strokes_features.train(replace(given, seed=seed), held_out=1) for seed in (1, 2, 3, 4)
-        ]
+        few = {"epochs": 1, "size": 1000} if args.smoke else {}
+        self.networks = [learned.train(seed, **few, held_out=1) for seed in (1, 2, 3, 4)]
 
     def load(self, *where):
         x, y, tested, wanted = super().load(*where)

@@ -8,13 +8,12 @@ from ..util.lazy import names_of
 __getattr__, __dir__, __all__ = names_of(
     __name__,
     {
+        "arrays": "Dataset",
         "augment": "centre_crop distort draw_distortions standardise_images",
-        "choose": "load",
         "cifar": "load_cifar10 load_public",
-        "dataset": "Dataset",
         "examples": "Block Examples LabelledExamples",
         "fetch": "cache_dir",
-        "mnist": "load_mnist",
+        "mnist": "load load_mnist",
         "strokes": "load_strokes",
     },
 )

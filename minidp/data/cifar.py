@@ -18,7 +18,7 @@ import numpy as np
 
 from ..errors import DataError
 from ..util.files import StrPath
-from .dataset import Dataset
+from .arrays import Dataset
 from .fetch import RemoteFile, find
 
 MIRRORS = ("https://www.cs.toronto.edu/~kriz/",)
@@ -57,16 +57,14 @@ CIFAR10 = Layout(
     "c32a1d4ab5d03f1284b67883e8d87530",
 )
 TEST_RECORDS = 10_000
-COPIES = {  # sha256 of all records in order: what is known of files that are not the published ones
-    "f92f7dac137a6595509ca53c72ccc15c9e37ad618fca469e205b031cdb1cbb2b": "CIFAR-10 from a JPEG copy "
-    "(quality 75): slightly "
-    "lossy, not the published "
+JPEG_CIFAR10 = "f92f7dac137a6595509ca53c72ccc15c9e37ad618fca469e205b031cdb1cbb2b"
+JPEG_IMAGENET = "00264b246f43f0432df419ee12cdca9adb2bbe66e881d10a31ddc79d555341bd"
+# sha256 of all records in order: what is known of files that are not the published ones
+COPIES = {
+    JPEG_CIFAR10: "CIFAR-10 from a JPEG copy (quality 75): slightly lossy, not the published "
     "pixels",
-    "00264b246f43f0432df419ee12cdca9adb2bbe66e881d10a31ddc79d555341bd": "public set: Tiny "
-    "ImageNet's 200 classes at "
-    "32 x 32, from a JPEG "
-    "copy, in place of "
-    "CIFAR-100",
+    JPEG_IMAGENET: "public set: Tiny ImageNet's 200 classes at 32 x 32, from a JPEG copy, in place "
+    "of CIFAR-100",
 }
 
 
@@ -111,18 +109,8 @@ def load_public(path: StrPath) -> Dataset:
     as the largest fine label of the training records says; nominal_size is the number of those
     records, which a public set may show. Raises DataError if a file is missing or damaged.
     """
-    layout, path = (
-        Layout(
-            "public",
-            "public",
-            ("train.bin",),
-            "test.bin",
-            label_bytes=2,
-            classes=None,
-            records=None,
-        ),
-        Path(path),
-    )
+    layout = Layout("public", "public", ("train.bin",), "test.bin", 2, None, None)
+    path = Path(path)
     if not _holds(path, layout):
         raise DataError(f"{path}: expected a folder or archive that holds train.bin and test.bin")
     return _read(path, layout)
@@ -146,11 +134,14 @@ def _read(place, layout):
         _check_archive(place, layout)
     files = _unpack(place, names) if archived else _read_folder(place, names)
     _check_differ(place, files)
-    parts = [_records(files[name], f"{place}/{name}", layout.label_bytes) for name in names]
-    for name, part in zip(names, parts):
+    parts, whole = [], hashlib.sha256()
+    for name in names:
+        part = _records(files[name], f"{place}/{name}", layout.label_bytes)
         expected = layout.records if name in layout.train else TEST_RECORDS
         if layout.records is not None and len(part) != expected:
             raise DataError(f"{place}/{name}: expected {expected} records, got {len(part)}")
+        parts.append(part)
+        whole.update(files[name])
     x_train, y_train = _images(parts[:-1], layout.label_bytes)
     x_test, y_test = _images(parts[-1:], layout.label_bytes)
     classes = layout.classes or max(2, int(y_train.max()) + 1)
@@ -158,9 +149,6 @@ def _read(place, layout):
         if labels.max() >= classes:
             raise DataError(f"{place}: expected labels from 0 to {classes - 1}")
     verified = archived and layout.md5
-    whole = hashlib.sha256()
-    for name in names:
-        whole.update(files[name])
     digest = whole.hexdigest()
     unchecked = f"{layout.title} files of unchecked origin: loose files carry no published hash"
     notice = "" if verified else COPIES.get(digest, unchecked if layout.md5 else "")

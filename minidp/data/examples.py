@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backend import namespace_of, to_host
-from ..errors import DtypeError, ParameterError, RanksError, ShapeError
+from ..errors import ParameterError, RanksError
 from ..util.validate import count, same_batch
 
 COMPARED = 2**30  # bytes of rows that ranks compare: all rows, or evenly spread ones
@@ -59,40 +59,6 @@ class Batch(NamedTuple):
     rows: object = None
 
 
-def as_rows(where: str, x: Any, y: Any, like: NDArray) -> tuple[Any, Any]:
-    """x and y; lists of numbers as arrays, with the library of `like`, and its dtype where they are
-    floating point.
-
-    Raises ShapeError or DtypeError where lists are no table of numbers, ParameterError for what
-    cannot be indexed.
-    """
-    return _as_array(where, "x", x, like, True), _as_array(where, "y", y, like, False)
-
-
-def _as_array(where, name, rows, like, floating):
-    if isinstance(rows, (list, tuple)):
-        try:
-            rows = np.asarray(rows)
-        except ValueError:
-            raise ShapeError(
-                f"{where}: {name} is a list of rows of different lengths; expected a table of "
-                "numbers"
-            ) from None
-        if rows.dtype.kind not in "biuf":
-            raise DtypeError(
-                f"{where}: expected {name} of numbers, got a list of dtype {rows.dtype}"
-            )
-        floating = floating or rows.dtype.kind == "f"
-        return namespace_of(like).asarray(rows.astype(like.dtype.name) if floating else rows)
-    if not hasattr(rows, "shape"):
-        raise ParameterError(
-            f"{where}: expected {name} to be an array or data.Examples, got {type(rows).__name__}: "
-            "lots are drawn by row number, so rows have to be there by number, which a generator "
-            "does not give"
-        )
-    return rows
-
-
 class Block:
     """Rows `start` to start + n - 1 of N: what one rank of several holds of inputs, targets or
     weights.
@@ -107,12 +73,9 @@ class Block:
         count(start=start)
         count(start + held.shape[0], size=size)
         self.held, self.block, self.xp = held, (start, start + held.shape[0]), namespace_of(held)
-        self.shape, self.ndim, self.dtype = (
-            (size, *held.shape[1:]),
-            held.ndim,
-            getattr(held, "dtype", None),
-        )
-        self.side_by_side = isinstance(held, np.ndarray) or getattr(held, "side_by_side", False)
+        self.shape, self.ndim = (size, *held.shape[1:]), held.ndim
+        self.dtype = getattr(held, "dtype", None)
+        self.side_by_side = _side_by_side(held)
         if hasattr(held, "take_views"):
             self.take_views = lambda indices, draws: held.take_views(indices - start, draws)
 
@@ -125,6 +88,10 @@ class Block:
             "data.Block: expected to be trained on only, got a slice of rows, which other ranks "
             "hold: use Trainer or Run"
         )
+
+
+def _side_by_side(rows):
+    return isinstance(rows, np.ndarray) or getattr(rows, "side_by_side", False)
 
 
 def _digest(rows):
@@ -170,21 +137,16 @@ class LabelledExamples:
         """True if taking a batch waits for nothing, so that shards of a lot may run side by
         side.
         """
-        return all(
-            isinstance(each, np.ndarray) or getattr(each, "side_by_side", False)
-            for each in (self.x, self.y)
-        )
+        return all(map(_side_by_side, (self.x, self.y)))
 
     def share(self, lot: NDArray, ranks: Any) -> NDArray:
         """The members of the lot that this rank computes: those in its block, or one of as many
         parts as there are ranks.
         """
-        start, stop = getattr(self.x, "block", (None, None))
-        return (
-            np.array_split(lot, ranks.size)[ranks.rank]
-            if start is None
-            else lot[(start <= lot) & (lot < stop)]
-        )
+        if not hasattr(self.x, "block"):
+            return np.array_split(lot, ranks.size)[ranks.rank]
+        start, stop = self.x.block
+        return lot[(start <= lot) & (lot < stop)]
 
     def check_shared(self, ranks: Any) -> None:
         """Raise RanksError unless all ranks hold the same rows, or each a block of them: no row may
@@ -224,15 +186,12 @@ class LabelledExamples:
         there = self.xp.asarray(np.repeat(lot, self.views) if self.views > 1 else lot)
         for part in np.array_split(lot, max(-(-len(lot) // most), 1)):
             start, stop = stop, stop + len(part) * self.views
-            indices = there[start:stop]
-            weight = (
-                None if self.weight is None else self.weight.take(indices[:: self.views], axis=0)
-            )
+            indices, weight = there[start:stop], self.weight
+            if weight is not None:
+                weight = weight.take(indices[:: self.views], axis=0)
             rows = (part[:, None] * self.views + np.arange(self.views)).ravel()
-            x = (
-                self.x.take(indices, axis=0)
-                if take_views is None
-                # faster than x[indices]
-                else take_views(indices, draws.rows(rows))
-            )
+            if take_views is None:
+                x = self.x.take(indices, axis=0)  # faster than x[indices]
+            else:
+                x = take_views(indices, draws.rows(rows))
             yield Batch(x, self.y.take(indices, axis=0), weight, rows)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..util import validate
 from ..util.files import atomic_write
-from .dataset import Dataset
+from .arrays import Dataset
 from .fetch import cache_dir
 
 VERSION = 1  # of the images: raise it with every change that alters a pixel
@@ -66,7 +66,7 @@ def load_strokes(
     validate.count(minimum=1, train_size=sizes[0], test_size=sizes[1])
     validate.non_negative_finite(stray=stray)
     if tuple(sizes) != SIZES or stray != 1:
-        return _dataset(sizes, *_draw_all(sizes, progress, stray))
+        return _dataset(*_draw_all(sizes, progress, stray))
     path = cache_dir() / f"strokes-v{VERSION}.npz"
     arrays = _read_cache(path)
     if arrays is None:
@@ -80,39 +80,29 @@ def load_strokes(
                 f"{path}: cannot be written ({error.strerror}); the drawn digits are made anew "
                 "each time"
             )
-    return _dataset(sizes, *arrays)
+    return _dataset(*arrays)
 
 
-def _dataset(sizes, x_train, y_train, x_test, y_test):
-    y_train, y_test = y_train.astype(np.int64), y_test.astype(np.int64)
-    return Dataset(
-        "strokes",
-        x_train,
-        y_train,
-        x_test,
-        y_test,
-        classes=10,
-        nominal_size=sizes[0],
-        notice=NOTICE,
-    )
+def _dataset(x_train, y_train, x_test, y_test):
+    labels = y_train.astype(np.int64), y_test.astype(np.int64)
+    size = len(x_train)
+    return Dataset("strokes", x_train, labels[0], x_test, labels[1], 10, size, notice=NOTICE)
 
 
 def _draw_all(sizes, progress, stray):
     from tqdm import tqdm
 
     parts = []
-    hidden = None if progress else True
-    with tqdm(
-        total=sum(sizes), desc="drawing digits", unit="image", leave=False, disable=hidden
-    ) as bar:
-        for split, size in enumerate(sizes):
-            x, y = np.empty((size, 28, 28), np.uint8), np.empty(size, np.uint8)
-            for start in range(0, size, CHUNK):
-                images, labels = draw(split, start // CHUNK, stray)
-                part = slice(start, min(start + CHUNK, size))
-                x[part], y[part] = images[: size - start], labels[: size - start]
-                bar.update(part.stop - start)
-            parts += [x, y]
+    for split, size in enumerate(sizes):
+        chunks = tqdm(
+            range(-(-size // CHUNK)),
+            "drawing digits",
+            unit=f"{CHUNK} images",
+            leave=False,
+            disable=None if progress else True,
+        )
+        drawn = [draw(split, chunk, stray) for chunk in chunks]
+        parts += [np.concatenate(each)[:size] for each in zip(*drawn)]
     return parts
 
 
@@ -124,14 +114,9 @@ def _read_cache(path):
     except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile):
         return None
     shapes = [(SIZES[0], 28, 28), (SIZES[0],), (SIZES[1], 28, 28), (SIZES[1],)]
-    fits = all(
-        array.shape == shape and array.dtype == np.uint8 for array, shape in zip(arrays, shapes)
-    )
-    return (
-        arrays
-        if fits and version == VERSION and max(arrays[1].max(), arrays[3].max()) < 10
-        else None
-    )
+    fits = [each.shape == shape and each.dtype == np.uint8 for each, shape in zip(arrays, shapes)]
+    good = all(fits) and version == VERSION and max(arrays[1].max(), arrays[3].max()) < 10
+    return arrays if good else None
 
 
 def draw(
@@ -200,16 +185,11 @@ def _place(points, rng):
     width = height * (ASPECT[0] + (ASPECT[1] - ASPECT[0]) * rng.random((n, 1)))
     x, y = points[..., 0] - slant * points[..., 1], points[..., 1]
     x, y = width * (cosine * x - sine * y), height * (sine * x + cosine * y)
-    return np.stack(
-        [
-            axis
-            - (axis.min(1, keepdims=True) + axis.max(1, keepdims=True)) / 2
-            + 13.5
-            + SHIFT * _bell(rng, (n, 1)) / 1.5
-            for axis in (x, y)
-        ],
-        axis=-1,
-    )
+    placed = []
+    for axis in (x, y):
+        middle = (axis.min(1, keepdims=True) + axis.max(1, keepdims=True)) / 2
+        placed.append(axis - middle + 13.5 + SHIFT * _bell(rng, (n, 1)) / 1.5)
+    return np.stack(placed, axis=-1)
 
 
 def _squared_distance(start, stop):
@@ -221,11 +201,9 @@ def _squared_distance(start, stop):
     nearest = np.full((n, 28, 28), np.float32(1e6))
     for s in range(start.shape[1]):
         edge = stop[:, s] - start[:, s]
-        square = np.maximum(edge[:, 0] * edge[:, 0] + edge[:, 1] * edge[:, 1], np.float32(1e-6))[
-            :, None, None
-        ]
-        x, y = (grid - start[:, s, 0, None])[:, None, :], (grid - start[:, s, 1, None])[:, :, None]
         ex, ey = edge[:, 0, None, None], edge[:, 1, None, None]
+        square = np.maximum(ex * ex + ey * ey, np.float32(1e-6))
+        x, y = (grid - start[:, s, 0, None])[:, None, :], (grid - start[:, s, 1, None])[:, :, None]
         along = np.clip(x * (ex / square) + y * (ey / square), 0, 1)
         across, down = x - along * ex, y - along * ey
         nearest = np.minimum(nearest, across * across + down * down)
@@ -248,27 +226,19 @@ def skeleton_tables() -> Tables:
     """
     stored = json.loads(files(__package__).joinpath("skeletons.json").read_text(encoding="ascii"))
     digits = [stored[str(digit)] for digit in range(10)]
-    ways, count = (
-        [_tabulate(way) for ways in digits for way in ways],
-        np.array([len(ways) for ways in digits]),
+    count = np.array([len(ways) for ways in digits])
+    ways = [_tabulate(way) for ways in digits for way in ways]
+    # padding repeats the last point, so that a bounding box does not see it
+    controls, points, segments = (
+        np.array([part + part[-1:] * (max(map(len, parts)) - len(part)) for part in parts])
+        for parts in zip(*ways)
     )
-    most_controls, most_points, most_segments = (max(map(len, part)) for part in zip(*ways))
-    controls = np.zeros((len(ways), most_controls, 2))
-    neighbours = np.zeros((len(ways), most_points, 4), np.int64)
-    weights = np.zeros((len(ways), most_points, 4))
-    segments = np.zeros((len(ways), most_segments, 2), np.int64)
-    for row, (control, points, pairs) in enumerate(ways):
-        controls[row, : len(control)] = control
-        # padding repeats the last point, so that a bounding box does not see it
-        for place, (near, weight) in enumerate(points + points[-1:] * (most_points - len(points))):
-            neighbours[row, place], weights[row, place] = near, weight
-        segments[row] = pairs + pairs[-1:] * (most_segments - len(pairs))
     return Tables(
         np.cumsum(count) - count,
         count,
         controls,
-        neighbours,
-        weights,
+        points[:, :, 0].astype(np.int64),
+        points[:, :, 1],
         segments[..., 0],
         segments[..., 1],
     )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backend import Backend
-from ..data.own import Inputs, columns_of, rows_not_finite
+from ..data.arrays import Inputs, columns_of, rows_not_finite
 from ..errors import ParameterError, RowsError, ShapeError
 from ..exact.arithmetic import ORDINARY
 from .fit import fit

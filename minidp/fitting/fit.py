@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import nn
 from ..backend import Backend
-from ..data.own import (
+from ..data.arrays import (
     Inputs,
     as_target_bounds,
     as_weights,

@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ..data.own import one_axis
+from ..data.arrays import one_axis
 from ..errors import ParameterError
 from ..privacy.accountant import Bound
 from ..privacy.catalogue import row_to_quote

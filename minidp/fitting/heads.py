@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import nn
-from ..data.own import Flat, Inputs
+from ..data.arrays import Flat, Inputs
 from ..errors import ParameterError, ShapeError
 from ..host import memory
 from ..mechanism import Plan, PoissonSampler, PrivateScaling, mean_sanitizer, noisy_mean

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import nn
 from ..backend import namespace_of, to_host
-from ..data.own import as_target_bounds
+from ..data.arrays import as_target_bounds
 from ..errors import CheckpointError, DtypeError, ParameterError, ShapeError
 from ..util.files import StrPath
 from ..util.validate import shown

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..backend import namespace_of
-from ..data.examples import as_rows
-from ..data.own import refuse_bad_rows
+from ..data.arrays import as_rows, refuse_bad_rows
 from ..errors import CheckpointError, DivergedError, ParameterError
 from ..mechanism.schedule import value_at
 from ..privacy import Event, Filter, Ledger

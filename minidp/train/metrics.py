@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backend import to_host
-from ..data.examples import Examples, as_rows
+from ..data.arrays import as_rows
+from ..data.examples import Examples
 from ..host import threads
 from ..nn.loss import Loss
 from ..nn.network import Sequential

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backend import batch_budget, measure_memory, namespace_of, synchronise, to_host
-from ..data.examples import Examples, LabelledExamples, as_rows
+from ..data.arrays import as_rows
+from ..data.examples import Examples, LabelledExamples
 from ..errors import BudgetExceededError, DtypeError, ParameterError
 from ..host import threads
 from ..mechanism import Plan

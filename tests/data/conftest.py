@@ -85,9 +85,8 @@ def tiny(monkeypatch, cache):
     rng = np.random.default_rng(5)
     files = {}
     for part, size in (("train", 12), ("t10k", 5)):
-        files[f"{part}-images-idx3-ubyte"] = idx_bytes(
-            rng.integers(0, 256, (size, 28, 28), dtype=np.uint8)
-        )
+        images = rng.integers(0, 256, (size, 28, 28), dtype=np.uint8)
+        files[f"{part}-images-idx3-ubyte"] = idx_bytes(images)
         files[f"{part}-labels-idx1-ubyte"] = idx_bytes(rng.integers(0, 10, size, dtype=np.uint8))
     digests = {name: hashlib.sha256(raw).hexdigest() for name, raw in files.items()}
     monkeypatch.setattr(mnist, "FILES", digests)
@@ -102,12 +101,10 @@ def write(tiny):
     def write(folder, gzipped=True, names=None):
         folder.mkdir(parents=True, exist_ok=True)
         for name in names or tiny:
-            path, raw = (
-                (folder / f"{name}.gz", gzip.compress(tiny[name]))
-                if gzipped
-                else (folder / name, tiny[name])
-            )
-            path.write_bytes(raw)
+            if gzipped:
+                (folder / f"{name}.gz").write_bytes(gzip.compress(tiny[name]))
+            else:
+                (folder / name).write_bytes(tiny[name])
         return folder
 
     return write

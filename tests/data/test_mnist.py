@@ -7,13 +7,9 @@ import numpy as np
 import pytest
 
 from minidp.data import mnist
-from minidp.data.mnist import load_mnist, parse_idx, read_bytes
-from minidp.errors import DataError, DataUnavailableError
+from minidp.data.mnist import load, load_mnist, parse_idx, read_bytes
+from minidp.errors import DataError, DataUnavailableError, ParameterError
 from tests.support.refused import refused
-
-
-def contents(name, tiny):
-    return np.frombuffer(tiny[name], np.uint8)[16 if "images" in name else 8 :]
 
 
 def check(dataset, tiny):
@@ -21,12 +17,10 @@ def check(dataset, tiny):
     assert dataset.classes == 10 and dataset.nominal_size == 60_000
     assert dataset.x_train.shape == (12, 28, 28) and dataset.x_test.shape == (5, 28, 28)
     assert dataset.x_train.dtype == np.uint8 and dataset.y_train.dtype == np.int64
-    np.testing.assert_array_equal(
-        dataset.x_train.ravel(), contents("train-images-idx3-ubyte", tiny)
-    )
-    np.testing.assert_array_equal(dataset.y_train, contents("train-labels-idx1-ubyte", tiny))
-    np.testing.assert_array_equal(dataset.x_test.ravel(), contents("t10k-images-idx3-ubyte", tiny))
-    np.testing.assert_array_equal(dataset.y_test, contents("t10k-labels-idx1-ubyte", tiny))
+    arrays = dataset.x_train, dataset.y_train, dataset.x_test, dataset.y_test
+    for (name, raw), array in zip(tiny.items(), arrays, strict=True):
+        start = 16 if "images" in name else 8
+        np.testing.assert_array_equal(np.frombuffer(raw, np.uint8)[start:], array.ravel())
     assert dataset.sha256 == hashlib.sha256(b"".join(tiny.values())).hexdigest()
 
 
@@ -158,3 +152,70 @@ def test_unreadable_file(tmp_path):
     for path in (tmp_path / "nowhere", tmp_path):
         with refused(DataError, start=f"{path}: cannot be read"):
             read_bytes(path)
+
+
+SMALL = (6, 3)
+
+
+@pytest.fixture
+def notices():
+    return []
+
+
+def test_mnist_is_preferred(tmp_path, write, notices):
+    found = load("auto", write(tmp_path / "d"), notices.append)
+    assert found.name == "mnist" and len(found.x_train) == 12 and notices == []
+
+
+def test_auto_falls_back_loudly(tiny, cache, dead_url, notices, monkeypatch):
+    monkeypatch.setattr(mnist, "MIRRORS", (dead_url,))
+    found = load("auto", on_notice=notices.append, sizes=SMALL)
+    assert found.name == "strokes" and found.sha256 is None
+    first, *why, notice = notices
+    assert (
+        first.startswith("MNIST cannot be had: using the drawn digits instead")
+        and max(map(len, notices)) < 250
+    )
+    assert any(f"{dead_url}train-images-idx3-ubyte.gz: Connection refused" in line for line in why)
+    assert notice == found.notice and notice.startswith("NOT MNIST")
+
+
+def test_auto_falls_back_where_the_cache_cannot_be_written(tmp_path, tiny, notices, monkeypatch):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("MINIDP_CACHE", str(tmp_path / "file"))
+    assert load("auto", on_notice=notices.append, sizes=SMALL).name == "strokes"
+
+
+def test_mnist_never_falls_back(tiny, cache, dead_url, notices, monkeypatch):
+    monkeypatch.setattr(mnist, "MIRRORS", (dead_url,))
+    with pytest.raises(DataUnavailableError, match="--data-dir DIR"):
+        load("mnist", on_notice=notices.append)
+    assert notices == []
+
+
+def test_damaged_files_are_an_error(tmp_path, write, notices):
+    folder = write(tmp_path / "d")
+    spoil(folder / "t10k-labels-idx1-ubyte.gz")
+    with pytest.raises(DataError, match="sha256"):
+        load("auto", folder, notices.append)
+    with pytest.raises(DataError, match="is no folder"):
+        load("auto", tmp_path / "nowhere", notices.append)
+    assert notices == []
+
+
+def test_sizes_take_from_the_front_and_set_the_nominal_size(tmp_path, write):
+    whole = load("mnist", write(tmp_path / "d"))
+    some = load("mnist", tmp_path / "d", sizes=(7, 2))
+    assert some.nominal_size == 7 and some.sha256 == whole.sha256
+    for name, size in (("x_train", 7), ("y_train", 7), ("x_test", 2), ("y_test", 2)):
+        np.testing.assert_array_equal(getattr(some, name), getattr(whole, name)[:size])
+
+
+def test_bad_arguments():
+    with pytest.raises(
+        ParameterError, match="expected dataset='cifar' to be one of auto, mnist, strokes"
+    ):
+        load("cifar")
+    for sizes, words in (((1, 10_001), "test_size=10001"), ((0, 1), "_size=0")):
+        with pytest.raises(ParameterError, match=words):
+            load("strokes", sizes=sizes)

@@ -1,6 +1,7 @@
 """Running an experiment as its user does, in an empty folder and on the drawn digits."""
 
 import json
+import shlex
 import sys
 from importlib import import_module
 from types import SimpleNamespace
@@ -13,18 +14,19 @@ from minidp.privacy import Ledger
 
 @pytest.fixture
 def run_script(tmp_path, monkeypatch, capsys):
-    """run_script("mnist_pca.py", *flags) -> returncode, stdout, stderr; check: the exit status it
+    """run_script("mnist_pca.py --quiet") -> returncode, stdout, stderr; check: the exit status it
     must have.
 
     Calls the script's main in this process, which spares it the import of every library.
     """
 
-    def run(script, *flags, check=None):
+    def run(line, check=None):
+        script, *flags = shlex.split(line)
         monkeypatch.chdir(tmp_path)
         monkeypatch.delenv("MINIDP_DATA", raising=False)
         capsys.readouterr()
         try:
-            status = import_module(script.removesuffix(".py")).main([str(flag) for flag in flags])
+            status = import_module(script.removesuffix(".py")).main(flags)
         except SystemExit as ended:
             status = ended.code
         said = capsys.readouterr()
@@ -38,12 +40,10 @@ def run_script(tmp_path, monkeypatch, capsys):
 
 @pytest.fixture
 def made(run_script, tmp_path):
-    """made(script, *flags): the run that this makes in the folder `out`, its files as they are
-    read.
-    """
+    """made(line): the run that this makes in the folder `out`, its files as they are read."""
 
-    def made(*words):
-        done, out = run_script(*words, "--out", "out", check=0), tmp_path / "out"
+    def made(line):
+        done, out = run_script(f"{line} --out out", check=0), tmp_path / "out"
         return SimpleNamespace(
             stdout=done.stdout,
             out=out,

@@ -19,7 +19,7 @@ def test_colours_are_told_apart_privately(made, monkeypatch, rng):
     ).astype("uint8")
     dataset = Dataset("cifar10", x, y, x[:100], y[:100], classes=10, nominal_size=400)
     monkeypatch.setattr(job.data, "load_cifar10", lambda *args, **flags: dataset)
-    run = made("cifar_best.py", "--smoke", "--quiet", "--target-epsilon", 50)
+    run = made("cifar_best.py --smoke --quiet --target-epsilon 50")
     assert (
         run.result["tuning"]["looked_at_training_data"] is False
         and run.result["test_accuracy"] > 0.2
@@ -31,22 +31,15 @@ def test_colours_are_told_apart_privately(made, monkeypatch, rng):
 
 
 def test_an_image_and_its_mirror_image_have_the_same_features(rng):
-    x, form = (
-        rng.integers(0, 256, (2, 32, 32, 3)).astype("uint8"),
-        cifar_best.FORM | {"mirrored": True},
-    )
-    one, other = (
-        next(colours.normalised(images, Backend.numpy(), form))
-        for images in (x, x[:, :, -np.arange(32)])
-    )
+    x = rng.integers(0, 256, (2, 32, 32, 3)).astype("uint8")
+    form, pair = cifar_best.FORM | {"mirrored": True}, (x, x[:, :, -np.arange(32)])
+    one, other = (next(colours.normalised(each, Backend.numpy(), form)) for each in pair)
     np.testing.assert_allclose(one, other[::-1], atol=1e-3)
     assert one.shape == (2, 2, 8, 8, 243) and np.abs(one[0] - one[1]).max() > 0.1
     take = colours.features(form)
     np.testing.assert_allclose(take(one), take(other), atol=0.01)
-    assert (
-        take(one).shape == (2, cifar_best.PROBLEM.width)
-        and np.abs(take(one)[0] - take(one)[1]).max() > 1
-    )
+    assert take(one).shape == (2, cifar_best.PROBLEM.width)
+    assert np.abs(take(one)[0] - take(one)[1]).max() > 1
 
 
 def test_features_are_the_mean_cosines_of_the_cells_of_each_part(rng):

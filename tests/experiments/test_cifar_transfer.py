@@ -5,9 +5,10 @@ layout.
 import hashlib
 import json
 import subprocess
+from concurrent.futures import Future
 from functools import cache
 
-from common import job
+from common import job, sweeps
 from common.linear import NORM
 
 import cifar_transfer
@@ -16,7 +17,7 @@ import pytest
 import settings
 from cifar_transfer import RULE
 
-from features import frozen
+from features import frozen, views
 from minidp.data import centre_crop, load_cifar10, standardise_images
 from minidp.errors import ParameterError
 from minidp.run import load_arrays, load_model
@@ -24,7 +25,7 @@ from minidp.run.verify import verify
 from tests.support.scripts import command, environment
 
 RECORD = 3072
-PRETRAIN = ("--epochs", 1, "--dropout", 0.5, "--smoke", "--quiet")
+PRETRAIN = "--epochs 1 --dropout 0.5 --smoke --quiet"
 
 
 @pytest.fixture(scope="session")
@@ -54,22 +55,14 @@ def folders(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def pretrain(folders):
-    """pretrain(set, *flags): the folder of a tiny pre-training run."""
+    """pretrain(set, flags): the folder of a tiny pre-training run."""
 
-    def run(name, *flags):
-        flags = (
-            "pretrain",
-            "--public-data",
-            folders / name,
-            "--out",
-            folders / f"pre-{name}",
-            *PRETRAIN,
-            *flags,
-        )
-        subprocess.run(
-            command("cifar_transfer.py", *flags), env=environment(), check=True, capture_output=True
-        )
-        return folders / f"pre-{name}"
+    def run(name, flags=""):
+        out = folders / f"pre-{name}"
+        line = f"pretrain --public-data {folders / name} --out {out} {PRETRAIN} {flags}"
+        words = command(f"cifar_transfer.py {line}")
+        subprocess.run(words, env=environment(), check=True, capture_output=True)
+        return out
 
     return run
 
@@ -82,33 +75,22 @@ def pretrained(pretrain):
 
 @pytest.fixture(scope="session")
 def train(pretrained, folders, tmp_path_factory):
-    """train(command, *flags) -> (folder, result) of a smoke run on the pre-trained file; each is
-    made once.
+    """train(command) -> (folder, result) of a smoke run on the pre-trained file; each is made once.
 
     The 60,000 records are read once for all runs.
     """
-    made, load = {}, cache(load_cifar10)
+    load = cache(load_cifar10)
 
-    def run(name, *flags):
-        if (name, *flags) not in made:
-            out = made[name, *flags] = tmp_path_factory.mktemp("run") / "out"
-            words = (
-                name,
-                "--data-dir",
-                folders / "cifar",
-                "--smoke",
-                "--quiet",
-                *(() if name == "head" else ("--views", 2)),
-                "--pretrained",
-                pretrained / "pretrained.npz",
-                "--out",
-                out,
-                *flags,
-            )
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(job.data, "load_cifar10", load)
-                assert cifar_transfer.main([str(word) for word in words]) == 0
-        return made[name, *flags], json.loads((made[name, *flags] / "result.json").read_text())
+    @cache
+    def run(line):
+        out = tmp_path_factory.mktemp("run") / "out"
+        line += "" if line == "head" or "--views" in line else " --views 2"
+        flags = f"--data-dir {folders / 'cifar'} --smoke --quiet --out {out}"
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(job.data, "load_cifar10", load)
+            words = f"{line} {flags} --pretrained {pretrained / 'pretrained.npz'}".split()
+            assert cifar_transfer.main(words) == 0
+        return out, json.loads((out / "result.json").read_text())
 
     return run
 
@@ -116,7 +98,7 @@ def train(pretrained, folders, tmp_path_factory):
 def test_pretrained_convolutions_stay_as_they_are_and_dense_layers_train(pretrained, train):
     about = json.loads((pretrained / "pretrain.json").read_text())
     digest = hashlib.sha256((pretrained / "pretrained.npz").read_bytes()).hexdigest()
-    out, result = train("train", "--multiplicity", 3)
+    out, result = train("train --multiplicity 3")
     groups = {group["name"]: group["clip_norm"] for group in result["settings"]["clip_groups"]}
     assert groups == {"dense1": 3.0, "dense2": 3.0, "dense3": 6.0}
     assert result["pretrained"] == {key: about[key] for key in result["pretrained"]}
@@ -134,13 +116,13 @@ def test_pretrained_convolutions_stay_as_they_are_and_dense_layers_train(pretrai
 @pytest.mark.parametrize(
     "flags, groups",
     [
-        (("--train-layers", "softmax", "--fresh-augmentation", "--multiplicity", 4), 1),
-        (("--train-layers", "top", "--clipping", "flat", "--views", 0), 1),
-        (("--watch-norms", "--arithmetic", "exact"), 3),
+        ("--train-layers softmax --fresh-augmentation --multiplicity 4", 1),
+        ("--train-layers top --clipping flat --views 0", 1),
+        ("--watch-norms --arithmetic exact", 3),
     ],
 )
 def test_other_choices_train_what_they_say(flags, groups, train):
-    out, result = train("train", *flags)
+    out, result = train(f"train {flags}")
     assert len(result["settings"]["clip_groups"]) == groups
     statement = (out / "privacy.md").read_text()
     assert ("views of it, clipped as one" in statement) == ("--multiplicity" in flags)
@@ -162,11 +144,11 @@ def test_standardised_features_leave_the_function_as_it_was(pretrained, folders)
 
 
 def test_accuracy_over_views_is_that_of_the_weights_in_the_saved_model(train, folders):
-    out, found = train("baseline", "--average", 0.9, "--epochs", 3)
+    out, found = train("baseline --average 0.9 --epochs 3")
     assert found["epsilon"]["moments"]["upper"] == "inf"
     model = load_model(out / "model.npz").network
     dataset = load_cifar10(folders / "cifar", progress=False)
-    logits = frozen.mean_over_views(lambda view: model.forward(view)[0], dataset.x_test[:500], 24)
+    logits = views.mean_over_views(lambda view: model.forward(view)[0], dataset.x_test[:500], 24)
     over_views = (logits.argmax(axis=1) == dataset.y_test[:500]).mean()
     assert found["test_views"] == 10 and 0 < over_views < 1
     # threads round sums differently
@@ -198,7 +180,7 @@ def test_head_trains_one_layer_on_what_several_layers_give(pretrained, train, fo
 @pytest.fixture(scope="session")
 def even(pretrain):
     """The file of a deep network that learned the even classes."""
-    return pretrain("whole", "--even", "--network", "deep") / "pretrained.npz"
+    return pretrain("whole", "--even --network deep") / "pretrained.npz"
 
 
 def test_choosing_settings_on_a_network_of_the_even_classes_opens_no_file_of_cifar10(
@@ -250,10 +232,28 @@ def test_layers_that_a_network_lacks_are_not_trained(pretrained):
         cifar_transfer.split(config, fewer, 10, np.random.default_rng(0))
 
 
-def test_figure_and_sentences_say_what_their_runs_say(folders, run_script, tmp_path):
-    flags = ("--data-dir", folders / "cifar", "--smoke", "--quiet", "--jobs", 2, "--out", "out")
+@pytest.fixture
+def here(monkeypatch):
+    """Runs of a sweep are made in this process, on few images of files that are read once."""
+
+    class Here:
+        def __init__(self, jobs):
+            pass
+
+        def submit(self, work, run):
+            made = Future()
+            made.set_result(sweeps.train(run))
+            return made
+
+    monkeypatch.setattr(sweeps, "ThreadPoolExecutor", Here)
+    monkeypatch.setattr(job.data, "load_cifar10", cache(load_cifar10))
+    monkeypatch.setattr(job, "SMOKE_COLOURS", 60)
+
+
+def test_figure_and_sentences_say_what_their_runs_say(folders, run_script, tmp_path, here):
+    flags = f"--data-dir {folders / 'cifar'} --smoke --quiet --out out"
     for name in ("finetuned", "sentences", "figure"):
-        run_script("cifar_transfer.py", name, *flags, check=0)
+        run_script(f"cifar_transfer.py {name} {flags}", check=0)
 
     def read(name):
         return json.loads((tmp_path / "out" / f"{name}.json").read_text())

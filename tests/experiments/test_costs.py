@@ -19,7 +19,7 @@ GOLDEN = {
 
 
 def test_every_way_of_charging_gives_its_own_epsilon(run_script, tmp_path):
-    done = run_script("accounting.py", "ledgers", "--out", "out", check=0)
+    done = run_script("accounting.py ledgers --out out", check=0)
     result = json.loads((tmp_path / "out" / "result.json").read_text())
     assert set(result["settings"]) == set(GOLDEN)
     for name, (lots, joint, flat, tight) in GOLDEN.items():
@@ -39,7 +39,7 @@ def test_every_way_of_charging_gives_its_own_epsilon(run_script, tmp_path):
 
 
 def test_figure_2_on_few_points(run_script, tmp_path):
-    done = run_script("accounting.py", "figure-2", "--smoke", "--out", "out", check=0)
+    done = run_script("accounting.py figure-2 --smoke --out out", check=0)
     assert "1.259, expected 1.26" in done.stdout and "24.28, expected 24.22" in done.stdout
     result = json.loads((tmp_path / "out" / "result.json").read_text())
     assert result["epsilon_at_400_epochs"]["moments_paper_orders"]["upper"] == pytest.approx(
@@ -58,18 +58,7 @@ def test_figure_2_on_few_points(run_script, tmp_path):
 
 
 def test_smoke_trains_both_optimizers_by_each_accountants_noise(run_script, tmp_path):
-    run_script(
-        "accounting.py",
-        "gdp",
-        "--smoke",
-        "--dataset",
-        "strokes",
-        "--jobs",
-        2,
-        "--out",
-        "out",
-        check=0,
-    )
+    run_script("accounting.py gdp --smoke --dataset strokes --jobs 2 --out out", check=0)
     summary = json.loads((tmp_path / "out" / "gdp.json").read_text())
     assert [(one["optimizer"], one["by"]) for one in summary["trained"]] == [
         (optimizer, name) for optimizer in ("sgd", "adam") for name in accounting.BY

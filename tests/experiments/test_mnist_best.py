@@ -12,12 +12,11 @@ from minidp.data import load_strokes
 from minidp.mechanism.rounding import products
 from minidp.privacy import Gaussian, Ledger, LossDistributionAccountant, PoissonSampled
 
-SMOKE = ("mnist_best.py", "--smoke", "--quiet", "--dataset", "strokes")
-NOISELESS = ("--noise-multiplier", 0, "--mean-noise-multiplier", 0)
+SMOKE = "mnist_best.py --smoke --quiet --dataset strokes"
 
 
 def test_smoke_releases_the_mean_and_trains_privately(made):
-    run = made(*SMOKE)
+    run = made(SMOKE)
     result = run.result
     (group,) = result["settings"]["clip_groups"]
     sigma, sigma_mean = group["noise_multiplier"], result["settings"]["mean_noise_multiplier"]
@@ -59,7 +58,7 @@ def test_settings_follow_epsilon_delta_and_size():
 
 
 def test_without_noise_it_learns_and_the_mean_is_that_of_the_features(made):
-    run = made(*SMOKE, *NOISELESS, "--epochs", 10)
+    run = made(f"{SMOKE} --noise-multiplier 0 --mean-noise-multiplier 0 --epochs 10")
     assert run.result["test_accuracy"] > 0.8 and "tuning" not in run.result
     side, groups, number = FORM["side"], FORM["groups"], FORM["cosines"]
     cut = (28 - side) // 2

@@ -3,7 +3,6 @@
 from common.linear import NORM, begin
 
 import numpy as np
-import strokes_features
 from mnist_learned import FORM, SCATTERING
 
 from features import learned
@@ -17,12 +16,12 @@ IMAGES, LABELS = strokes.draw(1, 0)
 
 
 def test_smoke_trains_a_network_on_drawn_digits(run_script, tmp_path):
-    done = run_script("strokes_features.py", "--smoke", "--out", "made.npz", check=0)
+    done = run_script("strokes_features.py --smoke --out made.npz", check=0)
     model = load_model(tmp_path / "made.npz")
     assert "1,000 drawn digits" in done.stdout and model.about["accuracy on drawn digits"] > 0.3
     assert model.about["command"] == "python experiments/strokes_features.py --out made.npz --smoke"
-    images, labels = strokes_features.draw(1, 4)
-    found = model.network.predict(strokes_features.to_float(images)).argmax(axis=1)
+    images, labels = learned.draw(1, 4)
+    found = model.network.predict(learned.to_float(images)).argmax(axis=1)
     assert np.mean(found == labels) == model.about["accuracy on drawn digits"]
 
 
@@ -42,7 +41,7 @@ def test_the_layer_begins_as_the_networks_end():
     rows = joined(scattered.shape[1], hidden.shape[1], FORM)((scattered, hidden))
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), NORM, rtol=0.1)
     weights, biases = first_weights(networks, FORM)
-    x = strokes_features.to_float(IMAGES)
+    x = learned.to_float(IMAGES)
     logits = np.mean(
         [load_model(file).network.predict(x) for file in learned.FILES[: FORM["networks"]]], axis=0
     )
@@ -54,7 +53,7 @@ def test_the_layer_begins_as_the_networks_end():
 
 
 def test_smoke_charges_the_mean_and_the_lots(made):
-    run = made("mnist_learned.py", "--smoke", "--quiet", "--dataset", "strokes")
+    run = made("mnist_learned.py --smoke --quiet --dataset strokes")
     assert [type(event) for event, _ in run.ledger.items()][0] is Gaussian and [
         n for _, n in run.ledger.items()
     ] == [1, 12]

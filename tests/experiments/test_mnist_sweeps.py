@@ -6,16 +6,13 @@ import json
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
-from common import sweep_sentences
-from common.results import committed, ledger_of, rows_of
-from common.sweep_figures import BUDGETS, FASTER, RATES, TRIED, spending
-from common.sweep_sentences import CLAIMS
+from common.figures import best, claims_figure, spending, spread
+from common.results import EXPECTED, committed, ledger_of, rows_of
 from common.sweeps import Point
 
-import mnist_sweeps
 import pytest
+from mnist_sweeps import CLAIMS, FASTER, FIGURES, RATES, TRIED
 
 from minidp.errors import MinidpError
 from minidp.privacy import (
@@ -27,14 +24,15 @@ from minidp.privacy import (
 )
 from tests.support.scripts import MPIEXEC, command, environment
 
-EXPERIMENTS = Path(sweep_sentences.__file__).resolve().parents[1]
+EXPERIMENTS = EXPECTED.parent
 RUNS = {row["name"]: row for row in committed() if row["seed"] == 1}
-SMOKE = ("mnist_sweeps.py", "--smoke", "--dataset", "strokes", "--jobs", 2)
+SMOKE = "mnist_sweeps.py --smoke --dataset strokes --jobs 2"
 
 
-def result(accuracy):
+def result(accuracy, seed=1):
     """What one run of the main job says, as far as the figures read it."""
     return {
+        "seed": seed,
         "stopped": "finished",
         "test_accuracy": accuracy,
         "steps": 300,
@@ -98,21 +96,18 @@ def asked(monkeypatch):
     return runs
 
 
-@pytest.mark.parametrize(
-    "script, flags",
-    [("accounting.py", ("gdp",)), ("mnist_sweeps.py", ("--figure", "sentences"))],
-)
-def test_every_private_run_of_a_sweep_has_its_arithmetic(script, flags, asked, run_script):
-    run_script(script, *flags, "--smoke", "--quiet", "--arithmetic", "exact", check=2)
+@pytest.mark.parametrize("line", ["accounting.py gdp", "mnist_sweeps.py --figure sentences"])
+def test_every_private_run_of_a_sweep_has_its_arithmetic(line, asked, run_script):
+    run_script(f"{line} --smoke --quiet --arithmetic exact", check=2)
     assert asked
     assert all((run.config.arithmetic == "exact") is not run.config.baseline for run in asked)
 
 
 def test_the_time_of_a_sweep_is_told_before_it_starts(asked, run_script, monkeypatch):
     names = ("moments-large", "moments-small", "new")
-    figure = mnist_sweeps.FIGURES["3"]._replace(points=lambda smoke: map(Point, names))
-    monkeypatch.setitem(mnist_sweeps.FIGURES, "3", figure)
-    said = run_script("mnist_sweeps.py", "--figure", "3", "--seeds", 2, "--quiet", check=2).stdout
+    figure = FIGURES["3"]._replace(points=lambda smoke: map(Point, names))
+    monkeypatch.setitem(FIGURES, "3", figure)
+    said = run_script("mnist_sweeps.py --figure 3 --seeds 2 --quiet", check=2).stdout
     hours = sum(RUNS[name]["seconds_total"] for name in names[:2]) * 2 / 3600
     told = (
         f"6 runs to make; the committed ones took {hours:.1f} hours, one at a time; of 2 the time"
@@ -123,12 +118,12 @@ def test_the_time_of_a_sweep_is_told_before_it_starts(asked, run_script, monkeyp
 def test_a_panel_by_two_processes_is_that_by_two_workers_of_mpi_and_nothing_is_run_twice(
     run_script, tmp_path
 ):
-    flags, made = (*SMOKE, "--figure", "5b", "--seeds", 6), {}
+    flags, made = f"{SMOKE} --figure 5b --seeds 6", {}
     for launcher, executor in (
         ((sys.executable,), "processes"),
         ((MPIEXEC, "-n", "3", sys.executable, "-m", "mpi4py.futures"), "mpi"),
     ):
-        _, *words = command(*flags, "--executor", executor, "--out", executor)
+        _, *words = command(f"{flags} --executor {executor} --out {executor}")
         subprocess.run(
             [*launcher, *words], cwd=tmp_path, env=environment(), check=True, capture_output=True
         )
@@ -151,31 +146,25 @@ def test_a_panel_by_two_processes_is_that_by_two_workers_of_mpi_and_nothing_is_r
         assert row["ledger_sha256"] == ledger_of(row).sha256()
     assert "train_accuracy_not_private" not in one["history"]
     assert one["command"].startswith("python experiments/mnist_pca.py ")
-    again = run_script(*flags, "--out", "mpi", check=0)
+    again = run_script(f"{flags} --out mpi", check=0)
     assert "quote: no figure of the paper is at these settings and on this data" in again.stdout
     assert "NOTICE" in again.stdout and "--seeds 7" in again.stdout
     assert "from 12 runs" in again.stdout and "lots" not in again.stderr  # no run was made
     (out / "hidden-200-seed1.json").write_text(
         json.dumps({**one, "seconds_total": 1.0, "dataset": "mnist"})
     )
-    assert "holds runs on different data" in run_script(*flags, "--out", "mpi", check=2).stderr
+    assert "holds runs on different data" in run_script(f"{flags} --out mpi", check=2).stderr
 
 
 def test_fewer_runs_are_drawn_only_when_asked_for(run_script, tmp_path):
     (tmp_path / "out").mkdir()
-    flags = ("mnist_sweeps.py", "--figure", "5b", "--draw", "--out", "out")
+    flags = "mnist_sweeps.py --figure 5b --draw --out out"
     (tmp_path / "out" / "hidden-200-seed1.json").write_text(json.dumps(RUNS["hidden-200"]))
-    done = run_script(*flags, check=2)
-    assert (
-        "lacks runs: hidden-500-seed1, noise-medium-seed1, hidden-2000-seed1; leave out --draw"
-        in done.stderr
-    )
-    assert (
-        "--partial" in done.stderr
-        and done.stderr.count("\n") == 1
-        and len(list((tmp_path / "out").iterdir())) == 1
-    )
-    run_script(*flags, "--partial", check=0)
+    (said,) = run_script(flags, check=2).stderr.splitlines()
+    missing = "hidden-500-seed1, noise-medium-seed1, hidden-2000-seed1"
+    assert f"lacks runs: {missing}; leave out --draw" in said and "--partial" in said
+    assert len(list((tmp_path / "out").iterdir())) == 1
+    run_script(f"{flags} --partial", check=0)
     summary = json.loads((tmp_path / "out" / "figure_5b.json").read_text())
     assert summary["missing"] == ["hidden-500", "noise-medium", "hidden-2000"]
 
@@ -190,40 +179,36 @@ def test_spending_is_the_certified_epsilon_of_pca_and_the_lots_so_far():
 
 
 def test_figure_4_reads_each_run_at_the_last_epoch_that_the_pair_allows(monkeypatch):
-    points = BUDGETS.points(False)
+    points = FIGURES["4"].points(False)
     runs = {
         point.name: [result(0.88 + 0.01 * i), result(0.92 + 0.01 * i)]
         for i, point in enumerate(points)
     }
     monkeypatch.setattr(
-        "common.sweep_figures.spending", lambda run, delta: lambda row: (0.3, 0.5, 0.9)[row]
+        "common.figures.spending", lambda run, delta: lambda row: (0.3, 0.5, 0.9)[row]
     )
     pairs = {
-        (pair["epsilon"], pair["delta"]): pair for pair in BUDGETS.summary(runs, False)["pairs"]
+        (pair["epsilon"], pair["delta"]): pair
+        for pair in FIGURES["4"].summary(runs, False)["pairs"]
     }
     best = 0.9 + 0.01 * (len(points) - 1)
     assert pairs[0.25, 1e-5]["test_accuracy"] is None
     assert pairs[0.5, 1e-2]["test_accuracy_by_seed"] == pytest.approx([best - 0.12, best - 0.08])
-    assert (
-        pairs[0.5, 1e-2]["test_accuracy"] == pytest.approx(best - 0.1)
-        and pairs[0.5, 1e-2]["steps"] == 200
-    )
-    assert pairs[1.0, 1e-5]["name"] == points[-1].name and pairs[1.0, 1e-5][
-        "test_accuracy"
-    ] == pytest.approx(best)
+    assert pairs[0.5, 1e-2]["test_accuracy"] == pytest.approx(best - 0.1)
+    assert pairs[0.5, 1e-2]["steps"] == 200 and pairs[1.0, 1e-5]["name"] == points[-1].name
+    assert pairs[1.0, 1e-5]["test_accuracy"] == pytest.approx(best)
 
 
 def test_a_claim_is_evaluated_for_each_seed_and_a_best_place_by_the_means_too():
     runs = {
-        name: [result(accuracy) | {"seed": seed} for seed, accuracy in enumerate(each, 1)]
-        for name, each in (("a", (0.9, 0.8)), ("b", (0.8, 0.86)))
-    } | {"late": [result(0.9) | {"seed": 2}]}
-    made = sweep_sentences.claims_figure(
+        "a": [result(0.9), result(0.8, 2)],
+        "b": [result(0.8), result(0.86, 2)],
+        "late": [result(0.9, 2)],
+    }
+    made = claims_figure(
         {
-            "best_name": lambda of: sweep_sentences.best(
-                {name: of.accuracy(name) for name in "ab"}
-            ),
-            "spread": lambda of: sweep_sentences.spread(map(of.accuracy, "ab")),
+            "best_name": lambda of: best({name: of.accuracy(name) for name in "ab"}),
+            "spread": lambda of: spread(map(of.accuracy, "ab")),
             "lead": lambda of: of.accuracy("late") - of.accuracy("b"),
         },
         lambda smoke: [Point(name) for name in runs],
@@ -236,9 +221,9 @@ def test_a_claim_is_evaluated_for_each_seed_and_a_best_place_by_the_means_too():
 
 
 def test_lot_sizes_with_rates_of_their_own_stand_beside_those_with_one():
-    made = mnist_sweeps.FIGURES["5c-tuned"]
+    made = FIGURES["5c-tuned"]
     runs = {
-        point.name: [result(0.9 + 0.01 * i) | {"seed": 1}, result(0.9 - 0.01 * i) | {"seed": 2}]
+        point.name: [result(0.9 + 0.01 * i), result(0.9 - 0.01 * i, 2)]
         for i, point in enumerate(made.points(False))
     }
     summary = made.summary(runs, False)
@@ -253,10 +238,7 @@ def test_what_is_measured_is_what_is_expected():
 
 
 def test_a_sweep_that_was_started_as_one_run_over_several_ranks_is_refused_in_one_line(tmp_path):
-    words = [MPIEXEC, "-n", "2", *command("mnist_sweeps.py", "--smoke", "--out", "out")]
+    words = [MPIEXEC, "-n", "2", *command("mnist_sweeps.py --smoke --out out")]
     done = subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True)
-    assert (
-        done.returncode == 2
-        and done.stderr.startswith("error: a sweep is not")
-        and done.stderr.count("\n") == 1
-    )
+    (said,) = done.stderr.splitlines()
+    assert done.returncode == 2 and said.startswith("error: a sweep is not")

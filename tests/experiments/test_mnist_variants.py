@@ -9,39 +9,27 @@ from minidp.mechanism.rounding import products
 from minidp.privacy import Gaussian, JointGaussian, PoissonSampled
 
 FACTOR = products(60, "auto").factor
-DIGITS = ("--smoke", "--quiet", "--dataset", "strokes")
-SMOKE = ("mnist_variants.py", *DIGITS, "--no-train-metrics")
+DIGITS = "--smoke --quiet --dataset strokes"
+SMOKE = f"mnist_variants.py {DIGITS} --no-train-metrics"
 
 
 @pytest.mark.parametrize(
     "flags",
     [
-        ("--first-hidden", 20, "--hidden", 30),
-        ("--projection", "none", "--first-hidden", 6, "--hidden", 20),
+        "--first-hidden 20 --hidden 30",
+        "--projection none --first-hidden 6 --hidden 20",
     ],
 )
 def test_a_second_hidden_layer_is_clipped_and_charged_with_the_others(flags, made):
-    run = made(*SMOKE, "--epochs", 1, *flags)
-    assert [group["name"] for group in run.result["settings"]["clip_groups"]] == [
-        "dense1",
-        "dense2",
-        "dense3",
-    ]
+    run = made(f"{SMOKE} --epochs 1 {flags}")
+    groups = [group["name"] for group in run.result["settings"]["clip_groups"]]
+    assert groups == ["dense1", "dense2", "dense3"]
     assert run.ledger.items()[-1] == (PoissonSampled(0.1, JointGaussian((4.0 / FACTOR,) * 3)), 10)
 
 
 def test_falling_noise_is_charged_stage_by_stage(made):
-    run = made(
-        *SMOKE,
-        "--steps",
-        14,
-        "--noise-multiplier",
-        6,
-        "--final-noise-multiplier",
-        3,
-        "--stage-lots",
-        4,
-    )
+    flags = "--steps 14 --noise-multiplier 6 --final-noise-multiplier 3 --stage-lots 4"
+    run = made(f"{SMOKE} {flags}")
     assert run.ledger.items() == [
         (Gaussian(7.0), 1),
         *(
@@ -54,7 +42,7 @@ def test_falling_noise_is_charged_stage_by_stage(made):
 
 @pytest.mark.parametrize("setting, sigma, clip_norm", [(1, 1.3, 1.5), (2, 1.1, 1.0), (3, 0.7, 1.5)])
 def test_settings_are_those_of_the_tutorial(setting, sigma, clip_norm, made):
-    run = made("mnist_cnn.py", *DIGITS, "--setting", setting, "--clipping", "per-layer")
+    run = made(f"mnist_cnn.py {DIGITS} --setting {setting} --clipping per-layer")
     event, count = run.ledger.items()[0]
     charged = sigma / products(30, "auto").factor
     assert event == PoissonSampled(0.1, JointGaussian((charged,) * 4)) and count == 10
@@ -63,19 +51,19 @@ def test_settings_are_those_of_the_tutorial(setting, sigma, clip_norm, made):
 
 
 @pytest.mark.parametrize(
-    "script, flags",
+    "line",
     [
-        ("mnist_pca.py", ("--clipping", "flat")),
-        ("mnist_pca.py", ("--projection", "random", "--gradients", "explicit")),
-        ("mnist_variants.py", ("--final-noise-multiplier", 3, "--stage-lots", 2)),
-        ("mnist_variants.py", ("--watch-norms",)),
-        ("mnist_cnn.py", ()),
-        ("mnist_best.py", ()),
-        ("mnist_learned.py", ()),
+        "mnist_pca.py --clipping flat",
+        "mnist_pca.py --projection random --gradients explicit",
+        "mnist_variants.py --final-noise-multiplier 3 --stage-lots 2",
+        "mnist_variants.py --watch-norms",
+        "mnist_cnn.py",
+        "mnist_best.py",
+        "mnist_learned.py",
     ],
 )
-def test_a_run_in_exact_arithmetic_verifies(script, flags, made):
-    run = made(script, *DIGITS, "--steps", 5, "--arithmetic", "exact", *flags)
+def test_a_run_in_exact_arithmetic_verifies(line, made):
+    run = made(f"{line} {DIGITS} --steps 5 --arithmetic exact")
     result = run.result
     assert result["arithmetic"] == "exact" and 0 < result["delta_added"] <= 1e-9
     assert all(

@@ -9,20 +9,17 @@ from copy import deepcopy
 from functools import partial
 from statistics import fmean
 
-from common import verdicts
-from common.results import ledger_of, packed, rows_of, sha256_of
-from common.sweep_plots import draw_budgets, draw_claims, draw_noise_levels, draw_panels, draw_runs
+from common import results
+from common.plots import draw_budgets, draw_claims, draw_noise_levels, draw_panels, draw_runs
+from common.results import EXPECTED, RESULTS, ledger_of, packed, rows_of, sha256_of
 
 import pytest
 
 from minidp.errors import MinidpError
 from minidp.fitting.rule import AVERAGE, MEAN_SHARE, ROW_NORM, STEPS, choose, mu_of
 
-EXPERIMENTS = verdicts.EXPECTED.parent
-RESULTS = EXPERIMENTS / "results"
-ENTRIES = [
-    entry for entries in json.loads(verdicts.EXPECTED.read_text()).values() for entry in entries
-]
+EXPERIMENTS = EXPECTED.parent
+ENTRIES = [entry for entries in json.loads(EXPECTED.read_text()).values() for entry in entries]
 
 
 def row(file, name, seed=1):
@@ -41,7 +38,7 @@ def main_job():
         data = deepcopy(row("figure_3", "moments-medium"))
         for path, value in values.items():
             *where, last = path.split("__")
-            inner = verdicts.look_up(data, ".".join(where)) if where else data
+            inner = results.look_up(data, ".".join(where)) if where else data
             inner[last] = value
         return data
 
@@ -64,18 +61,18 @@ def main_job():
 )
 def test_a_run_at_other_settings_than_the_papers_is_not_judged(main_job, changes):
     assert (
-        len(verdicts.compare(main_job()))
-        == len(verdicts.compare(main_job(config__target_epsilon=2.0)))
+        len(results.compare(main_job()))
+        == len(results.compare(main_job(config__target_epsilon=2.0)))
         == 1
     )
-    assert verdicts.compare(main_job(**changes)) == []
+    assert results.compare(main_job(**changes)) == []
 
 
 def test_a_quantity_that_the_result_lacks_is_an_error(main_job):
     data = main_job()
     del data["test_accuracy"]
     with pytest.raises(MinidpError, match="test_accuracy is not in the result of mnist_pca"):
-        verdicts.compare(data)
+        results.compare(data)
 
 
 NEEDED = {"quantity", "value", "tolerance", "source", "sentence", "when"}
@@ -92,27 +89,28 @@ def test_every_entry_is_well_formed(entry):
     assert entry.get("unit", "%") == "%"
 
 
-def python(code, program="-c"):
-    """The process that has run this code in the folder of the experiments, as if `program` had been
-    started.
-    """
-    code = f"import sys; sys.path.insert(0, {str(EXPERIMENTS)!r}); sys.argv = [{program!r}]; {code}"
+def python(code):
+    """The process that has run this code where the experiments can be imported."""
+    code = (
+        f"import sys; sys.path.insert(0, {str(EXPERIMENTS)!r}); sys.argv[1:] = ['--help']; {code}"
+    )
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
 
 
 def test_ctrl_c_while_libraries_load_shows_no_traceback():
-    done = python("import common; raise KeyboardInterrupt", str(EXPERIMENTS / "mnist_pca.py"))
+    done = python("import common; common.start('__main__'); import numpy; raise KeyboardInterrupt")
     assert done.returncode != 0 and done.stderr == "interrupted\n"
 
 
-def test_an_experiment_tunes_the_host_where_it_is_started_and_not_where_it_is_imported():
+@pytest.mark.parametrize("name, done", [("__main__", "[False] False"), ("imported", "[] True")])
+def test_an_experiment_tunes_the_host_where_it_is_started_and_not_where_it_is_imported(name, done):
     code = (
-        "from minidp import host; called = []; before = sys.excepthook; "
+        "import atexit, runpy; from minidp import host; called = []; before = sys.excepthook; "
         "host.tune = lambda: called.append('numpy' in sys.modules); "
-        "import mnist_pca; print(called, sys.excepthook is before)"
+        "atexit.register(lambda: print(called, sys.excepthook is before)); "
+        f"runpy.run_path({str(EXPERIMENTS / 'mnist_pca.py')!r}, run_name={name!r})"
     )
-    assert python(code).stdout == "[] True\n"
-    assert python(code, str(EXPERIMENTS / "mnist_pca.py")).stdout == "[False] False\n"
+    assert python(code).stdout.splitlines()[-1] == done
 
 
 PICTURES = {
@@ -165,7 +163,7 @@ def test_a_runs_ledger_follows_from_its_settings(file, name, change):
     stated = found["ledger_sha256"]
     assert sha256_of(ledger_of(found), found.get("ledger_format", 2)) == stated
     *where, last = change[0].split("__")
-    (verdicts.look_up(found, ".".join(where)) if where else found)[last] = change[1]
+    (results.look_up(found, ".".join(where)) if where else found)[last] = change[1]
     assert sha256_of(ledger_of(found), found.get("ledger_format", 2)) != stated
 
 

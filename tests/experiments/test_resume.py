@@ -11,18 +11,8 @@ import pytest
 from tests.support.scripts import command, environment
 
 FLAGS = (
-    "mnist_pca.py",
-    "--smoke",
-    "--quiet",
-    "--dataset",
-    "strokes",
-    "--hidden",
-    50,
-    "--no-train-metrics",
-    "--seed",
-    5,
-    "--average",
-    0.99,
+    "mnist_pca.py --smoke --quiet --dataset strokes --hidden 50 --no-train-metrics --seed 5 "
+    "--average 0.99"
 )
 
 
@@ -32,12 +22,12 @@ FLAGS = (
 def test_a_seeded_run_killed_at_random_moments_ends_bit_for_bit_like_one_that_was_not(
     kills, steps, run_script, tmp_path
 ):
-    flags, chance, done, out = (*FLAGS, "--steps", steps), random.Random(7), 0, tmp_path / "out"
-    run_script(*flags, "--out", "whole", check=0)
+    flags, chance, done, out = f"{FLAGS} --steps {steps}", random.Random(7), 0, tmp_path / "out"
+    run_script(f"{flags} --out whole", check=0)
     while done < kills:
-        resume = ("--resume",) if (out / "config.json").exists() else ()
+        resume = "--resume" if (out / "config.json").exists() else ""
         process = subprocess.Popen(
-            command(*flags, "--out", "out", *resume),
+            command(f"{flags} --out out {resume}"),
             cwd=tmp_path,
             env=environment(),
             stdout=subprocess.DEVNULL,
@@ -53,7 +43,7 @@ def test_a_seeded_run_killed_at_random_moments_ends_bit_for_bit_like_one_that_wa
             process.wait()
         done += 1
     else:
-        run_script(*flags, "--out", "out", "--resume", check=0)
+        run_script(f"{flags} --out out --resume", check=0)
     assert done > kills / 2
     for name in ("model.npz", "ledger.json", "metrics.csv"):
         assert (tmp_path / "whole" / name).read_bytes() == (out / name).read_bytes(), name

@@ -4,7 +4,7 @@ import json
 from types import SimpleNamespace
 
 from common.linear import descend
-from common.verdicts import RESULTS
+from common.results import RESULTS
 
 import cifar_best
 import cifar_transfer

@@ -5,7 +5,8 @@ and layers only.
 import numpy as np
 import pytest
 
-from features import frozen as views
+from features import views
+from features.frozen import feature_file
 from minidp import nn
 from minidp.data import distort, standardise_images
 from minidp.data.augment import Distortions
@@ -26,7 +27,7 @@ def frozen(seed):
 
 
 def make(images, file, seed=1):
-    return views.CachedViews(images, frozen(seed), 2, SIZE, np.random.default_rng(2), file=file)
+    return views.CachedViews(images, frozen(seed), SIZE, 2, np.random.default_rng(2), file=file)
 
 
 def test_features_read_back_are_those_computed(images, tmp_path, capsys):
@@ -54,7 +55,7 @@ def test_rows_are_taken_as_they_are_sliced(images, make_views):
 
 
 def test_the_views_of_an_example_are_different_ones_each_time(images):
-    cached = views.CachedViews(images, frozen(1), 2, SIZE, np.random.default_rng(2), multiplicity=2)
+    cached = views.CachedViews(images, frozen(1), SIZE, 2, np.random.default_rng(2), multiplicity=2)
     seen = {}
     for step in range(50):
         rows = cached.take_views(np.repeat([4, 20], 2), Streams(3).views(step).rows([8, 9, 40, 41]))
@@ -78,7 +79,7 @@ def test_another_network_image_or_count_has_another_file(images):
         (images, 1, 2, "gpu"),
     ]
     names = {
-        views.feature_file(x, frozen(seed), count, SIZE, device)
+        feature_file(x, frozen(seed), count, SIZE, device)
         for x, seed, count, device in (usual, usual, *others)
     }
     assert len(names) == 5

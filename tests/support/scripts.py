@@ -1,6 +1,7 @@
 """Starting an experiment as its user does."""
 
 import os
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -12,9 +13,10 @@ MPIEXEC = shutil.which(
 )
 
 
-def command(script, *flags):
-    """The argument list that starts a script of experiments/."""
-    return [sys.executable, str(ROOT / "experiments" / script), *map(str, flags)]
+def command(line):
+    """The argument list that starts a script of experiments/ with its flags."""
+    script, *flags = shlex.split(line)
+    return [sys.executable, str(ROOT / "experiments" / script), *flags]
 
 
 def environment():

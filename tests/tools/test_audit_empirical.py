@@ -13,6 +13,17 @@ from tools import audit_empirical
 from tools.attacks import canaries, faults
 
 ALL = {"inputs": 10, "outputs": 20}
+ATTACK_2016 = {
+    "delta": 1e-5,
+    "noise_multiplier": 1,
+    "pca_noise_multiplier": 4,
+    "tensors": 2,
+    "q": 0.01,
+    "lots": [1, 9],
+    "printed": [1.0, 3.5],
+    "lower": [2.0, 4.0],
+    "certified": [[2.0, 3.0], [4.0, 5.0]],
+}
 TWO = {"inputs": 1, "outputs": 50, "bias": True}  # each canary moves W and b
 
 
@@ -55,33 +66,14 @@ def test_right_training_is_hardly_ever_flagged():
 
 def test_it_attacks_reports_and_draws(tmp_path, capsys, drawn, monkeypatch):
     monkeypatch.setattr(audit_empirical, "SETTINGS", ((1.0, 10),))
-    monkeypatch.setattr(
-        audit_empirical.canaries,
-        "attack_2016",
-        lambda seed, **how: {
-            "delta": 1e-5,
-            "noise_multiplier": 1,
-            "pca_noise_multiplier": 4,
-            "tensors": 2,
-            "q": 0.01,
-            "lots": [1, 9],
-            "printed": [1.0, 3.5],
-            "lower": [2.0, 4.0],
-            "certified": [[2.0, 3.0], [4.0, 5.0]],
-        },
-    )
+    monkeypatch.setattr(audit_empirical.canaries, "attack_2016", lambda seed, **how: ATTACK_2016)
     file = tmp_path / "attacks.json"
     assert audit_empirical.main(["--smoke", "--seed", "1", "--json", str(file)]) == 0
     out, found = capsys.readouterr().out, json.loads(file.read_text())
     assert "FAIL" not in out and found["in_words"] in out and found["failed"] == 0
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "attacks.json",
-        "attacks.png",
-        "attacks_2016.png",
-    }
-    assert (
-        len(drawn) == 2 and found["seed"] == 1 and found["black_box"]["data"]["name"] == "strokes"
-    )
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["attacks.json", "attacks.png", "attacks_2016.png"] and len(drawn) == 2
+    assert found["seed"] == 1 and found["black_box"]["data"]["name"] == "strokes"
     audits, attack = found["audits"], found["attacks"][0]
     for place, key, value in (
         (audits["noise halved"], "flagged", 0),

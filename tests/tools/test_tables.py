@@ -176,23 +176,13 @@ def test_every_number_of_expected_json_has_a_line():
         assert all(f"| {entry['sentence']} |" in text for entry in entries)
 
 
-@pytest.mark.parametrize("flags", [("--arithmetic", "exact"), ("--sampler", "balls-in-bins")])
+@pytest.mark.parametrize("flags", ["--arithmetic exact", "--sampler balls-in-bins"])
 def test_finished_runs_are_added_to_a_table_and_replace_those_of_their_seed(
     flags, results, tmp_path, capsys
 ):
     folder = tmp_path / "eps2-seed1"
-    flags = (
-        "--smoke",
-        "--dataset",
-        "strokes",
-        "--seed",
-        "1",
-        "--quiet",
-        "--out",
-        str(folder),
-        *flags,
-    )
-    assert mnist_pca.main(flags) == 0
+    flags = f"--smoke --dataset strokes --seed 1 --quiet --out {folder} {flags}"
+    assert mnist_pca.main(flags.split()) == 0
     results(
         "table", packed([{"name": "eps2", "seed": seed, "test_accuracy": 0.5} for seed in (1, 2)])
     )

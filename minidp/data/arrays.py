@@ -1,21 +1,79 @@
-"""A user's own arrays as training takes them: converted batch by batch, labels as indices, targets
-in public bounds.
+"""The one door for arrays: rows, labels, targets and weights are converted and checked here, once,
+and trusted afterwards. No message shows a value of a row.
 """
 
 import math
 import mmap
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..backend import Backend, namespace_of
-from ..errors import DtypeError, ParameterError, RowsError, ShapeError
+from ..errors import DataError, DtypeError, ParameterError, RowsError, ShapeError
 from ..util.validate import shown
 
 BLOCK_BYTES = 2**24  # of inputs that are looked at or converted at once
 MOST_CLASSES = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Images and labels for training and testing, and what may be said of them in public.
+
+    name          "mnist", "strokes", ...
+    x_train       (N, ...) uint8 pixels, 0 to 255        x_test    (M, ...) the same
+    y_train       (N,) int64 in 0 .. classes - 1         y_test    (M,) the same
+    nominal_size  the public number of training examples, from which q may be derived: a constant of
+                  the data set, never the length of what is in memory
+    sha256        of the concatenated decompressed files, which tells data sets apart; None where
+                  there are none
+    published     True if that hash is public knowledge; of other records it could tell who is among
+                  them
+    notice        a sentence that every output repeats, or ""
+
+    Raises DataError if images and labels do not fit each other.
+    """
+
+    name: str
+    x_train: np.ndarray
+    y_train: np.ndarray
+    x_test: np.ndarray
+    y_test: np.ndarray
+    classes: int
+    nominal_size: int
+    sha256: str | None = None
+    published: bool = False
+    notice: str = ""
+
+    def __post_init__(self):
+        parts = ("train", self.x_train, self.y_train), ("test", self.x_test, self.y_test)
+        for part, x, y in parts:
+            if x.dtype != np.uint8 or y.dtype != np.int64 or y.shape != x.shape[:1]:
+                raise DataError(
+                    f"{self.name} {part}: expected uint8 images and one int64 label for each, "
+                    f"got {x.dtype} {x.shape} and {y.dtype} {y.shape}"
+                )
+            if y.size and not 0 <= y.min() <= y.max() < self.classes:
+                raise DataError(f"{self.name} {part}: expected labels from 0 to {self.classes - 1}")
+        if self.x_train.shape[1:] != self.x_test.shape[1:]:
+            raise DataError(
+                f"{self.name}: expected test images of shape {self.x_train.shape[1:]} like the "
+                f"training images, got {self.x_test.shape[1:]}"
+            )
+
+    def first(self, train: int, test: int) -> "Dataset":
+        """The first examples, of public numbers; that of training becomes nominal_size."""
+        return replace(
+            self,
+            x_train=self.x_train[:train],
+            y_train=self.y_train[:train],
+            x_test=self.x_test[:test],
+            y_test=self.y_test[:test],
+            nominal_size=train,
+        )
 
 
 class Inputs:
@@ -50,21 +108,17 @@ class Inputs:
     def take(self, indices: Any, axis: int = 0) -> NDArray:
         """The rows at an array of indices, converted."""
         indices = np.asarray(indices.get() if hasattr(indices, "get") else indices)
-        rows = (
-            self.source.take(indices, axis=0)
-            if hasattr(self.source, "take")
-            else self.source[indices]
-        )
-        return self._converted(rows)
+        if hasattr(self.source, "take"):
+            return self._converted(self.source.take(indices, axis=0))
+        return self._converted(self.source[indices])
 
     def __getitem__(self, span: slice) -> NDArray:
         return self._converted(self.source[span])
 
     def _converted(self, rows):
         with np.errstate(all="ignore"):  # values that are not finite never warn
-            rows = self.backend.asarray(
-                rows if hasattr(rows, "dtype") else np.asarray(rows), dtype=self.dtype
-            )
+            rows = rows if hasattr(rows, "dtype") else np.asarray(rows)
+            rows = self.backend.asarray(rows, dtype=self.dtype)
             return rows if self.head is None else self.head(rows)
 
     def read_at_random(self) -> None:
@@ -113,13 +167,11 @@ def as_source(x: Any) -> Any:
         raise DtypeError(
             "x: sparse and masked arrays are not supported; give x.toarray(), or x.filled(value)"
         )
-    if (
-        isinstance(x, (list, tuple))
-        or hasattr(x, "to_numpy")
-        or (hasattr(x, "__array__") and not hasattr(x, "shape"))
-    ):
+    if hasattr(x, "to_numpy"):
+        x = x.to_numpy()
+    if isinstance(x, (list, tuple)) or hasattr(x, "__array__") and not hasattr(x, "shape"):
         try:
-            x = np.asarray(x.to_numpy() if hasattr(x, "to_numpy") else x)
+            x = np.asarray(x)
         except ValueError as error:
             raise ShapeError(
                 f"x: expected rows of one length, got a list that is no array ({error})"
@@ -161,6 +213,40 @@ def as_source(x: Any) -> Any:
     return x
 
 
+def as_rows(where: str, x: Any, y: Any, like: NDArray) -> tuple[Any, Any]:
+    """x and y; lists of numbers as arrays, with the library of `like`, and its dtype where they are
+    floating point.
+
+    Raises ShapeError or DtypeError where lists are no table of numbers, ParameterError for what
+    cannot be indexed.
+    """
+    return _as_array(where, "x", x, like, True), _as_array(where, "y", y, like, False)
+
+
+def _as_array(where, name, rows, like, floating):
+    if isinstance(rows, (list, tuple)):
+        try:
+            rows = np.asarray(rows)
+        except ValueError:
+            raise ShapeError(
+                f"{where}: {name} is a list of rows of different lengths; expected a table of "
+                "numbers"
+            ) from None
+        if rows.dtype.kind not in "biuf":
+            raise DtypeError(
+                f"{where}: expected {name} of numbers, got a list of dtype {rows.dtype}"
+            )
+        floating = floating or rows.dtype.kind == "f"
+        return namespace_of(like).asarray(rows.astype(like.dtype.name) if floating else rows)
+    if not hasattr(rows, "shape"):
+        raise ParameterError(
+            f"{where}: expected {name} to be an array or data.Examples, got {type(rows).__name__}: "
+            "lots are drawn by row number, so rows have to be there by number, which a generator "
+            "does not give"
+        )
+    return rows
+
+
 def rows_not_finite(x: Any) -> int:
     """How many rows of an array or `data.Examples` hold a number that is not finite."""
     if getattr(x, "always_finite", getattr(getattr(x, "dtype", None), "kind", "f") in "iub"):
@@ -175,13 +261,10 @@ def rows_not_finite(x: Any) -> int:
 
 def one_axis(y: Any, name: str = "y") -> NDArray:
     """y as an array (N,) on the host; bytes are decoded as UTF-8."""
-    y = (
-        y.to_numpy()
-        if hasattr(y, "to_numpy")
-        else y.get()
-        if hasattr(y, "get") and hasattr(y, "dtype")
-        else y
-    )
+    if hasattr(y, "to_numpy"):
+        y = y.to_numpy()
+    elif hasattr(y, "get") and hasattr(y, "dtype"):
+        y = y.get()  # from a device
     y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
@@ -236,10 +319,10 @@ def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDA
         )
     names = np.unique(listed)
     if not 2 <= len(names) <= MOST_CLASSES:
+        word = "class" if len(names) == 1 else "classes"
         raise ParameterError(
-            f"expected from 2 to {MOST_CLASSES} classes, got {len(names)} "
-            f"{'class' if len(names) == 1 else 'classes'}; name them by classes=, or give "
-            "target_bounds=(low, high) for regression"
+            f"expected from 2 to {MOST_CLASSES} classes, got {len(names)} {word}; name them by "
+            "classes=, or give target_bounds=(low, high) for regression"
         )
     if len(found) and (names.dtype.kind == "U") != (found.dtype.kind == "U"):
         raise DtypeError(

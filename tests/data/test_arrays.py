@@ -2,13 +2,21 @@
 at once.
 """
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from minidp.backend import Backend
-from minidp.data.own import Inputs, bounded_targets, class_labels, refuse_bad_rows, rows_not_finite
+from minidp.data.arrays import (
+    Dataset,
+    Inputs,
+    bounded_targets,
+    class_labels,
+    refuse_bad_rows,
+    rows_not_finite,
+)
 from minidp.errors import DataError, DtypeError, ParameterError, ShapeError
 
 
@@ -125,7 +133,7 @@ def test_targets_are_clipped_to_public_bounds_and_mapped_to_one():
 
 
 def test_rows_that_are_not_finite_are_counted_in_blocks(monkeypatch):
-    monkeypatch.setattr("minidp.data.own.BLOCK_BYTES", 64)
+    monkeypatch.setattr("minidp.data.arrays.BLOCK_BYTES", 64)
     x = np.ones((9, 2, 2))
     x[1, 0, 0], x[1, 1, 1], x[8, 1, 0], x[3, 0, 1] = np.nan, np.inf, -np.inf, 1e300
     assert rows_not_finite(x) == 2 and rows_not_finite(x[:0]) == 0
@@ -133,3 +141,24 @@ def test_rows_that_are_not_finite_are_counted_in_blocks(monkeypatch):
     stored = Stored(np.ones((9, 2), "uint8"))
     # integers need no look
     assert rows_not_finite(Inputs(stored, Backend.numpy())) == 0 and stored.most == 0
+
+
+IMAGES = np.zeros((3, 2, 2), np.uint8)
+TOY = Dataset("toy", IMAGES, np.arange(3), IMAGES[:1], np.array([2]), classes=3, nominal_size=3)
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (
+            {"y_train": np.array([0, 1])},
+            "toy train: expected uint8 images and one int64 label for each",
+        ),
+        ({"x_test": np.zeros((1, 2, 2))}, "toy test: expected uint8 images"),
+        ({"y_test": np.array([-1])}, "toy test: expected labels from 0 to 2"),
+        ({"x_test": np.zeros((1, 2, 3), np.uint8)}, "expected test images of shape .2, 2."),
+    ],
+)
+def test_parts_that_do_not_fit(change, words):
+    with pytest.raises(DataError, match=words):
+        replace(TOY, **change)
