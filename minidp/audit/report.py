@@ -47,14 +47,14 @@ SECTIONS = (  # in the order of the paper; within a section, cards in the order 
         "Clipping",
         ("mechanism.clip.", "mechanism.sanitizer.", "mechanism.rounding.", "mechanism.schedule."),
     ),
-    ("Noise", ("mechanism.noise.",)),
+    ("Noise", ("mechanism.noise.", "exact.laws.")),
     ("Sampling", ("mechanism.sampling.",)),
     ("DP-PCA and private scaling", ("mechanism.before.",)),
     (
         "Accountants",
         ("privacy.moments.", "privacy.conversion.", "privacy.composition.", "privacy."),
     ),
-    ("Numerics", ("exact.", "grads.whole.", "host.")),
+    ("Numerics", ("exact.", "host.")),
 )
 
 

@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 
-from minidp.exact import arithmetic, whole
+from minidp.exact import cuts, whole
 from minidp.exact.arithmetic import product
 from minidp.grads import Explicit, Outer
 from minidp.mechanism import Plan, Sanitizer, flat_group
@@ -20,7 +20,7 @@ KEY = ("layer", "W")
 
 
 def test_a_grid_for_the_noise_but_not_for_the_sum(monkeypatch):
-    def add_normals(self, out, std, grid=0.0, before=None, after=None):
+    def add_normals(self, out, std, grid=0.0, before=None, after=None, place=None):
         noise = np.zeros(out.shape)
         draw(self, noise, std, grid)
         after(slice(None), before(slice(None)) + noise)
@@ -45,10 +45,10 @@ def bits_of_a_row(rng, x, W):
 def test_one_bit_too_many_in_a_product(monkeypatch, rng):
     """Numbers that are nearly as large as a cut may leave them, odd in their last bits."""
     x, W = 1 - rng.random((1, 256)) / 999, 1 - rng.random((256, 3)) / 999
-    precision = arithmetic.precision
+    precision = cuts.precision
     assert len(bits_of_a_row(rng, x, W)) == 1
     monkeypatch.setattr(
-        arithmetic, "precision", lambda inner: (precision(inner)[0] + 1, precision(inner)[1])
+        cuts, "precision", lambda inner: (precision(inner)[0] + 1, precision(inner)[1])
     )
     assert len(bits_of_a_row(rng, x, W)) > 1
 
@@ -83,7 +83,7 @@ def test_truncation_to_the_nearest_number(kind, most, monkeypatch):
     monkeypatch.setattr(
         whole,
         "contributions",
-        lambda x, e, scale: np.rint(scale[:, None] * arithmetic.cut(x, 20, nearest=True)[0]),
+        lambda x, e, scale: np.rint(scale[:, None] * cuts.cut(x, 20, nearest=True)[0]),
     )
     monkeypatch.setattr(
         whole, "add_whole", lambda total, scale, G: np.add(total, np.rint(scale @ G), out=total)

@@ -46,11 +46,17 @@ def _noisy_batch(self, *arguments, **named):
     return total
 
 
-def _float32_noise(self, group, raw, draws, others=(), scale=1.0, dtype=None):
+def _float32_noise(self, raw_sum, draws, others=(), scale=1.0, dtype="float64", ranks=SOLO):
     """Box and Muller's noise in float32, added in float32."""
-    rng, total = np.random.default_rng(draws.words(1)), sum(others, raw).astype(np.float32)
-    noise = box_muller(rng, total.size + total.size % 2, group.noise_std)[: total.size]
-    return ((total + noise.reshape(total.shape)) * np.float32(scale)).astype(dtype or raw.dtype)
+    released = {}
+    for group in self.groups:
+        for key in group.keys:
+            rng = np.random.default_rng(draws.words(1))
+            total = sum((other[key] for other in others), raw_sum[key]).astype(np.float32)
+            noise = box_muller(rng, total.size + total.size % 2, group.noise_std)[: total.size]
+            noisy = (total + noise.reshape(total.shape)) * np.float32(scale)
+            released[key] = noisy.astype(dtype)
+    return released
 
 
 def _float32_group(self, group, grads, size, total, *others):
@@ -112,7 +118,7 @@ FAULTS = {
             n, *rest
         ),
     ),
-    "float32 noise": broken(noisy=_float32_noise),
+    "float32 noise": broken(release=_float32_noise),
     "float32 sums, rounding not charged": broken(_add_group=_float32_group),
     "divided by the lot's own size": broken(Trainer, step=_leaky_step),
     "too little noise on each rank": broken(release=_release_of_each_rank),

@@ -8,6 +8,7 @@ import numpy as np
 
 from ... import mechanism
 from ...backend import to_host
+from ...exact import laws
 from ...grads.forms import Explicit, Outer, OuterSum
 from ...mechanism import ClipGroup, Sanitizer, flat_group, per_layer_groups
 from ...mechanism.rounding import in_blocks, products
@@ -94,20 +95,20 @@ def noise_is_std_times_normal(bench):
 
 
 @measures(
-    "mechanism.noise.noise_grid",
+    "exact.laws.noise_grid",
     "F1",
     method="a power of two, 2^-21 to 2^-20 of the noise",
     tolerance=0.0,
 )
 def grids_are_fine_powers_of_two(bench):
-    yield abs(mechanism.noise.noise_grid(0.0)) + (mechanism.noise.noise_grid(1e-300) != 2.0**-1000)
+    yield abs(laws.noise_grid(0.0)) + (laws.noise_grid(1e-300) != 2.0**-1000)
     for std in (1e-30, 0.5, 1 - 2.0**-53, 1.0, 3.7, 4.0, 1e30):
-        grid = mechanism.noise.noise_grid(std)
+        grid = laws.noise_grid(std)
         yield math.frexp(grid)[0] != 0.5 or not std * 2.0**-21 < grid <= std * 2.0**-20
 
 
 @measures(
-    "mechanism.noise.integer_grid",
+    "exact.laws.integer_grid",
     "F1",
     tolerance=0.0,
     method="a power of two, whole in the quantum, 2^-33 to 2^-32 of noise below 2^32 quanta",
@@ -115,7 +116,7 @@ def grids_are_fine_powers_of_two(bench):
 def grids_of_integers_divide_the_quantum(bench):
     for quantum in (1.0, 2.0**-32):
         for std in (1e-3, 0.5, 1 - 2.0**-53, 1.0, 3.7, 4.0, 1e3, 2.0**33):
-            grid = mechanism.noise.integer_grid(std, quantum)
+            grid = laws.integer_grid(std, quantum)
             yield math.frexp(grid)[0] != 0.5 or bool(quantum / grid % 1)
             yield (
                 grid != quantum

@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 
 from ...backend import row_norms, to_host
+from ...exact.whole import WholeOuter, WholeRows, contributions, cut_squares
 from ...grads.forms import Explicit, Outer, OuterSum
-from ...grads.whole import WholeOuter, WholeRows, contributions, cut_squares
 from ...host.memory import RUN
 from ...mechanism import clip_weights
 from . import by_definition, measures, worst
@@ -244,7 +244,7 @@ def _integers(bench):
 
 
 @measures(
-    "grads.whole.WholeRows", "F1", "N1", method="Python's integers and fractions", tolerance=1e-15
+    "exact.whole.WholeRows", "F1", "N1", method="Python's integers and fractions", tolerance=1e-15
 )
 def rows_in_whole_numbers(bench):
     """Longer than a block of squares, too; relative."""
@@ -266,7 +266,7 @@ def rows_in_whole_numbers(bench):
 
 
 @measures(
-    "grads.whole.WholeRows", "P1", method="Python's integers, in another order", tolerance=0.0
+    "exact.whole.WholeRows", "P1", method="Python's integers, in another order", tolerance=0.0
 )
 def sums_of_rows_in_whole_numbers(bench):
     _, _, g = _integers(bench)
@@ -280,7 +280,7 @@ def sums_of_rows_in_whole_numbers(bench):
 
 
 @measures(
-    "grads.whole.WholeOuter",
+    "exact.whole.WholeOuter",
     "F1",
     "N1",
     method="explicit gradients of the same numbers: relative",
@@ -297,7 +297,7 @@ def squared_norms_in_whole_numbers(bench):
 
 
 @measures(
-    "grads.whole.WholeOuter",
+    "exact.whole.WholeOuter",
     "P1",
     method="whole numbers within 1e-3 of the weighted product, never longer; in another order",
     tolerance=1e-3,
@@ -316,7 +316,7 @@ def sums_of_factors_in_whole_numbers(bench):
 
 
 @measures(
-    "grads.whole.WholeOuter",
+    "exact.whole.WholeOuter",
     "P1",
     method="compiled: integers, their squares and their truncation",
     tolerance=0.0,
