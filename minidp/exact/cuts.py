@@ -129,7 +129,7 @@ def in_pairs(x: NDArray, axis: int | tuple[int, ...], keepdims: bool = False) ->
     others = tuple(each for each in range(x.ndim) if each not in axes)
     first = axes[0] if axes else x.ndim
     one_block = axes == tuple(range(first, first + len(axes)))
-    ahead = tuple(each for each in others if each < first or not one_block)
+    ahead = others[: first if one_block else None]
     behind = others[len(ahead) :]
     before, n, width = (prod(x.shape[each] for each in part) for part in (ahead, axes, behind))
     terms: Any = x.transpose((*ahead, *axes, *behind)).reshape((before, n * width))

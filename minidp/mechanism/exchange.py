@@ -1,6 +1,8 @@
 """The release of a lot whose members were computed on several ranks."""
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -37,29 +39,25 @@ def _over_ranks(ranks, raw_sums, laws, draws, scale, dtype):
     release to all. So noise is added once to every number, as in one process. Sums are float64:
     exact arithmetic adds whole numbers below 2^53, whatever the order.
     """
-    shapes = {key: raw_sums[0][key].shape for key in laws}
     xp = namespace_of(*raw_sums[0].values())
     lib = xp if ranks.gpu_aware else np
-    ends = np.cumsum([0, *(raw_sums[0][key].size for key in laws)])
-    places = dict(zip(laws, zip(ends.tolist(), ends[1:].tolist())))
-    each = -(-int(ends[-1]) // ranks.size)
+    shapes = [raw_sums[0][key].shape for key in laws]
+    ends = list(accumulate(map(prod, shapes), initial=0))
+    each = -(-ends[-1] // ranks.size)
     flat = lib.zeros(each * ranks.size)
-    for key, (at, end) in places.items():
-        place = flat[at:end].reshape(shapes[key])
-        for raw_sum in raw_sums:
-            place += raw_sum[key] if lib is xp else to_host(raw_sum[key])
+    for raw_sum in raw_sums:
+        parts = [raw_sum[key] if lib is xp else to_host(raw_sum[key]) for key in laws]
+        flat[: ends[-1]] += lib.concatenate([part.ravel() for part in parts])
     synchronise(xp)
     mine = to_host(ranks.scatter_sum(flat))
     noisy = np.zeros(each, dtype)
     begin = ranks.rank * each
-    for key, (at, end) in places.items():
+    for law, at, end in zip(laws.values(), ends, ends[1:]):
         # of this parameter, in this slice; it may be nothing
-        start = min(max(at, begin), end)
-        stop = max(min(end, begin + each), start)
-        here = slice(start - begin, stop - begin) if start < stop else slice(0)
+        start, stop = (min(max(edge, at), end) for edge in (begin, begin + each))
+        here = slice(start - begin, stop - begin)
         place = start - at, end - at
-        noisy[here] = on_host([mine[here]], laws[key], draws, scale, dtype, place)
+        noisy[here] = on_host([mine[here]], law, draws, scale, dtype, place)
     whole = ranks.gather(lib.asarray(noisy))
-    return {
-        key: xp.asarray(whole[at:end]).reshape(shapes[key]) for key, (at, end) in places.items()
-    }
+    parts = [xp.asarray(whole[at:end]) for at, end in zip(ends, ends[1:])]
+    return {key: part.reshape(shape) for key, part, shape in zip(laws, parts, shapes)}

@@ -16,7 +16,7 @@ from ..privacy.accountant import Accountant
 from ..privacy.budget import max_steps
 from ..privacy.calibrate import noise_multiplier_for
 from ..privacy.catalogue import as_accountant
-from ..privacy.events import Composed, Event, NeighbouringRelation, Repeated
+from ..privacy.events import Event, NeighbouringRelation
 from ..privacy.ledger import SETUP, Ledger
 from ..util.text import upper_text
 from ..util.validate import count, positive_finite
@@ -162,12 +162,6 @@ class Plan:
             self.relation, [*((event, 1, SETUP) for event in before), *self.charges(0, steps)]
         )
 
-    @property
-    def total_event(self) -> Event:
-        """The event of all steps."""
-        parts = tuple(Repeated(event, times) for event, times in self.charges(0, self.steps))
-        return parts[0] if len(parts) == 1 else Composed(parts)
-
     def with_steps(self, steps: int) -> Plan:
         """The same plan over another number of steps."""
         return replace(self, steps=steps)
@@ -245,21 +239,20 @@ class Plan:
         for event, times in self.charges(0, self.sampler.period):
             after.append(event, times)
         before, spent = (accountant.epsilon(each, delta).upper for each in (ledger, after))
-        if not spent <= epsilon:
+        if spent <= epsilon:
+            return
+        first, then = upper_text(before), upper_text(spent)
+        if spent == math.inf and self.sanitizer.for_step(0).variation():
             why = (
-                f"it alone would be {upper_text(spent)}"
-                if before == 0
-                else f"epsilon is {upper_text(before)} before the first step, and "
-                f"{upper_text(spent)} with it"
+                "it has no epsilon at this delta, of which exact arithmetic takes (1 + e^epsilon) T"
             )
-            if spent == math.inf:
-                why = (
-                    "it has no epsilon at this delta, of which exact arithmetic takes (1 + "
-                    "e^epsilon) T"
-                    if self.sanitizer.variation()
-                    else "a lot without noise has no epsilon"
-                )
-            raise BudgetExceededError(
-                f"not one lot fits into epsilon {epsilon:g} at delta={delta:g}: {why}; raise the "
-                "target or the noise, or make lots smaller"
-            )
+        elif spent == math.inf:
+            why = "a lot without noise has no epsilon"
+        elif before == 0:
+            why = f"it alone would be {then}"
+        else:
+            why = f"epsilon is {first} before the first step, and {then} with it"
+        raise BudgetExceededError(
+            f"not one lot fits into epsilon {epsilon:g} at delta={delta:g}: {why}; raise the "
+            "target or the noise, or make lots smaller"
+        )

@@ -234,19 +234,12 @@ class Sanitizer:
         total = {} if into is None else into
         if example_weight is not None:
             shape("add_clipped", "example_weight", example_weight, (size,))
+            xp = namespace_of(example_weight)
             allowed = (example_weight >= 0) & (example_weight <= 1)
-            example_weight = (
-                namespace_of(example_weight).where(allowed, example_weight, 0).astype("float64")
-            )
+            example_weight = xp.where(allowed, example_weight, 0).astype("float64")
         for group in self.groups:
-            self._add_group(
-                group,
-                {key: grads[key] for key in group.keys},
-                size,
-                total,
-                example_weight,
-                products,
-            )
+            part = {key: grads[key] for key in group.keys}
+            self._add_group(group, part, size, total, example_weight, products)
         return total
 
     def _add_group(self, group, grads, size, total, example_weight, products):
@@ -272,10 +265,9 @@ class Sanitizer:
             add_weighted_sums(chunk, weights[-1], total, products.rows)  # [F1]
             del chunk  # so that the next one takes its place in the cache
         if whole:
-            together = (
-                weights[0] if len(weights) == 1 else namespace_of(*weights).concatenate(weights)
-            )
-            add_weighted_sums(whole, together, total, products.rows)  # [F1]
+            if len(weights) > 1:
+                weights = [namespace_of(*weights).concatenate(weights)]
+            add_weighted_sums(whole, weights[0], total, products.rows)  # [F1]
 
     def _sq_norms(self, group, grads):
         if math.isinf(group.clip_norm):

@@ -362,11 +362,10 @@ class Trainer:
             z, caches = self.network.forward(namespace_of(array).zeros(rows, array.dtype))
             grads = self._over_views(z, caches)
         forms = self.plan.sanitizer.forms(grads, self.plan.products)
-        found = {
-            kind: [".".join(key) for key in self.network.params if forms[key] == kind]
-            for kind in ("explicit", "factored")
-        }
-        return {kind: names for kind, names in found.items() if names}
+        found: dict[str, list[str]] = {}
+        for key in sorted(self.network.params, key=lambda key: forms[key]):
+            found.setdefault(forms[key], []).append(".".join(key))
+        return found
 
 
 def cache_examples(network: Sequential) -> int:
