@@ -205,6 +205,7 @@ class Sanitizer:
 
         It follows from public numbers, not from the size of the lot at hand.
         """
+        self._check(grads)
         return {
             key: "explicit" if self._materialises(g, products) or not g.factored else "factored"
             for key, g in grads.items()

@@ -359,7 +359,8 @@ class Trainer:
         array = next(iter(self.network.params.values()))
         rows = self.augmentation_multiplicity, *self.network.input_shape
         with np.errstate(all="ignore"):
-            z, caches = self.network.forward(namespace_of(array).zeros(rows, array.dtype))
+            x = namespace_of(array).zeros(rows, array.dtype)
+            z, caches = self.network.forward(x, rng=None)
             grads = self._over_views(z, caches)
         forms = self.plan.sanitizer.forms(grads, self.plan.products)
         found: dict[str, list[str]] = {}
