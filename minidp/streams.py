@@ -159,13 +159,11 @@ class Draws(_Single):
     """The numbers of one release, one after another; methods and arguments are named as NumPy's
     generators name them.
 
-    What is drawn first has the first places. Each draw begins with a new block of 16 words. `part`
-    is what `at` said, or None.
+    What is drawn first has the first places. Each draw begins with a new block of 16 words.
     """
 
     def __init__(self, key: _Key, stream: int, release: int):
         self._key, self._block = key, 0
-        self.part: tuple[int, int] | None = None
         tail = release << 8 | stream
         self._tail = np.array([0, 0, tail & 0xFFFFFFFF, tail >> 32], np.uint32)
 
@@ -226,13 +224,15 @@ class Draws(_Single):
         grid: float = 0.0,
         before: Callable[[slice], NDArray] | None = None,
         after: Callable[[slice, NDArray], None] | None = None,
+        place: tuple[int, int] | None = None,
     ) -> None:
         """Add std times standard normal numbers to a host array in one piece, and round to
         multiples of `grid` if not 0.
 
         before and after: called for each stretch of the flat array, side by side; numbers are added
-        to what before(place) returns, and after(place, result) gets it while it is in a core's
-        cache. `out` itself is then left alone.
+        to what before(span) returns, and after(span, result) gets it while it is in a core's
+        cache. `out` itself is then left alone. place: (start, size) where `out` is the part from
+        `start` on of a flat array of that size.
         """
         from .host import drawing
 
@@ -246,6 +246,7 @@ class Draws(_Single):
             ),
             before,
             after,
+            place,
         )
 
     def add_integers(
@@ -254,13 +255,14 @@ class Draws(_Single):
         std: float,
         before: Callable[[slice], NDArray] | None = None,
         after: Callable[[slice, NDArray], None] | None = None,
+        place: tuple[int, int] | None = None,
     ) -> None:
         """Add discrete Gaussian numbers of deviation `std`, 2^28 to 2^42, to a float64 host array
         of integers in place.
 
         Exact while sums stay below 2^53; the numbers are below 2^48. At most
-        `host.discrete.total_variation(std)` from the law of the rounded Gaussian. before and after
-        as above. Raises ParameterError for another array or std.
+        `host.discrete.total_variation(std)` from the law of the rounded Gaussian. before, after
+        and place as above. Raises ParameterError for another array or std.
         """
         from .host import discrete, drawing
 
@@ -276,16 +278,10 @@ class Draws(_Single):
             lambda first, at, part: drawing.add_integers(state, first, at, *table, part),
             before,
             after,
+            place,
         )
 
-    def at(self, start: int, size: int) -> "Draws":
-        """For the next `add_normals` or `add_integers`: `out` is the part from `start` on of a flat
-        array of that size.
-        """
-        self.part = start, size
-        return self
-
-    def _in_slices(self, name, out, sets, add, before, after):
+    def _in_slices(self, name, out, sets, add, before, after, place):
         """add(first, at, part) side by side: 512 numbers take `sets` sets of 64 blocks, from set
         number `first` on.
         """
@@ -293,16 +289,16 @@ class Draws(_Single):
             raise ParameterError(
                 f"{name}: expected an array in one piece (numpy.ascontiguousarray)"
             )
-        (start, size), self.part = self.part or (0, out.size), None
+        start, size = place or (0, out.size)
         first = self.take(size, sets)
         flat = np.asarray(out).reshape(-1)
 
         def work(at):
-            place = slice(at, at + SHARD)
-            stretch = before(place) if before else flat[place]
+            span = slice(at, at + SHARD)
+            stretch = before(span) if before else flat[span]
             add(first, start + at, stretch)
             if after:
-                after(place, stretch)
+                after(span, stretch)
 
         threads.map_parallel(work, range(0, flat.size, SHARD))
 

@@ -188,7 +188,7 @@ def descend(params, grads, rate):
 
 
 def pairs(x, width, total):
-    """exact.arithmetic.in_pairs of x (B, n width), n at least 1, to total (B, width)."""
+    """exact.cuts.in_pairs of x (B, n width), n at least 1, to total (B, width)."""
     xp, n = library(x), x.shape[1] // width
     launch(
         xp,

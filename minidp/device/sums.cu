@@ -102,7 +102,7 @@ extern "C" __global__ void descend(Parts<Step> parts, double rate, i64 places) {
     }
 }
 
-// exact.arithmetic.in_pairs: x (N, n, width) to total (N, width), in the order of the definition; a block for each of N,
+// exact.cuts.in_pairs: x (N, n, width) to total (N, width), in the order of the definition; a block for each of N,
 // terms (N, (n + 1) / 2, width) is room for the sums
 extern "C" __global__ void in_pairs(const REAL* x, REAL* terms, REAL* total, i64 n, i64 width) {
     x += blockIdx.x * n * width, terms += blockIdx.x * ((n + 1) / 2) * width, total += blockIdx.x * width;

@@ -1,155 +1,133 @@
-"""Products and sums whose bits depend on one example alone, and the two arithmetics of a network.
+"""The two arithmetics of a run, "ordinary" and "exact": an object each, chosen by its name.
 
 A row of `x @ W` is rounded as BLAS likes, which depends on how many rows there are and where it
-stands. In "exact" arithmetic both factors are cut to integers times powers of two, with so few bits
-that every partial sum fits float64's 53: the product is exact, whatever the order, the blocking,
-the threads or the device.
+stands. In "exact" arithmetic an example's numbers have bits of their own: products and sums are
+those of `cuts`, clipped gradients are the whole numbers of `whole`, and noise is integer.
 """
 
-from math import prod
+import math
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from ..backend import namespace_of
-from ..kernels import kernel
+from ..errors import ParameterError
+from ..util.validate import in_range
+from . import cuts
+from .cuts import cut, in_pairs, precision, put_back
+from .laws import Integers, Normals, integer_grid
+from .whole import MOST, UNITS, WholeOuter, WholeRows
+
+__all__ = [
+    "ARITHMETIC",
+    "ARITHMETICS",
+    "EXACT",
+    "ORDINARY",
+    "Arithmetic",
+    "cut",
+    "in_pairs",
+    "precision",
+    "product",
+    "put_back",
+]
+LEAST_UNITS, MOST_UNITS = 2.0**28, 2.0**42  # deviations of the integers of host.discrete
+
+
+class Arithmetic:
+    """Ordinary arithmetic: floating point numbers, rounded as NumPy and CuPy do.
+
+    most_examples  of a lot, whose sum it holds
+    sigmas         (least, most) noise multiplier that there is noise for
+    copies         bytes that clipping takes for each byte of an explicit gradient
+    sums_are_exact  true where the order of additions changes nothing
+    """
+
+    most_examples = math.inf
+    sigmas = (0.0, math.inf)
+    copies = 1
+    sums_are_exact = False
+
+    def product(self, x: NDArray, W: NDArray) -> NDArray:
+        """x @ W."""
+        return x @ W
+
+    def materialises(self, grad: Any, strategy: str, examples: int = 0) -> bool:
+        """True if clipping needs memory for an explicit gradient of each example."""
+        return grad.materialises(strategy, examples)
+
+    def explicit(self, grad: Any) -> Any:
+        """The gradients that `materialises`, as they are clipped and summed."""
+        return grad.form("explicit")
+
+    def factored(self, grad: Any) -> Any:
+        """All others, as they are clipped and summed."""
+        return grad
+
+    def check_clip_norm(self, clip_norm: float) -> None:
+        """Raise ParameterError for a clip norm that sums cannot be clipped to."""
+
+    def weights(self, weights: NDArray, clip_norm: float) -> NDArray:
+        """Clip weights, in the units that gradients are summed in."""
+        return weights
+
+    def noise_of_sum(self, group: Any) -> Normals | Integers:
+        """The noise on a clip group's sum (`mechanism.ClipGroup`)."""
+        return Normals(group.noise_std)
+
+    def noise(self, noise_std: float, quantum: float) -> Normals | Integers:
+        """The noise on multiples of `quantum`, a power of two."""
+        return Normals(noise_std)
+
+
+class Exact(Arithmetic):
+    """Exact arithmetic: an example's bits depend on that example alone.
+
+    `noise_of_sum` and `noise` raise ParameterError for noise that there are no integers for.
+    """
+
+    most_examples = MOST
+    sigmas = LEAST_UNITS / UNITS, MOST_UNITS / UNITS
+    copies = 4  # float64, and what is made of it
+    sums_are_exact = True
+
+    def product(self, x, W):
+        return cuts.product(x, W)
+
+    def materialises(self, grad, strategy, examples=0):
+        kept = strategy != "explicit" and grad.one_product
+        return grad.materialises("factored" if kept else "explicit")
+
+    def explicit(self, grad):
+        return WholeRows(grad.materialise_exactly())
+
+    def factored(self, grad):
+        return WholeOuter(grad.a, grad.d) if grad.one_product else self.explicit(grad)
+
+    def check_clip_norm(self, clip_norm):
+        if clip_norm == math.inf:
+            raise ParameterError(
+                "exact arithmetic: expected a finite clip_norm in each clip group, of which its "
+                "grid is a part"
+            )
+
+    def weights(self, weights, clip_norm):
+        return weights * (UNITS / clip_norm)
+
+    def noise_of_sum(self, group):
+        sigma = group.noise_multiplier
+        if sigma:
+            in_range(*self.sigmas, exact_arithmetic_noise_multiplier=sigma)
+        return Integers(sigma * UNITS, group.clip_norm / UNITS)
+
+    def noise(self, noise_std, quantum):
+        in_range(0, MOST_UNITS * quantum, exact_arithmetic_noise_std=noise_std)
+        grid = integer_grid(noise_std, quantum)
+        return Integers(noise_std / grid, grid)
+
 
 ORDINARY, EXACT = ARITHMETICS = ("ordinary", "exact")
+ARITHMETIC = {ORDINARY: Arithmetic(), EXACT: Exact()}
 
 
 def product(x: NDArray, W: NDArray, arithmetic: str) -> NDArray:
-    r"""x @ W in one of the ARITHMETICS.
-
-    Shapes
-        x (B, K)   W (K, O)   y (B, O), of the dtype of x @ W
-
-    Forward
-        [F1]  exact: y_bo = (sum_k X_bk V_ko) 2^(e_b + f_o - p - q), rounded once; X, e the rows of
-              x cut to p bits, to the nearest integer, V, f the columns of W to q, p + q + ceil(log2
-              K) = 53: no partial sum is above 2^53
-
-    Source
-        [F1]  Ozaki, Ogita, Oishi, Rump 2012, Numerical Algorithms 59: error-free transformations of
-              products
-
-    Guarantees
-        Exact: row b of y is a function of row b of x and of W, bit for bit. What comes of a row or
-        a column that is not finite is NaN. An entry is off by at most K (2^-p + 2^-q) max_k |x_bk|
-        max_k |W_ko|, usually by much less.
-    """
-    if arithmetic == ORDINARY:
-        return x @ W
-    p, q = precision(x.shape[1])
-    (X, e), (V, f) = cut(x, p, nearest=True), cut(W, q, axis=0, nearest=True)
-    y = namespace_of(x, W).empty((x.shape[0], W.shape[1]), np.result_type(x.dtype, W.dtype))
-    return put_back(X @ V, e, f, p + q, out=y)  # [F1]
-
-
-def precision(inner: int) -> tuple[int, int]:
-    """(p, q), bits of rows and of columns of an exact product of `inner` terms: p + q + ceil(log2
-    inner) = 53.
-    """
-    left = 53 - (inner - 1).bit_length()
-    return left // 2, left - left // 2
-
-
-def cut(x: NDArray, bits: int, axis: int = 1, nearest: bool = False) -> tuple[NDArray, NDArray]:
-    r"""Integers times a power of two for each row (or column): what is below 2^-bits of the largest
-    number goes.
-
-    nearest: to the nearest integer, halves to the even one, instead of toward zero.
-
-    Shapes
-        x (B, K) float32 or float64   X like x, float64   e int32, (B, 1), or (1, K) for the columns
-                                      of axis 0
-
-    Forward
-        [F1]  X = trunc(x 2^(bits - e)), or the nearest integer; 2^(e-1) <= max |x| < 2^e along the
-              axis, e = 0 where all are zero: |X| < 2^bits, or |X| <= 2^bits if nearest
-        [F2]  X = NaN and e = 0 along the axis where a number is not finite
-
-    Source
-        [F1]  Ozaki, Ogita, Oishi, Rump 2012, Numerical Algorithms 59; a power of two in place of
-              their constant
-    """
-    xp = namespace_of(x)
-    if twin := kernel("cut", x):
-        return twin(x, bits, axis, nearest)
-    largest = xp.abs(x).max(axis=axis, keepdims=True)
-    finite = xp.isfinite(largest)
-    e = xp.where(finite, xp.frexp(largest)[1], 0).astype(xp.int32)
-    X = (xp.rint if nearest else xp.trunc)(xp.ldexp(x.astype(xp.float64), bits - e))  # [F1]
-    return xp.where(finite, X, xp.nan), e  # [F2]
-
-
-def put_back(S: NDArray, e: NDArray, f: NDArray, bits: int, out: NDArray) -> NDArray:
-    r"""Undo the cuts of a product's factors: powers of two, and one rounding to the dtype of `out`,
-    which is returned.
-
-    Shapes
-        S (B T, O) float64   e (B, 1), each for T rows   f (1, O)   bits p + q   out (B T, O)
-
-    Forward
-        [F1]  out_(bt)o = S_(bt)o 2^(e_b + f_o - bits)
-
-    Source
-        [F1]  own derivation: X = x 2^(p - e) and V = W 2^(q - f) give x W = X V 2^(e + f - p - q)
-    """
-    xp, (rows, outputs), examples = namespace_of(S, out), S.shape, e.shape[0]
-    shape = (examples, rows // max(examples, 1), outputs)
-    if twin := kernel("put_back", out):
-        twin(
-            S.reshape(shape), np.ldexp(1.0, e[:, 0] - bits), np.ldexp(1.0, f[0]), out.reshape(shape)
-        )
-        return out
-    out[...] = (
-        xp.ldexp(S.reshape(shape), e[:, :, None] + f - bits)
-        .reshape((rows, outputs))
-        .astype(out.dtype)
-    )  # [F1]
-    return out
-
-
-def in_pairs(x: NDArray, axis: int | tuple[int, ...], keepdims: bool = False) -> NDArray:
-    r"""The sum over an axis, or over several as one, in an order that is the same for every number
-    of rows.
-
-    Shapes
-        x of any shape and dtype; the sum has x's dtype
-
-    Forward
-        [F1]  of N terms the last N // 2 are added onto the first, again and again until one is left
-
-    Source
-        [F1]  Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.1: pairwise
-              summation
-    """
-    xp = namespace_of(x)
-    axes = tuple(each % x.ndim for each in (axis if isinstance(axis, tuple) else (axis,)))
-    others = tuple(each for each in range(x.ndim) if each not in axes)
-    first = axes[0] if axes else x.ndim
-    one_block = axes == tuple(range(first, first + len(axes)))
-    ahead = tuple(each for each in others if each < first or not one_block)
-    behind = others[len(ahead) :]
-    before, n, width = (prod(x.shape[each] for each in part) for part in (ahead, axes, behind))
-    terms: Any = x.transpose((*ahead, *axes, *behind)).reshape((before, n * width))
-    twin = kernel("pairs", terms)
-    if twin and terms.size:
-        total = xp.empty((before, width), x.dtype)
-        twin(xp.ascontiguousarray(terms), width, total)
-    else:
-        if not n:
-            terms, n = xp.zeros((before, width), x.dtype), 1
-        while n > 1:
-            half = (n + 1) // 2
-            summed = terms[:, : half * width].copy()
-            summed[:, : (n - half) * width] += terms[:, half * width : n * width]  # [F1]
-            terms, n = summed, half
-        total = terms.copy()
-    kept = tuple(
-        1 if each in axes else size
-        for each, size in enumerate(x.shape)
-        if keepdims or each not in axes
-    )
-    return total.reshape(kept)
+    """x @ W in one of the ARITHMETICS; x (B, K), W (K, O)."""
+    return ARITHMETIC[arithmetic].product(x, W)

@@ -11,6 +11,7 @@ import math
 from numpy.typing import NDArray
 
 from ..backend import (
+    DOUBLE_ROWS,
     add_products,
     add_weighted,
     explicit_fits,
@@ -20,7 +21,7 @@ from ..backend import (
     zero_rows_unless,
 )
 from ..errors import ShapeError
-from ..exact.arithmetic import cut, in_pairs, precision
+from ..exact.cuts import cut, in_pairs, precision
 from ..host.memory import RUN
 from ..kernels import kernel
 from ..util.validate import one_of, same_batch
@@ -31,10 +32,7 @@ STRATEGIES = ("auto", "explicit", "factored")
 CANCELLING = 64
 ROWS = 512  # of such a sum in one product, at least: what `mechanism.rounding` charges counts on it
 # norms of factors above which a gradient counts as not finite; LARGE in float32 products
-HUGE, LARGE = (
-    2.0**400,
-    2.0**60,
-)
+HUGE, LARGE = 2.0**400, 2.0**60
 Key = tuple[str, str]  # (layer, parameter)
 Arrays = dict[Key, NDArray]  # of parameters
 
@@ -50,6 +48,9 @@ class PerExampleGrad:
 
     n_examples: int
     shape: tuple
+    arrays: tuple = ()  # of the network's dtype that it is made of
+    factored = True  # not materialised already
+    one_product = False  # of a (B, I) and d (B, O)
     factored_is_cheaper = True  # than materialising, in multiplications on the host
 
     def sq_norms_upper(self):
@@ -75,17 +76,13 @@ class PerExampleGrad:
         examples: how many have to fit, a public number; 0 for those at hand.
         """
         one_of(STRATEGIES, strategy=strategy)
-        if strategy == "auto":
-            return (
-                explicit_fits(self.xp, (examples or self.n_examples) * self.explicit_bytes)
-                or not self.factored_is_cheaper
-            )
-        return strategy == "explicit"
+        if strategy != "auto" or not self.factored:
+            return self.factored and strategy == "explicit"
+        size = (examples or self.n_examples) * self.explicit_bytes
+        return explicit_fits(self.xp, size) or not self.factored_is_cheaper
 
     def form(self, strategy):
-        """The same gradients in the representation that `strategy` trains through: Explicit, or
-        these factors.
-        """
+        """The same gradients as `strategy` trains through them: Explicit, or these factors."""
         return self._explicit() if self.materialises(strategy) else self
 
     def _explicit(self):
@@ -96,24 +93,32 @@ class PerExampleGrad:
         return self.materialise()
 
     def sum_over_views(self, views):
-        """Merge augmented views: every `views` consecutive rows belong to one example; sum their
-        gradients.
-        """
+        """Merge augmented views: sum every `views` consecutive rows, those of one example."""
         return self.form("explicit").sum_over_views(views)
 
     def rows(self, start, stop):
         """The same for the examples start..stop-1."""
-        return type(self)(self.a[start:stop], self.d[start:stop])
+        return type(self)(*(array[start:stop] for array in self.arrays))
+
+    def norm_part(self):
+        """For `sums.sum_of_squares` on a device: factors or squared norms, room for norms, and the
+        factor that rounds up.
+        """
+        return None, None, self.sq_norms_upper(), None, None, 1.0
+
+    def chunks(self):
+        """(start, form) of parts that fit into memory, each with a `sum_part`."""
+        return [(0, self)]
 
     @property
     def explicit_bytes(self):
         """Bytes that materialising one example allocates."""
-        return math.prod(self.shape) * self.d.dtype.itemsize
+        return math.prod(self.shape) * self.arrays[-1].dtype.itemsize
 
     @property
     def xp(self):
         """The array library of the factors."""
-        return namespace_of(vars(self).get("g", vars(self).get("d")))
+        return namespace_of(self.arrays[-1])
 
 
 class Explicit(PerExampleGrad):
@@ -135,13 +140,14 @@ class Explicit(PerExampleGrad):
               more cover what follows
     """
 
+    factored = False
+
     def __init__(self, g, sq_norms=None):
         """sq_norms: the squared norms, where forming the gradients has computed them already."""
-        self.g, self._sq_norms = g, sq_norms
+        self.g, self._sq_norms, self.arrays = g, sq_norms, (g,)
         self.n_examples, self.shape = g.shape[0], tuple(g.shape[1:])
-        self._lost = (math.prod(self.shape) + 32) * 2.0**-52 + (
-            0 if sq_norms is None else (RUN + 8) * 2.0**-23
-        )
+        given = 0 if sq_norms is None else (RUN + 8) * 2.0**-23
+        self._lost = (math.prod(self.shape) + 32) * 2.0**-52 + given
         # formed with the longer axis last, (B, O, I) in memory: work goes along memory
         self._transposed = (
             g.ndim == 3 and not g.flags.c_contiguous and g.transpose(0, 2, 1).flags.c_contiguous
@@ -172,23 +178,48 @@ class Explicit(PerExampleGrad):
         """The gradients, (B, *shape)."""
         return self.g
 
-    def materialises(self, strategy, examples=0):
-        """False: there is nothing left to materialise."""
-        one_of(STRATEGIES, strategy=strategy)
-        return False
-
     def sum_over_views(self, views):
         """One gradient per example, the sum of its rows."""
-        return Explicit(
-            in_pairs(self.g.reshape((self.n_examples // views, views, *self.shape)), 1)
-        )  # [V1]
+        g = self.g.reshape((self.n_examples // views, views, *self.shape))
+        return Explicit(in_pairs(g, 1))  # [V1]
 
-    def rows(self, start, stop):
-        """The same for the examples start..stop-1."""
-        return Explicit(self.g[start:stop])
+    def norm_part(self):
+        """Its numbers, or the squared norms where they are known."""
+        known = self._sq_norms
+        rows = self.xp.ascontiguousarray(self._matrix()) if known is None else None
+        return rows, None, known, None, None, 1 + self._lost
+
+    def sum_part(self, rows):
+        """The gradients (B, P), for `device.add_weighted_each`."""
+        return self.xp.ascontiguousarray(self.g.reshape((self.n_examples, math.prod(self.shape))))
 
 
-class Outer(PerExampleGrad):
+class _Factored(PerExampleGrad):
+    """Products of factors a (B, ..., I) and d (B, ..., O), summed over the axes between."""
+
+    def __init__(self, a, d, ndim):
+        name = type(self).__name__
+        namespace_of(a, d)
+        if a.ndim != ndim or d.ndim != ndim:
+            raise ShapeError(
+                f"{name}: expected factors with {ndim} axes, got a {a.shape} and d {d.shape}"
+            )
+        same_batch(name, a=a, d=d)
+        if a.shape[1:-1] != d.shape[1:-1]:
+            raise ShapeError(
+                f"{name}: expected the same positions, got a {a.shape} and d {d.shape}"
+            )
+        self.a, self.d = self.arrays = a, d
+        self.n_examples, self.shape = a.shape[0], (a.shape[-1], d.shape[-1])
+
+    def _weighted(self, w):
+        """The factors, the shorter one times w, without the rows that weigh 0."""
+        a, d = (zero_rows_unless(w != 0, factor) for factor in self.arrays)
+        w = w.reshape(w.shape + (1,) * (a.ndim - 1))
+        return (w * a, d) if self.shape[0] <= self.shape[1] else (a, w * d)
+
+
+class Outer(_Factored):
     r"""Gradients that are one outer product each, as those of a dense weight: g_b = a_b (x) d_b.
 
     Shapes
@@ -211,11 +242,10 @@ class Outer(PerExampleGrad):
         2^-149, w_b or w_b a_bi may be twice as large.
     """
 
+    one_product = True
+
     def __init__(self, a, d):
-        _check_factors("Outer", a, d, 2)
-        self.a, self.d = a, d
-        self.n_examples = a.shape[0]
-        self.shape = (a.shape[1], d.shape[1])
+        super().__init__(a, d, 2)
         self._lost, self._norms = (sum(self.shape) + 32) * 2.0**-52, None
 
     def sq_norms(self):
@@ -235,12 +265,25 @@ class Outer(PerExampleGrad):
         """
         single = rows and self.a.dtype == self.d.dtype == self.xp.float32
         if single:
-            longest = self.xp.maximum(*(self._norms or map(row_norms, (self.a, self.d))))
+            longest = self.xp.maximum(*self._factor_norms())
             w = self.xp.where((longest <= LARGE) & (w >= LARGE**-2), w, 0)
-        a, d = (zero_rows_unless(w != 0, factor) for factor in (self.a, self.d))
-        w = w[:, None].astype(self.xp.float32 if single else self.xp.float64)
-        a, d = (w * a, d) if self.shape[0] <= self.shape[1] else (a, w * d)
+        a, d = self._weighted(w.astype(self.xp.float32 if single else self.xp.float64))
         return add_products(total, a, d, rows if single else 0)  # [P1]
+
+    def _factor_norms(self):
+        return self._norms or (row_norms(self.a), row_norms(self.d))
+
+    def norm_part(self):
+        """Its factors; the kernel writes their norms."""
+        self._norms = tuple(self.xp.empty(self.n_examples) for _ in self.arrays)
+        a, d = map(self.xp.ascontiguousarray, self.arrays)
+        return a, d, None, *self._norms, 1 + self._lost
+
+    def sum_part(self, rows):
+        """For `device.add_weighted_products`: a (B, I, 1), d (B, 1, O), norms, rows, float64?"""
+        a, d = map(self.xp.ascontiguousarray, self.arrays)
+        norms = self._factor_norms() if rows else None
+        return a[:, :, None], d[:, None, :], norms, rows or DOUBLE_ROWS, not rows
 
     def materialise(self):
         """(B, I, O), by the definition."""
@@ -248,21 +291,16 @@ class Outer(PerExampleGrad):
 
     def _explicit(self):
         """Through the compiled twin of [F1] where there is one."""
-        return (
-            Explicit(*outer_products(self.a, self.d))
-            if kernel("form_outer", self.a, self.d)
-            else super()._explicit()
-        )
+        twin = kernel("form_outer", self.a, self.d)
+        return Explicit(*outer_products(self.a, self.d)) if twin else super()._explicit()
 
     def sum_over_views(self, views):
         """One gradient per example, a sum over its rows as positions."""
         examples = self.n_examples // views
-        return OuterSum(
-            *(f.reshape((examples, views, f.shape[1])) for f in (self.a, self.d))
-        )  # [V1]
+        return OuterSum(*(f.reshape((examples, views, f.shape[1])) for f in self.arrays))  # [V1]
 
 
-class OuterSum(PerExampleGrad):
+class OuterSum(_Factored):
     r"""Gradients that are a sum of outer products over positions: convolutions, sequences.
 
     Shapes
@@ -287,14 +325,8 @@ class OuterSum(PerExampleGrad):
     """
 
     def __init__(self, a, d):
-        _check_factors("OuterSum", a, d, 3)
-        if a.shape[1] != d.shape[1]:
-            raise ShapeError(
-                f"OuterSum: expected the same positions, got a {a.shape} and d {d.shape}"
-            )
-        self.a, self.d = a, d
-        self.n_examples, self.positions = a.shape[:2]
-        self.shape = (a.shape[2], d.shape[2])
+        super().__init__(a, d, 3)
+        self.positions = a.shape[1]
 
     def sq_norms(self):
         """(B,) squared L2 norms through the two Gram matrices."""
@@ -316,51 +348,42 @@ class OuterSum(PerExampleGrad):
 
     def add_weighted_sum(self, total, w, rows=0):
         """total += sum_b w_b g_b, in place, always in float64: terms of one example may cancel."""
-        a, d = (zero_rows_unless(w != 0, factor) for factor in (self.a, self.d))
-        a, d = (
-            (w[:, None, None] * a, d)
-            if self.shape[0] <= self.shape[1]
-            else (a, w[:, None, None] * d)
-        )
-        a, d = (
-            factor.reshape((self.n_examples * self.positions, factor.shape[2])) for factor in (a, d)
-        )
-        # as many rows as blocks: a short chain of roundings
-        part, rows = (
-            self.zeros(),
-            max(ROWS, math.isqrt(a.shape[0])),
-        )
+        examples = self.n_examples * self.positions
+        a, d = (factor.reshape((examples, factor.shape[2])) for factor in self._weighted(w))
+        part, rows = self.zeros(), self._rows()
         for at in range(0, a.shape[0], rows):
             add_products(part, a[at : at + rows], d[at : at + rows], 0)  # [P1]
         total += part
 
+    def _rows(self):
+        """Of one product, about as many as there are products: short chains of roundings."""
+        return max(ROWS, math.isqrt(self.n_examples * self.positions))
+
+    def sum_part(self, rows):
+        """As of Outer: a (B, I, T), d (B, T, O), in float64."""
+        a, d = map(self.xp.ascontiguousarray, (self.a.transpose(0, 2, 1), self.d))
+        return a, d, None, self._rows(), True
+
     def materialise(self, out=None):
-        """(B, I, O), by the definition: the matrix product a_b^T d_b of each example; into `out` if
-        given.
-        """
+        """(B, I, O), by the definition: a_b^T d_b of each example; into `out` if given."""
         return self.xp.matmul(self.a.transpose(0, 2, 1), self.d, out=out)  # [F1]
 
     def materialise_exactly(self):
-        """(B, I, O) float64: the product of factors that were cut, each example's to integers and a
-        power of two.
-        """
+        """(B, I, O) float64: the product of factors that were cut, example by example."""
+
+        def whole(factor, bits):
+            rows = factor.reshape((self.n_examples, self.positions * factor.shape[2]))
+            X, e = cut(rows, bits, nearest=True)
+            return X.reshape(factor.shape), e
+
         bits, xp = precision(self.positions), self.xp
-        (a, e), (d, f) = (
-            cut(factor.reshape((self.n_examples, self.positions * size)), bit, nearest=True)
-            for factor, size, bit in zip((self.a, self.d), self.shape, bits)
-        )
-        a, d = (
-            factor.reshape((self.n_examples, self.positions, size))
-            for factor, size in zip((a, d), self.shape)
-        )
+        (a, e), (d, f) = map(whole, self.arrays, bits)
         return xp.ldexp(xp.matmul(a.transpose(0, 2, 1), d), (e + f - sum(bits))[:, :, None])
 
     def sum_over_views(self, views):
         """One gradient per example, over the positions of all its rows."""
-        examples, positions = self.n_examples // views, views * self.positions
-        return OuterSum(
-            *(f.reshape((examples, positions, f.shape[2])) for f in (self.a, self.d))
-        )  # [V1]
+        rows = self.n_examples // views, views * self.positions
+        return OuterSum(*(f.reshape((*rows, f.shape[2])) for f in self.arrays))  # [V1]
 
     @property
     def factored_is_cheaper(self):
@@ -373,12 +396,3 @@ def gram_is_cheaper(positions, i, o):
     less than T I O.
     """
     return 4 * positions * (i + o) < i * o
-
-
-def _check_factors(where, a, d, ndim):
-    namespace_of(a, d)
-    if a.ndim != ndim or d.ndim != ndim:
-        raise ShapeError(
-            f"{where}: expected factors with {ndim} axes, got a {a.shape} and d {d.shape}"
-        )
-    same_batch(where, a=a, d=d)

@@ -18,7 +18,7 @@ _options = {
 
 
 def cut(x, bits, axis, nearest):
-    """exact.arithmetic.cut of a host array: along memory where the axis lies so, else all columns
+    """exact.cuts.cut of a host array: along memory where the axis lies so, else all columns
     side by side.
     """
     along = x.strides[axis] == x.itemsize
@@ -31,7 +31,7 @@ def cut(x, bits, axis, nearest):
 
 
 def cut_squares(x, bits, block):
-    """grads.whole.cut_squares of a host array: e (B,), and the sums of squares of blocks of the
+    """exact.whole.cut_squares of a host array: e (B,), and the sums of squares of blocks of the
     integers, the last one shorter.
     """
     x = np.ascontiguousarray(x)
@@ -78,7 +78,7 @@ def _cut_row(x, patterns, b, unsigned, bits, nearest, pattern, X, at):
 
 @njit(**_options)
 def cut_rows(x, patterns, unsigned, bits, nearest, X, e):
-    """exact.arithmetic.cut of rows: x (B, K) to X (B, K) float64 and e (B,).
+    """exact.cuts.cut of rows: x (B, K) to X (B, K) float64 and e (B,).
 
     patterns (B, K): the bits of x, `unsigned` all of them but the sign: ordered as |x| is, infinity
     and NaN above all.
@@ -100,7 +100,7 @@ def _cut_squares(x, patterns, unsigned, bits, block, e, sums):
 
 @njit(**_options)
 def contributions(x, e, bits, scale, out):
-    """grads.whole.contributions of x (B, K), e, scale (B,) to out (B, K) float64."""
+    """exact.whole.contributions of x (B, K), e, scale (B,) to out (B, K) float64."""
     for b in range(x.shape[0]):
         first, second = _powers(e[b], bits)
         factor = scale[b]
@@ -113,7 +113,7 @@ def contributions(x, e, bits, scale, out):
 
 @njit(**_options)
 def cut_columns(x, patterns, unsigned, bits, nearest, X, e):
-    """exact.arithmetic.cut of columns, in two passes along memory: x, patterns (K, O) as in
+    """exact.cuts.cut of columns, in two passes along memory: x, patterns (K, O) as in
     cut_rows to X (K, O), e (O,).
     """
     largest, first, second = (
@@ -134,7 +134,7 @@ def cut_columns(x, patterns, unsigned, bits, nearest, X, e):
 
 @njit(**_options)
 def put_back(S, e, f, y):
-    """exact.arithmetic.put_back: S (B, T, O) float64, e (B,) and f (O,) float64, powers of two,
+    """exact.cuts.put_back: S (B, T, O) float64, e (B,) and f (O,) float64, powers of two,
     to y (B, T, O) float32.
 
     Both products are exact: exponents of float32 leave float64 room.
@@ -147,7 +147,7 @@ def put_back(S, e, f, y):
 
 @njit(**_options)
 def pairs(x, width, total):
-    """exact.arithmetic.in_pairs of x (B, N width), N at least 1, to total (B, width), with room for
+    """exact.cuts.in_pairs of x (B, N width), N at least 1, to total (B, width), with room for
     half the terms.
     """
     # unsigned: vector loops

@@ -164,22 +164,16 @@ def per_layer_groups(
     [('dense1', 4.0), ('dense2', 1.0)]
     """
     layers = list(dict.fromkeys(layer for layer, _ in keys))
+    settings = []
     for setting in (clip_norm, noise_multiplier):
-        if isinstance(setting, dict) and set(setting) != set(layers):
+        each = setting if isinstance(setting, dict) else dict.fromkeys(layers, setting)
+        if set(each) != set(layers):
             raise ParameterError(
-                f"expected a setting for each of the layers {layers}, got {sorted(setting)}"
+                f"expected a setting for each of the layers {layers}, got {sorted(each)}"
             )
-
-    def pick(setting, layer):
-        return setting[layer] if isinstance(setting, dict) else setting
-
+        settings.append(each)
+    clip_norms, noises = settings
+    groups = {layer: tuple(key for key in keys if key[0] == layer) for layer in layers}
     return [
-        _group(
-            layer,
-            keys,
-            tuple(key for key in keys if key[0] == layer),
-            pick(clip_norm, layer),
-            pick(noise_multiplier, layer),
-        )
-        for layer in layers
+        _group(layer, keys, groups[layer], clip_norms[layer], noises[layer]) for layer in layers
     ]

@@ -1,67 +1,63 @@
 """The release of a lot whose members were computed on several ranks."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from ..backend import namespace_of, synchronise, to_host
-from ..grads.forms import Arrays
+from ..grads.forms import Arrays, Key
 from ..streams import Draws
-
-if TYPE_CHECKING:
-    from .sanitizer import Sanitizer
+from .noise import Law, on_host, released
 
 
-def released_over(
+def release(
     ranks: Any,
-    sanitizer: Sanitizer,
-    raw_sum: Arrays,
+    raw_sums: Sequence[Arrays],
+    laws: Mapping[Key, Law],
     draws: Draws,
-    others: Sequence[Arrays],
     scale: float,
     dtype: DTypeLike,
 ) -> Arrays:
-    """What `Sanitizer.release` gives for the sum of all ranks' raw sums. Every rank calls it in
-    every step, with nothing to add too.
-
-    The numbers of all parameters stand one behind the other, and each rank gets the sum of a slice
-    of them, adds the noise of that slice, by its places in the same stream, and hands the release
-    to all. So noise is added once to every number, as in one process. Sums are float64: exact
-    arithmetic adds whole numbers below 2^53, whatever the order.
+    """{key: scale times the sum of all ranks' raw sums, with the noise of the key's law}. Every
+    rank calls it in every step, with nothing to add too.
     """
-    first = raw_sum[sanitizer.keys[0]]
-    xp, lib = namespace_of(first), namespace_of(first) if ranks.gpu_aware else np
-    total = sum(raw.size for raw in raw_sum.values())
-    each = -(-total // ranks.size)
-    flat, at = lib.empty(each * ranks.size), 0
-    for key in sanitizer.keys:
-        place = flat[at : at + raw_sum[key].size].reshape(raw_sum[key].shape)
-        place[...], *rest = (
-            raw[key] if lib is xp else to_host(raw[key]) for raw in (raw_sum, *others)
-        )
-        for raw in rest:
-            place += raw
-        at += place.size
-    flat[at:] = 0
+    if ranks.size > 1:
+        return _over_ranks(ranks, raw_sums, laws, draws, scale, dtype)
+    first, *others = raw_sums
+    raws = [first[key] for key in laws]
+    rest = [[other[key] for other in others] for key in laws]
+    return dict(zip(laws, released(raws, [*laws.values()], draws, rest, scale, dtype)))
+
+
+def _over_ranks(ranks, raw_sums, laws, draws, scale, dtype):
+    """The numbers of all parameters stand one behind the other, and each rank gets the sum of a
+    slice of them, adds the noise of that slice, by its places in the same stream, and hands the
+    release to all. So noise is added once to every number, as in one process. Sums are float64:
+    exact arithmetic adds whole numbers below 2^53, whatever the order.
+    """
+    xp = namespace_of(*raw_sums[0].values())
+    lib = xp if ranks.gpu_aware else np
+    shapes = [raw_sums[0][key].shape for key in laws]
+    ends = list(accumulate(map(prod, shapes), initial=0))
+    each = -(-ends[-1] // ranks.size)
+    flat = lib.zeros(each * ranks.size)
+    for raw_sum in raw_sums:
+        parts = [raw_sum[key] if lib is xp else to_host(raw_sum[key]) for key in laws]
+        flat[: ends[-1]] += lib.concatenate([part.ravel() for part in parts])
     synchronise(xp)
     mine = to_host(ranks.scatter_sum(flat))
-    slice_, begin, at = np.zeros(each, dtype), ranks.rank * each, 0
-    for group in sanitizer.groups:
-        for key in group.keys:
-            size = raw_sum[key].size
-            # of this parameter, in this slice
-            start, stop = (min(max(begin + end - at, 0), size) for end in (0, each))
-            here = slice(at + start - begin, at + stop - begin) if start < stop else slice(0)
-            slice_[here] = sanitizer.noisy(
-                group, mine[here], draws.at(start, size), (), scale, slice_.dtype
-            )
-            at += size
-    whole, at, released = ranks.gather(lib.asarray(slice_)), 0, {}
-    for key in sanitizer.keys:
-        released[key] = xp.asarray(whole[at : at + raw_sum[key].size]).reshape(raw_sum[key].shape)
-        at += raw_sum[key].size
-    return released
+    noisy = np.zeros(each, dtype)
+    begin = ranks.rank * each
+    for law, at, end in zip(laws.values(), ends, ends[1:]):
+        # of this parameter, in this slice; it may be nothing
+        start, stop = (min(max(edge, at), end) for edge in (begin, begin + each))
+        here = slice(start - begin, stop - begin)
+        place = start - at, end - at
+        noisy[here] = on_host([mine[here]], law, draws, scale, dtype, place)
+    whole = ranks.gather(lib.asarray(noisy))
+    parts = [xp.asarray(whole[at:end]) for at, end in zip(ends, ends[1:])]
+    return {key: part.reshape(shape) for key, part, shape in zip(laws, parts, shapes)}

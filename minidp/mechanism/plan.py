@@ -12,18 +12,17 @@ from itertools import groupby
 from typing import Any
 
 from ..errors import BudgetExceededError, ParameterError
-from ..grads.whole import MOST
 from ..privacy.accountant import Accountant
 from ..privacy.budget import max_steps
 from ..privacy.calibrate import noise_multiplier_for
 from ..privacy.catalogue import as_accountant
-from ..privacy.events import Composed, Event, NeighbouringRelation, Repeated
+from ..privacy.events import Event, NeighbouringRelation
 from ..privacy.ledger import SETUP, Ledger
 from ..util.text import upper_text
 from ..util.validate import count, positive_finite
 from .rounding import DOUBLE, Products, products
 from .sampling import Sampler
-from .sanitizer import LEAST_SIGMA, MOST_SIGMA, Sanitizer
+from .sanitizer import Sanitizer
 from .schedule import value_at
 
 
@@ -72,9 +71,10 @@ class Plan:
         positive_finite(expected_lot_size=self.expected_lot_size)
         if not isinstance(self.sampler, Sampler):
             raise ParameterError(f"expected a sampler, got {type(self.sampler).__name__}")
-        if self.sanitizer.exact and self.expected_lot_size > MOST / 2:
+        most = self.sanitizer.numbers.most_examples / 2
+        if self.expected_lot_size > most:
             raise ParameterError(
-                f"exact arithmetic: expected lots of at most {MOST // 2:,} examples, got "
+                f"exact arithmetic: expected lots of at most {most:,.0f} examples, got "
                 f"{self.expected_lot_size:,}: float64 holds the whole numbers of their sums no more"
             )
         if self.sampler.period > 1 and not self.sanitizer.constant:
@@ -123,11 +123,13 @@ class Plan:
         """How outer products are summed, and what that adds to the sensitivity; nothing in exact
         arithmetic.
         """
-        return (
-            DOUBLE
-            if self.sanitizer.exact
-            else products(self.expected_lot_size, self.sanitizer.strategy)
-        )
+        if self.sanitizer.numbers.sums_are_exact:
+            return DOUBLE
+        return products(self.expected_lot_size, self.sanitizer.strategy)
+
+    def at(self, step: int, lot_size: int) -> tuple[Sanitizer, Products]:
+        """The sanitizer with the numbers of one step, and how a lot of this size is summed."""
+        return self.sanitizer.for_step(step), self.products.for_lot(lot_size)
 
     def release_event(self, step: int = 0) -> Event:
         """What the release of one step does, before sampling."""
@@ -159,12 +161,6 @@ class Plan:
         return Ledger(
             self.relation, [*((event, 1, SETUP) for event in before), *self.charges(0, steps)]
         )
-
-    @property
-    def total_event(self) -> Event:
-        """The event of all steps."""
-        parts = tuple(Repeated(event, times) for event, times in self.charges(0, self.steps))
-        return parts[0] if len(parts) == 1 else Composed(parts)
 
     def with_steps(self, steps: int) -> Plan:
         """The same plan over another number of steps."""
@@ -213,9 +209,10 @@ class Plan:
         least = min(noises)
         ratios = [noise / least for noise in noises] if least > 0 else [1.0 for _ in noises]
 
+        least_sigma, most_sigma = self.sanitizer.numbers.sigmas
+
         def with_noise(noise):
-            if self.sanitizer.exact:  # other noise is not tried, for there is none
-                noise = min(max(noise, LEAST_SIGMA), MOST_SIGMA / max(ratios))
+            noise = min(max(noise, least_sigma), most_sigma / max(ratios))
             groups = (
                 replace(group, noise_multiplier=noise * ratio)
                 for group, ratio in zip(self.sanitizer.groups, ratios)
@@ -242,21 +239,20 @@ class Plan:
         for event, times in self.charges(0, self.sampler.period):
             after.append(event, times)
         before, spent = (accountant.epsilon(each, delta).upper for each in (ledger, after))
-        if not spent <= epsilon:
+        if spent <= epsilon:
+            return
+        first, then = upper_text(before), upper_text(spent)
+        if spent == math.inf and self.sanitizer.for_step(0).variation():
             why = (
-                f"it alone would be {upper_text(spent)}"
-                if before == 0
-                else f"epsilon is {upper_text(before)} before the first step, and "
-                f"{upper_text(spent)} with it"
+                "it has no epsilon at this delta, of which exact arithmetic takes (1 + e^epsilon) T"
             )
-            if spent == math.inf:
-                why = (
-                    "it has no epsilon at this delta, of which exact arithmetic takes (1 + "
-                    "e^epsilon) T"
-                    if self.sanitizer.variation()
-                    else "a lot without noise has no epsilon"
-                )
-            raise BudgetExceededError(
-                f"not one lot fits into epsilon {epsilon:g} at delta={delta:g}: {why}; raise the "
-                "target or the noise, or make lots smaller"
-            )
+        elif spent == math.inf:
+            why = "a lot without noise has no epsilon"
+        elif before == 0:
+            why = f"it alone would be {then}"
+        else:
+            why = f"epsilon is {first} before the first step, and {then} with it"
+        raise BudgetExceededError(
+            f"not one lot fits into epsilon {epsilon:g} at delta={delta:g}: {why}; raise the "
+            "target or the noise, or make lots smaller"
+        )

@@ -7,32 +7,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 from numpy.typing import DTypeLike, NDArray
 
 from ..backend import explicit_budget, namespace_of
 from ..errors import ParameterError, ShapeError
-from ..exact.arithmetic import ARITHMETICS, EXACT, ORDINARY
-from ..grads.forms import STRATEGIES, Arrays, Explicit, Key, PerExampleGrad
+from ..exact.arithmetic import ARITHMETIC, ARITHMETICS, ORDINARY, Arithmetic
+from ..grads.forms import STRATEGIES, Arrays, Key, PerExampleGrad
 from ..grads.sums import add_weighted_sums, sum_of_squares
-from ..grads.whole import UNITS, materialises
-from ..grads.whole import whole as whole_numbers
-from ..privacy.events import (
-    Composed,
-    Event,
-    Gaussian,
-    JointGaussian,
-    NeighbouringRelation,
-    TotalVariation,
-)
+from ..privacy.events import Event, Gaussian, JointGaussian, NeighbouringRelation, TotalVariation
 from ..ranks import SOLO
 from ..streams import Draws
-from ..util.validate import in_range, one_of, shape
+from ..util.validate import one_of, shape
 from .clip import ClipGroup, clip_weights
-from .exchange import released_over
-from .noise import add_gaussian, add_integers, noise_grid, on_device, released_on_device
+from .exchange import release
+from .noise import Law, beside
 from .rounding import DOUBLE, Products
 
 # Norm by which the clipped sum of one group can move between neighbours, in units of the clip norm.
@@ -41,12 +31,17 @@ SENSITIVITY_FACTOR = {
     NeighbouringRelation.ZERO_OUT: 1,
     NeighbouringRelation.REPLACE_ONE: 2,
 }
-# of exact arithmetic: host.discrete's numbers have deviations of 2^28 to 2^42
-LEAST_SIGMA, MOST_SIGMA = (
-    2.0**-4,
-    2.0**10,
-)
 MIN_CHUNK = 2  # examples materialised at once: a product with a single row is slow in BLAS
+
+
+class Watcher:
+    """Sees norms before clipping; this one keeps nothing."""
+
+    def take_norms(self, group: str, sq_norms: NDArray) -> None:
+        """Called with squared norms of each part of a lot, perhaps by several threads."""
+
+    def end_lot(self) -> None:
+        """Called before the lot's release."""
 
 
 @dataclass(frozen=True)
@@ -87,9 +82,7 @@ class Sanitizer:
         There is no mean and no division here. An empty lot gives an empty sum and noise alone.
         A gradient that is not finite contributes zero to its group. The sum over several batches
         equals the sum over one, to rounding.
-        A watcher sees norms before clipping, so what it keeps is not private; by default there is
-        none. Its take_norms(group name, squared norms) is called for each part of a lot, perhaps by
-        several threads, and its end_lot() before the lot's release.
+        A watcher sees norms before clipping, so what it keeps is not private.
 
     Raises
         ParameterError   a parameter is in no group or in two; gradients come without their group
@@ -109,12 +102,11 @@ class Sanitizer:
     groups: Sequence[ClipGroup]
     strategy: str = "auto"
     arithmetic: str = ORDINARY
-    # the forms that gradients had
-    ran: dict[Key, set[str]] = field(default_factory=dict, compare=False, repr=False, kw_only=True)
     watcher: Any = field(default=None, compare=False, repr=False, kw_only=True)
 
     def __post_init__(self):
         object.__setattr__(self, "groups", tuple(self.groups))
+        object.__setattr__(self, "watcher", self.watcher or Watcher())
         one_of(STRATEGIES, strategy=self.strategy)
         one_of(ARITHMETICS, arithmetic=self.arithmetic)
         if not self.groups or not all(isinstance(group, ClipGroup) for group in self.groups):
@@ -125,16 +117,18 @@ class Sanitizer:
             raise ParameterError(
                 f"expected each parameter in one clip group, got {twice} in several"
             )
-        if self.exact and any(group.clip_norm == math.inf for group in self.groups):
-            raise ParameterError(
-                "exact arithmetic: expected a finite clip_norm in each clip group, of which its "
-                "grid is a part"
-            )
+        for group in self.groups:
+            self.numbers.check_clip_norm(group.clip_norm)
+
+    @property
+    def numbers(self) -> Arithmetic:
+        """How sums and noise are computed."""
+        return ARITHMETIC[self.arithmetic]
 
     @property
     def exact(self) -> bool:
         """True in exact arithmetic."""
-        return self.arithmetic == EXACT
+        return self.numbers.sums_are_exact
 
     @property
     def keys(self) -> list[Key]:
@@ -172,6 +166,16 @@ class Sanitizer:
         multipliers = tuple(group.noise_multiplier / factor for group in self.groups)  # [S2]
         return Gaussian(multipliers[0]) if len(multipliers) == 1 else JointGaussian(multipliers)
 
+    def noise(self, group: ClipGroup) -> Law:
+        """The noise on a group's sum, of constant numbers; its `grid` is what the release is a
+        multiple of.
+        """
+        return self.numbers.noise_of_sum(group)
+
+    def noise_std(self, scale: float) -> dict[Key, float]:
+        """{key: standard deviation of each number's noise in a release that is scaled}."""
+        return {key: group.noise_std * scale for group in self.groups for key in group.keys}
+
     def variation(self) -> TotalVariation | None:
         """How far one release's law is from that of `event`; None for ordinary arithmetic, which
         does not know.
@@ -179,38 +183,36 @@ class Sanitizer:
         Raises ParameterError in exact arithmetic if a group does not know its coordinates.
         """
         noisy = [group for group in self.groups if group.noise_multiplier]
-        if not self.exact or not noisy:
+        distance = max((self.noise(group).distance for group in noisy), default=0.0)
+        if distance == 0:
             return None
-        from ..host.discrete import total_variation
-
-        for group in noisy:
-            in_range(
-                LEAST_SIGMA, MOST_SIGMA, exact_arithmetic_noise_multiplier=group.noise_multiplier
-            )
-        counts = [group.coordinates for group in noisy]
-        if None in counts:
+        counts = [group.coordinates for group in noisy if group.coordinates is not None]
+        if len(counts) < len(noisy):
             raise ParameterError(
                 "exact arithmetic charges for every coordinate: make clip groups from "
                 "network.params"
             )
-        return TotalVariation(
-            max(total_variation(group.noise_multiplier * UNITS) for group in noisy),
-            sum(filter(None, counts)),
-        )
+        return TotalVariation(distance, sum(counts))
 
     def charge(self, event: Event, releases: int = 1) -> Event:
         """What is charged for releases that are `event`, sampled or not; in exact arithmetic the
         noise's distance too.
         """
-        variation = self.variation()
-        if variation is None:
-            return event
-        parts = event.events if isinstance(event, Composed) else (event,)
-        return Composed((*parts, replace(variation, count=variation.count * releases)))
+        return beside(event, self.variation(), releases)
 
-    def grid(self, group: ClipGroup) -> float:
-        """What the release of a group, of constant numbers, is a multiple of; 0 for none."""
-        return group.clip_norm / UNITS if self.exact else noise_grid(group.noise_std)
+    def forms(self, grads: Mapping[Key, PerExampleGrad], products: Products) -> dict[Key, str]:
+        """{key: "explicit" or "factored"}, in which form each gradient is clipped and summed.
+
+        It follows from public numbers, not from the size of the lot at hand.
+        """
+        self._check(grads)
+        return {
+            key: "explicit" if self._materialises(g, products) or not g.factored else "factored"
+            for key, g in grads.items()
+        }
+
+    def _materialises(self, grad, products):
+        return self.numbers.materialises(grad, self.strategy, products.most)
 
     def add_clipped(
         self,
@@ -233,75 +235,40 @@ class Sanitizer:
         total = {} if into is None else into
         if example_weight is not None:
             shape("add_clipped", "example_weight", example_weight, (size,))
+            xp = namespace_of(example_weight)
             allowed = (example_weight >= 0) & (example_weight <= 1)
-            example_weight = (
-                namespace_of(example_weight).where(allowed, example_weight, 0).astype("float64")
-            )
+            example_weight = xp.where(allowed, example_weight, 0).astype("float64")
         for group in self.groups:
-            self._add_group(
-                group,
-                {key: grads[key] for key in group.keys},
-                size,
-                total,
-                example_weight,
-                products,
-            )
+            part = {key: grads[key] for key in group.keys}
+            self._add_group(group, part, size, total, example_weight, products)
         return total
 
     def _add_group(self, group, grads, size, total, example_weight, products):
         """Materialised gradients are processed in chunks that fit the cache; factored ones in one
         matrix product.
-
-        Which form a gradient has follows from public numbers, since `ran` is told: not from the
-        size of the lot at hand.
         """
-        chunked = {
-            key: g
-            for key, g in grads.items()
-            if (
-                materialises(g, self.strategy)
-                if self.exact
-                else g.materialises(self.strategy, products.most)
-            )
-        }
-        for key, g in grads.items():
-            self.ran.setdefault(key, set()).add(
-                "explicit" if key in chunked or isinstance(g, Explicit) else "factored"
-            )
-        whole = {
-            key: whole_numbers(g, self.strategy) if self.exact else g
-            for key, g in grads.items()
-            if key not in chunked
-        }
-        raw_sq_norms, weights, add = (
-            self._sq_norms(group, whole),
-            [],
-            partial(add_weighted_sums, total=total, rows=products.rows),
-        )
+        numbers = self.numbers
+        chunked = {key: g for key, g in grads.items() if self._materialises(g, products)}
+        whole = {key: numbers.factored(g) for key, g in grads.items() if key not in chunked}
+        raw_sq_norms = self._sq_norms(group, whole)
+        weights = []
         for start, stop in self._chunks(chunked, size):
-            chunk = {
-                key: whole_numbers(g.rows(start, stop), self.strategy)
-                if self.exact
-                else g.rows(start, stop).form("explicit")
-                for key, g in chunked.items()
-            }
-            parts = ([self._sq_norms(group, chunk)] if chunk else []) + (
-                [raw_sq_norms[start:stop]] if whole else []
-            )
-            raw_chunk = parts[0] if len(parts) == 1 else parts[0] + parts[1]  # [N1]
-            if self.watcher:
-                self.watcher.take_norms(group.name, raw_chunk)
+            chunk = {key: numbers.explicit(g.rows(start, stop)) for key, g in chunked.items()}
+            parts = [self._sq_norms(group, chunk)] if chunk else []
+            if whole:
+                parts.append(raw_sq_norms[start:stop])
+            raw_chunk = sum(parts[1:], parts[0])  # [N1]
+            self.watcher.take_norms(group.name, raw_chunk)
             clipped = clip_weights(raw_chunk, group.clip_norm)
-            weights.append(clipped * (UNITS / group.clip_norm) if self.exact else clipped)
+            weights.append(numbers.weights(clipped, group.clip_norm))
             if example_weight is not None:
                 weights[-1] = weights[-1] * example_weight[start:stop]  # [F3]
-            add(chunk, weights[-1])  # [F1]
+            add_weighted_sums(chunk, weights[-1], total, products.rows)  # [F1]
             del chunk  # so that the next one takes its place in the cache
         if whole:
-            together = (
-                weights[0] if len(weights) == 1 else namespace_of(*weights).concatenate(weights)
-            )
-            add(whole, together)  # [F1]
+            if len(weights) > 1:
+                weights = [namespace_of(*weights).concatenate(weights)]
+            add_weighted_sums(whole, weights[0], total, products.rows)  # [F1]
 
     def _sq_norms(self, group, grads):
         if math.isinf(group.clip_norm):
@@ -324,47 +291,9 @@ class Sanitizer:
         the same lot, which are added first. scale, dtype: of what is returned, public. ranks: whose
         raw sums are added.
         """
-        if self.watcher:
-            self.watcher.end_lot()
-        if ranks.size > 1:
-            return released_over(ranks, self, raw_sum, draws, others, scale, dtype)
-        if not self.exact and on_device(list(raw_sum.values()), draws):
-            laws = {
-                key: (group.noise_std, noise_grid(group.noise_std))
-                for group in self.groups
-                for key in group.keys
-            }
-            rest = [[other[key] for other in others] for key in laws]
-            return dict(
-                zip(
-                    laws,
-                    released_on_device(
-                        [raw_sum[key] for key in laws],
-                        list(laws.values()),
-                        draws,
-                        rest,
-                        scale,
-                        dtype,
-                    ),
-                )
-            )
-        return {
-            key: self.noisy(
-                group, raw_sum[key], draws, [other[key] for other in others], scale, dtype
-            )
-            for group in self.groups
-            for key in group.keys
-        }
-
-    def noisy(self, group: ClipGroup, raw: NDArray, draws: Draws, *rest: Any) -> NDArray:
-        """A raw sum, of one parameter or a part of it, with its noise; `rest` as in
-        `noise.add_gaussian`.
-        """
-        if self.exact:
-            return add_integers(
-                raw, group.noise_multiplier * UNITS, self.grid(group), draws, *rest
-            )  # [F2]
-        return add_gaussian(raw, group.noise_std, draws, *rest)  # [F2]
+        self.watcher.end_lot()
+        laws = {key: self.noise(group) for group in self.groups for key in group.keys}  # [F2]
+        return release(ranks, [raw_sum, *others], laws, draws, scale, dtype)
 
     def _check(self, grads):
         missing = set(self.keys).symmetric_difference(grads)
@@ -388,8 +317,7 @@ class Sanitizer:
         """(start, stop) of examples whose materialised gradients fit into memory; one chunk if none
         is materialised.
         """
-        # float64, and what is made of it
-        each = sum(g.explicit_bytes for g in chunked.values()) * (4 if self.exact else 1)
+        each = sum(g.explicit_bytes for g in chunked.values()) * self.numbers.copies
         if each == 0 or size == 0:
             return [(0, size)]
         most = max(MIN_CHUNK, explicit_budget(next(iter(chunked.values())).xp) // each)

@@ -23,7 +23,7 @@ class ConvGrad(PerExampleGrad):
     def __init__(self, x: NDArray, d: NDArray, window: Window):
         """x (B, H, W, C) the layer's input, d (B, H', W', O) the gradient of its output."""
         same_batch("ConvGrad", x=x, d=d)
-        self.x, self.d, self.window = x, d, window
+        self.x, self.d, self.window, self.arrays = x, d, window, (x, d)
         self.n_examples = x.shape[0]
         self.shape = (*window.size, x.shape[3], d.shape[3])
         self._matrix = (prod(self.shape[:3]), self.shape[3])

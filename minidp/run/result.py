@@ -192,7 +192,7 @@ def make_result(run, record, last, about, seconds):
         "settings": {**run.facts["settings"], **found["settings"]},
         **jsonable(
             {
-                **gradients_of(run),
+                **gradients_of(run, record),
                 "rows_checked": run.rows_checked,
                 "weighted": run.example_weight is not None,
                 "steps": steps,
@@ -237,7 +237,7 @@ def settings_of(plan, size):
                     "noise_std_on_mean": group.noise_std / lot if group.constant else None,
                     "sensitivity": sensitivity[group.name] if group.constant else None,
                     "sensitivity_factor": factor,
-                    "grid": plan.sanitizer.grid(group) if group.constant else None,
+                    "grid": plan.sanitizer.noise(group).grid if group.constant else None,
                     "coordinates": group.coordinates,
                     "parameters": [".".join(key) for key in group.keys],
                 }
@@ -254,16 +254,12 @@ def noise_of(event):
     return next(found, None)
 
 
-def gradients_of(run):
+def gradients_of(run, record):
     """{"gradients_ran": {form: parameters}}; on a device "gradients_bytes" too: what explicit ones
     of a lot take, and may take.
     """
     plan, params = run.plan, run.network.params
-    forms = {
-        form: [".".join(key) for key in params if form in plan.sanitizer.ran.get(key, ())]
-        for form in ("explicit", "factored")
-    }
-    found = {"gradients_ran": {form: names for form, names in forms.items() if names}}
+    found = {"gradients_ran": record.gradients_ran}
     if (xp := namespace_of(*params.values())).__name__ != "numpy":
         lot = math.ceil(plan.expected_lot_size * sum(array.nbytes for array in params.values()))
         found["gradients_bytes"] = {"lot": lot, "budget": explicit_budget(xp)}

@@ -2,8 +2,8 @@
 public data.
 """
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -46,8 +46,10 @@ class _Beside:
         self.optimizer.update(params, grads, step, noise_std)
 
     @contextmanager
-    def _in_place(self, params):
-        """These arrays' values stand in the parameters' arrays while the block runs."""
+    def weights(self, params: Arrays) -> Iterator[None]:
+        """These arrays' values stand in the parameters' arrays while the block runs; nothing
+        changes before the first step.
+        """
         others = self.slots.get(self.slot, {})
         last = {key: params[key].copy() for key in others}
         _write(others, params)
@@ -100,11 +102,7 @@ class Averaged(_Beside):
             a *= d
             a += (1 - d) * params[key]  # [F1]
 
-    def averaged_weights(self, params: Arrays) -> AbstractContextManager[None]:
-        """The averages stand in the parameters' arrays while the block runs; nothing changes before
-        the first step.
-        """
-        return self._in_place(params)
+    averaged_weights = _Beside.weights
 
 
 class KeptBest(_Beside):
@@ -123,9 +121,7 @@ class KeptBest(_Beside):
         """The weights that stand in `params` are the best so far."""
         _write(params, self.slots[self.slot])
 
-    def best_weights(self, params: Arrays) -> AbstractContextManager[None]:
-        """The best weights stand in the parameters' arrays while the block runs."""
-        return self._in_place(params)
+    best_weights = _Beside.weights
 
 
 def _write(values, arrays):

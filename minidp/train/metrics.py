@@ -6,7 +6,6 @@ marked as such wherever they are written down. They are never fed back into trai
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,43 +57,42 @@ def evaluate(
     centre = y.mean(axis=0, dtype="float64") if y.dtype.kind == "f" else None
     shards = threads.shards_for(examples) if isinstance(x, np.ndarray) else 1
     bounds = [examples * shard // shards for shard in range(shards + 1)]
-    sums = threads.map_parallel(
-        lambda span: _sums(network, loss, x, y, centre, span[0], span[1], batch_size),
-        list(zip(bounds, bounds[1:])),
-    )
-    found: list[Any] = [
-        None if column[0] is None else sum(to_host(each) for each in column)
-        for column in zip(*sums)
-    ]
-    total, correct, errors, spread = found
-    return Metrics(
-        accuracy=None if correct is None else int(correct) / examples,
-        loss=float(total) / examples,
-        examples=examples,
-        r2=None if errors is None or not spread > 0 else 1 - float(errors) / float(spread),
-        mean_squared_error=None
-        if errors is None
-        else float(errors) / (examples * prod(y.shape[1:])),
-    )
+    spans = [range(*span, batch_size) for span in zip(bounds, bounds[1:])]
+    found: dict[str, float] = {}
+    for sums in threads.map_parallel(lambda span: _sums(network, loss, x, y, centre, span), spans):
+        for name, value in sums.items():
+            found[name] = found.get(name, 0) + to_host(value)
+    accuracy = r2 = mean_squared_error = None
+    if "correct" in found:
+        accuracy = int(found["correct"]) / examples
+    if "errors" in found:
+        errors, spread = float(found["errors"]), float(found["spread"])
+        mean_squared_error = errors / (examples * prod(y.shape[1:]))
+        if spread > 0:
+            r2 = 1 - errors / spread
+    return Metrics(accuracy, float(found["loss"]) / examples, examples, r2, mean_squared_error)
 
 
 @np.errstate(all="ignore")
-def _sums(network, loss, x, y, centre, start, stop, batch_size):
-    """Over the examples start..stop-1: losses, correct answers, squared errors, squares about the
-    targets' mean.
+def _sums(network, loss, x, y, centre, span):
+    """Over batches from each start in `span`: losses, correct answers, squared errors, squares
+    about the targets' mean.
 
-    None where they make no sense: logits of one class, targets of another shape than the output.
+    Without those that make no sense: logits of one class, targets of another shape than the output.
     """
-    parts = []
-    for begin in range(start, stop, batch_size):
-        span = slice(begin, min(begin + batch_size, stop))
-        z, _ = network.forward(x[span])
-        target, correct, errors, spread = y[span], None, None, None
+    sums = {}
+    for begin in span:
+        batch = slice(begin, min(begin + span.step, span.stop))
+        z, _ = network.forward(x[batch])
+        target = y[batch]
         losses, _ = loss(z, target)
+        found = {"loss": losses.sum(dtype="float64")}
         if centre is not None and prod(z.shape) == prod(target.shape):
             z = z.reshape(target.shape).astype("float64")
-            errors, spread = ((z - target) ** 2).sum(), ((target - centre) ** 2).sum()
+            found["errors"] = ((z - target) ** 2).sum()
+            found["spread"] = ((target - centre) ** 2).sum()
         elif centre is None and target.ndim == 1 and z.ndim == 2 and z.shape[1] > 1:
-            correct = (z.argmax(axis=1) == target).sum()
-        parts.append((losses.sum(dtype="float64"), correct, errors, spread))
-    return [None if column[0] is None else sum(column) for column in zip(*parts)]
+            found["correct"] = (z.argmax(axis=1) == target).sum()
+        for name, value in found.items():
+            sums[name] = sums.get(name, 0) + value
+    return sums

@@ -194,10 +194,15 @@ class Adam(Optimizer):
         m *= self.beta1
         m += (1 - self.beta1) * g  # [F1]
         v *= self.beta2
-        v += (1 - self.beta2) * (g * g)  # [F1]
-        scale = math.sqrt(1 - self.beta2 ** (step + 1))
+        v += (1 - self.beta2) * self._square(g)  # [F1]
         rate = rate / (1 - self.beta1 ** (step + 1))
-        theta -= rate * m / (namespace_of(v).sqrt(v) / scale + self.offset)  # [F2]
+        theta -= rate * m / self._root(v, 1 - self.beta2 ** (step + 1))  # [F2]
+
+    def _square(self, g):
+        return g * g  # [F1]
+
+    def _root(self, v, weight):
+        return namespace_of(v).sqrt(v) / math.sqrt(weight) + self.offset  # [F2]
 
 
 @dataclass
@@ -224,16 +229,12 @@ class AdamBC(Adam):
         super().__post_init__()
         positive_finite(floor=self.floor)
 
-    def update_one(self, theta, g, rate, step, slots):
-        m, v = slots
-        m *= self.beta1
-        m += (1 - self.beta1) * g  # [F1]
-        v *= self.beta2
-        v += (1 - self.beta2) * (g * g - self.noise_std**2)  # [F1]
-        xp, rate = namespace_of(v), rate / (1 - self.beta1 ** (step + 1))
-        theta -= (
-            rate * m / xp.sqrt(xp.maximum(v / (1 - self.beta2 ** (step + 1)), self.floor))
-        )  # [F2]
+    def _square(self, g):
+        return g * g - self.noise_std**2  # [F1]
+
+    def _root(self, v, weight):
+        xp = namespace_of(v)
+        return xp.sqrt(xp.maximum(v / weight, self.floor))  # [F2]
 
 
 OPTIMIZERS = {

@@ -4,7 +4,7 @@ descend.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import islice
 from typing import Any
@@ -52,12 +52,13 @@ class Progress:
 @dataclass(frozen=True)
 class TrainRecord:
     """What a run did. `stopped` is "finished", "budget" (nothing more fits into it) or
-    "interrupted".
+    "interrupted"; `gradients_ran` as of `Trainer.gradient_forms`.
     """
 
     progress: Progress
     ledger: Ledger
     stopped: str
+    gradients_ran: dict[str, list[str]] = field(default_factory=dict)
 
 
 class Trainer:
@@ -145,12 +146,9 @@ class Trainer:
                 "expected a budget or a ledger, got both; the budget has its own ledger"
             )
         self.network, self.loss, self.optimizer, self.plan = network, loss, optimizer, plan
+        self.budget, self.batch_size = budget, batch_size
+        self.augmentation_multiplicity = augmentation_multiplicity
         network.use(plan.sanitizer.arithmetic)
-        self.budget, self.batch_size, self.augmentation_multiplicity = (
-            budget,
-            batch_size,
-            augmentation_multiplicity,
-        )
         self._cached = max(min(cache_examples(network), MAX_BATCH) // augmentation_multiplicity, 1)
         self.seconds = 0.0  # spent in steps; charging and callbacks are left out
         self.ledger = (
@@ -161,6 +159,10 @@ class Trainer:
                 f"the sampler's analysis is for {plan.relation.value}, the ledger is in "
                 f"{self.ledger.relation.value}: one relation per run"
             )
+
+    @property
+    def _dtype(self):
+        return next(iter(self.network.params.values())).dtype
 
     def __repr__(self):
         return (
@@ -196,111 +198,101 @@ class Trainer:
                      true; training then ends at the next point it can resume from. On several ranks
                      each is asked, after every step
         """
-        streams, (x, y) = (
-            as_streams(streams),
-            as_rows("Trainer.run", x, y, next(iter(self.network.params.values()))),
-        )
-        if hasattr(
-            getattr(x, "dtype", None), "kind"
-        ):  # an array; what `Examples` give is checked by the network
+        streams = as_streams(streams)
+        x, y = as_rows("Trainer.run", x, y, next(iter(self.network.params.values())))
+        # an array; what `Examples` give is checked by the network
+        if hasattr(getattr(x, "dtype", None), "kind"):
             inexact("Trainer.run", x=x)
         examples = LabelledExamples(x, y, self.augmentation_multiplicity, example_weight)
         shape("Trainer.run", "x", x, ("N", *self.network.input_shape))
-        self.plan.sampler.check(len(examples))
+        plan = self.plan
+        plan.sampler.check(len(examples))
         count(1, block_steps=block_steps)
         measure_memory(namespace_of(*self.network.params.values()))
         if progress == Progress():
             selfcheck.check(self.network, self.loss, y)
-            if self.plan.sanitizer.exact:
+            if plan.sanitizer.exact:
                 selfcheck.check_bits(self.network, self.loss, y)
         examples.check_shared(self.ranks)
-        if self.ranks.size > 1:
-            wanted = should_stop or (lambda: False)
+        forms = self.gradient_forms()
 
-            def should_stop():
-                return self.ranks.any(wanted())
+        def stop_wanted():
+            return self.ranks.any(bool(should_stop and should_stop()))
 
         stopped = "finished"
-        steps = self.plan.steps - progress.step
-        lots = self.plan.sampler.lots(len(examples), steps, streams.sampling, progress.step)
-        block_steps = -(-block_steps // self.plan.sampler.period) * self.plan.sampler.period
-        while progress.step < self.plan.steps:
+        lots = plan.sampler.lots(
+            len(examples), plan.steps - progress.step, streams.sampling, progress.step
+        )
+        block_steps = -(-block_steps // plan.sampler.period) * plan.sampler.period
+        while progress.step < plan.steps:
             if progress.charged == progress.step:
-                stop = self._charge(
-                    progress.step, min(progress.step + block_steps, self.plan.steps)
-                )  # [F1]
+                stop = min(progress.step + block_steps, plan.steps)
+                stop = self._charge(progress.step, stop)  # [F1]
                 self._check_equal(stop, streams)
                 if stop == progress.step:
-                    if (
-                        self.budget is not None and self.ledger.count_of(STEP) == 0
-                    ):  # not used up, but too small
-                        self.plan.check_budget(
-                            self.budget.accountant,
-                            self.ledger,
-                            self.budget.epsilon,
-                            self.budget.delta,
-                        )
+                    self._check_budget()
                     stopped = "budget"
                     break
                 progress = replace(progress, charged=stop)
                 if on_charge:
                     self.ranks.of_first(lambda: on_charge(self.ledger))
             started = time.perf_counter()
-            progress, interrupted = self._block(examples, lots, streams, progress, should_stop)
+            progress, interrupted = self._block(examples, lots, streams, progress, stop_wanted)
             self.seconds += time.perf_counter() - started
             self._check_equal(progress.step, streams)
             if on_block:
                 self.ranks.of_first(lambda: on_block(progress))
-            if interrupted or progress.step < self.plan.steps and should_stop and should_stop():
+            if interrupted or progress.step < plan.steps and stop_wanted():
                 stopped = "interrupted"
                 break
-        return TrainRecord(progress, self.ledger, stopped)
-
-    def _check_equal(self, step, streams):
-        """Raise RanksError unless all ranks are as far as each other, hold the same parameters, and
-        draw and clip alike.
-        """
-        if self.ranks.size > 1:
-            groups = self.plan.sanitizer.for_step(min(step, self.plan.steps - 1)).groups
-            self.ranks.check_equal(
-                "clip groups, sampler, lot size or seed",
-                (
-                    repr(groups),
-                    repr(self.plan.sampler),
-                    self.plan.expected_lot_size,
-                    self.plan.sanitizer.arithmetic,
-                    streams.seed,
-                ),
-            )
-            held = sha256(
-                b"".join(to_host(array).tobytes() for array in self.network.params.values())
-            ).digest()
-            self.ranks.check_equal(
-                "parameters, charges or steps", (held, self.ledger.sha256(), step)
-            )
+        return TrainRecord(progress, self.ledger, stopped, forms)
 
     def _charge(self, start, stop):
         """Charge the steps start..stop-1, or as many as the budget allows; returns where the charge
         ends.
         """
-        if self.budget is None:
-            for event, times in self.plan.charges(start, stop):
+        charges, budget = self.plan.charges, self.budget
+        if budget is None:
+            for event, times in charges(start, stop):
                 self.ledger.append(event, times)
             return stop
         try:
-            self.budget.charge_all(self.plan.charges(start, stop))
+            budget.charge_all(charges(start, stop))
             return stop
         except BudgetExceededError:
             steps = max_steps(
-                self.budget.accountant,
+                budget.accountant,
                 self.ledger,
-                lambda n: self.plan.charges(start, start + n),
-                self.budget.epsilon,
-                self.budget.delta,
+                lambda n: charges(start, start + n),
+                budget.epsilon,
+                budget.delta,
                 limit=stop - start,
             )
-            self.budget.charge_all(self.plan.charges(start, start + steps))
+            budget.charge_all(charges(start, start + steps))
             return start + steps
+
+    def _check_budget(self):
+        """Raise BudgetExceededError if the budget was too small for a single step, not used up."""
+        budget = self.budget
+        if self.ledger.count_of(STEP) == 0:
+            self.plan.check_budget(budget.accountant, self.ledger, budget.epsilon, budget.delta)
+
+    def _check_equal(self, step, streams):
+        """Raise RanksError unless all ranks are as far as each other, hold the same parameters, and
+        draw and clip alike.
+        """
+        if self.ranks.size == 1:
+            return
+        plan = self.plan
+        groups = plan.sanitizer.for_step(min(step, plan.steps - 1)).groups
+        settings = repr((groups, plan.sampler, plan.expected_lot_size, plan.sanitizer.arithmetic))
+        self.ranks.check_equal("clip groups, sampler, lot size or seed", (settings, streams.seed))
+        held = sha256()
+        for array in self.network.params.values():
+            held.update(to_host(array).tobytes())
+        self.ranks.check_equal(
+            "parameters, charges or steps", (held.digest(), self.ledger.sha256(), step)
+        )
 
     def _block(self, examples, lots, streams, progress, should_stop):
         """Run the charged steps; returns (progress, whether it was asked to stop)."""
@@ -308,7 +300,7 @@ class Trainer:
         for lot in islice(lots, end - step):
             self.step(examples, lot, step, streams)
             step += 1
-            asked = asked or bool(step < end and should_stop and should_stop())
+            asked = asked or (step < end and should_stop())
             if asked and (step - progress.step) % self.plan.sampler.period == 0:
                 break
         synchronise(examples.xp)
@@ -320,52 +312,64 @@ class Trainer:
         """Descend once along the release of one lot (host indices), whose charge is in the ledger
         already.
         """
-        sanitizer = self.plan.sanitizer.for_step(step)
-        shards, dropout, views = (
-            self._shards(examples, examples.share(lot, self.ranks)),
-            streams.dropout(step),
-            streams.views(step),
-        )
-        size = self._cached if self.batch_size is None else -(-self.batch_size // len(shards))
-        products = self.plan.products.for_lot(len(lot))
+        sanitizer, products = self.plan.at(step, len(lot))
+        dropout = streams.dropout(step)
 
         @np.errstate(all="ignore")
-        def clipped_sum(shard):
+        def clipped_sum(batches):
             raw_sum = {}
-            for batch in examples.batches(shard, size, views):
+            for batch in batches:
                 grads = self._per_example_grads(batch, dropout.rows(batch.rows))
-                sanitizer.add_clipped(
-                    grads, into=raw_sum, example_weight=batch.weight, products=products
-                )
+                sanitizer.add_clipped(grads, raw_sum, batch.weight, products)
             return raw_sum
 
+        shards = self._shards(examples, lot, streams.views(step))
         raw_sum, *others = threads.map_parallel(clipped_sum, shards)
-        params, scale = self.network.params, 1 / self.plan.expected_lot_size  # [F3]
-        dtype = params[next(iter(params))].dtype
+        scale = 1 / self.plan.expected_lot_size  # [F3]
         noise = streams.noise(step)
-        released = sanitizer.release(raw_sum, noise, others, scale, dtype, self.ranks)  # [F2] [F3]
-        noise_std = {
-            key: group.noise_std * scale for group in sanitizer.groups for key in group.keys
-        }
-        self.optimizer.update(params, released, step, noise_std)  # [F4]
+        g = sanitizer.release(raw_sum, noise, others, scale, self._dtype, self.ranks)  # [F2] [F3]
+        self.optimizer.update(self.network.params, g, step, sanitizer.noise_std(scale))  # [F4]
+
+    def _shards(self, examples, lot, views):
+        """This rank's part of the lot: shards that run side by side, one on a device, in
+        batches.
+        """
+        mine = examples.share(lot, self.ranks)
+        side_by_side = threads.shards_for(len(mine)) if examples.in_host_memory else 1
+        size = self._cached if self.batch_size is None else -(-self.batch_size // side_by_side)
+        shards = np.array_split(mine, side_by_side)
+        return [examples.batches(shard, size, views) for shard in shards]
 
     def _per_example_grads(self, batch, dropout):
-        """{key: PerExampleGrad}: forward, loss, backward; an example's gradient is the mean over
-        its views.
-        """
+        """{key: PerExampleGrad}: forward, loss, backward."""
         z, caches = self.network.forward(batch.x, rng=dropout)
         _, dz = self.loss(z, batch.y)
+        return self._over_views(dz, caches)
+
+    def _over_views(self, dz, caches):
+        """An example's gradient is the mean over its views."""
         views = self.augmentation_multiplicity
         if views == 1:
             return self.network.param_grads(dz, caches)
         dz *= 1 / views  # [V1]
-        return {
-            key: g.sum_over_views(views) for key, g in self.network.param_grads(dz, caches).items()
-        }  # [V1]
+        grads = self.network.param_grads(dz, caches)
+        return {key: g.sum_over_views(views) for key, g in grads.items()}  # [V1]
 
-    def _shards(self, examples, lot):
-        """The lot in shards that run side by side: one on a device."""
-        return np.array_split(lot, threads.shards_for(len(lot)) if examples.in_host_memory else 1)
+    def gradient_forms(self) -> dict[str, list[str]]:
+        """{"explicit": [...], "factored": [...]}: the parameters whose gradients are clipped and
+        summed so, without empty lists. It follows from public numbers.
+        """
+        array = next(iter(self.network.params.values()))
+        rows = self.augmentation_multiplicity, *self.network.input_shape
+        with np.errstate(all="ignore"):
+            x = namespace_of(array).zeros(rows, array.dtype)
+            z, caches = self.network.forward(x, rng=None)
+            grads = self._over_views(z, caches)
+        forms = self.plan.sanitizer.forms(grads, self.plan.products)
+        found: dict[str, list[str]] = {}
+        for key in sorted(self.network.params, key=lambda key: forms[key]):
+            found.setdefault(forms[key], []).append(".".join(key))
+        return found
 
 
 def cache_examples(network: Sequential) -> int:

@@ -7,9 +7,9 @@ import os
 import numpy as np
 import pytest
 
-from minidp.exact import arithmetic
+from minidp.exact import cuts, whole
 from minidp.exact.arithmetic import product
-from minidp.grads import Explicit, Outer, whole
+from minidp.grads import Explicit, Outer
 from minidp.mechanism import Plan, Sanitizer, flat_group
 from minidp.mechanism.rounding import DOUBLE
 from minidp.streams import Draws, Streams, _Key
@@ -20,7 +20,7 @@ KEY = ("layer", "W")
 
 
 def test_a_grid_for_the_noise_but_not_for_the_sum(monkeypatch):
-    def add_normals(self, out, std, grid=0.0, before=None, after=None):
+    def add_normals(self, out, std, grid=0.0, before=None, after=None, place=None):
         noise = np.zeros(out.shape)
         draw(self, noise, std, grid)
         after(slice(None), before(slice(None)) + noise)
@@ -45,10 +45,10 @@ def bits_of_a_row(rng, x, W):
 def test_one_bit_too_many_in_a_product(monkeypatch, rng):
     """Numbers that are nearly as large as a cut may leave them, odd in their last bits."""
     x, W = 1 - rng.random((1, 256)) / 999, 1 - rng.random((256, 3)) / 999
-    precision = arithmetic.precision
+    precision = cuts.precision
     assert len(bits_of_a_row(rng, x, W)) == 1
     monkeypatch.setattr(
-        arithmetic, "precision", lambda inner: (precision(inner)[0] + 1, precision(inner)[1])
+        cuts, "precision", lambda inner: (precision(inner)[0] + 1, precision(inner)[1])
     )
     assert len(bits_of_a_row(rng, x, W)) > 1
 
@@ -71,7 +71,7 @@ def longest(kind, sizes):
 @pytest.mark.parametrize("kind, most", [(Outer, 1), (Explicit, 0)])
 def test_truncation_to_the_nearest_number(kind, most, monkeypatch):
     def contributions(x, e, scale):
-        return np.rint(scale[:, None] * arithmetic.cut(x, 20, nearest=True)[0])
+        return np.rint(scale[:, None] * cuts.cut(x, 20, nearest=True)[0])
 
     def add_whole(total, scale, G):
         return np.add(total, np.rint(scale @ G), out=total)

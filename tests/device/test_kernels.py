@@ -14,11 +14,12 @@ from minidp.audit import checks
 from minidp.backend import Backend, row_norms, to_host
 from minidp.device import launching
 from minidp.errors import DeviceUnavailableError
+from minidp.exact.laws import Normals
 from minidp.grads import Outer, OuterSum
 from minidp.grads.sums import sum_of_squares
 from minidp.kernels import TWINS, only
 from minidp.mechanism import clip
-from minidp.mechanism.noise import add_gaussian, add_integers, noise_grid, released_on_device
+from minidp.mechanism.noise import add_gaussian, add_integers, released
 from minidp.nn import SoftmaxCrossEntropy
 from minidp.nn.window import Window
 from minidp.streams import Streams
@@ -137,7 +138,6 @@ def sums(rng):
         for old, together in ((0, 2**28), (2, 1), (4, 20)):
             with (
                 mock.patch("minidp.grads.forms.ROWS", 3),
-                mock.patch("minidp.grads.sums.ROWS", 3),
                 mock.patch.object(device, "TOGETHER", together),
             ):
                 for most, tolerance in ((0, 1e-13), (2, 1e-6)):
@@ -179,13 +179,11 @@ def images(rng):
 def noise(rng):
     for dtype, sizes in (("float32", (1, 513, 0, 512)), ("float64", (700,))):
         raws, stds = [rng.standard_normal(size) * 100 for size in sizes], (3.0, 0.7, 2.0, 0.0)
-        laws = [(std, noise_grid(std)) for std in stds[: len(sizes)]]
+        laws = [Normals(std) for std in stds[: len(sizes)]]
         host, there = Streams(5).noise(2**40), Streams(5).noise(2**40)
         # the low word of the next blocks' numbers carries
         host._block = there._block = 64 * (2**26 - 1)
-        got = released_on_device(
-            [*map(place.asarray, raws)], laws, there, [[]] * len(sizes), 0.25, dtype
-        )
+        got = released([*map(place.asarray, raws)], laws, there, (), 0.25, dtype)
         for one, raw, std in zip(got, raws, stds):
             np.testing.assert_array_equal(
                 to_host(one), add_gaussian(raw, std, host, (), 0.25, dtype)

@@ -92,7 +92,12 @@ def test_what_cannot_be_calibrated_is_refused(sanitizer, steps, accountant, epsi
 
 
 @pytest.mark.parametrize(
-    "noise, words", [(0.5, "it alone would be"), (0.0, "a lot without noise has no epsilon")]
+    "noise, words",
+    [
+        (0.5, "it alone would be"),
+        (0.0, "a lot without noise has no epsilon"),
+        (lambda step: 0.0, "a lot without noise has no epsilon"),
+    ],
 )
 def test_a_target_for_not_one_lot_is_refused(noise, words):
     plan = Plan(POISSON, Sanitizer(flat_group([("a", "W")], 1.0, noise)), 1, 600)

@@ -121,9 +121,8 @@ def noise(releases=1000, size=2000):
         add = draws.add_normals
 
         def watched(out, *rest):
-            places[
-                step, slice(draws.part[0], draws.part[0] + out.size) if draws.part else slice(None)
-            ] += 1
+            start = rest[-1][0] if rest[-1] else 0
+            places[step, start : start + out.size] += 1
             add(out, *rest)
 
         draws.add_normals = watched

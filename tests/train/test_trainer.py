@@ -167,7 +167,7 @@ def test_wrong_groups_relations_and_dtypes_are_refused():
 def test_nothing_private_is_kept_or_returned():
     trainer = make_trainer(noise_multiplier=3.0)
     record = trainer.run(*make_data(), Streams(1))
-    assert vars(record).keys() == {"progress", "ledger", "stopped"}
+    assert vars(record).keys() == {"progress", "ledger", "stopped", "gradients_ran"}
     kept = {
         name for name, value in vars(trainer).items() if "raw" in name or hasattr(value, "shape")
     }

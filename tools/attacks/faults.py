@@ -16,6 +16,7 @@ from scipy.special import ndtr
 
 from minidp import nn
 from minidp.audit import empirical
+from minidp.exact.laws import Normals
 from minidp.grads import Outer
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, ShuffleSampler, flat_group
 from minidp.mechanism.clip import clip_weights
@@ -46,11 +47,13 @@ def _noisy_batch(self, *arguments, **named):
     return total
 
 
-def _float32_noise(self, group, raw, draws, others=(), scale=1.0, dtype=None):
+class _Float32Noise(Normals):
     """Box and Muller's noise in float32, added in float32."""
-    rng, total = np.random.default_rng(draws.words(1)), sum(others, raw).astype(np.float32)
-    noise = box_muller(rng, total.size + total.size % 2, group.noise_std)[: total.size]
-    return ((total + noise.reshape(total.shape)) * np.float32(scale)).astype(dtype or raw.dtype)
+
+    def add(self, draws, out, before, after, place):
+        rng, total = np.random.default_rng(draws.words(1)), before(slice(None)).astype(np.float32)
+        noise = box_muller(rng, total.size + total.size % 2, self.std)[: total.size]
+        after(slice(None), total + noise)
 
 
 def _float32_group(self, group, grads, size, total, *others):
@@ -112,7 +115,7 @@ FAULTS = {
             n, *rest
         ),
     ),
-    "float32 noise": broken(noisy=_float32_noise),
+    "float32 noise": broken(noise=lambda self, group: _Float32Noise(group.noise_std)),
     "float32 sums, rounding not charged": broken(_add_group=_float32_group),
     "divided by the lot's own size": broken(Trainer, step=_leaky_step),
     "too little noise on each rank": broken(release=_release_of_each_rank),

@@ -8,6 +8,7 @@ import numpy as np
 
 from ... import mechanism
 from ...backend import to_host
+from ...exact import laws
 from ...grads.forms import Explicit, Outer, OuterSum
 from ...mechanism import ClipGroup, Sanitizer, flat_group, noise, per_layer_groups
 from ...mechanism.rounding import in_blocks, products
@@ -75,15 +76,15 @@ def _fine(grid, std, bits):
     )
 
 
-@measures("mechanism.noise.noise_grid", "F1", "a power of two, 2^-21 to 2^-20 of the noise", 0.0)
+@measures("exact.laws.noise_grid", "F1", "a power of two, 2^-21 to 2^-20 of the noise", 0.0)
 def grids_are_fine_powers_of_two(bench):
-    yield abs(noise.noise_grid(0.0)) + (noise.noise_grid(1e-300) != 2.0**-1000)
+    yield abs(laws.noise_grid(0.0)) + (laws.noise_grid(1e-300) != 2.0**-1000)
     for std in (1e-30, 0.5, 1 - 2.0**-53, 1.0, 3.7, 4.0, 1e30):
-        yield _fine(noise.noise_grid(std), std, 21)
+        yield _fine(laws.noise_grid(std), std, 21)
 
 
 @measures(
-    "mechanism.noise.integer_grid",
+    "exact.laws.integer_grid",
     "F1",
     "a power of two, whole in the quantum, 2^-33 to 2^-32 of noise below 2^32 quanta",
     0.0,
@@ -91,7 +92,7 @@ def grids_are_fine_powers_of_two(bench):
 def grids_of_integers_divide_the_quantum(bench):
     for quantum in (1.0, 2.0**-32):
         for std in (1e-3, 0.5, 1 - 2.0**-53, 1.0, 3.7, 4.0, 1e3, 2.0**33):
-            grid = noise.integer_grid(std, quantum)
+            grid = laws.integer_grid(std, quantum)
             yield quantum / grid % 1
             yield grid != quantum if std >= 2**32 * quantum else _fine(grid, std, 33)
 

@@ -100,11 +100,7 @@ def _register(card, labels, method, measure):
         register(partial(measure, given=given))
 
 
-_register("exact.arithmetic.cut", ("F1", "F2"), "fractions; rows, columns that differ", _cuts)
-_register("exact.arithmetic.product", ("F1",), "Python's integers, numbers of all sizes", _products)
-_register(
-    "exact.arithmetic.put_back", ("F1",), "Python's integers, numbers of all sizes", _products
-)
-_register(
-    "exact.arithmetic.in_pairs", ("F1",), "loop over terms, the same order of additions", _pairs
-)
+_register("exact.cuts.cut", ("F1", "F2"), "fractions; rows, columns that differ", _cuts)
+_register("exact.cuts.product", ("F1",), "Python's integers, numbers of all sizes", _products)
+_register("exact.cuts.put_back", ("F1",), "Python's integers, numbers of all sizes", _products)
+_register("exact.cuts.in_pairs", ("F1",), "loop over terms, the same order of additions", _pairs)

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from ...backend import to_host
-from ...grads.whole import WholeOuter, WholeRows, contributions, cut_squares
+from ...exact.whole import WholeOuter, WholeRows, contributions, cut_squares
 from ...mechanism import clip_weights
 from . import by_definition, holds, measures, worst
 
@@ -21,7 +21,7 @@ def _integers(bench):
     return a, d, a[:, :, None] * d[:, None]
 
 
-@measures("grads.whole.WholeRows", "F1 N1", "Python's integers and fractions", 1e-15)
+@measures("exact.whole.WholeRows", "F1 N1", "Python's integers and fractions", 1e-15)
 def rows_in_whole_numbers(bench):
     """Longer than a block of squares, too; relative."""
     _, _, g = _integers(bench)
@@ -39,7 +39,7 @@ def rows_in_whole_numbers(bench):
             yield abs(Fraction(sq) / true - 1) if true else sq
 
 
-@measures("grads.whole.WholeRows", "P1", "Python's integers, in another order", 0.0)
+@measures("exact.whole.WholeRows", "P1", "Python's integers, in another order", 0.0)
 def sums_of_rows_in_whole_numbers(bench):
     _, _, g = _integers(bench)
     grad = WholeRows(bench.asarray(g))
@@ -52,7 +52,7 @@ def sums_of_rows_in_whole_numbers(bench):
 
 
 @measures(
-    "grads.whole.WholeOuter", "F1 N1", "explicit gradients of the same numbers: relative", 1e-5
+    "exact.whole.WholeOuter", "F1 N1", "explicit gradients of the same numbers: relative", 1e-5
 )
 def squared_norms_in_whole_numbers(bench):
     a, d, g = map(bench.asarray, _integers(bench))
@@ -62,7 +62,7 @@ def squared_norms_in_whole_numbers(bench):
 
 
 @measures(
-    "grads.whole.WholeOuter",
+    "exact.whole.WholeOuter",
     "P1",
     "whole numbers within 1e-3 of the weighted product, never longer; in another order",
     1e-3,
@@ -79,7 +79,7 @@ def sums_of_factors_in_whole_numbers(bench):
 
 
 @measures(
-    "grads.whole.WholeOuter", "P1", "compiled: integers, their squares and their truncation", 0.0
+    "exact.whole.WholeOuter", "P1", "compiled: integers, their squares and their truncation", 0.0
 )
 def compiled_truncation(bench):
     for rows in (_integers(bench)[0], bench.rng.standard_normal((2, 9000))):

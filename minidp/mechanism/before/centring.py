@@ -9,7 +9,6 @@ from ...backend import to_host
 from ...errors import ParameterError
 from ...exact.arithmetic import ORDINARY
 from ...grads.forms import Explicit
-from ...grads.whole import MOST
 from ...streams import Draws
 from ...util.validate import MOST_COUNT, count, non_negative_finite
 from ..clip import ClipGroup
@@ -43,8 +42,8 @@ def noisy_mean(rows: NDArray, sanitizer: Sanitizer, size: int, draws: Draws) -> 
     needs no factor: in ordinary arithmetic the noise of more than about 380,000 rows is multiplied
     by `rounding.in_blocks`. Raises ParameterError for more rows than the public size allows.
     """
-    # below 2^53 units, with room for a lot's chance
-    count(1, MOST // 2 if sanitizer.exact else MOST_COUNT, size=size)
+    # half of what float64 holds the sum of: there may be more rows
+    count(1, int(min(sanitizer.numbers.most_examples / 2, MOST_COUNT)), size=size)
     factor = _noise_factor(rows.shape[0], sanitizer, size)
     raw = np.zeros(rows.shape[1:])
     for start in range(
@@ -57,8 +56,8 @@ def noisy_mean(rows: NDArray, sanitizer: Sanitizer, size: int, draws: Draws) -> 
 
 def _noise_factor(rows, sanitizer, size):
     """The factor of the noise that covers the rounding of a sum of so many rows."""
-    if sanitizer.exact:
-        count(0, MOST, rows=rows)  # above, float64 does not hold the whole numbers of their sum
+    if sanitizer.numbers.sums_are_exact:
+        count(0, sanitizer.numbers.most_examples, rows=rows)
         return 1.0
     most = 2 * products(size, "explicit").most
     factor = in_blocks(most, ROWS)

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ...backend import namespace_of, to_host, zero_rows_unless
 from ...errors import ParameterError
-from ...exact.arithmetic import ARITHMETICS, ORDINARY, in_pairs
+from ...exact.arithmetic import ARITHMETIC, ARITHMETICS, ORDINARY
+from ...exact.cuts import in_pairs
 from ...host.threads import single_blas
 from ...privacy.budget import Filter
 from ...privacy.events import Event, Gaussian, NeighbouringRelation
@@ -95,19 +96,13 @@ class PrivatePCA:
         """What is charged for rows of `inputs` numbers: the event, in exact arithmetic beside its
         noise's distance.
         """
-        return charged(
-            self.event(relation),
-            inputs * (inputs + 1) // 2,
-            self.arithmetic,
-            QUANTUM,
-            *self._noise_stds,
-        )
+        return charged(self.event(relation), inputs * (inputs + 1) // 2, *self._noise())
 
-    @property
-    def _noise_stds(self):
+    def _noise(self):
         """On the diagonal, and off it, rounded up."""
         off = self.noise_multiplier * math.sqrt(0.5)
-        return self.noise_multiplier, math.nextafter(off, math.inf) if off else 0.0
+        stds = self.noise_multiplier, math.nextafter(off, math.inf) if off else 0.0
+        return [ARITHMETIC[self.arithmetic].noise(std, QUANTUM) for std in stds]
 
     def raw_second_moments(self, x: NDArray) -> NDArray[np.float64]:
         """G (D, D), float64 on the host; private until it went through `release`."""
@@ -129,12 +124,9 @@ class PrivatePCA:
     def noisy_second_moments(self, raw: NDArray, draws: Draws) -> NDArray[np.float64]:
         """(D, D): all that is released; what is computed from it costs nothing more."""
         released = np.empty_like(raw)
-        for at, std in zip(
-            (np.diag_indices(len(raw)), np.triu_indices(len(raw), 1)), self._noise_stds
-        ):
-            released[at] = released[at[::-1]] = add_noise(
-                raw[at], std, draws, self.arithmetic, QUANTUM
-            )  # [F3]
+        places = np.diag_indices(len(raw)), np.triu_indices(len(raw), 1)
+        for at, law in zip(places, self._noise()):
+            released[at] = released[at[::-1]] = add_noise(raw[at], law, draws)  # [F3]
         return released
 
     def release(self, raw: NDArray, draws: Draws) -> NDArray[np.float32]:

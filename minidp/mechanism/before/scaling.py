@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...backend import to_host
-from ...exact.arithmetic import ARITHMETICS, ORDINARY
+from ...exact.arithmetic import ARITHMETIC, ARITHMETICS, ORDINARY
 from ...privacy.events import Event, Gaussian, NeighbouringRelation
 from ...streams import Draws
 from ...util.validate import count, non_negative_finite, one_of
@@ -81,13 +81,7 @@ class PrivateScaling:
         """
         releases = (HIGHEST - LOWEST + 1, self.count_sensitivity), (2, self.moment_sensitivity)
         return [
-            charged(
-                self.event(),
-                numbers * features,
-                self.arithmetic,
-                QUANTUM,
-                self._noise_std(sensitivity(relation, features)),
-            )
+            charged(self.event(), numbers * features, self._noise(sensitivity(relation, features)))
             for numbers, sensitivity in releases
         ]
 
@@ -120,10 +114,11 @@ class PrivateScaling:
         )
 
     def _release(self, raw, sensitivity, draws):
-        return add_noise(raw, self._noise_std(sensitivity), draws, self.arithmetic, QUANTUM)  # [F5]
+        return add_noise(raw, self._noise(sensitivity), draws)  # [F5]
 
-    def _noise_std(self, sensitivity):
-        return self.noise_multiplier * sensitivity * (1 + 2.0**-50)  # rounded up
+    def _noise(self, sensitivity):
+        std = self.noise_multiplier * sensitivity * (1 + 2.0**-50)  # rounded up
+        return ARITHMETIC[self.arithmetic].noise(std, QUANTUM)
 
 
 def centre_and_spread(

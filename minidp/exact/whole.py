@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backend import add_whole, namespace_of, row_squares, zero_rows_unless
-from ..exact.arithmetic import cut, in_pairs
 from ..kernels import kernel
-from .forms import Explicit, Outer, PerExampleGrad
+from .cuts import cut, in_pairs
 
 UNITS = 2.0**32  # of the grid in a clip norm
 # examples of a lot: coordinates of their sum stay below 2^53, where float64 holds every integer
@@ -23,24 +22,6 @@ MOST = 2**21
 BITS = 20  # of a gradient's largest coordinate
 BLOCK = 2**12  # squares of such numbers, whose sum is exact
 HALF = 2.0**16  # units of each of two factors
-
-
-def whole(grad: PerExampleGrad, strategy: str) -> PerExampleGrad:
-    """The gradients in whole numbers: outer products as factors unless `strategy` is explicit, all
-    others materialised.
-
-    "auto" decides so on both devices, whose sums are the same bits.
-    """
-    if isinstance(grad, Outer) and strategy != "explicit":
-        return WholeOuter(grad.a, grad.d)
-    return WholeRows(grad.materialise_exactly())
-
-
-def materialises(grad: PerExampleGrad, strategy: str) -> bool:
-    """True if `whole` needs memory for an explicit gradient of each example."""
-    return not isinstance(grad, Explicit) and not (
-        isinstance(grad, Outer) and strategy != "explicit"
-    )
 
 
 def squares(G: NDArray) -> NDArray:
@@ -77,7 +58,24 @@ def contributions(x: NDArray, e: NDArray, scale: NDArray) -> NDArray:
     return xp.trunc(scale[:, None] * zero_rows_unless(scale != 0, X))
 
 
-class WholeRows(PerExampleGrad):
+class _Whole:
+    """Gradients in whole numbers; has what sums need of `grads.PerExampleGrad`.
+
+    Subclasses give `xp`, `shape`, sq_norms and weighted_sum.
+    """
+
+    arrays = ()  # for kernels of floating point numbers: none
+
+    def sq_norms_upper(self):
+        """(B,) squared norms; their roundings are below the margin of the clip weights."""
+        return self.sq_norms()
+
+    def add_weighted_sum(self, total, w, rows=0):
+        """total += the contributions, in place."""
+        total += self.weighted_sum(w)
+
+
+class WholeRows(_Whole):
     r"""Explicit gradients in whole numbers.
 
     Shapes
@@ -108,14 +106,18 @@ class WholeRows(PerExampleGrad):
         """(B,) squared L2 norms of what was cut."""
         return self.xp.ldexp(squares(self.G), 2 * self.e)  # [N1]
 
-    sq_norms_upper = sq_norms  # their roundings are below the margin of the clip weights
-
     def add_weighted_sum(self, total: NDArray, w: NDArray, rows: int = 0) -> None:
         """total += the contributions, in place."""
         add_whole(total.reshape((total.size,)), self.xp.ldexp(w, self.e), self.G)  # [P1]
 
+    def weighted_sum(self, w: NDArray, rows: int = 0) -> NDArray:
+        """The sum of the contributions."""
+        total = self.xp.zeros(self.shape)
+        self.add_weighted_sum(total, w)
+        return total
 
-class WholeOuter(PerExampleGrad):
+
+class WholeOuter(_Whole):
     r"""Outer products in whole numbers, as factors: exact sums at the cost of one product in
     float64.
 
@@ -146,12 +148,6 @@ class WholeOuter(PerExampleGrad):
     def sq_norms(self) -> NDArray:
         """(B,) squared L2 norms of what was cut."""
         return self.xp.ldexp(self.A_sq * self.D_sq, 2 * (self.e + self.f - 2 * BITS))  # [N1]
-
-    sq_norms_upper = sq_norms
-
-    def add_weighted_sum(self, total: NDArray, w: NDArray, rows: int = 0) -> None:
-        """total += the contributions, in place."""
-        total += self.weighted_sum(w)
 
     def weighted_sum(self, w: NDArray, rows: int = 0) -> NDArray:
         """The sum of the contributions."""

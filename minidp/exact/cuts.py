@@ -1,0 +1,151 @@
+"""Products and sums whose bits depend on one example alone.
+
+A row of `x @ W` is rounded as BLAS likes, which depends on how many rows there are and where it
+stands. In "exact" arithmetic both factors are cut to integers times powers of two, with so few bits
+that every partial sum fits float64's 53: the product is exact, whatever the order, the blocking,
+the threads or the device.
+"""
+
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..backend import namespace_of
+from ..kernels import kernel
+
+
+def product(x: NDArray, W: NDArray) -> NDArray:
+    r"""x @ W, every partial sum exact.
+
+    Shapes
+        x (B, K)   W (K, O)   y (B, O), of the dtype of x @ W
+
+    Forward
+        [F1]  y_bo = (sum_k X_bk V_ko) 2^(e_b + f_o - p - q), rounded once; X, e the rows of
+              x cut to p bits, to the nearest integer, V, f the columns of W to q, p + q + ceil(log2
+              K) = 53: no partial sum is above 2^53
+
+    Source
+        [F1]  Ozaki, Ogita, Oishi, Rump 2012, Numerical Algorithms 59: error-free transformations of
+              products
+
+    Guarantees
+        Row b of y is a function of row b of x and of W, bit for bit. What comes of a row or
+        a column that is not finite is NaN. An entry is off by at most K (2^-p + 2^-q) max_k |x_bk|
+        max_k |W_ko|, usually by much less.
+    """
+    p, q = precision(x.shape[1])
+    (X, e), (V, f) = cut(x, p, nearest=True), cut(W, q, axis=0, nearest=True)
+    y = namespace_of(x, W).empty((x.shape[0], W.shape[1]), np.result_type(x.dtype, W.dtype))
+    return put_back(X @ V, e, f, p + q, out=y)  # [F1]
+
+
+def precision(inner: int) -> tuple[int, int]:
+    """(p, q), bits of rows and of columns of an exact product of `inner` terms: p + q + ceil(log2
+    inner) = 53.
+    """
+    left = 53 - (inner - 1).bit_length()
+    return left // 2, left - left // 2
+
+
+def cut(x: NDArray, bits: int, axis: int = 1, nearest: bool = False) -> tuple[NDArray, NDArray]:
+    r"""Integers times a power of two for each row (or column): what is below 2^-bits of the largest
+    number goes.
+
+    nearest: to the nearest integer, halves to the even one, instead of toward zero.
+
+    Shapes
+        x (B, K) float32 or float64   X like x, float64   e int32, (B, 1), or (1, K) for the columns
+                                      of axis 0
+
+    Forward
+        [F1]  X = trunc(x 2^(bits - e)), or the nearest integer; 2^(e-1) <= max |x| < 2^e along the
+              axis, e = 0 where all are zero: |X| < 2^bits, or |X| <= 2^bits if nearest
+        [F2]  X = NaN and e = 0 along the axis where a number is not finite
+
+    Source
+        [F1]  Ozaki, Ogita, Oishi, Rump 2012, Numerical Algorithms 59; a power of two in place of
+              their constant
+    """
+    xp = namespace_of(x)
+    if twin := kernel("cut", x):
+        return twin(x, bits, axis, nearest)
+    largest = xp.abs(x).max(axis=axis, keepdims=True)
+    finite = xp.isfinite(largest)
+    e = xp.where(finite, xp.frexp(largest)[1], 0).astype(xp.int32)
+    X = (xp.rint if nearest else xp.trunc)(xp.ldexp(x.astype(xp.float64), bits - e))  # [F1]
+    return xp.where(finite, X, xp.nan), e  # [F2]
+
+
+def put_back(S: NDArray, e: NDArray, f: NDArray, bits: int, out: NDArray) -> NDArray:
+    r"""Undo the cuts of a product's factors: powers of two, and one rounding to the dtype of `out`,
+    which is returned.
+
+    Shapes
+        S (B T, O) float64   e (B, 1), each for T rows   f (1, O)   bits p + q   out (B T, O)
+
+    Forward
+        [F1]  out_(bt)o = S_(bt)o 2^(e_b + f_o - bits)
+
+    Source
+        [F1]  own derivation: X = x 2^(p - e) and V = W 2^(q - f) give x W = X V 2^(e + f - p - q)
+    """
+    xp, (rows, outputs), examples = namespace_of(S, out), S.shape, e.shape[0]
+    shape = (examples, rows // max(examples, 1), outputs)
+    if twin := kernel("put_back", out):
+        twin(
+            S.reshape(shape), np.ldexp(1.0, e[:, 0] - bits), np.ldexp(1.0, f[0]), out.reshape(shape)
+        )
+        return out
+    out[...] = (
+        xp.ldexp(S.reshape(shape), e[:, :, None] + f - bits)
+        .reshape((rows, outputs))
+        .astype(out.dtype)
+    )  # [F1]
+    return out
+
+
+def in_pairs(x: NDArray, axis: int | tuple[int, ...], keepdims: bool = False) -> NDArray:
+    r"""The sum over an axis, or over several as one, in an order that is the same for every number
+    of rows.
+
+    Shapes
+        x of any shape and dtype; the sum has x's dtype
+
+    Forward
+        [F1]  of N terms the last N // 2 are added onto the first, again and again until one is left
+
+    Source
+        [F1]  Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.1: pairwise
+              summation
+    """
+    xp = namespace_of(x)
+    axes = tuple(each % x.ndim for each in (axis if isinstance(axis, tuple) else (axis,)))
+    others = tuple(each for each in range(x.ndim) if each not in axes)
+    first = axes[0] if axes else x.ndim
+    one_block = axes == tuple(range(first, first + len(axes)))
+    ahead = others[: first if one_block else None]
+    behind = others[len(ahead) :]
+    before, n, width = (prod(x.shape[each] for each in part) for part in (ahead, axes, behind))
+    terms: Any = x.transpose((*ahead, *axes, *behind)).reshape((before, n * width))
+    twin = kernel("pairs", terms)
+    if twin and terms.size:
+        total = xp.empty((before, width), x.dtype)
+        twin(xp.ascontiguousarray(terms), width, total)
+    else:
+        if not n:
+            terms, n = xp.zeros((before, width), x.dtype), 1
+        while n > 1:
+            half = (n + 1) // 2
+            summed = terms[:, : half * width].copy()
+            summed[:, : (n - half) * width] += terms[:, half * width : n * width]  # [F1]
+            terms, n = summed, half
+        total = terms.copy()
+    kept = tuple(
+        1 if each in axes else size
+        for each, size in enumerate(x.shape)
+        if keepdims or each not in axes
+    )
+    return total.reshape(kept)

@@ -1,0 +1,112 @@
+"""The two laws of noise: normal numbers, and discrete Gaussian ones in whole units of a grid.
+
+Every release is a multiple of a public grid, far above the last bits of sum and noise.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ParameterError
+from ..streams import Draws
+from ..util.validate import non_negative
+
+FINENESS = 20  # bits of the noise's standard deviation that its grid resolves
+INTEGERS = 32  # bits of it that the grid of integer noise resolves, at least
+MOST = 2.0**52  # units of such a grid: float64 holds these integers, and with noise
+
+
+def noise_grid(noise_std: float) -> float:
+    r"""The grid that a release is rounded to: a power of two, public as noise_std is; 0, no grid,
+    without noise.
+
+    Forward
+        [F1]  g = 2^(floor(log2 noise_std) - 20), at least 2^-1000
+
+    Source
+        [F1]  own derivation: at most 2^-20 of the noise, so that rounding costs no accuracy, and
+              far above the last bits of the sum and of the noise, which would tell how they were
+              added
+    """
+    return 2.0 ** max(math.frexp(noise_std)[1] - 1 - FINENESS, -1000) if noise_std else 0.0  # [F1]
+
+
+def integer_grid(noise_std: float, quantum: float) -> float:
+    r"""The grid of integer noise on multiples of `quantum`, a power of two.
+
+    Forward
+        [F1]  g = min(quantum, 2^(floor(log2 noise_std) - 32))
+
+    Source
+        [F1]  own derivation: powers of two, so that a multiple of quantum is one of g, and raw / g
+              is whole
+    """
+    return min(quantum, 2.0 ** (math.frexp(noise_std)[1] - 1 - INTEGERS))  # [F1]
+
+
+@dataclass(frozen=True)
+class Normals:
+    """Normal numbers of deviation `std`, finite and at least 0; the sum is rounded to `grid`.
+
+    In both laws a release is `unit` times (raw sum + noise). `units` is the deviation of integer
+    noise, 0 for none. `distance` is a bound on the total variation distance between one number's
+    law and the Gaussian that is charged; 0 where none is charged.
+    """
+
+    std: float
+    unit: ClassVar[float] = 1.0
+    units: ClassVar[float] = 0.0
+    distance: ClassVar[float] = 0.0
+
+    def __post_init__(self):
+        non_negative(noise_std=self.std)
+        if math.isinf(self.std):
+            raise ParameterError("expected a finite noise_std: noise needs a finite clip norm")
+
+    @property
+    def grid(self) -> float:
+        """What a release is a multiple of; 0 for none."""
+        return noise_grid(self.std)
+
+    def in_units(self, raw: NDArray) -> NDArray:
+        """A raw sum as this noise is added to it."""
+        return raw
+
+    def add(self, draws: Draws, out: NDArray, *around: Any) -> None:
+        """Add the noise to a host array in place, as `Draws.add_normals` does."""
+        draws.add_normals(out, self.std, self.grid, *around)
+
+
+@dataclass(frozen=True)
+class Integers:
+    """Discrete Gaussian numbers of deviation `units`: 0, or 2^28 to 2^42, times `unit`."""
+
+    units: float
+    unit: float
+
+    @property
+    def std(self) -> float:
+        """What numbers drawn with deviation `units` are multiplied by before they are added."""
+        return 1.0 if self.units else 0.0
+
+    @property
+    def grid(self) -> float:
+        """What a release is a multiple of."""
+        return self.unit
+
+    @property
+    def distance(self) -> float:
+        from ..host.discrete import total_variation
+
+        return total_variation(self.units) if self.units else 0.0
+
+    def in_units(self, raw: NDArray) -> NDArray:
+        """Multiples of the unit, held to 2^52 of them, which moves no neighbours apart."""
+        return np.clip(raw / self.unit, -MOST, MOST)
+
+    def add(self, draws: Draws, out: NDArray, *around: Any) -> None:
+        """Add the noise to a host array in place, as `Draws.add_integers` does."""
+        draws.add_integers(out, self.units, *around)
