@@ -7,155 +7,27 @@ import numpy as np
 from experiments.common.results import EXPECTED, ledger_of, rows_of, verdict
 from minidp.privacy import RenyiAccountant, poisson_stopped_epsilon
 from minidp.util.files import read_json
-from tools.tables import RESULTS, Row, TableError, entries, load, markdown, runs, table
+from tools.columns import (
+    AGAINST,
+    BEST,
+    BEST_OF_ALL,
+    CIFAR,
+    CLAIMS,
+    CNN,
+    LEARNED,
+    LEDGERS,
+    LEVELS,
+    LOTTERIES,
+    OWN,
+    PANELS,
+    SAMPLERS,
+    STEPS,
+    SWEEPS,
+    TRAINED,
+    TUNED,
+)
+from tools.tables import RESULTS, Row, TableError, entries, load, markdown, runs, spread, table
 
-
-def columns(text):
-    """[(title, template)] of a table's columns, a line each."""
-    return [tuple(line.split(": ", 1)) for line in text.strip().splitlines()]
-
-
-CNN = columns("""
-setting: {config.setting}: sigma {SIGMA:g}, {epochs:.0f} epochs, \
-rate {settings.learning_rate:g}, C {C:g}
-test accuracy, mean (range): {test_accuracy:spread}
-seeds: {seed:count}
-published: {published}
-loss_distribution: {epsilon.loss_distribution.upper:upper}
-renyi: {epsilon.renyi.upper:upper}
-moments: {epsilon.moments.upper:upper}
-gaussian_clt: {epsilon.gaussian_clt.upper:upper}
-""")
-CIFAR = columns("""
-epsilon, delta 1e-5: {SPENT:upper} ({accountant})
-sigma, of the mean: {SIGMA:.3g}, {settings.mean_noise_multiplier:.3g?none}
-lots of: {settings.expected_lot_size:,}
-lots: {steps:,}
-trained: {config.train_layers:?one layer, on fixed features}
-network, on the public classes: {pretrained.test_accuracy:.1%}
-test accuracy, mean (range): {test_accuracy:spread}
-over ten views: {test_accuracy_over_views:spread}
-seeds: {seed:count}
-the paper: {paper}
-""")
-BEST = columns("""
-epsilon, delta 1e-5: {epsilon.loss_distribution.upper:upper}
-sigma, of the mean: {SIGMA:.3g}, {settings.mean_noise_multiplier:.3g}
-lots of: {settings.expected_lot_size:,}
-lots: {steps:,}
-rate, C: {settings.learning_rate:.3g}, {C:.3g}
-epsilon of a search there: {searched:upper}
-test accuracy, mean (range): {test_accuracy:spread}
-seeds: {seed:count}
-published: {published}
-""")
-LEARNED = [
-    *BEST[:5],
-    *BEST[6:8],
-    ("networks before training", "{accuracy_before_training:.2%}"),
-    ("no drawn digits", "{beside:.2%}"),
-]
-BEST_OF_ALL = [BEST[0], *BEST[-3:], ("with features learned from drawn digits", "{beside:.2%}")]
-SWEEPS = columns("""
-figure: {figure}
-command: `{command}`
-runs' time, minutes: {seconds_of_all_runs:minutes}
-seeds: {seeds:items}
-device: {device:listed}
-ours: [picture](results/{stem}.png), [numbers](results/{stem}.json)
-""")
-LEVELS = columns("""
-noise (sigma, sigma_pca): {key} ({sigma}, {sigma_pca})
-epsilon, delta 1e-5: {epsilon:upper}
-lots: {steps:,}
-test accuracy: {self:spread}
-training (not private): {train_accuracy_not_private:.2%}
-seeds: {seeds}
-""")
-PANELS = columns("""
-panel: {panel}
-value: {value}
-lots: {steps:,}
-epochs: {epochs:.4g?0}
-test accuracy: {self:spread}
-seeds: {seeds}
-""")
-TUNED = [("lots of", "{x:,}"), ("rate", "{learning_rate.final:g}"), *PANELS[2:]]
-CIFAR_RUNS = columns("""
-run: {name:run}-seed{seed}
-epsilon, delta 1e-5: {SPENT:upper}
-lots of: {settings.expected_lot_size:,}
-sigma: {SIGMA:.3g}
-C: {C:.3g}
-lots: {steps:,}
-test accuracy: {test_accuracy:.2%}
-over ten views: {test_accuracy_over_views:.2%}
-""")
-LEDGERS = columns("""
-(sigma, sigma_pca): ({sigma}, {sigma_pca})
-lots: {lots:,}
-reported: {reported_epsilon:g?none}
-2016 ledger, a comparison: {ledger_2016:.3f}
-joint rule, moments: {joint_moments:upper}
-joint rule, loss distribution: {joint_loss_distribution.upper:upper}
-the same, balls in bins: {joint_balls_in_bins.upper:upper}
-flat clipping, moments: {flat_moments:upper}
-accuracy reported: {reported_accuracy:.0%?none}
-today at the reported epsilon: {today.accuracy_at_reported_epsilon:.2%?none}
-least epsilon seen today with that accuracy: {today.epsilon_of_reported_accuracy:g?none}
-""")
-CLAIMS = columns("""
-published (sigma, epochs): ({sigma}, {epochs})
-claimed epsilon: {claim:upper}
-sigma by moments (certified epsilon): {accountants.moments.noise_multiplier:.4f} \
-({accountants.moments.worth.upper:upper})
-by CLT (certified epsilon): {accountants.gaussian_clt.noise_multiplier:.4f} \
-({accountants.gaussian_clt.worth.upper:upper})
-by loss distribution (certified epsilon): {accountants.loss_distribution.noise_multiplier:.4f} \
-({accountants.loss_distribution.worth.upper:upper})
-""")
-OWN = columns("""
-data: {about}
-rows: {rows:,}
-accuracy, or R2 (standard deviation): {score}
-without privacy: {without_privacy:.3f?}
-epsilon: {epsilon:upper}
-delta: {delta:g}
-""")
-SAMPLERS = columns("""
-`--sampler`: `{sampler}`
-lots: {lots}
-neighbours: {neighbours}
-epsilon at most: {loss_distribution.upper:upper}
-""")
-LOTTERIES = columns("""
-experiment: {experiment}
-lots drawn: {sampler}
-sigma: {SIGMA:g}
-epsilon by loss distribution: {epsilon.loss_distribution.upper:upper}
-lots: {steps:,}
-test accuracy, mean (range): {test_accuracy:spread}
-seeds: {seed:count}
-""")
-STEPS = columns("""
-workload: {workload}
-gradients: {contender}
-step, ms: {step_ms:ms}
-to floor: {to.floor:.2f}
-to PyTorch, not private: {to.torch:.2f}
-""")
-AGAINST = [
-    *STEPS,
-    ("to JAX, not private", "{to.jax:.2f}"),
-    ("to Opacus, ghost clipping", "{to.opacus-ghost:.2f}"),
-]
-TRAINED = columns("""
-optimizer: {optimizer:optimizer}
-noise by: {by}
-lots: {steps:,}
-test accuracy: {self:spread}
-seeds: {seeds}
-""")
 LITTLE = ("0.01", "0.02", "0.03", "0.05", "0.1", "0.2")  # budgets
 USUAL = ("0.5", "1", "2", "2.93", "8")
 OTHERS = ("95.0% at 1.19", "96.6% at 3.01", "97.0% at 7.10")  # published for the CNN's settings
@@ -171,9 +43,14 @@ def listed(columns, path, at):
     return lambda: table(columns, entries(path, at))
 
 
-def with_baseline(columns, first, private, baseline):
-    """A table whose last row is a run without privacy, which its first column says in words."""
-    return table(columns, private) + table([("", first), *columns[1:]], [baseline])[2:]
+def grouped(lines):
+    """A Markdown table whose rows with the same first cell are one row, each cell a list."""
+    groups = {}
+    for line in lines[2:]:
+        first, *rest = line.strip("| ").split(" | ")
+        groups.setdefault(first, []).append(rest)
+    rows = [[first, *map("<br>".join, zip(*rests))] for first, rests in groups.items()]
+    return [*lines[:2], *(f"| {' | '.join(row)} |" for row in rows)]
 
 
 def panels():
@@ -308,6 +185,18 @@ def beside(rows, job):
         yield row.having(beside=np.mean([each["test_accuracy"] for each in others]))
 
 
+def with_learned(rows):
+    """The rows of mnist_best, each beside mnist_learned at its budget, whose settings are equal."""
+    for row in rows:
+        others = runs(row[0]["name"], "mnist_learned")
+        if others[0]["settings"] != row[0]["settings"] or len(others) != len(row):
+            raise TableError(f"{others.where}: other settings or seeds than mnist_best has")
+        yield row.having(
+            learned=spread([one["test_accuracy"] for one in others]),
+            before=others[0]["accuracy_before_training"],
+        )
+
+
 def sweeps():
     """A row for each figure that mnist_sweeps.py made."""
     for path in sorted(RESULTS.glob("figure_*.json")):
@@ -317,13 +206,27 @@ def sweeps():
 
 
 def transfer():
-    """A row for each run on CIFAR-10 by transfer."""
-    found = {
-        (one["name"], one["seed"]): one
-        for file in TRANSFER
-        for one in rows_of(load(f"{file}.json"))
+    """A row for each setting of CIFAR-10 by transfer, beside the paper's accuracy if it has one."""
+    papers = {
+        f"{way}{epsilon}": paper
+        for way in ("eps", "finetuned")
+        for epsilon, paper in (("2", "67%"), ("4", "70%"), ("8", "73%"))
     }
-    return [Row([one], f"{name}, seed {seed}") for (name, seed), one in sorted(found.items())]
+    papers |= {"lot4000": "", "lot600": "", "watched-norms": "", "baseline": "80%"}
+    return [
+        runs(f"cifar_transfer-{name}", *TRANSFER, paper=paper) for name, paper in papers.items()
+    ]
+
+
+def levels():
+    """Figure 3 and its variants: a row for each noise level."""
+    for file, how in (
+        ("figure_3", "moments"),
+        ("figure_3-tight", "loss distribution"),
+        ("figure_3-averaged", "loss distribution, weights averaged"),
+    ):
+        for row in entries(f"{file}.json", "levels"):
+            yield row.having(how=how)
 
 
 TRANSFER = ("figure_6", "figure_6-finetuned", "cifar_transfer-sentences")
@@ -351,25 +254,23 @@ PAGES = {
         ),
         "figure 2": lambda: verdicts("accountant_curves", "accountant_curves"),
         "commands": lambda: table(SWEEPS, sweeps()),
-        "figure 3": listed(LEVELS, "figure_3.json", "levels"),
-        "figure 3 verdicts": lambda: verdicts("mnist_pca", "figure_3", "figure_sentences"),
-        "figure 3 tight": listed(LEVELS, "figure_3-tight.json", "levels"),
-        "figure 3 tight verdicts": lambda: verdicts(
-            "mnist_sweeps", "figure_3-tight", "figure_3-averaged", prefix="levels."
-        ),
-        "figure 3 averaged": listed(LEVELS, "figure_3-averaged.json", "levels"),
+        "figure 3": lambda: table(LEVELS, levels()),
+        "figure 3 verdicts": lambda: [
+            *verdicts("mnist_pca", "figure_3", "figure_sentences"),
+            *verdicts("mnist_sweeps", "figure_3-tight", "figure_3-averaged", prefix="levels.")[2:],
+        ],
         "figure 4": budgets,
-        "figure 5": lambda: table(PANELS, panels()),
+        "figure 5": lambda: grouped(table(PANELS, panels())),
         "figure 5c tuned": listed(TUNED, "figure_5c-tuned.json", "panels.c-tuned.points"),
         "sentences": lambda: verdicts(
             "mnist_sweeps", "figure_sentences", "figure_5c-tuned", prefix="quantities."
         ),
-        "figure 6": lambda: table(CIFAR_RUNS, transfer()),
+        "figure 6": lambda: table(CIFAR, transfer()),
         "figure 6 verdicts": lambda: verdicts("cifar_transfer", *TRANSFER),
         "ledgers": listed(LEDGERS, "paper_ledgers.json", "settings"),
         "ledgers verdicts": lambda: verdicts("paper_ledgers", "paper_ledgers"),
         "claims": listed(CLAIMS, "gdp.json", "claims"),
-        "trained": listed(TRAINED, "gdp.json", "trained"),
+        "trained": lambda: grouped(table(TRAINED, entries("gdp.json", "trained"))),
         "cnn": lambda: table(
             CNN,
             [
@@ -377,24 +278,7 @@ PAGES = {
                 for setting, published in enumerate(OTHERS, 1)
             ],
         ),
-        "cifar": lambda: with_baseline(
-            CIFAR,
-            "infinite",
-            [
-                runs(f"cifar_transfer-{name}{epsilon}", file, paper=paper)
-                for name, file in (("eps", "figure_6"), ("finetuned", "figure_6-finetuned"))
-                for epsilon, paper in ((2, "67%"), (4, "70%"), (8, "73%"))
-            ],
-            runs("cifar_transfer-baseline", "cifar_transfer-sentences", paper="80%"),
-        ),
-        "best": lambda: table(BEST, best()),
+        "best": lambda: table(LEARNED, with_learned(best(*LITTLE, *USUAL))),
         "scratch": lambda: table(BEST, best("0.5", "1", "2", "4", "8", job="cifar_best")),
-        "little": lambda: table(BEST[:-1], best(*LITTLE)),
-        "learned": lambda: table(
-            LEARNED,
-            beside(
-                [runs(f"eps{name}", "mnist_learned") for name in (*LITTLE, *USUAL)], "mnist_best"
-            ),
-        ),
     },
 }
