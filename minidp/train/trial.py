@@ -16,14 +16,16 @@ from ..errors import TrialError
 from ..grads.forms import PerExampleGrad
 
 JITTER = 0.1  # moves inputs away from the ties and kinks that exact zeros sit on
-APART = 1e-6  # largest relative difference that passes for rounding
 
 
 class Differences(NamedTuple):
-    """How gradients are compared: the steps, and the largest relative error that passes."""
+    """How gradients are compared: the steps, the largest relative error of a derivative that
+    passes, and the largest relative difference that passes for rounding.
+    """
 
     steps: tuple
     tolerance: float
+    apart: float = 1e-6
 
 
 # 1e-8 is small beside the distance to kinks, 1e-2 large for what is float32 inside
@@ -77,7 +79,7 @@ class Trial:
         for what, grad in found.items():
             if isinstance(grad, PerExampleGrad):
                 for quantity, got, expected in quantities(grad, weights, self.asarray):
-                    if not _close(got, expected):
+                    if not _close(got, expected, self.how.apart):
                         yield (
                             f"{what}: {quantity}: expected shape {expected.shape} and "
                             f"{expected.ravel()[:3]}, got {got.shape} and {got.ravel()[:3]}"
@@ -98,12 +100,12 @@ class Trial:
             return
         for what, whole in together.items():
             parts = np.concatenate([each[what] for each in alone])
-            if _close(whole, parts):
+            if _close(whole, parts, self.how.apart):
                 continue
             off = [_size(each) for each in whole - parts]
             b = int(np.argmax(off))
             sizes = f"{_size(whole[b]):.3g} among {count} examples, {_size(parts[b]):.3g} by itself"
-            if _close(whole * count, parts):
+            if _close(whole * count, parts, self.how.apart):
                 yield (
                     f"{what} shrinks with the batch size: {sizes}. It carries a 1/B; leave it out, "
                     "the trainer divides by the expected lot size"
@@ -304,15 +306,15 @@ def _array(found):
     return to_host(found.materialise() if isinstance(found, PerExampleGrad) else found)
 
 
-def _close(found, expected):
-    """Whether all numbers agree to APART of the largest; what is not finite has to be so in
+def _close(found, expected, apart):
+    """Whether all numbers agree to `apart` of the largest; what is not finite has to be so in
     both.
     """
     finite = np.isfinite(expected)
     if not np.array_equal(finite, np.isfinite(found)):
         return False
     found, expected = found[finite], expected[finite]
-    return _size(found - expected) <= APART * max(_size(found), _size(expected))
+    return _size(found - expected) <= apart * max(_size(found), _size(expected))
 
 
 def direction(rng, shape):
