@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from numpy.typing import DTypeLike, NDArray
@@ -251,6 +252,7 @@ class Sanitizer:
         chunked = {key: g for key, g in grads.items() if self._materialises(g, products)}
         whole = {key: numbers.factored(g) for key, g in grads.items() if key not in chunked}
         raw_sq_norms = self._sq_norms(group, whole)
+        add = partial(add_weighted_sums, total=total, rows=products.rows)
         weights = []
         for start, stop in self._chunks(chunked, size):
             chunk = {key: numbers.explicit(g.rows(start, stop)) for key, g in chunked.items()}
@@ -263,12 +265,12 @@ class Sanitizer:
             weights.append(numbers.weights(clipped, group.clip_norm))
             if example_weight is not None:
                 weights[-1] = weights[-1] * example_weight[start:stop]  # [F3]
-            add_weighted_sums(chunk, weights[-1], total, products.rows)  # [F1]
+            add(chunk, weights[-1])  # [F1]
             del chunk  # so that the next one takes its place in the cache
         if whole:
             if len(weights) > 1:
                 weights = [namespace_of(*weights).concatenate(weights)]
-            add_weighted_sums(whole, weights[0], total, products.rows)  # [F1]
+            add(whole, weights[0])  # [F1]
 
     def _sq_norms(self, group, grads):
         if math.isinf(group.clip_norm):

@@ -70,7 +70,7 @@ class Charged(NamedTuple):
     variation: float  # T
 
     @property
-    def lost(self):
+    def lost(self) -> bool:
         """Whether a release has no noise at all."""
         return any(isinstance(event, NonPrivate) for event, _ in self.parts)
 
@@ -248,7 +248,8 @@ class Accountant:
         """What no bound is above."""
         return min(caps) if self.kind == "bound" else math.inf  # [C1] [C2]
 
-    def cached_cost(self, event, grid):
+    def cached_cost(self, event: Event, grid: Any) -> Any:
+        """`cost_curve`, computed once for each event and grid."""
         key = (event, grid)
         if key not in self._costs:
             if len(self._costs) > 256:

@@ -6,6 +6,7 @@ import math
 from functools import singledispatch
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .accountant import Accountant, Bound
 from .events import Composed, Event, Gaussian, JointGaussian, PoissonSampled, Repeated
@@ -31,7 +32,7 @@ class PairAccountant(Accountant):
 
     release_share = 1.0  # of delta, for the releases
 
-    def total(self, sums, kept):
+    def total(self, sums: NDArray, kept: float) -> float:
         """epsilon from the sums of epsilon_i, epsilon_i^2 and epsilon_i (exp(epsilon_i) - 1), and
         the delta kept for composition.
         """

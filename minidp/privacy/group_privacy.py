@@ -43,7 +43,7 @@ def group_epsilon(
         [C2]  Vadhan 2017, the sum that Lemma 2.2 bounds by k e^((k-1) epsilon) d (Abadi et al.
               2016, Section 2.1); T: `bound.Within` [C1], since no neighbours are in it
 
-    >>> from minidp.privacy import MomentsAccountant
+    >>> from minidp.privacy import Gaussian, MomentsAccountant
     >>> ledger = Ledger()
     >>> ledger.append(Gaussian(10.0))
     >>> [round(group_epsilon(MomentsAccountant(), ledger, 1e-5, k).upper, 3) for k in (1, 2, 5)]

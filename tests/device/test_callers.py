@@ -15,6 +15,7 @@ from minidp.errors import DeviceUnavailableError, ParameterError
 from minidp.exact.laws import Normals
 from minidp.grads import Explicit
 from minidp.grads.sums import add_weighted_sums
+from minidp.kernels import TWINS, only
 from minidp.mechanism import Sanitizer, flat_group
 from minidp.mechanism.noise import add_gaussian, add_integers, on_host
 from minidp.nn.conv import ConvGrad
@@ -81,9 +82,10 @@ def test_chunks_that_do_not_fit_into_memory_are_added_one_after_another(rng, mon
         return add(jobs, w, large)
 
     monkeypatch.setattr(device, "add_weighted_products", turn)
-    for place, total in zip(BOTH, totals):
-        grad = ConvGrad(place.asarray(x), place.asarray(d), Window((3, 3), (1, 1), "same"))
-        add_weighted_sums({A: grad}, place.xp.ones(10), total, 0)
+    with only(BOTH[1].xp, TWINS):
+        for place, total in zip(BOTH, totals):
+            grad = ConvGrad(place.asarray(x), place.asarray(d), Window((3, 3), (1, 1), "same"))
+            add_weighted_sums({A: grad}, place.xp.ones(10), total, 0)
     assert len(turns) > 1 and sum(turns) == 10
     np.testing.assert_allclose(to_host(totals[1][A]), totals[0][A], rtol=1e-9)
 

@@ -104,8 +104,8 @@ def test_other_choices_run_and_are_named(flags, sampler, relation, made):
 
 def test_a_delta_that_guarantees_little_is_said(run_script, tmp_path):
     flags = f"{SMOKE} --epochs 1 --delta"
-    assert "is not below 1/600" in run_script(f"{flags} 0.01", check=0).stdout
-    assert "is not below" not in run_script(f"{flags} 1e-5", check=0).stdout
+    assert "is not below 1/600" in run_script(f"{flags} 0.01 --out large", check=0).stdout
+    assert "is not below" not in run_script(f"{flags} 1e-5 --out small", check=0).stdout
 
 
 def test_a_finished_run_is_left_alone_and_says_which_of_its_files_were_deleted(

@@ -8,6 +8,7 @@ ApproximateDP(0, share).
 import math
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 from ...errors import UnsupportedEventError
 from ...util.validate import MOST_128_BITS, count, in_range, probability
@@ -43,12 +44,12 @@ class Sampled(Event):
             elif self.share > 0:
                 yield replace(self, event=inner), count
 
-    def one_lot(self, relation):
+    def one_lot(self, relation: NeighbouringRelation) -> list[Event]:
         """What is released from one lot, as a list of at most one primitive."""
         if relation not in self.relations:
             names = " and ".join(each.name for each in self.relations)
             raise _unsupported(self, relation, f"{self.sampling} bounded under {names}")
-        parts = list(self.event.primitives(relation))
+        parts: list[tuple[Any, int]] = list(self.event.primitives(relation))
         if any(not isinstance(inner, (Gaussian, Laplace, NonPrivate)) for inner, _ in parts):
             raise _unsupported(
                 self.event, relation, "only Gaussian and Laplace noise can be inside a sampled lot"
