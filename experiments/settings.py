@@ -205,6 +205,22 @@ def rules(tried, travels, clips):
     return sorted(found, key=itemgetter("regret"))
 
 
+def improved(problem, few, score):
+    """The problem's first setting, with every alternative in its place that gains enough."""
+    best = RULE | problem.first
+    top = score(best)
+    for names, values in problem.alternatives.items():
+        changed = [
+            best | dict(zip(names.split(), value if " " in names else (value,)))
+            for value in values[:few]
+        ]
+        scores = [score(setting) for setting in changed]
+        if max(scores) > top + problem.gain:
+            top = max(scores)
+            best = changed[scores.index(top)]
+    return best
+
+
 def search(name, args):
     """Try everything, print it, write the JSON; returns the choice."""
     problem, started, tried = PROBLEMS[name], time.time(), []
@@ -256,17 +272,7 @@ def search(name, args):
             ]
         )
 
-    best = RULE | problem.first
-    top = score(best)
-    for names, values in problem.alternatives.items():
-        changed = [
-            best | dict(zip(names.split(), value if " " in names else (value,)))
-            for value in values[:few]
-        ]
-        scores = [score(setting) for setting in changed]
-        if max(scores) > top + problem.gain:
-            top = max(scores)
-            best = changed[scores.index(top)]
+    best = improved(problem, few, score)
     among = len(tried)
     for where, epsilons in problem.last[:few]:
         for epsilon in epsilons[:few]:
@@ -275,20 +281,20 @@ def search(name, args):
     rule = {name: best[name] for name in RULE} | {name: table[0][name] for name in CHOSEN}
     choice = {"form": {name: best[name] for name in best if name not in RULE}, "rule": rule}
     print(json.dumps(choice))
+    found = {
+        "command": command_of(f"settings.py {name}", args, ("public_data", "pretrained")),
+        "machine": f"{platform.machine()}, CPU",
+        "cpu_seconds": round(time.process_time()),
+        "dataset": stand_in.name,
+        "seed": SEED,
+        "delta": DELTA,
+        **stand_in.about,
+        "accuracies by decay, travel and clip": DECAYS,
+        "rules": table[:20],
+        "choice": choice,
+        "tried": tried,
+    }
     if args.json:
-        found = {
-            "command": command_of(f"settings.py {name}", args, ("public_data", "pretrained")),
-            "machine": f"{platform.machine()}, CPU",
-            "cpu_seconds": round(time.process_time()),
-            "dataset": stand_in.name,
-            "seed": SEED,
-            "delta": DELTA,
-            **stand_in.about,
-            "accuracies by decay, travel and clip": DECAYS,
-            "rules": table[:20],
-            "choice": choice,
-            "tried": tried,
-        }
         with atomic_write(args.json) as out:
             json.dump(found, out)
     return choice

@@ -207,6 +207,33 @@ def begin(dense, first, centre):
     dense.params["b"][:] = biases + centre @ weights
 
 
+def _public(problem, typed):
+    """Lines of the statement on what costs nothing."""
+    if not typed.as_chosen:
+        return problem.public
+    chosen_on = {"strokes": "drawn digits"}.get(problem.chosen_on, problem.chosen_on)
+    but = " but the lots and epochs of --smoke" if typed.smoke else ""
+    return [
+        *problem.public,
+        f"every setting{but}: a rule in epsilon, delta and N, chosen on {chosen_on} by "
+        f"{SEARCH}; {problem.space}",
+    ]
+
+
+def _plan_of(config, body, mean, size):
+    """(plan, budget, events before the first step) of a dense layer and its features' mean."""
+    sampler = make_sampler(config, size)
+    before = [mean.charge(mean.event(sampler.relation))]
+    bound = math.inf if config.baseline else config.clip_norm
+    groups = flat_group(body.params, bound, config.sigma)
+    sanitizer = Sanitizer(groups, config.gradients, config.arithmetic)
+    calibrated = config.noise_multiplier is None and config.rule["steps"]
+    plan, budget = plan_and_budget(
+        config, sampler, sanitizer, size, BASELINE_EPOCHS, before, calibrated
+    )
+    return plan, budget, before
+
+
 def train_linear(problem, ready):
     """Release the features' mean, train a dense layer on them less the mean; returns how it
     stopped. ready: what `prepare` returned.
@@ -221,36 +248,13 @@ def train_linear(problem, ready):
         width, dataset.classes, rng=streams.init, init=nn.init.constant(0.0), name="dense"
     )
     body = nn.Sequential([dense], (width,)).to(backend)
-    bound = math.inf if config.baseline else config.clip_norm
-    sampler = make_sampler(config, size)
-    before = [mean.charge(mean.event(sampler.relation))]
-    sanitizer = Sanitizer(
-        flat_group(body.params, bound, config.sigma), config.gradients, config.arithmetic
-    )
-    calibrated = config.noise_multiplier is None and config.rule["steps"]
-    plan, budget = plan_and_budget(
-        config, sampler, sanitizer, size, BASELINE_EPOCHS, before, calibrated
-    )
-    tuning = {
-        "chosen_on": problem.chosen_on,
-        "looked_at_training_data": dataset.name == problem.chosen_on,
-        "by": SEARCH,
-        "space": problem.space,
-    }
-    public = list(problem.public)
-    if typed.as_chosen:
-        chosen_on = {"strokes": "drawn digits"}.get(problem.chosen_on, problem.chosen_on)
-        but = " but the lots and epochs of --smoke" if typed.smoke else ""
-        public.append(
-            f"every setting{but}: a rule in epsilon, delta and N, chosen on {chosen_on} by "
-            f"{SEARCH}; {problem.space}"
-        )
+    plan, budget, before = _plan_of(config, body, mean, size)
     optimizer = config.make_optimizer(config.learning_rate)
     run = Run(
         folder,
         Training(body, nn.SoftmaxCrossEntropy(), optimizer, streams, config.batch_size),
         Privacy(plan, budget, train_metrics=config.train_metrics),
-        facts(name, typed, dataset, problem.subcommand, public, problem.inputs),
+        facts(name, typed, dataset, problem.subcommand, _public(problem, typed), problem.inputs),
     )
     run.open()
     rows, tested = (problem.rows(x, backend, config) for x in (dataset.x_train, dataset.x_test))
@@ -259,7 +263,12 @@ def train_linear(problem, ready):
     }
     about = {**(problem.inputs or {}), **problem.about}
     if typed.as_chosen:
-        about["tuning"] = tuning
+        about["tuning"] = {
+            "chosen_on": problem.chosen_on,
+            "looked_at_training_data": dataset.name == problem.chosen_on,
+            "by": SEARCH,
+            "space": problem.space,
+        }
     if problem.first is not None:
         weights, biases = problem.first
         guessed = (to_host(tested) @ weights + biases).argmax(axis=1)

@@ -3,12 +3,13 @@ away.
 """
 
 import math
+from fractions import Fraction
 from itertools import product
 
 import mpmath
 
 from ...privacy.accountant import COVERED
-from ...privacy.bound import Exposed
+from ...privacy.bound import Bound, Exposed
 from ...privacy.catalogue import ACCOUNTANTS, make
 from ...privacy.events import ApproximateDP, Gaussian, Laplace, PoissonSampled, PureDP
 from ...privacy.events import NeighbouringRelation as Relation
@@ -88,3 +89,13 @@ def beside_what_gives_itself_away(bench):
         yield excess(got.upper, exact_epsilon((0.01 - exposure) / (1 - exposure), 0.5))
         yield relative(got.lower, exact_epsilon(0.01, 0.5))
         yield holds(accountant.epsilon(ledger, exposure).upper == math.inf)
+
+
+@measures("privacy.bound.Exposed", "C1", "fractions: safe in the last bit", 0.0)
+def mixing_rounds_to_the_safe_side(bench):
+    for low, high in bench.rng.uniform(size=(100, 2)).tolist():
+        exposure, delta = sorted((low, high))
+        share, mixture = Fraction(exposure), Exposed(exposure)
+        upper = mixture.delta(Bound(0.0, delta, delta)).upper
+        yield holds(upper >= share + (1 - share) * Fraction(delta))
+        yield holds(mixture.left(delta) <= (Fraction(delta) - share) / (1 - share))
