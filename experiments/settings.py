@@ -31,12 +31,12 @@ import common
 common.start(__name__)
 
 from common.config import command_of, main_of, option
-from common.linear import descend
 
 import numpy as np
 from scipy.ndimage import uniform_filter
 
 from features import stand_ins
+from features.side_by_side import descend
 from minidp.backend import Backend
 from minidp.errors import ParameterError
 from minidp.util.files import atomic_write
@@ -221,6 +221,20 @@ def improved(problem, few, score):
     return best
 
 
+def _about(name, args, stand_in):
+    """How the search was made."""
+    return {
+        "command": command_of(f"settings.py {name}", args, ("public_data", "pretrained")),
+        "machine": f"{platform.machine()}, CPU",
+        "cpu_seconds": round(time.process_time()),
+        "dataset": stand_in.name,
+        "seed": SEED,
+        "delta": DELTA,
+        **stand_in.about,
+        "accuracies by decay, travel and clip": DECAYS,
+    }
+
+
 def search(name, args):
     """Try everything, print it, write the JSON; returns the choice."""
     problem, started, tried = PROBLEMS[name], time.time(), []
@@ -281,22 +295,10 @@ def search(name, args):
     rule = {name: best[name] for name in RULE} | {name: table[0][name] for name in CHOSEN}
     choice = {"form": {name: best[name] for name in best if name not in RULE}, "rule": rule}
     print(json.dumps(choice))
-    found = {
-        "command": command_of(f"settings.py {name}", args, ("public_data", "pretrained")),
-        "machine": f"{platform.machine()}, CPU",
-        "cpu_seconds": round(time.process_time()),
-        "dataset": stand_in.name,
-        "seed": SEED,
-        "delta": DELTA,
-        **stand_in.about,
-        "accuracies by decay, travel and clip": DECAYS,
-        "rules": table[:20],
-        "choice": choice,
-        "tried": tried,
-    }
+    found = {"rules": table[:20], "choice": choice, "tried": tried}
     if args.json:
         with atomic_write(args.json) as out:
-            json.dump(found, out)
+            json.dump(_about(name, args, stand_in) | found, out)
     return choice
 
 

@@ -41,9 +41,8 @@ from tools.benchmark_ours import network_of, trainer_of
 SECONDS = 480  # of the whole report
 TOLERANCES = {"float64": 1e-10, "float32": 1e-4}
 STEPS = 200
-TRAINING_TOLERANCE = (
-    1e-2  # of float32 weights after STEPS steps; rounding differences grow with every step
-)
+# of float32 weights after STEPS steps; rounding differences grow with every step
+TRAINING_TOLERANCE = 1e-2
 SIZES = (1, 7, 511, 512, 513, 70_001)
 HERE = Backend.numpy()
 MAIN_JOB = ("--noise", "medium", "--target-epsilon", "2", "--quiet")
@@ -231,9 +230,9 @@ def main_job(bench):
             data.load_mnist(download=False, progress=False)
         except DataUnavailableError as error:
             raise Skipped(f"{str(error).partition(';')[0]}: name its folder by --data") from error
-    where = ["--device", "gpu"]
+    where = "--device gpu".split()
     if bench.small:
-        where = ["--smoke", "--dataset", "strokes", "--device", "cpu"]
+        where = "--smoke --dataset strokes --device cpu".split()
     folder = bench.out / f"mnist_pca-{datetime.now():%Y%m%d-%H%M%S}"
     script = str(ROOT / "experiments" / "mnist_pca.py")
     command = [sys.executable, script, *MAIN_JOB, "--out", str(folder), *where]

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
-from scipy.special import softmax
 from tqdm import tqdm
 
 from features.frozen import feature_path, kept_features
@@ -16,10 +15,9 @@ from minidp import nn
 from minidp.backend import Backend, namespace_of, to_host
 from minidp.exact.arithmetic import EXACT
 from minidp.fitting.rule import MOMENTUM, mu_of
-from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group, mean_sanitizer, noisy_mean
+from minidp.mechanism import Sanitizer, flat_group, mean_sanitizer, noisy_mean
 from minidp.run import Privacy, Run, Training
 from minidp.run.result import ACCOUNTANTS
-from minidp.streams import Streams
 from minidp.train import OPTIMIZERS
 from minidp.util.validate import non_negative_finite, positive_finite
 
@@ -220,6 +218,23 @@ def _public(problem, typed):
     ]
 
 
+def _about(problem, typed, dataset, tested):
+    """What result.json says beside a run's own entries; tested: features of the test set."""
+    about = {**(problem.inputs or {}), **problem.about}
+    if typed.as_chosen:
+        about["tuning"] = {
+            "chosen_on": problem.chosen_on,
+            "looked_at_training_data": dataset.name == problem.chosen_on,
+            "by": SEARCH,
+            "space": problem.space,
+        }
+    if problem.first is not None:
+        weights, biases = problem.first
+        guessed = (to_host(tested) @ weights + biases).argmax(axis=1)
+        about["accuracy_before_training"] = float((guessed == dataset.y_test).mean())
+    return about
+
+
 def _plan_of(config, body, mean, size):
     """(plan, budget, events before the first step) of a dense layer and its features' mean."""
     sampler = make_sampler(config, size)
@@ -239,7 +254,7 @@ def train_linear(problem, ready):
     stopped. ready: what `prepare` returned.
     """
     typed, folder, backend, streams, dataset = ready
-    size, width, name = dataset.nominal_size, problem.width, problem.name
+    size, width = dataset.nominal_size, problem.width
     config = settle(typed, size)
     mean = mean_sanitizer(
         config.mean_sigma, math.inf if config.baseline else NORM, config.arithmetic, width
@@ -250,29 +265,19 @@ def train_linear(problem, ready):
     body = nn.Sequential([dense], (width,)).to(backend)
     plan, budget, before = _plan_of(config, body, mean, size)
     optimizer = config.make_optimizer(config.learning_rate)
+    public = _public(problem, typed)
     run = Run(
         folder,
         Training(body, nn.SoftmaxCrossEntropy(), optimizer, streams, config.batch_size),
         Privacy(plan, budget, train_metrics=config.train_metrics),
-        facts(name, typed, dataset, problem.subcommand, _public(problem, typed), problem.inputs),
+        facts(problem.name, typed, dataset, problem.subcommand, public, problem.inputs),
     )
     run.open()
     rows, tested = (problem.rows(x, backend, config) for x in (dataset.x_train, dataset.x_test))
     others = {
         entry: make(dataset.x_test, backend, config) for entry, make in problem.others.items()
     }
-    about = {**(problem.inputs or {}), **problem.about}
-    if typed.as_chosen:
-        about["tuning"] = {
-            "chosen_on": problem.chosen_on,
-            "looked_at_training_data": dataset.name == problem.chosen_on,
-            "by": SEARCH,
-            "space": problem.space,
-        }
-    if problem.first is not None:
-        weights, biases = problem.first
-        guessed = (to_host(tested) @ weights + biases).argmax(axis=1)
-        about["accuracy_before_training"] = float((guessed == dataset.y_test).mean())
+    about = _about(problem, typed, dataset, tested)
     (group,) = mean.groups
     what = (
         f"mean of the features, clipped to norm {group.clip_norm:g}: noise std "
@@ -301,59 +306,3 @@ def train_linear(problem, ready):
         return about
 
     return finish(run, run.train(rows, labels, tested, test_labels, model=model, about=found))
-
-
-def descend(x, y, tested, wanted, first, epsilon, delta, rule, travels, clips, decays, seed):
-    """Accuracies (decays, travels, clips) of layers trained side by side, and the noise multiplier.
-
-    All take the same lots and noise; otherwise each is trained as `train_linear` does it.
-
-    x, y             features (N, D) and labels to train on; tested, wanted: the same to test on
-    first            weights and biases to begin with, or None
-    rule             for `settings`, but for "travel" and "clip"
-    travels, clips   what is tried for these; decays: of the average of the weights
-    """
-    size, steps, rng = len(x), rule["steps"], np.random.default_rng(seed)
-    grid = [
-        settings(epsilon, delta, size, rule | {"travel": travel, "clip": clip})
-        for travel in travels
-        for clip in clips
-    ]
-    expected = grid[0]["lot_size"]
-    mean = mean_sanitizer(grid[0]["mean_noise_multiplier"], NORM)
-    sanitizer = Sanitizer(flat_group([("w", "W")], 1.0, 1.0))
-    plan = Plan(PoissonSampler(expected / size), sanitizer, steps, expected)
-    plan = plan.calibrated("loss_distribution", epsilon, delta, [mean.event(plan.relation)])
-    sigma = plan.sanitizer.groups[0].noise_multiplier
-    centre = noisy_mean(x, mean, size, Streams(seed).noise("mean")).astype("f4")
-    ones = (0, 0), (0, 1)  # for the biases
-    x, tested = (np.pad(each - centre, ones, constant_values=1) for each in (x, tested))
-    bounds = np.array([one["clip_norm"] for one in grid], "f4")[:, None]
-    rates = np.array([one["learning_rate"] for one in grid], "f4")[:, None]
-    w = np.zeros((x.shape[1], len(grid), int(y.max()) + 1), "f4")
-    if first is not None:
-        weights, biases = first
-        w[:-1] = weights[:, None]
-        w[-1] = biases + centre @ weights
-    v = np.zeros_like(w)
-    averages = [np.zeros_like(w) for _ in decays]
-    lengths = np.linalg.norm(x, axis=1)
-
-    def logits(rows, w):
-        return (rows @ w.reshape(len(w), -1)).reshape(len(rows), *w.shape[1:])
-
-    for step in range(steps):
-        lot = np.flatnonzero(rng.random(size) < expected / size)
-        z = softmax(logits(x[lot], w), axis=2)
-        z[np.arange(len(lot)), :, y[lot]] -= 1
-        norms = np.linalg.norm(z, axis=2) * lengths[lot, None]
-        z *= bounds / np.maximum(norms, bounds[:, 0])[:, :, None]
-        g = (x[lot].T @ z.reshape(len(lot), w[0].size)).reshape(w.shape)
-        noise = rng.standard_normal((len(w), 1, w.shape[2]), "f4")
-        g += noise * (np.float32(sigma) * bounds)
-        v = np.float32(MOMENTUM) * v + g / np.float32(expected)
-        w -= rates * v
-        for decay, average in zip(decays, averages):
-            average += np.float32(1 - min(decay, step / (step + 9))) * (w - average)
-    found = [(logits(tested, each).argmax(2) == wanted[:, None]).mean(0) for each in averages]
-    return np.reshape(found, (len(decays), len(travels), len(clips))), sigma

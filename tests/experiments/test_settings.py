@@ -3,7 +3,6 @@
 import json
 from types import SimpleNamespace
 
-from common.linear import descend
 from common.results import RESULTS
 
 import cifar_best
@@ -15,6 +14,7 @@ import pytest
 import settings
 
 from features.pretraining import CLASSES, even_classes
+from features.side_by_side import descend
 from features.stand_ins import MEMBERS, Colours
 from minidp.data import load_cifar10, load_mnist
 from minidp.data.cifar import CIFAR10
