@@ -89,6 +89,8 @@ def verify(folder: StrPath) -> Report:
         run = Files(folder)
         bounds = all_bounds(run.ledger, ACCOUNTANTS, delta=run.result["delta"])
         return Report([*sealed, *run.findings()], bounds, run.result)
+    except ImportError:  # a library is missing, which says nothing of the files
+        raise
     except Exception as error:  # what edited files make of readers and formulas is without end
         why = _printable(f"{type(error).__name__}: {str(error)[:200]}")
         text = f"{folder}: not the files of a run of this program ({why})"

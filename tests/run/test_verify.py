@@ -178,3 +178,12 @@ def test_random_damage_never_gives_a_traceback(run, name, capsys):
             assert main(["verify", str(run)]) in (0, 1, 2)
             capsys.readouterr()
             (run / "manifest.json").write_bytes(sealed)
+
+
+def test_a_missing_library_is_not_blamed_on_the_files(finished, monkeypatch):
+    def missing(*args, **named):
+        raise ModuleNotFoundError("No module named 'numba'", name="numba")
+
+    monkeypatch.setattr("minidp.run.verify.all_bounds", missing)
+    with pytest.raises(ModuleNotFoundError):
+        verify(finished)
