@@ -176,6 +176,13 @@ def test_links_that_lead_nowhere_are_found(link):
     assert dead("README.md", f"[a]({link})") == [link]
 
 
+def test_the_line_of_code_on_the_first_page_is_where_the_page_says():
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    (found,) = re.findall(r"^ +(minidp/\S+\.py):(\d+)   (.+)$", page, re.MULTILINE)
+    path, number, line = found
+    assert (ROOT / path).read_text(encoding="utf-8").splitlines()[int(number) - 1].strip() == line
+
+
 def test_the_version_is_the_same_everywhere():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert PROJECT["metadata"]["version"] == minidp.__version__

@@ -194,9 +194,9 @@ class Trainer:
                      block runs: write it to disk
         on_block     called, on rank 0 only, with the Progress after each block: checkpoint,
                      evaluate
-        should_stop  asked after every step, of the last one of a block after on_block, until it is
-                     true; training then ends at the next point it can resume from. On several ranks
-                     each is asked, after every step
+        should_stop  called after every step (after on_block at the end of a block). Once it returns
+                     True, training ends at the next point from which it can be resumed. On several
+                     ranks it is called on each
         """
         streams = as_streams(streams)
         x, y = as_rows("Trainer.run", x, y, next(iter(self.network.params.values())))
