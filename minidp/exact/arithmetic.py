@@ -82,6 +82,13 @@ class Exact(Arithmetic):
     """Exact arithmetic: an example's bits depend on that example alone.
 
     `noise_of_sum` and `noise` raise ParameterError for noise that there are no integers for.
+
+    Forward
+        [F1]  a clip weight w counts as w 2^32 / C: a sum is in units of the grid C 2^-32
+        [F2]  noise on it has deviation sigma 2^32 of these units, which is sigma C
+
+    Source
+        [F1]  own derivation: a clipped gradient, at most C long, is at most 2^32 units long
     """
 
     most_examples = MOST
@@ -110,13 +117,13 @@ class Exact(Arithmetic):
             )
 
     def weights(self, weights, clip_norm):
-        return weights * (UNITS / clip_norm)
+        return weights * (UNITS / clip_norm)  # [F1]
 
     def noise_of_sum(self, group):
         sigma = group.noise_multiplier
         if sigma:
             in_range(*self.sigmas, exact_arithmetic_noise_multiplier=sigma)
-        return Integers(sigma * UNITS, group.clip_norm / UNITS)
+        return Integers(sigma * UNITS, group.clip_norm / UNITS)  # [F2]
 
     def noise(self, noise_std, quantum):
         in_range(0, MOST_UNITS * quantum, exact_arithmetic_noise_std=noise_std)

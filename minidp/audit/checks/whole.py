@@ -6,8 +6,9 @@ from fractions import Fraction
 import numpy as np
 
 from ...backend import to_host
+from ...exact.arithmetic import Exact
 from ...exact.whole import WholeOuter, WholeRows, contributions, cut_squares
-from ...mechanism import clip_weights
+from ...mechanism import ClipGroup, clip_weights
 from . import by_definition, holds, measures, worst
 
 
@@ -90,3 +91,15 @@ def compiled_truncation(bench):
             yield worst(e, expected_e)
             yield worst(np.nan_to_num(squares), np.nan_to_num(expected))
             yield worst(contributions(x, e, scale), contributions(defined, e, scale))
+
+
+@measures(
+    "exact.arithmetic.Exact", "F1 F2", "clip norm and noise by hand, in units of the grid", 0.0
+)
+def sums_and_noise_are_in_units_of_the_grid(bench):
+    for clip_norm, sigma in ((0.75, 4.0), (3.0, 0.5)):
+        group = ClipGroup("all", [("layer", "W")], clip_norm, sigma)
+        law = Exact().noise_of_sum(group)
+        yield abs(law.units - sigma * 2**32)
+        yield abs(law.unit - clip_norm / 2**32)
+        yield abs(float(Exact().weights(np.float64(0.5), clip_norm)) - 2**31 / clip_norm)
