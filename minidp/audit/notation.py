@@ -1,0 +1,360 @@
+"""Read an equation of a card as it is printed, and evaluate it by plain loops over its indices.
+
+The grammar is notation.lark. `x_bi` is the array x at the indices b and i; an index runs over the
+axis that it stands at. Axes without an index are kept, so `x_b / |x_b|` divides a whole example, and
+`mean_S` averages over the axes that are given for S.
+"""
+
+import itertools
+import math
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+STEP = 1e-200j  # of a derivative: without cancellation, since it is imaginary
+
+
+class Case(NamedTuple):
+    """What the names of an equation stand for.
+
+    given: {name: number, array or function}; after: what a name on the left of `<-` is afterwards;
+    ranges: {index: the numbers that it runs over}, where no array's axis says so.
+    """
+
+    given: dict
+    after: dict = {}
+    ranges: dict = {}
+
+
+def _size(value):
+    """The absolute value of a number, the L2 norm of an array."""
+    if np.ndim(value):
+        return np.sqrt(np.sum(value * value))
+    return value if np.real(value) >= 0 else -value
+
+
+def _extreme(values, better):
+    """The largest or smallest of numbers or arrays, by their real parts."""
+    best, *others = values
+    for other in others:
+        best = np.where(better(np.real(other), np.real(best)), other, best)[()]
+    return best
+
+
+OPERATIONS = {
+    "plus": lambda a, b: a + b,
+    "minus": lambda a, b: a - b,
+    "times": lambda a, b: a * b,
+    "over": lambda a, b: a / b,
+    "power": lambda a, b: a**b,
+    "negative": lambda a: -a,
+    "factorial": lambda a: math.factorial(int(a)),
+    "size": _size,
+    "truth": lambda a: np.where(a, 1.0, 0.0)[()],
+    "both": lambda a, b: a & b,
+    "inside": lambda a, low, high: (low <= np.real(a)) & (np.real(a) <= high),
+    "outside": lambda a, low, high: (np.real(a) < low) | (high < np.real(a)),
+}
+RELATIONS = {
+    "=": np.equal,
+    "<=": np.less_equal,
+    ">=": np.greater_equal,
+    "<": np.less,
+    ">": np.greater,
+}
+FUNCTIONS = {
+    **{name: getattr(np, name) for name in ("exp", "log", "log2", "sqrt", "tanh", "sin", "cos")},
+    **{name: getattr(np, name) for name in ("floor", "ceil", "trunc", "rint", "sign")},
+    "ln": np.log,
+    "erfc": special.erfc,
+    "Phi": special.ndtr,
+    "Phi^-1": special.ndtri,
+    "C": math.comb,
+    "finite": np.isfinite,
+}
+REDUCERS = {
+    "sum": sum,
+    "prod": math.prod,
+    "mean": lambda values: sum(values) / len(values),
+    "max": lambda values: _extreme(values, np.greater),
+    "min": lambda values: _extreme(values, np.less),
+}
+OVER_AXES = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min}
+
+
+@cache
+def _parser():
+    from lark import Lark  # in the extra `audit`
+
+    grammar = Path(__file__).with_name("notation.lark").read_text(encoding="utf-8")
+    return Lark(grammar, start="equation", parser="lalr", propagate_positions=True)
+
+
+def equation_of(text):
+    """A label's text without the remark that two spaces begin."""
+    return re.split(r"(?<![,;=])\s{2,}(?![=<])", text.strip(), maxsplit=1)[0]
+
+
+@cache
+def parse(text):
+    """The parts of an equation, trees whose positions are those of `text`. ValueError if it cannot
+    be read.
+    """
+    from lark import UnexpectedInput
+
+    opened, readable = [], ""
+    for character in equation_of(text):
+        if character == "|":
+            closes = opened and opened[-1] == "|"
+            opened = opened[:-1] if closes else [*opened, "|"]
+            character = "⟩" if closes else "⟨"
+        elif character in "([":
+            opened.append(character)
+        elif character in ")]":
+            opened = opened[:-1]
+        readable += character
+    try:
+        return _parser().parse(readable).children
+    except UnexpectedInput as error:
+        column = getattr(error, "column", 1)
+        raise ValueError(f"cannot read {text!r} from column {column} on") from error
+
+
+@dataclass
+class Names:
+    """Looks names up. `defined`: {name: (its indices, tree)}; `ranges`: {index: its numbers}."""
+
+    given: dict
+    ranges: dict
+    defined: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        self.parted = {}
+
+    def split(self, name):
+        """("x", "bi") of x_bi; ("noise_std", "") and ("m_1", "d") where these are known names."""
+        if name not in self.parted:
+            head, _, tail = name.partition("_")
+            digits = re.match(r"\d*", tail)[0]
+            candidates = [(name, ""), (f"{head}_{digits}", tail[len(digits) :]), (head, tail)]
+            known = [
+                pair for pair in candidates if pair[0] in self.given or pair[0] in self.defined
+            ]
+            base, indices = known[0] if known else candidates[-1]
+            self.parted[name] = base, indices.replace(",", "")
+        return self.parted[name]
+
+    def find_ranges(self, trees):
+        """Add the ranges of all indices that stand at an axis of an array. ValueError if two
+        disagree.
+        """
+        stated = set(self.ranges)
+        for name in (name for tree in trees for name in names_in(tree)):
+            base, indices = self.split(name)
+            array = self.given.get(base)
+            if not isinstance(array, np.ndarray):
+                continue
+            if len(indices) > array.ndim:
+                raise ValueError(f"{name} has more indices than {base} has axes")
+            for index, size in zip(indices, array.shape):
+                if index.isdigit() or index in stated:
+                    continue
+                if self.ranges.setdefault(index, range(size)) != range(size):
+                    raise ValueError(f"{index} of {name} has {size} values, elsewhere others")
+
+    def places(self, letters):
+        """Every {index: number} of some indices."""
+        for letter in letters:
+            if letter not in self.ranges:
+                raise NameError(f"nothing says what the index {letter} runs over")
+        for numbers in itertools.product(*(self.ranges[letter] for letter in letters)):
+            yield dict(zip(letters, numbers))
+
+
+def names_in(tree):
+    """Every name in a tree."""
+    return [str(token) for token in tree.scan_values(lambda token: token.type == "NAME")]
+
+
+def evaluate(tree, names, at):
+    """The value of a tree where the indices have the numbers `at`."""
+    special_case = SPECIAL.get(tree.data)
+    if special_case:
+        return special_case(tree.children, names, at)
+    return OPERATIONS[tree.data](*(evaluate(part, names, at) for part in tree.children))
+
+
+def _number(parts, names, at):
+    return int(parts[0]) if parts[0].isdigit() else float(parts[0])
+
+
+def _name(parts, names, at):
+    name = str(parts[0])
+    if name in at:
+        return at[name]
+    base, indices = names.split(name)
+    if base in names.defined:
+        own, tree = names.defined[base]
+        return evaluate(tree, names, {**at, **{mine: at[i] for mine, i in zip(own, indices)}})
+    if base not in names.given:
+        raise NameError(f"{name} is neither given nor defined")
+    value = names.given[base]
+    return value[tuple(int(i) if i.isdigit() else at[i] for i in indices)] if indices else value
+
+
+def _shifted(parts, names, at):
+    """An array at computed indices, after those in its name; zero outside."""
+    base, indices = names.split(parts[0].rstrip("_("))
+    place = [at[i] for i in indices]
+    place += [int(np.real(evaluate(part, names, at))) for part in parts[1].children]
+    array = names.given[base]
+    if all(0 <= i < size for i, size in zip(place, array.shape)):
+        return array[tuple(place)]
+    return 0 * array[(0,) * len(place)]
+
+
+def _call(parts, names, at):
+    """A function, or a reducer like mean_S(x) or max(0, x), or an array like h_b(t - 1)."""
+    name, inside = parts[0].removesuffix("("), parts[1]
+    arguments = inside.children if inside.data == "arguments" else [inside]
+    reducer, _, index = name.partition("_")
+    if reducer in REDUCERS and name not in names.given:
+        if len(arguments) == 1:
+            return _over(reducer, index, arguments[0], names, at)
+        return REDUCERS[reducer]([evaluate(part, names, at) for part in arguments])
+    if isinstance(names.given.get(names.split(name)[0]), np.ndarray):
+        return _shifted(parts, names, at)
+    function = names.given.get(name, FUNCTIONS.get(name))
+    if function is None:
+        raise NameError(f"{name} is no function")
+    return function(*(evaluate(part, names, at) for part in arguments))
+
+
+def _reduce(parts, names, at):
+    reducer, _, index = parts[0].partition("_")
+    return _over(reducer, index, parts[1], names, at)
+
+
+def _over(reducer, index, inside, names, at):
+    """A reducer over its indices; over the axes that are given for its name; over all axes left."""
+    axes = names.given.get(index)
+    if not index or isinstance(axes, tuple):
+        return OVER_AXES[reducer](evaluate(inside, names, at), axis=axes, keepdims=bool(index))
+    places = names.places([index] if index in names.ranges else index)
+    return REDUCERS[reducer]([evaluate(inside, names, {**at, **place}) for place in places])
+
+
+def _reduce_range(parts, names, at):
+    reducer, (name, *limits), inside = parts[0].removesuffix("_("), parts[1].children, parts[2]
+    if parts[1].data == "among":
+        members = _name(limits, names, at)
+    else:
+        low, high = (int(np.real(evaluate(limit, names, at))) for limit in limits)
+        members = range(low, high + 1)
+    return REDUCERS[reducer]([evaluate(inside, names, {**at, name: m}) for m in members])
+
+
+def _where(parts, names, at):
+    """The first value where the condition is true, else the second; NaN where there is none."""
+    holds = evaluate(parts[1], names, at)
+    if np.ndim(holds):
+        other = evaluate(parts[2], names, at) if len(parts) > 2 else math.nan
+        return np.where(holds, evaluate(parts[0], names, at), other)
+    chosen = parts[0] if holds else parts[2] if len(parts) > 2 else None
+    return math.nan if chosen is None else evaluate(chosen, names, at)
+
+
+def _compare(parts, names, at):
+    values = [np.real(evaluate(part, names, at)) for part in parts[::2]]
+    holds = True
+    for relation, left, right in zip(parts[1::2], values, values[1:]):
+        holds = holds & RELATIONS[relation](left, right)
+    return holds
+
+
+SPECIAL = {
+    "number": _number,
+    "name": _name,
+    "shifted": _shifted,
+    "call": _call,
+    "reduce": _reduce,
+    "reduce_range": _reduce_range,
+    "where": _where,
+    "compare": _compare,
+}
+
+
+def _left(part, names):
+    """(base, indices) of what a part computes; ("", indices) if its left side is more than a
+    name.
+    """
+    left = part.children[0]
+    if left.data == "name":
+        base, indices = names.split(str(left.children[0]))
+        return base, [index for index in indices if not index.isdigit()]
+    used = {index for name in names_in(left) for index in names.split(name)[1]}
+    free = used | {*names_in(left)}
+    return "", [index for index in names.ranges if index in free]
+
+
+def sides(text, case, context=()):
+    """(what is computed, relation, left, right) of each part whose left side the code computes:
+    arrays over the left side's indices.
+
+    context: texts whose parts define names too.
+    """
+    names = Names(dict(case.given), dict(case.ranges))
+    parts = parse(text)
+    for part in [part for other in context for part in parse(other)] + list(parts):
+        base, indices = _left(part, names)
+        if base and base not in case.given and base not in case.after:
+            names.defined[base] = indices, part.children[2]
+            names.parted.clear()
+    names.find_ranges([*parts, *(tree for _, tree in names.defined.values())])
+    for part in parts:
+        left, relation, right = part.children
+        base, indices = _left(part, names)
+        if base in names.defined:
+            continue
+        places = list(names.places(indices))
+        rights = [evaluate(right, names, at) for at in places]
+        if relation == "<-":
+            names.given[base] = case.after[base]
+        lefts = [evaluate(left, names, at) for at in places]
+        shape = [len(names.ranges[index]) for index in indices]
+        both = (np.reshape(a, (*shape, *np.shape(a)[1:])) for a in (lefts, rights))
+        yield base, str(relation), *both
+
+
+def values_of(text, case, context=()):
+    """{name: the array that an equation's right side gives}."""
+    return {base: right for base, _, _, right in sides(text, case, context)}
+
+
+def derivative(forward, case, wrt, dy, context=()):
+    """sum of dy * d(the forward text's value) / d(case.given[wrt]), by complex steps and without
+    any backward formula.
+
+    Over all but the examples, so (B, *shape of a parameter), or the shape of wrt if that is an
+    array with a row for each example.
+    """
+    array = case.given[wrt]
+    by_example = len(array) == len(dy) and wrt in ("x", "z")
+    out = np.zeros(array.shape if by_example else (len(dy), *array.shape))
+    for place in np.ndindex(array.shape):
+        moved = array.astype(complex)
+        moved[place] += STEP
+        ((_, _, _, value),) = sides(
+            forward, case._replace(given={**case.given, wrt: moved}), context
+        )
+        slopes = (value.imag / STEP.imag * dy).reshape(len(dy), -1).sum(1)
+        if by_example:
+            out[place] = slopes[place[0]]
+        else:
+            out[(slice(None), *place)] = slopes
+    return out
