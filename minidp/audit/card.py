@@ -24,7 +24,10 @@ import io
 import re
 import tokenize
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
+PACKAGE = Path(__file__).parents[1]
 HEADINGS = (
     "Shapes",
     "Forward",
@@ -120,6 +123,22 @@ def read_module(source, module):
             lines = by_name[owners[-1]].code_lines
             lines[label] = (*lines.get(label, ()), spans[line])
     return cards, strays
+
+
+@cache
+def _package():
+    """{name: card} of the whole package."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        module = path.relative_to(PACKAGE.parent).as_posix()
+        for card in read_module(path.read_text(encoding="utf-8"), module)[0]:
+            found[card.name] = card
+    return found
+
+
+def labels_of(name):
+    """{label: equation as written} of the card with this name."""
+    return _package()[name].labels
 
 
 def _scopes(node, prefix):

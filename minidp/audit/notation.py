@@ -1,8 +1,8 @@
 """Read an equation of a card as it is printed, and evaluate it by plain loops over its indices.
 
 The grammar is notation.lark. `x_bi` is the array x at the indices b and i; an index runs over the
-axis that it stands at. Axes without an index are kept, so `x_b / |x_b|` divides a whole example, and
-`mean_S` averages over the axes that are given for S.
+axis that it stands at. Axes without an index are kept, so `x_b / |x_b|` divides a whole example,
+and `mean_S` averages over the axes that are given for S.
 """
 
 import itertools
@@ -49,7 +49,6 @@ def _extreme(values, better):
 OPERATIONS = {
     "plus": lambda a, b: a + b,
     "minus": lambda a, b: a - b,
-    "times": lambda a, b: a * b,
     "over": lambda a, b: a / b,
     "power": lambda a, b: a**b,
     "negative": lambda a: -a,
@@ -57,6 +56,7 @@ OPERATIONS = {
     "size": _size,
     "truth": lambda a: np.where(a, 1.0, 0.0)[()],
     "both": lambda a, b: a & b,
+    "member": lambda a, members: a in members,
     "inside": lambda a, low, high: (low <= np.real(a)) & (np.real(a) <= high),
     "outside": lambda a, low, high: (np.real(a) < low) | (high < np.real(a)),
 }
@@ -177,8 +177,9 @@ class Names:
 
 
 def names_in(tree):
-    """Every name in a tree."""
-    return [str(token) for token in tree.scan_values(lambda token: token.type == "NAME")]
+    """Every name in a tree, with its indices."""
+    tokens = tree.scan_values(lambda token: token.type in ("NAME", "CALL", "SHIFTED"))
+    return [token.rstrip("(").rstrip("_") for token in tokens]
 
 
 def evaluate(tree, names, at):
@@ -200,10 +201,12 @@ def _name(parts, names, at):
     base, indices = names.split(name)
     if base in names.defined:
         own, tree = names.defined[base]
-        return evaluate(tree, names, {**at, **{mine: at[i] for mine, i in zip(own, indices)}})
-    if base not in names.given:
+        value = evaluate(tree, names, {**at, **{mine: at[i] for mine, i in zip(own, indices)}})
+        indices = indices[len(own) :]
+    elif base in names.given:
+        value = names.given[base]
+    else:
         raise NameError(f"{name} is neither given nor defined")
-    value = names.given[base]
     return value[tuple(int(i) if i.isdigit() else at[i] for i in indices)] if indices else value
 
 
@@ -249,10 +252,20 @@ def _over(reducer, index, inside, names, at):
     return REDUCERS[reducer]([evaluate(inside, names, {**at, **place}) for place in places])
 
 
+def _times(parts, names, at):
+    """A product; a condition that is false makes it 0, whatever the rest is."""
+    left = evaluate(parts[0], names, at)
+    if parts[0].data == "truth" and np.ndim(left) == 0 and left == 0:
+        return left
+    return left * evaluate(parts[1], names, at)
+
+
 def _reduce_range(parts, names, at):
     reducer, (name, *limits), inside = parts[0].removesuffix("_("), parts[1].children, parts[2]
     if parts[1].data == "among":
-        members = _name(limits, names, at)
+        members = _name(limits[:1], names, at)
+        for condition in limits[1:]:
+            members = [m for m in members if evaluate(condition, names, {**at, name: m})]
     else:
         low, high = (int(np.real(evaluate(limit, names, at))) for limit in limits)
         members = range(low, high + 1)
@@ -278,6 +291,7 @@ def _compare(parts, names, at):
 
 
 SPECIAL = {
+    "times": _times,
     "number": _number,
     "name": _name,
     "shifted": _shifted,
@@ -302,12 +316,8 @@ def _left(part, names):
     return "", [index for index in names.ranges if index in free]
 
 
-def sides(text, case, context=()):
-    """(what is computed, relation, left, right) of each part whose left side the code computes:
-    arrays over the left side's indices.
-
-    context: texts whose parts define names too.
-    """
+def _prepared(text, case, context):
+    """(names, parts): what a text and the definitions of others need to be evaluated."""
     names = Names(dict(case.given), dict(case.ranges))
     parts = parse(text)
     for part in [part for other in context for part in parse(other)] + list(parts):
@@ -316,44 +326,53 @@ def sides(text, case, context=()):
             names.defined[base] = indices, part.children[2]
             names.parted.clear()
     names.find_ranges([*parts, *(tree for _, tree in names.defined.values())])
+    return names, parts
+
+
+def _at_each(tree, indices, names):
+    """A tree's values over its free indices, an array."""
+    values = np.array([evaluate(tree, names, at) for at in names.places(indices)])
+    return values.reshape((*(len(names.ranges[index]) for index in indices), *values.shape[1:]))
+
+
+def sides(text, case, context=()):
+    """(relation, left, right) of each part whose left side the code computes: arrays over the left
+    side's indices.
+
+    context: texts whose parts define names too.
+    """
+    names, parts = _prepared(text, case, context)
     for part in parts:
         left, relation, right = part.children
         base, indices = _left(part, names)
         if base in names.defined:
             continue
-        places = list(names.places(indices))
-        rights = [evaluate(right, names, at) for at in places]
+        expected = _at_each(right, indices, names)
         if relation == "<-":
             names.given[base] = case.after[base]
-        lefts = [evaluate(left, names, at) for at in places]
-        shape = [len(names.ranges[index]) for index in indices]
-        both = (np.reshape(a, (*shape, *np.shape(a)[1:])) for a in (lefts, rights))
-        yield base, str(relation), *both
+        yield str(relation), _at_each(left, indices, names), expected
 
 
-def values_of(text, case, context=()):
-    """{name: the array that an equation's right side gives}."""
-    return {base: right for base, _, _, right in sides(text, case, context)}
+def value(text, case, context=()):
+    """(name, array) of what a text's first part computes."""
+    names, parts = _prepared(text, case, context)
+    base, indices = _left(parts[0], names)
+    return base, _at_each(parts[0].children[2], indices, names)
 
 
 def derivative(forward, case, wrt, dy, context=()):
-    """sum of dy * d(the forward text's value) / d(case.given[wrt]), by complex steps and without
-    any backward formula.
-
-    Over all but the examples, so (B, *shape of a parameter), or the shape of wrt if that is an
-    array with a row for each example.
+    """sum of dy * d(value of the forward text)/d(case.given[wrt]), by complex steps and without any
+    backward formula: a row for each example.
     """
     array = case.given[wrt]
-    by_example = len(array) == len(dy) and wrt in ("x", "z")
-    out = np.zeros(array.shape if by_example else (len(dy), *array.shape))
+    of_examples = wrt in ("x", "z")
+    out = np.zeros(array.shape if of_examples else (len(dy), *array.shape))
     for place in np.ndindex(array.shape):
         moved = array.astype(complex)
         moved[place] += STEP
-        ((_, _, _, value),) = sides(
-            forward, case._replace(given={**case.given, wrt: moved}), context
-        )
-        slopes = (value.imag / STEP.imag * dy).reshape(len(dy), -1).sum(1)
-        if by_example:
+        _, y = value(forward, case._replace(given={**case.given, wrt: moved}), context)
+        slopes = (np.imag(y) / STEP.imag * dy.reshape(y.shape)).reshape((len(dy), -1)).sum(axis=1)
+        if of_examples:
             out[place] = slopes[place[0]]
         else:
             out[(slice(None), *place)] = slopes

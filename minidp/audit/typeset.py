@@ -12,6 +12,7 @@ GREEK = "alpha beta gamma delta epsilon eta theta lambda mu pi sigma Phi"
 LETTERS = dict(zip(GREEK.split(), "αβγδεηθλμπσΦ"))
 SIGNS = {"<-": "←", "<=": "≤", ">=": "≥", "~": "≈"}
 LATEX = {"←": r"\leftarrow", "≤": r"\le", "≥": r"\ge", "≈": r"\approx", "∑": r"\sum", "∏": r"\prod"}
+LATEX |= {"∈": r"\in"}
 LATEX |= {letter: rf"\{name}" for name, letter in LETTERS.items()} | {"−": "-", "·": r"\cdot"}
 BIG = {"sum": "∑", "prod": "∏"}
 SUMS = ("plus", "minus", "negative", "where")
@@ -258,7 +259,13 @@ def _between(parts, build):
 
 
 def _among(parts, build):
-    return build.row(_named(str(parts[0]), build), build.sign("∈"), _named(str(parts[1]), build))
+    name, members, *conditions = parts
+    span = build.row(_named(str(name), build), build.sign("∈"), _named(str(members), build))
+    return build.row(span, *(build.row(build.sign(","), _show(c, build)) for c in conditions))
+
+
+def _member(parts, build):
+    return build.row(_show(parts[0], build), build.sign("∈"), _show(parts[1], build))
 
 
 def _where(parts, build):

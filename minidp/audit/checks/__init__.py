@@ -16,14 +16,19 @@ import pkgutil
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 
 import numpy as np
 
 from ...backend import Backend, to_host
 from ...privacy.events import NeighbouringRelation
+from ..card import labels_of
+from ..notation import sides
 
 REGISTRY: dict[tuple[str, str], list] = {}  # (card, label): list of Check
+# (card, label): functions that yield the Cases in which the equation is compared as it is printed
+STATED: dict[tuple[str, str], list] = {}
 
 
 @dataclass(frozen=True)
@@ -100,6 +105,45 @@ def measures(card, labels, method, tolerance, name=None, subject=""):
         return function
 
     return register
+
+
+def states(card, labels, tolerance=1e-12, name=None, subject=""):
+    """Register the decorated function of a bench, which yields Cases: what the names of the labels'
+    equations stand for, as the code has computed it.
+
+    Each equation is evaluated as it is printed and compared with the code.
+    """
+
+    def register(function):
+        for label in labels.split():
+            STATED.setdefault((card, label), []).append(function)
+            check = Check(
+                name or function.__name__,
+                "the equation as it is printed",
+                tolerance,
+                partial(_as_printed, card=card, label=label, function=function),
+                subject,
+            )
+            REGISTRY.setdefault((card, label), []).append(check)
+        return function
+
+    return register
+
+
+def _as_printed(bench, card, label, function):
+    for case in function(bench):
+        yield printed(card, label, case)
+
+
+def printed(card, label, case, text=None):
+    """The largest error of the equation's sides in one case; text: instead of the card's own."""
+    texts = labels_of(card)
+    context = [texts[other] for other in texts if other != label and (card, other) in STATED]
+    errors = [
+        worst(left, right) if relation in ("=", "<-", "~") else holds(left <= right * (1 + 1e-12))
+        for relation, left, right in sides(text or texts[label], case, context)
+    ]
+    return max(errors) if errors else math.inf
 
 
 def load():
