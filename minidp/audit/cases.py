@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import nn
 from ..backend import to_host
-from .notation import Case
+from .equation import Case
 
 
 @dataclass(frozen=True)

@@ -11,24 +11,11 @@ import re
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
-STEP = 1e-200j  # of a derivative: without cancellation, since it is imaginary
-
-
-class Case(NamedTuple):
-    """What the names of an equation stand for.
-
-    given: {name: number, array or function}; after: what a name on the left of `<-` is afterwards;
-    ranges: {index: the numbers that it runs over}, where no array's axis says so.
-    """
-
-    given: dict
-    after: dict = {}
-    ranges: dict = {}
+UNSTATED = object()  # the value of an equation where its condition is false
 
 
 def _size(value):
@@ -273,13 +260,13 @@ def _reduce_range(parts, names, at):
 
 
 def _where(parts, names, at):
-    """The first value where the condition is true, else the second; NaN where there is none."""
+    """The first value where the condition is true, else the second; UNSTATED if there is none."""
     holds = evaluate(parts[1], names, at)
     if np.ndim(holds):
-        other = evaluate(parts[2], names, at) if len(parts) > 2 else math.nan
-        return np.where(holds, evaluate(parts[0], names, at), other)
-    chosen = parts[0] if holds else parts[2] if len(parts) > 2 else None
-    return math.nan if chosen is None else evaluate(chosen, names, at)
+        return np.where(holds, evaluate(parts[0], names, at), evaluate(parts[2], names, at))
+    if holds:
+        return evaluate(parts[0], names, at)
+    return evaluate(parts[2], names, at) if len(parts) > 2 else UNSTATED
 
 
 def _compare(parts, names, at):
@@ -301,79 +288,3 @@ SPECIAL = {
     "where": _where,
     "compare": _compare,
 }
-
-
-def _left(part, names):
-    """(base, indices) of what a part computes; ("", indices) if its left side is more than a
-    name.
-    """
-    left = part.children[0]
-    if left.data == "name":
-        base, indices = names.split(str(left.children[0]))
-        return base, [index for index in indices if not index.isdigit()]
-    used = {index for name in names_in(left) for index in names.split(name)[1]}
-    free = used | {*names_in(left)}
-    return "", [index for index in names.ranges if index in free]
-
-
-def _prepared(text, case, context):
-    """(names, parts): what a text and the definitions of others need to be evaluated."""
-    names = Names(dict(case.given), dict(case.ranges))
-    parts = parse(text)
-    for part in [part for other in context for part in parse(other)] + list(parts):
-        base, indices = _left(part, names)
-        if base and base not in case.given and base not in case.after:
-            names.defined[base] = indices, part.children[2]
-            names.parted.clear()
-    names.find_ranges([*parts, *(tree for _, tree in names.defined.values())])
-    return names, parts
-
-
-def _at_each(tree, indices, names):
-    """A tree's values over its free indices, an array."""
-    values = np.array([evaluate(tree, names, at) for at in names.places(indices)])
-    return values.reshape((*(len(names.ranges[index]) for index in indices), *values.shape[1:]))
-
-
-def sides(text, case, context=()):
-    """(relation, left, right) of each part whose left side the code computes: arrays over the left
-    side's indices.
-
-    context: texts whose parts define names too.
-    """
-    names, parts = _prepared(text, case, context)
-    for part in parts:
-        left, relation, right = part.children
-        base, indices = _left(part, names)
-        if base in names.defined:
-            continue
-        expected = _at_each(right, indices, names)
-        if relation == "<-":
-            names.given[base] = case.after[base]
-        yield str(relation), _at_each(left, indices, names), expected
-
-
-def value(text, case, context=()):
-    """(name, array) of what a text's first part computes."""
-    names, parts = _prepared(text, case, context)
-    base, indices = _left(parts[0], names)
-    return base, _at_each(parts[0].children[2], indices, names)
-
-
-def derivative(forward, case, wrt, dy, context=()):
-    """sum of dy * d(value of the forward text)/d(case.given[wrt]), by complex steps and without any
-    backward formula: a row for each example.
-    """
-    array = case.given[wrt]
-    of_examples = wrt in ("x", "z")
-    out = np.zeros(array.shape if of_examples else (len(dy), *array.shape))
-    for place in np.ndindex(array.shape):
-        moved = array.astype(complex)
-        moved[place] += STEP
-        _, y = value(forward, case._replace(given={**case.given, wrt: moved}), context)
-        slopes = (np.imag(y) / STEP.imag * dy.reshape(y.shape)).reshape((len(dy), -1)).sum(axis=1)
-        if of_examples:
-            out[place] = slopes[place[0]]
-        else:
-            out[(slice(None), *place)] = slopes
-    return out

@@ -24,11 +24,13 @@ import numpy as np
 from ...backend import Backend, to_host
 from ...privacy.events import NeighbouringRelation
 from ..card import labels_of
-from ..notation import sides
+from ..equation import sides
 
 REGISTRY: dict[tuple[str, str], list] = {}  # (card, label): list of Check
 # (card, label): functions that yield the Cases in which the equation is compared as it is printed
 STATED: dict[tuple[str, str], list] = {}
+# (card, label): why its text is no equation that could be evaluated
+WORDS: dict[tuple[str, str], str] = {}
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,11 @@ def states(card, labels, tolerance=1e-12, name=None, subject=""):
     return register
 
 
+def in_words(card, labels, reason):
+    """Mark labels whose text is not evaluated, with the reason in a phrase."""
+    WORDS.update({(card, label): reason for label in labels.split()})
+
+
 def _as_printed(bench, card, label, function):
     for case in function(bench):
         yield printed(card, label, case)
@@ -155,13 +162,16 @@ def load():
     return REGISTRY
 
 
+def bench_for(name, backend=None):
+    """The Bench of a check with this name."""
+    return Bench(np.random.default_rng(zlib.crc32(name.encode())), backend or Backend.numpy())
+
+
 def run(check, backend=None):
     """The Outcome of one check. Whatever it raises is a problem, not a crash; NaN, and no error at
     all, is infinite.
     """
-    bench = Bench(
-        np.random.default_rng(zlib.crc32(check.name.encode())), backend or Backend.numpy()
-    )
+    bench = bench_for(check.name, backend)
     try:
         with np.errstate(all="ignore"):
             found = check.measure(bench)

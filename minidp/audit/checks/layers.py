@@ -16,8 +16,8 @@ from ...exact import arithmetic
 from ...train.trial import COMPLEX_STEP, LayerTrial, LossTrial, quantities
 from ..card import labels_of
 from ..cases import LAYERS, LOSSES, stated, to_backend
-from ..notation import Case, derivative, value
-from . import STATED, holds, measures, printed, states, worst
+from ..equation import Case, derivative, value
+from . import STATED, holds, in_words, measures, printed, states, worst
 
 # norms that are rounded up are off by more than rounding alone
 CLOSE = COMPLEX_STEP._replace(apart=1e-10)
@@ -204,8 +204,7 @@ for _case in LOSSES:
 def targets_of_no_class(bench):
     z, target = bench.rng.uniform(-3, 3, (5, 3)), np.array([0, 3, -1, 2, 100])
     losses, dz = map(to_host, nn.SoftmaxCrossEntropy()(bench.asarray(z), bench.asarray(target)))
-    none = [1, 2, 4]
-    yield Case({"z": z[none], "target": target[none], "loss": losses[none], "dz": dz[none], "K": 3})
+    yield Case({"z": z, "target": target, "loss": losses, "dz": dz, "K": 3})
 
 
 @measures("nn.loss.SoftmaxCrossEntropy", "F2 B2", "the other examples by themselves", EXACT)
@@ -237,6 +236,11 @@ def a_drawn_mask(bench):
     u = np.random.default_rng(7).random((20, 10))
     dx = layer.backward(bench.asarray(dy), cache)
     yield Case({"x": x, "y": to_host(y), "u": u, "rate": 0.3, "dy": dy, "dx": to_host(dx)})
+
+
+in_words("nn.norm.GroupNorm", "F0", "names the set S of the equations in _Norm")
+in_words("nn.norm.LayerNorm", "F0", "names the set S of the equations in _Norm")
+in_words("nn.network.Sequential", "F1 B1 P1", "a chain of layers, each with equations of its own")
 
 
 def _networks(bench):
