@@ -136,6 +136,17 @@ def _package():
     return found
 
 
+def card_of_class(cls):
+    """(card, lines of its file) of a class anywhere; (None, lines) without a card. Raises OSError or
+    TypeError where its source is not known.
+    """
+    path = inspect.getsourcefile(cls)
+    text = Path(path).read_text(encoding="utf-8")
+    qualname = cls.__qualname__.replace(".<locals>", "")
+    held = [card for card in read_module(text, path)[0] if card.qualname == qualname]
+    return (held[0] if held else None), text.splitlines()
+
+
 def labels_of(name):
     """{label: equation as written} of the card with this name."""
     return _package()[name].labels

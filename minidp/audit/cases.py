@@ -149,9 +149,8 @@ def stated(layer, **arrays):
     given = {name: to_host(array) for name, array in given.items()}
     if "W" in given:
         given.setdefault("b", np.zeros(given["W"].shape[-1]))
-    for name in ("limit", "epsilon", "rate"):
-        if hasattr(layer, name):
-            given[name] = getattr(layer, name)
+    settings = vars(layer).items()
+    given |= {name: number for name, number in settings if isinstance(number, (int, float))}
     seen = SEEN.get(type(layer))
     return Case(seen(layer, given) if seen else given)
 

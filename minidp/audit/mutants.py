@@ -26,7 +26,7 @@ from pathlib import Path
 
 from .card import own_lines
 from .checks import load, run
-from .report import PACKAGE, cards, named, need_mpmath
+from .report import PACKAGE, cards, named, need_extra
 
 PARTS = {
     ast.Dict: ["values"],
@@ -270,7 +270,7 @@ def main(only=None):
     """Run all mutants, or those of the card `only` and its bases, print what notices each, return
     the exit status.
     """
-    need_mpmath()
+    need_extra()
     mutants = generate()
     faults = unmatched(mutants)
     if only is not None:

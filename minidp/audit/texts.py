@@ -14,14 +14,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from .card import labels_of
-from .checks import STATED, bench_for, printed
+from .checks import STATED, bench_for, printed, texts_of
 from .notation import equation_of, parse
 
 SHIFT = "any shift gives the same quotient; the largest only keeps exp from overflowing"
+LESS = "true, but it speaks of fewer targets"
 EQUIVALENT = {  # name of a broken text: the reason why it says the same
     "nn.activation.Softmax [F1] sign 4": SHIFT,
     "nn.activation.Softmax [F1] scale 2": SHIFT,
     "nn.activation.Softmax [F1] index 2": SHIFT,
+    "nn.loss.SoftmaxCrossEntropy [F2] sign 1": LESS,
+    "nn.loss.SoftmaxCrossEntropy [F2] drop 1": LESS,
+    "nn.loss.SoftmaxCrossEntropy [B2] sign 1": LESS,
+    "nn.loss.SoftmaxCrossEntropy [B2] drop 1": LESS,
 }
 
 
@@ -117,12 +122,12 @@ def _indices(name):
 
 def killed(broken, tolerance=1e-9):
     """What notices a broken text, in words; None if nothing does."""
+    texts = {**texts_of(broken.card), broken.label: broken.text}
     for function in STATED[broken.card, broken.label]:
         try:
             with np.errstate(all="ignore"):
                 errors = [
-                    printed(broken.card, broken.label, case, broken.text)
-                    for case in function(bench_for(broken.card))
+                    printed(texts, broken.label, case) for case in function(bench_for(broken.card))
                 ]
         except Exception as error:  # it cannot be read, or has no value
             return f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"

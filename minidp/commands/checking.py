@@ -105,6 +105,9 @@ def audit(parser):
     parser.add_argument(
         "--mutants", action="store_true", help="break every labelled line: a check must notice"
     )
+    parser.add_argument(
+        "--latex", action="store_true", help="print the equations in LaTeX, and end"
+    )
     parser.add_argument("--device", default="auto", help="auto (the default), cpu, gpu or gpu:N")
     parser.add_argument(
         "--html", metavar="FILE", help="write a page with the equations beside their code"
@@ -123,6 +126,9 @@ def _audit(args):
         raise ParameterError(f"{args.run}: --mutants and --list take no run's folder")
     if args.list:
         print(*report.listing(), sep="\n")
+        return 0
+    if args.latex:
+        print(*report.in_latex(args.layer), sep="\n")
         return 0
     if args.mutants:
         return mutants.main(args.layer)

@@ -49,8 +49,7 @@ class MaxPool2D(_Pool):
         [F1]  y_btc = max_(p in w_t) x_bpc    w_t: the pixels that window t sees, in reading order
 
     Backward, with dy = d(sum_b loss_b)/dy
-        [B1]  dx_bpc = sum_t [p = f_btc] dy_btc, f_btc = min_(q in w_t, x_bqc = y_btc) q    the first
-              maximum of the window
+        [B1]  dx_bpc = sum_t [p = f_btc] dy_btc, f_btc = min_(q in w_t, x_bqc = y_btc) q
 
     Source
         [B1]  own derivation: each output moves with the first maximum of its window only, so each

@@ -26,6 +26,10 @@ from ...privacy.events import NeighbouringRelation
 from ..card import labels_of
 from ..equation import sides
 
+PRINTED = "the equation as it is printed"
+CODE = "complex step of the code"
+DERIVED = "complex step of the printed output"
+
 REGISTRY: dict[tuple[str, str], list] = {}  # (card, label): list of Check
 # (card, label): functions that yield the Cases in which the equation is compared as it is printed
 STATED: dict[tuple[str, str], list] = {}
@@ -121,7 +125,7 @@ def states(card, labels, tolerance=1e-12, name=None, subject=""):
             STATED.setdefault((card, label), []).append(function)
             check = Check(
                 name or function.__name__,
-                "the equation as it is printed",
+                PRINTED,
                 tolerance,
                 partial(_as_printed, card=card, label=label, function=function),
                 subject,
@@ -139,18 +143,25 @@ def in_words(card, labels, reason):
 
 def _as_printed(bench, card, label, function):
     for case in function(bench):
-        yield printed(card, label, case)
+        yield printed(texts_of(card), label, case)
 
 
-def printed(card, label, case, text=None):
-    """The largest error of the equation's sides in one case; text: instead of the card's own."""
-    texts = labels_of(card)
-    context = [texts[other] for other in texts if other != label and (card, other) in STATED]
-    errors = [
-        worst(left, right) if relation in ("=", "<-", "~") else holds(left <= right * (1 + 1e-12))
-        for relation, left, right in sides(text or texts[label], case, context)
-    ]
-    return max(errors) if errors else math.inf
+def texts_of(card):
+    """{label: equation} of those labels of a card that are evaluated."""
+    return {label: text for label, text in labels_of(card).items() if (card, label) in STATED}
+
+
+def printed(texts, label, case):
+    """The largest error between the sides of an equation in one case; the others define names."""
+    context = [text for other, text in texts.items() if other != label]
+    errors = []
+    for relation, left, right in sides(texts[label], case, context):
+        if relation in ("<=", ">="):
+            low, high = (left, right) if relation == "<=" else (right, left)
+            errors.append(holds(np.all(low <= high + 1e-12 * np.abs(high))))
+        else:
+            errors.append(worst(left, right))
+    return max(errors, default=math.inf)
 
 
 def load():

@@ -17,7 +17,7 @@ from ...train.trial import COMPLEX_STEP, LayerTrial, LossTrial, quantities
 from ..card import labels_of
 from ..cases import LAYERS, LOSSES, stated, to_backend
 from ..equation import Case, derivative, value
-from . import STATED, holds, in_words, measures, printed, states, worst
+from . import CODE, DERIVED, holds, in_words, measures, printed, states, texts_of, worst
 
 # norms that are rounded up are off by more than rounding alone
 CLOSE = COMPLEX_STEP._replace(apart=1e-10)
@@ -47,8 +47,9 @@ def _empty_output(bench, case):
 
 def _output(bench, case, card, kind=arithmetic.ORDINARY, size=1):
     """The output beside its equation, which stands in `card`."""
-    label = "F2" if card.endswith("Dropout") else output_label(card)
-    return max(printed(card, label, found) for found in _cases(bench, case, kind, size))
+    texts = texts_of(card)
+    label = "F2" if card.endswith("Dropout") else output_label(texts)
+    return max(printed(texts, label, found) for found in _cases(bench, case, kind, size))
 
 
 def _derivatives(bench, case, card, label):
@@ -56,27 +57,26 @@ def _derivatives(bench, case, card, label):
     layer, x = _layer(bench, case), case.input(bench.rng, 1)
     dy = bench.rng.uniform(-1, 1, (1, *layer.output_shape(case.shape)))
     found = stated(layer, x=x, dy=dy)
-    return printed_gradient(card, label, found, found.given["dy"])
+    return printed_gradient(texts_of(card), label, found, found.given["dy"])
 
 
-def output_label(card):
-    """The label whose equation gives y or the losses; the last, since it may build on others."""
-    given = [label for label, text in labels_of(card).items() if re.match("(y|loss)_?[^=]*=", text)]
-    return given[0]
+def output_label(texts):
+    """The label whose equation gives y or the losses."""
+    return next(label for label, text in texts.items() if re.match("(y|loss)(_| |\\()", text))
 
 
-def printed_gradient(card, label, case, dy, text=None):
+def printed_gradient(texts, label, case, dy):
     """The error of what a gradient's equation gives beside complex steps of the output's equation,
     both as they are printed.
 
     case: without what the equations compute; dy: the gradient of the output.
     """
-    texts, output = labels_of(card), output_label(card)
-    context = [texts[n] for n in texts if (card, n) in STATED and n != label]
+    output = output_label(texts)
+    context = [text for other, text in texts.items() if other != label]
     computed, y = value(texts[output], case, context)
     shapes = {f"d{key}": np.zeros_like(each) for key, each in case.given.items() if key in "xz"}
     with_output = case._replace(given={**shapes, **case.given, computed: y})
-    name, given = value(text or texts[label], with_output, context)
+    name, given = value(texts[label], with_output, context)
     slopes = derivative(texts[output], case, name.removeprefix("d"), dy, context)
     return worst(given.reshape(slopes.shape), slopes)
 
@@ -118,7 +118,7 @@ def _register_layer(case):
         _card_of(cls) for cls in kind.__mro__ if re.search(r"^ +\[F\d\]", cls.__doc__ or "", re.M)
     ]
     subject, whole = cards[0], cards[-1]
-    output = output_label(whole)
+    output = output_label(labels_of(whole))
     grads = {f"P{n}": name for n, name in enumerate(layer.params, 1)}
     if kind is nn.Dropout:
         labels = output = "F2"  # without a generator
@@ -140,7 +140,7 @@ def _register_layer(case):
             (
                 label,
                 "gradient",
-                "complex step of the code",
+                CODE,
                 COMPLEX,
                 partial(_gradient, label=label),
             )
@@ -150,7 +150,7 @@ def _register_layer(case):
                 (
                     label,
                     "printed gradient",
-                    "complex step of the printed output",
+                    DERIVED,
                     COMPLEX,
                     partial(_derivatives, card=whole, label=label),
                 )
@@ -181,7 +181,7 @@ def _loss_cases(bench, case):
 
 def _loss_derivative(bench, case, card):
     z, target = bench.rng.uniform(-3, 3, (3, 4)), case.target(bench.rng, 3, 4)
-    return printed_gradient(card, "B1", Case({"z": z, "target": target}), np.ones(3))
+    return printed_gradient(texts_of(card), "B1", Case({"z": z, "target": target}), np.ones(3))
 
 
 def _loss_gradient(bench, case):
@@ -193,8 +193,8 @@ for _case in LOSSES:
     _card = _card_of(type(_case.loss))
     states(_card, "F1 B1", EXACT, f"equations of {_case.name}")(partial(_loss_cases, case=_case))
     for _method, _measure in (
-        ("complex step of the code", _loss_gradient),
-        ("complex step of the printed loss", partial(_loss_derivative, card=_card)),
+        (CODE, _loss_gradient),
+        (DERIVED, partial(_loss_derivative, card=_card)),
     ):
         _register = measures(_card, "B1", _method, COMPLEX, f"gradient of {_case.name}")
         _register(partial(_measure, case=_case))
