@@ -137,8 +137,8 @@ def _package():
 
 
 def card_of_class(cls):
-    """(card, lines of its file) of a class anywhere; (None, lines) without a card. Raises OSError or
-    TypeError where its source is not known.
+    """(card, lines of its file) of a class anywhere; (None, lines) without a card. Raises OSError
+    or TypeError where its source is not known.
     """
     path = inspect.getsourcefile(cls)
     text = Path(path).read_text(encoding="utf-8")

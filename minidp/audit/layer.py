@@ -102,7 +102,11 @@ def check_layer(layer, input_shape):
 
     def printed_equations():
         for label in texts:
-            error = printed(texts, label, _case(tried(2)))
+            try:
+                error = printed(texts, label, _case(tried(2)))
+            except (NameError, ValueError, IndexError) as unknown:
+                yield f"[{label}] {texts[label]}: {unknown}"
+                continue
             if not error <= PRINTED_ERROR:
                 yield f"[{label}] {texts[label]}: differs from the code by {error:.2g}"
 

@@ -277,8 +277,8 @@ def page(file, *reports, layer=None, device="auto"):
     the library's equations.
 
     layer: the one card of the library to measure, with its bases; None for all, which takes a
-    quarter of a minute. Returns True if everything passed. Raises ParameterError without the extra `audit`, or
-    if no card has the name.
+    quarter of a minute. Returns True if everything passed. Raises ParameterError without the extra
+    `audit`, or if no card has the name.
     """
     data = measure(layer, device, reports=reports)
     with atomic_write(file) as out:
