@@ -211,7 +211,7 @@ def _equation(row, titles):
     words = row["in_words"]
     if not words:
         try:
-            return f"<div>{mathml(row['equation'])}</div>"
+            return f'<div class="equation">{mathml(row["equation"])}</div>'
         except (ValueError, ImportError):  # your own card, or no parser
             words = "not evaluated"
     return (

@@ -107,7 +107,7 @@ class Latex:
 def mathml(text):
     """The equation of a label's text as one <math> element, its remark behind it as text."""
     build = MathML()
-    return f'<math display="block">{build.row(*_parts(text, build))}</math>{escape(_remark(text))}'
+    return f'<math display="block" displaystyle="true">{build.row(*_parts(text, build))}</math>{escape(_remark(text))}'
 
 
 def latex(text):
@@ -239,7 +239,8 @@ def _reducer(name, build):
     if not index:
         return base
     letters = [index] if index in LETTERS else re.findall(r"\d+|[A-Za-z]", index)
-    return build.below(base, build.row(*map(build.word, letters)))
+    place = build.subscript if head == "mean" else build.below
+    return place(base, build.row(*map(build.word, letters)))
 
 
 def _reduce(parts, build):
