@@ -272,7 +272,7 @@ def _member(parts, build):
 def _where(parts, build):
     pieces = [_show(parts[0], build), build.text("where"), _show(parts[1], build)]
     if len(parts) > 2:
-        pieces += [build.text("and else"), _show(parts[2], build)]
+        pieces += [build.text(", else"), _show(parts[2], build)]
     return build.row(*pieces)
 
 
