@@ -18,8 +18,9 @@ class PairAccountant(Accountant):
     r"""Base of the accountants that give each release its (epsilon_i, delta_i) and compose those.
 
     Bound
-        [M1]  epsilon_i = ln(1 + q (exp(e) - 1)), e from the exact curve of the Gaussian at delta_i
-              / q; delta_i = (delta's share for the releases) / (kinds * count)
+        [M1]  epsilon_i = ln(1 + q (exp(E(delta_i / q)) - 1)), delta_i = share delta / (kinds n_i)    E
+              the exact curve of the Gaussian; share of delta for the releases, of so many kinds,
+              the i-th made n_i times
 
     Valid for
         any mix of Gaussian and Laplace releases, Poisson-sampled (ADD_REMOVE) or of fixed size
@@ -82,7 +83,7 @@ class BasicAccountant(PairAccountant):
     r"""epsilons and deltas add up, with all of delta for the releases.
 
     Bound
-        [C1]  epsilon = sum epsilon_i, delta = sum delta_i
+        [C1]  epsilon = sum_i epsilon_i, delta = sum_i delta_i
 
     Source
         [C1]  Dwork, Roth 2014, Theorem 3.16
@@ -98,8 +99,8 @@ class AdvancedAccountant(PairAccountant):
     r"""Strong composition, each step of it proved, with half of delta for the releases.
 
     Bound
-        [C1]  epsilon = sqrt(2 ln(1/delta') sum epsilon_i^2) + sum epsilon_i (exp(epsilon_i) - 1),
-              delta' = delta/2; never above the sum of epsilon_i
+        [C1]  epsilon = min(sum_i epsilon_i, sqrt(2 ln(1/delta') sum_i epsilon_i^2) + sum_i
+              epsilon_i (exp(epsilon_i) - 1)), delta' = delta/2
 
     Source
         [C1]  Dwork, Rothblum, Vadhan 2010, Theorem III.3, for unequal epsilon_i: Kairouz, Oh,
@@ -118,13 +119,12 @@ class PaperStrongComposition(AdvancedAccountant):
     r"""The strong composition that the paper draws in Figure 2: a comparison, not a guarantee.
 
     Bound
-        [M1]  epsilon_0 = sqrt(2 ln(1.25/delta_0)) / sigma, q epsilon_0, q delta_0
-        [C1]  epsilon = e sqrt(2 T ln(1/delta')) + T e (exp(e) - 1), e = q epsilon_0, delta split
-              evenly
+        [M1]  e = q epsilon0, epsilon0 = sqrt(2 ln(1.25/delta0)) / sigma, q delta0 = delta/(2 T)
+        [C1]  epsilon = e sqrt(2 T ln(1/delta')) + T e (exp(e) - 1), delta' = delta/2
 
     Valid for
-        nothing: the formula for epsilon_0 is proved for epsilon_0 < 1, the amplification to q
-        epsilon_0 for epsilon_0 <= 1; neither is checked, because neither holds in the paper's own
+        nothing: the formula for epsilon0 is proved for epsilon0 < 1, the amplification to q
+        epsilon0 for epsilon0 <= 1; neither is checked, because neither holds in the paper's own
         settings
 
     Source
