@@ -31,8 +31,8 @@ def theorem_d1(
         With p = good_share, the share of settings that are good enough:
         [C1]  calls = (1/(epsilon' delta p))^2 ln(1/(epsilon' delta p))
         [C2]  loss = (4/epsilon') ln(1/(epsilon' delta p))    of accuracy
-        [C3]  epsilon_search = epsilon + 8 epsilon', epsilon_validation = max(epsilon, 8 epsilon')    the
-              latter where training and validation data are disjoint
+        [C3]  epsilon_shared = epsilon + 8 epsilon', epsilon_apart = max(epsilon, 8
+              epsilon')    apart where training and validation data are disjoint
 
     Valid for
         pure epsilon-DP only, epsilon' in (0, 1/2], delta in (0, 1), p in (0, 1]
@@ -73,9 +73,9 @@ def poisson_stopped_epsilon(
     `ledger`, by Renyi.
 
     Bound
-        [M1]  epsilon = min_a (D'_a + ln((a-1)/a) - (ln delta + ln a) / (a-1)), D'_a = D_a + m d_a +
-              max(0, ln(m))/(a-1)    m the mean, one run (ln(1 + 1/(a-1)), d_a)-DP; with the sharper
-              conversion. With K = 0 nothing is released.
+        [M1]  epsilon = min_a (D'_a + ln((a-1)/a) - (ln delta + ln a) / (a-1)), D'_a = D_a + m
+              d(ln(1 + 1/(a-1))) + max(0, ln m) / (a-1)    one run is (x, d(x))-DP, K has the mean
+              m; with the sharper conversion. With K = 0 nothing is released.
 
     Source
         [M1]  Papernot, Steinke 2022 (arXiv:2110.03620), Theorem 6

@@ -219,12 +219,12 @@ def crossing(mass, h, first, tilt, centre, factor, weighted_error, plain_error, 
     """The epsilon at which delta, from tilted masses at losses first + k h, crosses `target`.
 
     Bound
-        [C1]  target = factor delta(epsilon) + s (weighted e^(-tilt (l - centre)) + plain)    delta
-              of `delta_at`, errors added (safe_up, s = 1) or taken (s = -1), those of the knot l at
-              or below epsilon
-        Returns an epsilon on or above which that is certainly at most the target (safe_up; infinity if
-        there is none), or one at which it certainly is at least the target (-infinity if there is
-        none), as tight as the errors allow.
+        [C1]  target = factor delta(epsilon) + s (weighted e^(-tilt (l - centre)) + plain)    with
+              delta of `delta_at`; errors are added (safe_up, s = 1) or taken (s = -1), those of the
+              knot l at or below epsilon
+        Returns an epsilon on or above which that is certainly at most the target (safe_up; infinity
+        if there is none), or one at which it certainly is at least the target (-infinity if there
+        is none), as tight as the errors allow.
 
     Source
         [C1]  own derivation: between knots delta is linear in e^epsilon
