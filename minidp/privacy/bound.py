@@ -83,8 +83,8 @@ class Within:
         [C1]  delta' = delta(epsilon) + (1 + e^epsilon) T
         [C2]  epsilon(t - (1 + e^epsilon') T) <= epsilon'    of M at delta less that, of M' at
               delta = t; infinite where no such epsilon' is found
-        [C3]  delta_lower = delta(epsilon) - (1 + e^epsilon) T, epsilon_lower = epsilon(t +
-              (1 + e^epsilon') T)    the lower ends
+        [C3]  delta_lower(E) = delta(E) - (1 + e^E) T, epsilon_lower(t) = epsilon(t + (1 +
+              e^epsilon') T)    the lower ends
 
     Source
         own derivation (coupling), for neighbours D, N, any set S of outputs, and p, p' the laws of

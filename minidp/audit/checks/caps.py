@@ -7,71 +7,79 @@ from fractions import Fraction
 from itertools import product
 
 import mpmath
+import numpy as np
 
-from ...privacy.accountant import COVERED
+from ...privacy.accountant import COVERED, _exposure
 from ...privacy.bound import Bound, Exposed
 from ...privacy.catalogue import ACCOUNTANTS, make
 from ...privacy.events import ApproximateDP, Gaussian, Laplace, PoissonSampled, PureDP
 from ...privacy.events import NeighbouringRelation as Relation
 from ...privacy.gaussian import GaussianAccountant
-from . import excess, holds, measures, relative
+from ..equation import Case
+from . import excess, holds, measures, relative, states
 from .truths import exact_delta, exact_epsilon, ledger_of
 
+ACCOUNTANT = "privacy.accountant.Accountant"
 BOUNDS = [make(name) for name in ACCOUNTANTS if make(name).kind == "bound"]
 
 
-@measures(
-    "privacy.accountant.Accountant",
-    "C1",
-    "sums of pure epsilons by hand, at deltas next to none",
-    1e-12,
-)
+@states(ACCOUNTANT, "C1")
 def pure_releases_cost_their_sum(bench):
+    """epsilon at a delta next to none."""
     cases = (
-        (((Laplace(100.0), 1),), 0.01),
-        (((PureDP(1.0), 30), (Laplace(2.0), 3)), 31.5),
-        (((PoissonSampled(0.1, Laplace(1.0)), 2),), 2 * math.log1p(0.1 * math.expm1(1))),
+        ((Laplace(100.0), 0.01, 1),),
+        ((PureDP(1.0), 1.0, 30), (Laplace(2.0), 0.5, 3)),
+        ((PoissonSampled(0.1, Laplace(1.0)), math.log1p(0.1 * math.expm1(1)), 2),),
     )
-    for accountant, (parts, total) in product(BOUNDS, cases):
-        yield excess(accountant.epsilon(ledger_of(*parts), 1e-300).upper, total)
-        yield accountant.delta(ledger_of(*parts), total * (1 + 1e-12)).upper
+    for accountant, parts in product(BOUNDS, cases):
+        events, e, n = zip(*parts)
+        ledger = ledger_of(*zip(events, n))
+        found = {
+            "epsilon": accountant.epsilon(ledger, 1e-300).upper,
+            "delta": lambda epsilon: accountant.delta(ledger, epsilon).upper,
+        }
+        total = float(np.dot(e, n)) * (1 + 1e-12)
+        yield Case({**found, "e": np.array(e), "n": np.array(n)}, ranges={"E": [total]})
 
 
-@measures("privacy.accountant.Accountant", "C2", "1 - prod (1 - q)^n in mpmath", 1e-9)
+@states(ACCOUNTANT, "C2")
 def an_example_in_no_lot_costs_nothing(bench):
-    ledger = ledger_of(
-        (PoissonSampled(1e-3, Gaussian(1e-3)), 7), (PoissonSampled(1e-9, Laplace(1e-3)), 10**6)
-    )
+    parts = (PoissonSampled(1e-3, Gaussian(1e-3)), 7), (PoissonSampled(1e-9, Laplace(1e-3)), 10**6)
+    ledger, share = ledger_of(*parts), _exposure(parts)
     with mpmath.workdps(30):
-        share = 1 - (1 - mpmath.mpf("1e-3")) ** 7 * (1 - mpmath.mpf("1e-9")) ** 10**6
-    for accountant in BOUNDS:
-        yield excess(accountant.delta(ledger, 1.0).upper, share)
-        above, below = (
-            accountant.epsilon(ledger, float(share) * (1 + gap)).upper for gap in (1e-9, -1e-9)
-        )
-        yield holds(above == 0 < below)
+        given = {"D": share, "q": np.array([mpmath.mpf("1e-3"), mpmath.mpf("1e-9")])}
+        for accountant in BOUNDS:
+            found = {
+                "epsilon": lambda delta: accountant.epsilon(ledger, delta).upper,
+                "delta": lambda epsilon: accountant.delta(ledger, epsilon).upper,
+            }
+            ranges = {"E": [1.0], "t": [share * (1 + 1e-9)]}
+            yield Case({**given, **found, "n": np.array([7, 10**6], dtype=object)}, ranges=ranges)
 
 
-@measures(
-    "privacy.accountant.Accountant",
-    "C3",
-    "the ledger without them at delta less their share",
-    1e-12,
-)
+@states(ACCOUNTANT, "C3", 1e-9)
 def rare_releases_are_paid_by_delta(bench):
-    """At a share just below the limit, and just above it, where they cost as much as their noise of
-    1e-3 does.
-    """
-
-    def epsilon(accountant, share):
-        rare = PoissonSampled(share / 3, Gaussian(1e-3)), 3 if share else 0
-        return accountant.epsilon(ledger_of((Gaussian(4.0), 3), rare), 1e-5).upper
-
+    """At a share just below the limit."""
+    share, rest = COVERED * 1e-5 * 0.999, (Gaussian(4.0), 3)
+    rare = PoissonSampled(share / 3, Gaussian(1e-3)), 3
     for accountant in BOUNDS:
-        without, below, above = (
-            epsilon(accountant, COVERED * 1e-5 * factor) for factor in (0, 0.999, 1.001)
-        )
-        yield holds(without < below < without * (1 + COVERED) < above)
+        given = {
+            "epsilon": lambda delta: accountant.epsilon(ledger_of(rest, rare), delta).upper,
+            "epsilon'": lambda delta: accountant.epsilon(ledger_of(rest), delta).upper,
+            "D": -math.expm1(3 * math.log1p(-share / 3)),
+        }
+        yield Case(given, ranges={"t": [1e-5]})
+
+
+@states("privacy.bound.Exposed", "C1")
+def mixtures(bench):
+    for exposure, delta in ((0.3, 0.2), (1e-3, 0.5)):
+        mixture = Exposed(exposure)
+        upper = mixture.delta(Bound(0.0, delta, delta)).upper
+        given = {"epsilon": 1.0, "D": exposure}
+        yield Case({**given, "delta": lambda epsilon, delta=delta: delta, "delta'": upper})
+        left = mixture.left(0.7)
+        yield Case({**given, "delta": lambda epsilon, left=left: left, "delta'": 0.7})
 
 
 @measures("privacy.bound.Exposed", "C1", "the exact curve of a Gaussian, mixed by hand", 1e-7)

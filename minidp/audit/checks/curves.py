@@ -65,17 +65,16 @@ def _within(tau, end):
     """
     accountant, alone = GaussianAccountant(), (Gaussian(4.0), 4)
     exact, beside = ledger_of(alone), ledger_of(alone, (TotalVariation(tau, 1), 1))
-    delta, epsilon = 1e-3, 1.0
     given = {
-        "epsilon": lambda t: getattr(accountant.epsilon(exact, t), end),
-        "delta": lambda x: getattr(accountant.delta(exact, x), end),
-        "epsilon'": accountant.epsilon(beside, delta).upper,
-        "epsilon_lower": lambda t: accountant.epsilon(beside, t).lower,
-        "delta_lower": lambda x: accountant.delta(beside, x).lower,
+        "epsilon": lambda delta: getattr(accountant.epsilon(exact, delta), end),
+        "delta": lambda epsilon: getattr(accountant.delta(exact, epsilon), end),
+        "epsilon'": accountant.epsilon(beside, 0.01).upper,
+        "epsilon_lower": lambda delta: accountant.epsilon(beside, delta).lower,
+        "delta_lower": lambda epsilon: accountant.delta(beside, epsilon).lower,
         "T": tau,
         "e": math.e,
     }
-    return Case(given, ranges={"t": [delta], "x": [epsilon]})
+    return Case(given, ranges={"t": [0.01], "E": [1.0]})
 
 
 @states(WITHIN, "C2")
