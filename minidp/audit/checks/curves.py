@@ -56,7 +56,7 @@ def delta_within_a_distance(bench):
     for epsilon, tau, known in ((0.5, 2.0**-10, 0.3), (2.0, 0.01, 1e-3)):
         got = Within(tau).delta(Bound(known, known, known), epsilon).upper
         given = {"epsilon": epsilon, "T": tau, "e": math.e}
-        yield Case({**given, "delta": lambda epsilon, known=known: known, "delta'": got})
+        yield Case({**given, "delta": lambda epsilon: known, "delta'": got})
 
 
 def _within(tau, end):
