@@ -18,12 +18,15 @@ from .checks import STATED, bench_for, printed, texts_of
 from .notation import equation_of, parse
 
 SHIFT = "any shift gives the same quotient; the largest only keeps exp from overflowing"
+PAIRED = "two such are multiplied, and their signs cancel"
 LESS = "true, but it speaks of fewer targets"
 EQUIVALENT = {  # name of a broken text: the reason why it says the same
     "nn.activation.Softmax [F1] sign 4": SHIFT,
     "nn.activation.Softmax [F1] scale 2": SHIFT,
     "nn.activation.Softmax [F1] index 2": SHIFT,
     "nn.loss.SoftmaxCrossEntropy [F2] sign 1": LESS,
+    "privacy.gaussian.GaussianAccountant [M3] sign 4": PAIRED,
+    "privacy.moments.MomentsAccountant [M3] sign 11": PAIRED,
     "nn.loss.SoftmaxCrossEntropy [F2] drop 1": LESS,
     "nn.loss.SoftmaxCrossEntropy [B2] sign 1": LESS,
     "nn.loss.SoftmaxCrossEntropy [B2] drop 1": LESS,
