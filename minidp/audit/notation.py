@@ -193,6 +193,8 @@ def _name(parts, names, at):
         indices = indices[len(own) :]
     elif base in names.given:
         value = names.given[base]
+    elif base == "e":
+        value = math.e
     else:
         raise NameError(f"{name} is neither given nor defined")
     return value[tuple(int(i) if i.isdigit() else at[i] for i in indices)] if indices else value

@@ -86,10 +86,10 @@ class Accountant:
 
     Bound
         Of every accountant whose kind is "bound":
-        [C1]  epsilon <= sum_i n_i e_i, delta(E) = 0 where E >= sum_i n_i e_i    where each
-              release i is e_i-DP, made n_i times
+        [C1]  epsilon(t) <= sum_i n_i e_i, delta(E) = 0 where E >= sum_i n_i e_i    at delta = t,
+              where each release i is e_i-DP, made n_i times
         [C2]  D = 1 - prod_i (1 - q_i)^n_i, delta(E) <= D, epsilon(t) = 0 where t >= D    q_i the
-              share sampled; epsilon(t) at delta = t
+              share sampled
         [C3]  epsilon(t) = epsilon'((t - D) / (1 - D)) where D < 1e-6 t    epsilon' of the ledger
               without the releases of which D is so small, as in `Exposed`
 

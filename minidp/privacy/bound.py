@@ -80,7 +80,7 @@ class Within:
     r"""A mechanism M' within total variation distance T of M.
 
     Bound
-        [C1]  delta' = delta(epsilon) + (1 + e^epsilon) T
+        [C1]  delta'(E) = delta(E) + (1 + e^E) T    at epsilon = E
         [C2]  epsilon(t - (1 + e^epsilon') T) <= epsilon'    of M at delta less that, of M' at
               delta = t; infinite where no such epsilon' is found
         [C3]  delta_lower(E) = delta(E) - (1 + e^E) T, epsilon_lower(t) = epsilon(t + (1 +

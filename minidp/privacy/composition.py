@@ -83,7 +83,7 @@ class BasicAccountant(PairAccountant):
     r"""epsilons and deltas add up, with all of delta for the releases.
 
     Bound
-        [C1]  epsilon = sum_i e_i, delta = sum_i d_i
+        [C1]  epsilon = sum_i n_i e_i, delta = sum_i n_i d_i
 
     Source
         [C1]  Dwork, Roth 2014, Theorem 3.16
@@ -99,8 +99,8 @@ class AdvancedAccountant(PairAccountant):
     r"""Strong composition, each step of it proved, with half of delta for the releases.
 
     Bound
-        [C1]  epsilon = min(sum_i e_i, sqrt(2 ln(1/delta') sum_i e_i^2) + sum_i e_i (exp(e_i) - 1)),
-              delta' = delta/2
+        [C1]  epsilon = min(sum_i n_i e_i, sqrt(2 ln(1/delta') sum_i n_i e_i^2) + sum_i n_i e_i
+              (exp(e_i) - 1)), delta' = delta/2
 
     Source
         [C1]  Dwork, Rothblum, Vadhan 2010, Theorem III.3, for unequal e_i: Kairouz, Oh,

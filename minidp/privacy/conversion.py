@@ -36,7 +36,7 @@ def tail_bound_delta(log_moments: NDArray, orders: NDArray, epsilon: float) -> f
     r"""The delta of the tail bound: the smallest over the given orders, at most 1.
 
     Bound
-        [C1]  delta = min_lambda exp(alpha(lambda) - lambda epsilon)
+        [C1]  delta = min(1, min_lambda exp(alpha(lambda) - lambda epsilon))
 
     Source
         [C1]  Abadi et al. 2016, Theorem 2 (tail bound)
@@ -71,7 +71,8 @@ def sharper_delta(log_moments: NDArray, orders: NDArray, epsilon: float) -> floa
     r"""The delta of the sharper conversion, at most `total_variation_bound`.
 
     Bound
-        [C1]  ln delta = min_a ((a-1) (D_a - epsilon + ln((a-1)/a)) - ln a)
+        [C1]  ln delta = min(ln T, min_a ((a-1) (D_a - epsilon + ln((a-1)/a)) - ln a))    T the
+              `total_variation_bound`
 
     Source
         [C1]  Canonne, Kamath, Steinke 2020 (arXiv:2004.00010), Proposition 12

@@ -3,12 +3,12 @@ selection.
 """
 
 import math
+from functools import partial
 
 import mpmath
 import numpy as np
 
 from ...privacy import composition, group_privacy, search_cost, tradeoff
-from ...privacy.bound import Bound, Within
 from ...privacy.events import (
     FixedSizeSampled,
     Gaussian,
@@ -23,10 +23,10 @@ from ...privacy.moments import MomentsAccountant
 from ...privacy.renyi import RenyiAccountant
 from ..equation import Case
 from . import excess, holds, in_words, measures, relative, states
-from .truths import exact_delta, exact_epsilon, ledger_of, log_integral
+from .truths import ends_of, exact_delta, exact_epsilon, ledger_of, log_integral
 
 GAUSSIAN, COMPOSITION = "privacy.gaussian.GaussianAccountant", "privacy.composition"
-GROUPS, WITHIN = "privacy.group_privacy.group", "privacy.bound.Within"
+GROUPS = "privacy.group_privacy.group"
 
 
 @measures("privacy.gaussian.gaussian_delta", "C1", "mpmath integral of 30 digits", 1e-9)
@@ -48,68 +48,38 @@ def unsampled_gaussians_compose_exactly(bench):
 def delta_of_gaussians(bench):
     for epsilon, mu in ((0.0, 0.3), (0.7, 1.1), (-0.4, 0.6), (6.0, 2.0)):
         delta = gaussian_delta(epsilon, mu)
-        yield Case({"epsilon": epsilon, "mu": mu, "delta": delta, "e": math.e})
+        yield Case({"epsilon": epsilon, "mu": mu, "delta": delta})
 
 
-@states(WITHIN, "C1")
-def delta_within_a_distance(bench):
-    for epsilon, tau, known in ((0.5, 2.0**-10, 0.3), (2.0, 0.01, 1e-3)):
-        got = Within(tau).delta(Bound(known, known, known), epsilon).upper
-        given = {"epsilon": epsilon, "T": tau, "e": math.e}
-        yield Case({**given, "delta": lambda epsilon: known, "delta'": got})
-
-
-def _within(tau, end):
-    """A Case of Gaussians within this distance of the exact ones, of whose bounds one end is
-    read.
-    """
+def _within(bench, end):
+    """Of Gaussians within some distance of the exact ones; one end of their bounds."""
     accountant, alone = GaussianAccountant(), (Gaussian(4.0), 4)
-    exact, beside = ledger_of(alone), ledger_of(alone, (TotalVariation(tau, 1), 1))
-    given = {
-        "epsilon": lambda delta: getattr(accountant.epsilon(exact, delta), end),
-        "delta": lambda epsilon: getattr(accountant.delta(exact, epsilon), end),
-        "epsilon'": accountant.epsilon(beside, 0.01).upper,
-        "epsilon_lower": lambda delta: accountant.epsilon(beside, delta).lower,
-        "delta_lower": lambda epsilon: accountant.delta(beside, epsilon).lower,
-        "T": tau,
-        "e": math.e,
-    }
-    return Case(given, ranges={"t": [0.01], "E": [1.0]})
+    for tau in (2.0**-30, 2.0**-12):
+        beside = alone, (TotalVariation(tau, 1), 1)
+        found, lower = (ends_of(accountant, *beside, end=each) for each in ("upper", "lower"))
+        given = {**ends_of(accountant, alone, end=end), "T": tau}
+        given |= {"epsilon'": found["epsilon"](0.01), "delta'": found["delta"]}
+        given |= {f"{name}_lower": function for name, function in lower.items()}
+        yield Case(given, ranges={"t": [0.01], "E": [1.0]})
 
 
-@states(WITHIN, "C2")
-def epsilon_within_a_distance(bench):
-    yield from (_within(tau, "upper") for tau in (2.0**-30, 2.0**-12))
+for _labels, _end in (("C1 C2", "upper"), ("C3", "lower")):
+    states("privacy.bound.Within", _labels, name=_end)(partial(_within, end=_end))
 
 
-@states(WITHIN, "C3", 1e-9)
-def lower_ends_within_a_distance(bench):
-    yield from (_within(tau, "lower") for tau in (2.0**-30, 2.0**-12))
-
-
-@states(GAUSSIAN, "M1")
-def mu_of_gaussians(bench):
-    for sigma in (0.3, 7.0):
-        yield _central_limit(Gaussian(sigma), sigma)
-
-
-@states(GAUSSIAN, "M2")
-def mu_of_poisson_sampling(bench):
-    for q, sigma in ((0.01, 4.0), (0.1, 1.0)):
-        yield _central_limit(PoissonSampled(q, Gaussian(sigma)), sigma, q=q)
-
-
-@states(GAUSSIAN, "M3")
-def mu_of_uniform_sampling(bench):
+def _central_limit(bench, event, **given):
+    sigma, cost = event.noise.noise_multiplier, GaussianAccountant().cost_curve(event, False)[0]
     with mpmath.workdps(30):
-        for sigma in (0.8, 4.0, 50.0):
-            event = FixedSizeSampled(1000, 10, Gaussian(sigma))
-            yield _central_limit(event, sigma, lot=mpmath.mpf(10), size=1000)
+        yield Case({"mu": mpmath.sqrt(cost), "sigma": mpmath.mpf(sigma), **given})
 
 
-def _central_limit(event, sigma, **given):
-    cost = GaussianAccountant().cost_curve(event, False)[0]
-    return Case({"mu": mpmath.sqrt(cost), "sigma": mpmath.mpf(sigma), **given})
+for _label, _event, _given in (
+    ("M1", Gaussian(0.3), {}),
+    ("M2", PoissonSampled(0.01, Gaussian(4.0)), {"q": 0.01}),
+    ("M3", FixedSizeSampled(1000, 10, Gaussian(0.8)), {"lot": 10, "size": 1000}),
+    ("M3", FixedSizeSampled(1000, 10, Gaussian(50.0)), {"lot": 10, "size": 1000}),
+):
+    states(GAUSSIAN, _label, name=repr(_event))(partial(_central_limit, event=_event, **_given))
 
 
 @measures(GAUSSIAN, "M2", "variance of the likelihood ratio by quadrature", 1e-9)
@@ -125,8 +95,7 @@ def epsilon_delta_lines(bench):
     def curve(alpha):
         return tradeoff.epsilon_delta_curve([alpha], 1.0, 0.05)[0]
 
-    given = {"f": curve, "epsilon": 1.0, "delta": 0.05, "e": math.e}
-    yield Case(given, ranges={"a": np.linspace(0, 1, 41)})
+    yield Case({"f": curve, "epsilon": 1.0, "delta": 0.05}, ranges={"a": np.linspace(0, 1, 41)})
 
 
 @states("privacy.tradeoff.gaussian_curve", "C1")
@@ -147,16 +116,6 @@ def power_at_the_next_point(bench):
         yield Case({"alphas": alphas, "f": f, "rate": rate, "power": power})
 
 
-@measures("privacy.tradeoff.true_positive_rate", "C1", "shortfall of the exact power", 1e-12)
-def power_is_never_too_low(bench):
-    """At points and between them."""
-    alphas = np.linspace(0, 1, 11)
-    betas = tradeoff.gaussian_curve(alphas, 2.0)
-    for rate in (0.0, 1e-5, 0.05, 0.1, 0.37, 0.999, 1.0):
-        found = tradeoff.true_positive_rate(alphas, betas, rate)
-        yield 1 - tradeoff.gaussian_curve([rate], 2.0)[0] - found
-
-
 @measures(
     "privacy.tradeoff.gaussian_curve",
     "C1",
@@ -173,18 +132,6 @@ def _sampled(steps, q=0.01, event=Gaussian(4.0)):
     return ledger_of((PoissonSampled(q, event), steps))
 
 
-def _composed(kind, parts):
-    """(epsilon of a ledger at delta 1e-5, {event: (d, e) of each release}) by an accountant."""
-    pairs = {event: (0.0, event.pure_epsilon) for event, _ in parts}
-
-    class Recording(kind):
-        def pair(self, event, delta):
-            pairs[event] = delta, super().pair(event, delta)
-            return pairs[event][1]
-
-    return Recording().epsilon(ledger_of(*parts), 1e-5).upper, pairs
-
-
 MIXED = (
     (PoissonSampled(0.01, Gaussian(4.0)), 70),
     (PoissonSampled(0.2, Gaussian(4.0)), 3),
@@ -192,42 +139,44 @@ MIXED = (
 )
 
 
+def _composed(kind, parts):
+    """A Case of what an accountant makes of a ledger, and of each release, at delta 1e-5."""
+    pairs = {event: (0.0, event.pure_epsilon) for event, _ in parts}
+
+    class Recording(kind):
+        def pair(self, event, delta):
+            pairs[event] = delta, super().pair(event, delta)
+            return pairs[event][1]
+
+    given = {"epsilon": Recording().epsilon(ledger_of(*parts), 1e-5).upper, "delta": 1e-5}
+    columns = zip(*((*pairs[event], event.share, count) for event, count in parts))
+    given |= {name: np.array(column) for name, column in zip("deqn", columns)}
+    return Case({**given, "share": kind.release_share, "kinds": len(parts)})
+
+
 @states(f"{COMPOSITION}.PairAccountant", "M1", 1e-9, error=excess)
 def pairs_of_releases(bench):
-    for kind, share in ((composition.BasicAccountant, 1.0), (composition.AdvancedAccountant, 0.5)):
-        pairs = _composed(kind, MIXED)[1]
-        sampled = MIXED[:2]
-        d, e = (np.array(each) for each in zip(*(pairs[event] for event, _ in sampled)))
-        q, n = (np.array(each) for each in zip(*((event.share, n) for event, n in sampled)))
-        given = {"d": d, "e": e, "q": q, "n": n, "delta": 1e-5, "share": share, "kinds": 2}
-        yield Case({**given, "E": lambda delta: exact_epsilon(delta, 1 / 4)})
-
-
-def _sums(kind, parts):
-    epsilon, pairs = _composed(kind, parts)
-    each = [pairs[event] for event, count in parts for _ in range(count)]
-    d, e = (np.array(column) for column in zip(*each))
-    return Case({"epsilon": epsilon, "delta": 1e-5, "d": d, "e": e})
+    for kind in (composition.BasicAccountant, composition.AdvancedAccountant):
+        given = _composed(kind, MIXED[:2]).given
+        yield Case({**given, "E": partial(exact_epsilon, mu=1 / 4)})
 
 
 @states(f"{COMPOSITION}.BasicAccountant", "C1", 2e-12)
 def basic_composition(bench):
-    yield _sums(composition.BasicAccountant, MIXED)
+    yield _composed(composition.BasicAccountant, MIXED)
 
 
 @states(f"{COMPOSITION}.AdvancedAccountant", "C1", 2e-12)
 def advanced_composition(bench):
     for parts in (MIXED, MIXED[1:], MIXED[:1]):
-        yield _sums(composition.AdvancedAccountant, parts)
+        yield _composed(composition.AdvancedAccountant, parts)
 
 
 @states(f"{COMPOSITION}.PaperStrongComposition", "M1 C1")
 def figure_2(bench):
-    q, sigma, steps = 0.01, 4.0, 10_000
-    event = PoissonSampled(q, Gaussian(sigma))
-    epsilon, pairs = _composed(composition.PaperStrongComposition, [(event, steps)])
-    given = {"epsilon": epsilon, "e": pairs[event][1], "delta": 1e-5}
-    yield Case({**given, "q": q, "sigma": sigma, "T": steps})
+    event = PoissonSampled(0.01, Gaussian(4.0))
+    given = _composed(composition.PaperStrongComposition, [(event, 10_000)]).given
+    yield Case({**given, "e": given["e"][0], "q": 0.01, "sigma": 4.0, "T": 10_000})
 
 
 in_words(f"{COMPOSITION}.PerTensorAccountant2016", "M1", "says which releases are charged")
@@ -274,7 +223,7 @@ def the_generic_rule(bench):
         epsilon = group_privacy.group_epsilon(accountant, ledger, 1e-5, 3).upper / 3
         d = accountant.delta(FIXED, epsilon).upper
         given = {"epsilon": epsilon, "d": d, "delta": 1e-5, "k": 3, "T": tau}
-        yield Case({**given, "e": math.e})
+        yield Case(given)
 
 
 in_words(f"{GROUPS}_delta", "C3", "names the ledger whose delta it is")
@@ -294,7 +243,7 @@ def delta_of_a_group_by_the_generic_rule(bench):
     accountant, epsilon = RenyiAccountant(Relation.REPLACE_ONE), 0.9
     delta = group_privacy.group_delta(accountant, FIXED, epsilon, 3).upper
     d = accountant.delta(FIXED, epsilon / 3).upper
-    yield Case({"epsilon": epsilon, "d": d, "delta": delta, "k": 3, "e": math.e})
+    yield Case({"epsilon": epsilon, "d": d, "delta": delta, "k": 3})
 
 
 @states("privacy.search_cost.theorem_d1", "C1 C2 C3")
@@ -314,13 +263,11 @@ def liu_talwar(bench):
 
 @states("privacy.search_cost.poisson_stopped_epsilon", "M1")
 def poisson_stopping(bench):
-    orders = (4.0, 10.0, 30.0)
-    accountant, ledger = RenyiAccountant(orders=orders), ledger_of((Gaussian(20.0), 4))
+    orders, release = (4.0, 10.0, 30.0), (Gaussian(20.0), 4)
+    accountant, ledger = RenyiAccountant(orders=orders), ledger_of(release)
     costs = accountant.total_curve(ledger)
     given = {"D": {(a,): cost / (a - 1) for a, cost in zip(orders, costs)}, "delta": 1e-5}
     for mean in (5.0, 0.5):
         epsilon = search_cost.poisson_stopped_epsilon(accountant, ledger, 1e-5, mean)
-        given |= {"epsilon": epsilon, "m": mean}
-        yield Case(
-            {**given, "d": lambda x: accountant.delta(ledger, x).upper}, ranges={"a": orders}
-        )
+        given |= {"epsilon": epsilon, "m": mean, "d": ends_of(accountant, release)["delta"]}
+        yield Case(given, ranges={"a": orders})

@@ -1,30 +1,24 @@
-"""Checks of the loss-distribution accountant, against truths by quadrature alone, and of what an
-epsilon means.
-"""
+"""Checks of the loss-distribution accountant, against truths by quadrature alone."""
 
 import itertools
 import math
-from functools import cache
-from unittest import mock
 
 import mpmath
 import numpy as np
 from scipy.special import ndtr
 
-from ...privacy import meaning
 from ...privacy.events import BallsInBins, FixedSizeSampled, Gaussian, PoissonSampled
 from ...privacy.gaussian import gaussian_delta
 from ...privacy.pld import kernels
 from ...privacy.pld.accountant import LossDistributionAccountant
 from ...privacy.pld.masses import ADD, REMOVE, masses_of
 from ...privacy.pld.variants import _log_atom
-from ...privacy.tradeoff import tangents
 from ..equation import Case
-from . import excess, in_words, measures, relative, states
+from . import excess, in_words, measures, states
 from .truths import ledger_of
 
 CARD = "privacy.pld.accountant.LossDistributionAccountant"
-FIXED_SIZE, MEANING = "privacy.pld.variants.fixed_size_masses", "privacy.meaning.meaning_of"
+FIXED_SIZE = "privacy.pld.variants.fixed_size_masses"
 NODES, STEP = 3001, 2e-4
 
 
@@ -122,7 +116,7 @@ in_words(CARD, "M1", "an order of distributions")
 def tilted_and_normalised(bench):
     log_mass, losses = bench.rng.uniform(-3, 1, 6), bench.rng.uniform(-2, 2, 6)
     mass, _ = kernels.tilted_masses(log_mass, losses, 1.3)
-    yield Case({"m": mass, "p": np.exp(log_mass), "L": losses, "t": 1.3, "e": math.e})
+    yield Case({"m": mass, "p": np.exp(log_mass), "L": losses, "t": 1.3})
 
 
 def _masses():
@@ -139,7 +133,7 @@ def tail_of_the_masses(bench):
     mass, step, first, tilt, centre = _masses()
     given = {"m": mass, "l": first + step * np.arange(40), "tilt": tilt, "centre": centre}
     ranges = {"epsilon": (-1.0, 0.0, 0.33, 1.2)}
-    yield Case({**given, "delta": _delta_at, "e": math.e}, ranges=ranges)
+    yield Case({**given, "delta": _delta_at}, ranges=ranges)
 
 
 @states("privacy.pld.kernels.crossing", "C1", 1e-9)
@@ -156,7 +150,7 @@ def crossing_of_the_target(bench):
         epsilon = kernels.crossing(*_masses(), 1.1, 1e-3, 2e-3, target, sign == 1)
         below = first + step * math.floor((epsilon - first) / step)
         found = {"epsilon": epsilon, "target": target, "l": below, "s": sign}
-        yield Case({**given, **found, "delta": _delta_at, "e": math.e})
+        yield Case({**given, **found, "delta": _delta_at})
 
 
 @measures(CARD, "M2", "two different releases by quadrature inside the interval; its width", 0.005)
@@ -223,7 +217,6 @@ def profile_of_fixed_size_lots(bench):
             "delta_G": lambda epsilon: gaussian_delta(epsilon, 1 / sigma),
             "lot": lot,
             "size": 1000,
-            "e": math.e,
         }
         yield Case(given, ranges={"epsilon": [0.0, 0.005, 0.02 if lot > 10 else 0.01]})
 
@@ -234,7 +227,7 @@ def masses_below_and_at_0(bench):
         by_loss = dict(zip(masses.losses(STEP), np.exp(masses.log_mass)))
         above = [loss for loss in by_loss if loss > 0][:-1:500]
         at_0 = math.exp(_log_atom(lot / 1000, 1 / sigma))
-        given = {"g": lot / 1000, "sigma": sigma, "p_0": at_0, "e": math.e}
+        given = {"g": lot / 1000, "sigma": sigma, "p_0": at_0}
         yield Case({**given, "p": by_loss.__getitem__}, ranges={"l": above})
 
 
@@ -242,66 +235,3 @@ def masses_below_and_at_0(bench):
 def masses_of_fixed_size_lots_sum_to_1(bench):
     for _, _, masses in _fixed_size_masses():
         yield abs(math.fsum([*np.exp(masses.log_mass), math.exp(masses.infinite), -1.0]))
-
-
-def _normal(p):
-    """The p-quantile."""
-    return math.sqrt(2) * mpmath.erfinv(2 * mpmath.mpf(p) - 1)
-
-
-@cache
-def _meaning(event, delta):
-    """(what `meaning_of` says, {epsilon: delta} of the tangents that it used)."""
-    lines = []
-
-    def recorded(*of):
-        lines.extend(tangents(*of))
-        return lines
-
-    with mock.patch.object(meaning, "tangents", recorded):
-        return meaning.meaning_of(ledger_of((event, 1)), delta), dict(lines)
-
-
-def _gaussian_meanings():
-    """(sigma, what the names of both equations stand for, {epsilon: delta}) of single Gaussians."""
-    for sigma in (0.4, 1.0, 20.0):
-        found, lines = _meaning(Gaussian(sigma), 1e-5)
-        given = {"delta": lines.__getitem__, "mu": found["mu"], "e": math.e}
-        rates = found["true_positive_rates"]
-        given["p"] = lambda rate: rates[f"{rate:g}"]
-        given["f"] = lambda rate: float(mpmath.ncdf(-1 / mpmath.mpf(sigma) - _normal(rate)))
-        yield sigma, given, lines
-
-
-@states(MEANING, "C1", 3e-12)
-def power_by_the_tangents(bench):
-    for _, given, lines in _gaussian_meanings():
-        yield Case(given, ranges={"a": meaning.RATES, "epsilon": list(lines)})
-
-
-@measures(MEANING, "C1", "the power of the test of one Gaussian; a bound", 1e-3)
-def power_at_false_positive_rates(bench):
-    for _, given, _ in _gaussian_meanings():
-        for rate in meaning.RATES:
-            yield excess(given["p"](rate), 1 - given["f"](rate))
-
-
-@states(MEANING, "C2", 3e-9)
-def mu_at_the_corners(bench):
-    for _, given, lines in _gaussian_meanings():
-        epsilons, deltas = (np.array(each) for each in zip(*sorted(lines.items())))
-        last = 0.5 * (1 - deltas[0])
-        corners = [meaning.LEAST_RATE, last, *(-np.diff(deltas) / np.diff(np.exp(epsilons)))]
-        inside = [a for a in corners if meaning.LEAST_RATE <= a <= last]
-        yield Case(given, ranges={"a": inside, "epsilon": list(lines)})
-
-
-@measures(MEANING, "C2", "the mu of one Gaussian, and of a lottery that tells all", 0.02)
-def mu_of_a_gaussian(bench):
-    """A release without noise of a share of 1e-3 of the data leaves f(1e-6) = 1 - 1e-3 - 1e-6: mu
-    decided there.
-    """
-    for sigma, given, _ in _gaussian_meanings():
-        yield excess(given["mu"], 1 / sigma)
-    exposed = _meaning(PoissonSampled(1e-3, Gaussian(0.0)), 0.1)[0]["mu"]
-    yield 100 * relative(exposed, _normal(1 - 1e-6) - _normal(1 - 1e-3 - 1e-6))

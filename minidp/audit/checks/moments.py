@@ -19,7 +19,7 @@ from ...privacy.events import (
 from ...privacy.moments import log_moment_curve
 from ...privacy.renyi import RenyiAccountant
 from ..equation import Case
-from . import excess, holds, measures, relative, states
+from . import excess, measures, relative, states
 from .truths import log_integral
 
 MOMENTS, RENYI = "privacy.moments.MomentsAccountant", "privacy.renyi.RenyiAccountant"
@@ -132,15 +132,16 @@ def divergences_of_random_stopping(bench):
 
 
 ORDERS = np.arange(0.5, 40.0, 0.5)
-PLACES = ((0.1, 0.5), (0.5, 2.0), (2.0, 9.0))  # (mu, epsilon)
+# (mu, epsilon, delta), first of next to nothing
+PLACES = ((0.01, 0.0, 0.01), (0.1, 0.5, 1e-6), (0.5, 2.0, 1e-6), (2.0, 9.0, 1e-6))
 
 
 def _conversions(bench, name, result, *known):
-    for mu, epsilon in PLACES:
+    for mu, epsilon, delta in PLACES:
         alpha = partial(_gaussian_log_moment, mu)
         curve = alpha(ORDERS), ORDERS
         divergences = {(order + 1,): alpha(order) / order for order in ORDERS}
-        given = {"epsilon": epsilon, "delta": 1e-6, "alpha": alpha, "D": divergences}
+        given = {"epsilon": epsilon, "delta": delta, "alpha": alpha, "D": divergences}
         given["T"] = conversion.total_variation_bound(*curve)
         given[result] = getattr(conversion, name)(*curve, *(given[each] for each in known))
         yield Case(given, ranges={"lambda": ORDERS, "a": ORDERS + 1})
@@ -160,14 +161,3 @@ for _name, *_how in (
     states(f"privacy.conversion.{_name}", "C1", 3e-12, _name)(
         lambda bench, row=(_name, *_how): _conversions(bench, *row)
     )
-
-
-@measures("privacy.conversion.total_variation_bound", "C1", "where epsilon becomes 0", 1e-11)
-def large_delta_needs_no_epsilon(bench):
-    """epsilon at that delta and delta at epsilon 0, where the orders' own formulas give more."""
-    given = np.array([0.01, 0.03]), np.array([1.0, 2.0])
-    bound = conversion.total_variation_bound(*given)
-    yield relative(conversion.sharper_delta(*given, 0.0), bound)
-    deltas = (bound * (1 + gap) for gap in (1e-9, -1e-9))
-    above, below = (conversion.sharper_epsilon(*given, delta) for delta in deltas)
-    yield holds(above == 0 < below)

@@ -14,6 +14,15 @@ def ledger_of(*entries, relation=Relation.ADD_REMOVE):
     return Ledger(relation, entries)
 
 
+def ends_of(accountant, *entries, end="upper"):
+    """{"epsilon", "delta"}: an end of an accountant's bounds, functions of the other."""
+    ledger = ledger_of(*entries)
+    return {
+        "epsilon": lambda delta: getattr(accountant.epsilon(ledger, delta), end),
+        "delta": lambda epsilon: getattr(accountant.delta(ledger, epsilon), end),
+    }
+
+
 @cache
 def log_integral(q, sigma, n):
     """log of the integral of mu_0 (mu/mu_0)^n, mu_0 = N(0, sigma^2), mu = (1-q) mu_0 + q N(1,
