@@ -86,10 +86,11 @@ class Accountant:
 
     Bound
         Of every accountant whose kind is "bound":
-        [C1]  epsilon(t) <= sum_i n_i e_i, delta(E) = 0 where E >= sum_i n_i e_i    at delta = t,
-              where each release i is e_i-DP, made n_i times
-        [C2]  D = 1 - prod_i (1 - q_i)^n_i, delta(E) <= D, epsilon(t) = 0 where t >= D    q_i the
-              share sampled
+        [C1]  epsilon(t) = min(epsilon'(t), sum_i n_i e_i), delta(E) = 0 where E >= sum_i n_i
+              e_i    epsilon' of `epsilon_of` at delta = t, where each release i is e_i-DP, made n_i
+              times
+        [C2]  D = 1 - prod_i (1 - q_i)^n_i, delta(E) = min(delta'(E), D), epsilon(t) = 0 where t >=
+              D    delta' of `delta_of`, q_i the share sampled
         [C3]  epsilon(t) = epsilon'((t - D) / (1 - D)) where D < 1e-6 t    epsilon' of the ledger
               without the releases of which D is so small, as in `Exposed`
 
