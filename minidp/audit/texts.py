@@ -1,7 +1,7 @@
 """Break the printed equations on purpose: the comparison with the code has to notice.
 
 sign      a + that becomes a -, or the other way round; a right side with the other sign
-scale     a right side times 1 + 1e-3
+scale     a right side times 1 + 1e-3; times 1 - 1e-3 where it is an upper bound
 drop      a sum or difference without one of its terms
 exchange  two neighbouring indices of a name exchanged
 index     a reducer over another index of the equation
@@ -18,12 +18,15 @@ from .checks import STATED, bench_for, printed, texts_of
 from .notation import equation_of, parse
 
 SHIFT = "any shift gives the same quotient; the largest only keeps exp from overflowing"
+PAIRED = "two such are multiplied, and their signs cancel"
 LESS = "true, but it speaks of fewer targets"
 EQUIVALENT = {  # name of a broken text: the reason why it says the same
     "nn.activation.Softmax [F1] sign 4": SHIFT,
     "nn.activation.Softmax [F1] scale 2": SHIFT,
     "nn.activation.Softmax [F1] index 2": SHIFT,
     "nn.loss.SoftmaxCrossEntropy [F2] sign 1": LESS,
+    "privacy.gaussian.GaussianAccountant [M3] sign 4": PAIRED,
+    "privacy.moments.MomentsAccountant [M3] sign 11": PAIRED,
     "nn.loss.SoftmaxCrossEntropy [F2] drop 1": LESS,
     "nn.loss.SoftmaxCrossEntropy [B2] sign 1": LESS,
     "nn.loss.SoftmaxCrossEntropy [B2] drop 1": LESS,
@@ -66,13 +69,14 @@ def _changes(text):
     parts = parse(text)
     letters = {i for part in parts for name in _tokens(part, "NAME") for i in _indices(name)}
     for part in parts:
-        right = part.children[2]
+        _, relation, right = part.children
+        scale = "0.999" if relation == "<=" else "1.001"
         for value in _values(right):
             start, end = _span(value, text)
             if text[start:end] == "0":
                 continue
             yield "sign", start, end, f"(-({text[start:end]}))"
-            yield "scale", start, end, f"(1.001 ({text[start:end]}))"
+            yield "scale", start, end, f"({scale} ({text[start:end]}))"
         for tree in right.iter_subtrees():
             if tree.data in ("plus", "minus"):
                 (start, middle), (second, end) = (_span(each, text) for each in tree.children)
