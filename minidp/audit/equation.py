@@ -68,7 +68,8 @@ def sides(text, case, context=()):
             for at, value in zip(places, stated)
             if value is not UNSTATED
         ]
-        yield str(relation), *(np.array(side) for side in zip(*pairs))
+        if pairs:
+            yield str(relation), *(np.array(side) for side in zip(*pairs))
 
 
 def value(text, case, context=()):

@@ -7,6 +7,7 @@ and `mean_S` averages over the axes that are given for S.
 
 import itertools
 import math
+import operator
 import re
 from dataclasses import dataclass, field
 from functools import cache
@@ -63,8 +64,9 @@ FUNCTIONS = {
     "Phi^-1": special.ndtri,
     "C": math.comb,
     "finite": np.isfinite,
+    "mod": operator.mod,
 }
-MPMATH = {"ln": "log", "Phi": "ncdf"}  # what it calls them
+MPMATH = {"ln": "log", "Phi": "ncdf", "rint": "nint"}  # what it calls them
 REDUCERS = {
     "sum": sum,
     "prod": math.prod,
@@ -223,7 +225,8 @@ def _call(parts, names, at):
         if len(arguments) == 1:
             return _over(reducer, index, arguments[0], names, at)
         return REDUCERS[reducer]([evaluate(part, names, at) for part in arguments])
-    if isinstance(names.given.get(names.split(name)[0]), np.ndarray):
+    base = names.split(name)[0]
+    if base in names.defined or isinstance(names.given.get(base), np.ndarray):
         return _shifted(parts, names, at)
     values = [evaluate(part, names, at) for part in arguments]
     function = names.given.get(name, FUNCTIONS.get(name))

@@ -20,6 +20,7 @@ from .notation import equation_of, parse
 SHIFT = "any shift gives the same quotient; the largest only keeps exp from overflowing"
 PAIRED = "two such are multiplied, and their signs cancel"
 LESS = "true, but it speaks of fewer targets"
+ANY = "any power of two gives the same logarithm; this one keeps m near 1"
 EQUIVALENT = {  # name of a broken text: the reason why it says the same
     "nn.activation.Softmax [F1] sign 4": SHIFT,
     "nn.activation.Softmax [F1] scale 2": SHIFT,
@@ -30,6 +31,10 @@ EQUIVALENT = {  # name of a broken text: the reason why it says the same
     "nn.loss.SoftmaxCrossEntropy [F2] drop 1": LESS,
     "nn.loss.SoftmaxCrossEntropy [B2] sign 1": LESS,
     "nn.loss.SoftmaxCrossEntropy [B2] drop 1": LESS,
+    "exact.elementwise.log [F1] scale 3": ANY,
+    "exact.elementwise.log [F1] drop 3": ANY,
+    "host.chacha.normals [M1] scale 4": ANY,
+    "host.chacha.normals [M1] drop 11": ANY,
 }
 
 

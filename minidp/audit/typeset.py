@@ -162,7 +162,9 @@ def _named(name, build):
         base = build.subscript(base, build.number(digits))
     if primes:
         base = build.power(base, build.sign("′" if isinstance(build, MathML) else r"\prime"))
-    words = [tail] if len(tail) > 4 or tail in LETTERS else re.findall(r"\d+|[A-Za-z,]", tail)
+    words = (
+        [tail] if len(tail) > 4 or tail in (*LETTERS, "std") else re.findall(r"\d+|[A-Za-z,]", tail)
+    )
     return build.subscript(base, build.row(*map(build.word, words))) if tail else base
 
 

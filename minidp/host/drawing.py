@@ -190,10 +190,11 @@ def choose(drawn, n, taken, out):
                                     below 2^32
 
     Forward
-        [F1]  t_i uniform below n - size + i + 1; out_i = t_i, or n - size + i where t_i was chosen
-              before
-        [F2]  t uniform below s: the high word of w s, w the next of `drawn` whose low word of w s
-              is at least 2^64 mod s
+        [F1]  out_i = n - size + i where sum_(j=0..i - 1) [out_j = t_i] > 0, else t_i    t_i uniform
+              below n - size + i + 1
+        [F2]  t = floor(w s / 2^64) where accepted = 1,
+              accepted = [mod(w s, 2^64) >= mod(2^64, s)]    uniform below s; w the next of `drawn`
+              until one is accepted
 
     Source
         [F1]  Floyd; Bentley 1987, Communications of the ACM 30(9), "A sample of brilliance"

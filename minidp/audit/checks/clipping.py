@@ -8,7 +8,6 @@ import numpy as np
 
 from ... import mechanism
 from ...backend import to_host
-from ...exact import laws
 from ...grads.forms import Explicit, Outer, OuterSum
 from ...mechanism import ClipGroup, Sanitizer, flat_group, noise, per_layer_groups
 from ...mechanism.rounding import in_blocks, products
@@ -67,34 +66,6 @@ def noise_is_std_times_normal(bench):
         for array in (raw.astype(dtype), raw.astype(dtype).T):
             got = noise.add_gaussian(bench.asarray(array.copy("K")), 3.0, Streams(7).noise(2))
             yield worst(got, reference.noisy(array, 3.0, Streams(7).noise(2)).astype(dtype))
-
-
-def _fine(grid, std, bits):
-    """0.0 for a power of two between 2^-bits and 2^(1-bits) of the noise, else 1.0."""
-    return float(
-        math.frexp(grid)[0] != 0.5 or not std * 2.0**-bits < grid <= std * 2.0 ** (1 - bits)
-    )
-
-
-@measures("exact.laws.noise_grid", "F1", "a power of two, 2^-21 to 2^-20 of the noise", 0.0)
-def grids_are_fine_powers_of_two(bench):
-    yield abs(laws.noise_grid(0.0)) + (laws.noise_grid(1e-300) != 2.0**-1000)
-    for std in (1e-30, 0.5, 1 - 2.0**-53, 1.0, 3.7, 4.0, 1e30):
-        yield _fine(laws.noise_grid(std), std, 21)
-
-
-@measures(
-    "exact.laws.integer_grid",
-    "F1",
-    "a power of two, whole in the quantum, 2^-33 to 2^-32 of noise below 2^32 quanta",
-    0.0,
-)
-def grids_of_integers_divide_the_quantum(bench):
-    for quantum in (1.0, 2.0**-32):
-        for std in (1e-3, 0.5, 1 - 2.0**-53, 1.0, 3.7, 4.0, 1e3, 2.0**33):
-            grid = laws.integer_grid(std, quantum)
-            yield quantum / grid % 1
-            yield grid != quantum if std >= 2**32 * quantum else _fine(grid, std, 33)
 
 
 def _groupings(clip_norm=1.5):
