@@ -157,7 +157,10 @@ def facts(name, config, dataset, subcommand="", public=(), inputs=None):
 def finish(run, result):
     """Tell what came out; returns how it stopped."""
     if result is None:
-        words = f"interrupted; the same command with --resume --out {run.folder.path} goes on"
+        words = (
+            "interrupted; run the same command again with --resume --out "
+            f"{run.folder.path} to resume it"
+        )
         print(words, file=sys.stderr)
     else:
         compare(result)
