@@ -108,8 +108,8 @@ def _train(args):
         )
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
-            f"interrupted; run the same command again to resume the run in {folder}; `minidp verify "
-            f"{folder}` says what is spent so far"
+            f"interrupted; run the same command again to resume the run in {folder}; `minidp "
+            f"verify {folder}` says what is spent so far"
             if (folder / CONFIG).exists()
             else "interrupted before anything was charged"
         ) from None

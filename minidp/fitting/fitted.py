@@ -171,4 +171,5 @@ class Fitted(Model):
     def _gives(self):
         if self.classes is None:
             return "numbers from {:g} to {:g}".format(*self.target_bounds)
-        return f"{len(self.classes)} classes: {', '.join(map(str, self.classes[:20]))}"
+        more = ", ..." if len(self.classes) > 20 else ""
+        return f"{len(self.classes)} classes: {', '.join(map(str, self.classes[:20]))}{more}"

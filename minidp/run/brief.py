@@ -42,8 +42,9 @@ def in_short(result):
         f"a row: smaller is stronger, and 0 would reveal nothing.",
         "\n".join(
             [
-                f"- **What this means.** Suppose that somebody sees all that the run released, "
-                f"knows every other row, and wants to know {question}. {_success(result, epsilon, found)}",
+                "- **What this means.** Suppose that somebody sees all that the run released, "
+                f"knows every other row, and wants to know {question}. "
+                f"{_success(result, epsilon, found)}",
                 f"- **Who is protected.** Each row by itself, whatever it holds. {_group(result)}",
                 f"- **What is not covered.** {_not_covered(result)}",
                 *([f"- **Epsilon and the target.** {target}"] if target else []),

@@ -139,8 +139,8 @@ def _epsilon(result):
     return [
         f"## For experts: epsilon at delta = {result['delta']:g}",
         "Every row marked bound is a valid upper bound on the same epsilon. Quote the smallest. "
-        "Upper ends are rounded up, lower ends down. Larger figures are weaker proofs about the same "
-        "run.",
+        "Larger figures are weaker proofs about the same run. Upper ends are rounded up, lower "
+        "ends down.",
         _table(rows),
         group
         and (
