@@ -70,6 +70,7 @@ def test_a_file_that_is_gone_is_noticed(run, name, capsys):
     assert main(["verify", str(run)]) in (1, 2)
     said = capsys.readouterr()
     assert name in said.out + said.err
+    assert "Error" not in said.out + said.err and "Errno" not in said.out + said.err
 
 
 def test_a_seeded_run_says_so(tmp_path, capsys):
