@@ -59,7 +59,7 @@ def train(parser):
         "--out",
         required=True,
         metavar="DIR",
-        help="folder of the run; the same command goes on with one interrupted",
+        help="folder of the run; the same command resumes an interrupted run",
     )
     for field in fields(Settings):
         if field.name == "check":

@@ -1,4 +1,4 @@
-"""Curves of a run as a picture. Matplotlib loads when the first one is drawn."""
+"""Curves of a run as a picture. Matplotlib loads with the first picture."""
 
 import math
 

@@ -54,10 +54,10 @@ class Run:
     20
 
     Before `train`, `run.release_first` may release more from the data, any number of times. The
-    same lines again, with the folder's name, go on with a run that was interrupted or killed, and
-    return the result of a finished one. `python -m minidp verify runs/mine` checks what the folder
-    says. Without a seed, lots that a crash took stay charged, and the run gets that many fewer;
-    with a seed they are drawn again, the same.
+    same lines again, with the same folder, resume a run that was interrupted or killed, and return
+    the result of a finished one. `python -m minidp verify runs/mine` checks the folder. Without a
+    seed, lots that a crash took stay charged, and the run gets that many fewer. With a seed, the
+    run repeats them exactly.
 
     folder    its path, or a `RunFolder`
 
@@ -223,7 +223,7 @@ class Run:
             self.folder.close()
 
     def summary(self):
-        """What came out; below it the figure to quote, the file to read, the next command."""
+        """Lines on the outcome, then the figure to quote, the file to read and the next command."""
         if not self.folder.finished:
             return (
                 f"interrupted; run the same lines again to resume the run in {self.folder.path}; "
@@ -320,7 +320,7 @@ class Run:
                 self.descent.keep(params)
 
     def _epsilon_of_curve(self):
-        """The epsilon at which delta is drawn: the target, or what the planned steps come to."""
+        """The epsilon of the column delta_at_epsilon: the target, or that of all planned steps."""
         if not math.isinf(self.budget.epsilon):
             return self.budget.epsilon
         planned = self.plan.ledger(before=[event for _, event, _ in self.setup])

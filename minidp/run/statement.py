@@ -164,7 +164,7 @@ def _arithmetic(result):
     """What the guarantee says about the released bits, and what it relies on."""
     if row_to_quote(result["epsilon"], math.inf) is None:
         return []  # nothing is guaranteed
-    groups, drawn = result["settings"]["clip_groups"], "the cipher ChaCha (20 rounds)"
+    groups, cipher = result["settings"]["clip_groups"], "the cipher ChaCha (20 rounds)"
     added = upper_text(result["delta_added"], 3) if result["delta_added"] else "Nothing"
     if result["arithmetic"] != EXACT:
         factor = max(group["sensitivity_factor"] for group in groups)
@@ -177,7 +177,7 @@ def _arithmetic(result):
         return [
             "## For experts: arithmetic, ordinary",
             "Sums over a lot are kept in float64, and in float32 within short products."
-            f"{charged} Noise is drawn in float64 by {drawn} and rounded, together with the sum, "
+            f"{charged} Noise is drawn in float64 by {cipher} and rounded, together with the sum, "
             f"to a public grid. {added} is added to delta. Known floating-point attacks on the "
             "released sums find nothing, which is evidence and no proof.",
         ]
@@ -191,7 +191,7 @@ def _arithmetic(result):
         "The guarantee holds for the released bits. What a row contributes depends, bit for bit, "
         "on that row, the weights and public numbers alone. Contributions, sums and noise are "
         "whole multiples of a public grid (C 2^-32 for a clip group), so that no sum is rounded. "
-        f"Noise is drawn by {drawn} from tables. Over the whole run, its law is within total "
+        f"Noise is drawn by {cipher} from tables. Over the whole run, its law is within total "
         "variation distance T of a rounded Gaussian's. Every epsilon above sets (1 + e^epsilon) T "
         f"of delta aside for that: {added} at the epsilon of {result['accountant']}.",
         "The guarantee relies on float64 arithmetic as IEEE 754 defines it, on the cipher, and on "

@@ -186,7 +186,7 @@ def test_validation_releases_the_best_weights_and_a_test_set_chooses_nothing():
     rows = (best.folder / "metrics.csv").read_text().splitlines()[1:]
     highest = max(float(row.split(",")[2]) for row in rows)
     assert best.result["test_accuracy"] == best.score(x, y) == highest
-    assert "the best on the public validation data" in best.statement
+    assert "did best on the public validation data" in best.statement
     assert model.result["test_accuracy"] == model.score(x, y)
     assert (model.predict_proba(x) == plain.predict_proba(x)).all()
     assert not model.result["best_of_measured"] and not verify(model.folder).failed
