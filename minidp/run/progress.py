@@ -127,3 +127,15 @@ def write_metrics(path, history):
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(history)
+
+
+def read_metrics(path):
+    """The rows that `write_metrics` wrote; None for a figure that was not measured."""
+    with open(path, encoding="utf-8", newline="") as file:
+        return [{name: _number(row[name]) for name in row} for row in csv.DictReader(file)]
+
+
+def _number(text):
+    if not text:
+        return None
+    return int(text) if text.isdigit() else float(text)

@@ -3,7 +3,6 @@
 A verdict is the answer to five questions. An answer names everything that differs.
 """
 
-import csv
 import hashlib
 import math
 from collections import Counter
@@ -33,6 +32,7 @@ from .folder import (
     STATEMENT,
     changed_files,
 )
+from .progress import read_metrics
 from .result import MODEL_FACTS, TRAINING_FIGURES, began, derived, not_for_release, plan_of
 from .statement import FORMAT, render
 
@@ -82,30 +82,25 @@ def verify(folder: StrPath) -> Report:
     folder, sealed = Path(folder), []
     if not (folder / LEDGER).is_file():
         raise DataError(
-            f"{folder}: no {LEDGER} in it, so it is not the folder of a run; name the folder that "
-            f"the run printed, which holds {LEDGER} and {STATEMENT}"
+            f"{folder} holds no {LEDGER}, so it is not the folder of a run; name the folder that "
+            "the run printed"
         )
     if not (folder / RESULT).is_file() and not (folder / MANIFEST).is_file():
         return Report([Finding(UNFINISHED, _so_far(folder), False)], {}, {})
     try:
         changed = changed_files(folder)
         sealed.append(_finding("Is every file as it was written?", ", ".join(FILES), changed))
-        missing = [name for name in READ if not (folder / name).is_file()]
-        if missing:
-            text = (
-                f"put back {', '.join(missing)}, or ask whoever ran the training for the whole "
-                f"folder: {', '.join(FILES)}, {MANIFEST}"
-            )
-            return Report([*sealed, Finding("Are all files there?", text, False)], {}, {})
+        if not all((folder / name).is_file() for name in READ):
+            return Report(sealed, {}, {})
         run = Files(folder)
         bounds = all_bounds(run.ledger, ACCOUNTANTS, delta=run.result["delta"])
         return Report([*sealed, *run.findings()], bounds, run.result)
     except ImportError:  # a library is missing, which says nothing about the files
         raise
     except Exception as error:  # edited files can make readers and formulas fail in any way
-        why = str(error)
+        why = error
         if not isinstance(error, MinidpError):
-            why = f"not the files of a run of this program ({type(error).__name__}: {why[:200]})"
+            why = f"not a run of this program ({type(error).__name__}: {str(error)[:200]})"
         text = _printable(f"{folder} cannot be verified: {why}")
         if all(finding.passed for finding in sealed):
             raise DataError(text) from error
@@ -151,9 +146,7 @@ class Files:
         self.result = read_json(folder / RESULT)
         self.config = read_json(folder / CONFIG)
         self.statement = (folder / STATEMENT).read_text(encoding="utf-8")
-        with open(folder / METRICS, encoding="utf-8", newline="") as file:
-            rows = csv.DictReader(file)
-            self.metrics = [{name: _number(row[name]) for name in row} for row in rows]
+        self.metrics = read_metrics(folder / METRICS)
         if self.result["statement_format"] != FORMAT:
             raise DataError(
                 f"its result has format {self.result['statement_format']}, and this version reads "
@@ -357,13 +350,6 @@ def _same_event(a, b):
         where.endswith("tau") and math.isclose(one, other, rel_tol=1e-12)
         for where, one, other in differences(a, b)
     )
-
-
-def _number(text):
-    """The number in a cell of metrics.csv, None for one that was not measured."""
-    if not text:
-        return None
-    return int(text) if text.isdigit() else float(text)
 
 
 def _unlike(stated, found, source, close=0.0):
