@@ -32,24 +32,27 @@ def in_short(result):
     if name is None:
         return ["## In short", f"**{_no_guarantee(result)}**"]
     change, question, found = NEIGHBOURS[result["relation"]]
-    epsilon = result["epsilon"][name]["upper"]
-    target = target_line(result)
+    epsilon, delta = result["epsilon"][name]["upper"], result["delta"]
+    size, target = result["settings"]["dataset_size"], target_line(result)
+    bullets = [
+        f"**What this means.** Suppose that somebody sees all that the run released, knows every "
+        f"other row, and wants to know {question}. {_success(result, epsilon, found)}",
+        f"**Who is protected.** Each row by itself, whatever it holds. {_group(result)}",
+        f"**What is not covered.** {_not_covered(result)}",
+        target and f"**Epsilon and the target.** {target}",
+        delta * size >= 1
+        and (
+            f"**Delta is large.** {delta:g} is not below 1/{size:g}: a program that publishes one "
+            "row at random would pass this guarantee."
+        ),
+    ]
     return [
         "## In short",
-        f"**This model is ({upper_text(epsilon)}, {result['delta']:g})-differentially private for "
-        f"one row of the training data, {change}.** A row is one training example, such as a line "
-        f"of a table or an image. The first number, epsilon, bounds what the model reveals about "
-        f"a row: smaller is stronger, and 0 would reveal nothing.",
-        "\n".join(
-            [
-                "- **What this means.** Suppose that somebody sees all that the run released, "
-                f"knows every other row, and wants to know {question}. "
-                f"{_success(result, epsilon, found)}",
-                f"- **Who is protected.** Each row by itself, whatever it holds. {_group(result)}",
-                f"- **What is not covered.** {_not_covered(result)}",
-                *([f"- **Epsilon and the target.** {target}"] if target else []),
-            ]
-        ),
+        f"**This model is ({upper_text(epsilon)}, {delta:g})-differentially private for one row of "
+        f"the training data, {change}.** A row is one training example, such as a line of a table "
+        "or an image. The first number, epsilon, bounds what the run reveals about a row: smaller "
+        "is stronger. The second, delta, is the small probability that this bound leaves out.",
+        "\n".join(f"- {bullet}" for bullet in bullets if bullet),
     ]
 
 
