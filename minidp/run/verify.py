@@ -98,9 +98,9 @@ def verify(folder: StrPath) -> Report:
     except ImportError:  # a library is missing, which says nothing about the files
         raise
     except Exception as error:  # edited files can make readers and formulas fail in any way
-        why = error
+        why = str(error)
         if not isinstance(error, MinidpError):
-            why = f"not a run of this program ({type(error).__name__}: {str(error)[:200]})"
+            why = f"not a run of this program ({type(error).__name__}: {why[:200]})"
         text = _printable(f"{folder} cannot be verified: {why}")
         if all(finding.passed for finding in sealed):
             raise DataError(text) from error
