@@ -176,14 +176,14 @@ def run(config, job=Job()):
     )
     head = []
     if config.projection == "pca":
-        tell(config, f"DP-PCA of {size:,} images")
         what = (
             f"DP-PCA to {config.pca_dim} dimensions, all rows scaled to unit norm: noise std "
             f"{config.pca_sigma:g} on the second moments, whose sensitivity is "
             f"{pca.sensitivity(sampler.relation):.4g}"
         )
 
-        def release():
+        def release():  # of a new run; a resumed one has it
+            tell(config, f"DP-PCA of {size:,} images")
             return pca.release(pca.raw_second_moments(images), streams.noise("pca"))
 
         head.append(nn.Project(run.release_first("pca", *before, what, release)))

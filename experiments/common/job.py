@@ -48,7 +48,7 @@ def prepare(name, config, smoke_lot, smoke_epochs, load):
             config, lot_size=lot, epochs=config.epochs if config.length_is_set else smoke_epochs
         )
     if config.resume and config.out is None:
-        raise ParameterError("--resume needs --out DIR, the folder of the run to go on with")
+        raise ParameterError("--resume needs --out DIR, the folder of the run to resume")
     folder = RunFolder(
         config.out or Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}", config.resume
     )
@@ -155,9 +155,12 @@ def facts(name, config, dataset, subcommand="", public=(), inputs=None):
 
 
 def finish(run, result):
-    """Tell what came out; returns how it stopped."""
+    """Print the outcome; returns how the run stopped."""
     if result is None:
-        words = f"interrupted; the same command with --resume --out {run.folder.path} goes on"
+        words = (
+            "interrupted; run the same command again with --resume --out "
+            f"{run.folder.path} to resume it"
+        )
         print(words, file=sys.stderr)
     else:
         compare(result)

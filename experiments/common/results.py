@@ -220,18 +220,28 @@ class Verdict(NamedTuple):
         return round(off - (self.entry["tolerance"] if tolerance is None else tolerance), 12) <= 0
 
     def __str__(self):
-        entry = self.entry
-        error = "" if self.error is None else f" +- {self.error:.2g}"
-        expected = f"{entry.get('side', '')} {entry['value']:.4g}".strip()
-        word = "above" if self.value > entry["value"] else "below"
+        entry, count = self.entry, len(self.values)
+        percent, off = entry.get("unit") == "%", self.value - entry["value"]
+        error = "" if self.error is None else f" +- {_difference(self.error, percent)}"
+        source = entry["source"]
+        word = f"{_difference(abs(off), percent)} {'above' if off > 0 else 'below'}"
         if self.agrees(self.value):
-            word = "agrees"
+            exact = self.agrees(self.value, 0.0)
+            word = "agrees" if exact else f"within {_difference(entry['tolerance'], percent)}"
         if self.few:
-            word += ", too few seeds to say"
+            word += "; one seed decides" if count == 1 else f"; {count} seeds decide"
+            word += " nothing"
         return (
-            f"{entry['quantity']} {self.value:.4g}{error}, expected {expected} +- "
-            f"{entry['tolerance']:.2g} ({entry['source']}): {word}"
+            f"{entry['quantity'].replace('_', ' ').replace('.', ' ')} "
+            f"{f'{self.value:.2%}' if percent else f'{self.value:.4g}'}{error}; "
+            f"{'the paper' if source.startswith('Abadi') else source}: "
+            f"{100 * entry['value'] if percent else entry['value']:.4g}{'%' if percent else ''} "
+            f"({word})"
         )
+
+
+def _difference(value, percent):
+    return f"{100 * value:.2g} points" if percent else f"{value:.2g}"
 
 
 def compare(result):

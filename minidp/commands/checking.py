@@ -56,9 +56,13 @@ def _asked(folder):
     report = verify_folder(Path(folder))
     result, failed = report.result, len(report.failed)
     sound = {} if failed else result
-    text = f"{len(report.findings)} questions, {failed} mismatches: "
+    asked = len(report.findings)
+    text = (
+        f"{asked} question{'s' if asked != 1 else ''}, {failed} "
+        f"mismatch{'es' if failed != 1 else ''}: "
+    )
     if report.findings[0].question == UNFINISHED:
-        text += "go on with the run, or count what is charged as spent."
+        text += "resume the run, or count what is charged as spent."
     elif failed:
         text += "do not rely on this run's epsilon."
     else:

@@ -17,8 +17,8 @@ from ..fitting.fit import fit
 from ..fitting.settings import Settings
 from ..privacy.catalogue import row_to_quote
 from ..run import load_model
+from ..run.brief import quote_line
 from ..run.folder import CONFIG, CURVES, MODEL, RESULT, STATEMENT
-from ..run.statement import quote_line
 from ..util.files import atomic_write
 from .flags import add_field, number, whole_number
 from .output import check_new, show
@@ -59,7 +59,7 @@ def train(parser):
         "--out",
         required=True,
         metavar="DIR",
-        help="folder of the run; the same command goes on with one interrupted",
+        help="folder of the run; the same command resumes an interrupted run",
     )
     for field in fields(Settings):
         if field.name == "check":
@@ -108,13 +108,13 @@ def _train(args):
         )
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
-            f"interrupted; the same command goes on with the run in {folder}, and `minidp verify "
-            f"{folder}` says what is spent so far"
+            f"interrupted; run the same command again to resume the run in {folder}; `minidp "
+            f"verify {folder}` says what is spent so far"
             if (folder / CONFIG).exists()
             else "interrupted before anything was charged"
         ) from None
     if done:
-        print(f"{folder}: finished before, and nothing was trained now", file=sys.stderr)
+        print(f"{folder}: this run had finished before; nothing was trained now", file=sys.stderr)
     result, path = model.result, str(folder / MODEL)
     path = f"./{path}" if path.startswith("-") else path
     record = {
@@ -125,7 +125,7 @@ def _train(args):
     }
     lines = [
         quote_line(result),
-        f"open:  {folder / CURVES} (statement: {folder / STATEMENT})",
+        f"open:  {folder / STATEMENT} (picture: {folder / CURVES})",
         f"next:  minidp predict {quote(path)} x.npy --out y.csv",
     ]
     show(args, record, lines)

@@ -4,7 +4,7 @@ import math
 import shutil
 from html import escape
 from pathlib import Path
-from textwrap import shorten
+from textwrap import fill
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -146,7 +146,7 @@ class Fitted(Model):
             f"{settings['clip_groups'][0]['noise_multiplier']:.4g}",
         )
         if result["disclosed"]:
-            yield "disclosed", shorten("; ".join(result["disclosed"]), 66)
+            yield "disclosed", "; ".join(result["disclosed"])
         if result["reproducible"]:
             yield "seeded", "not to be released"
         measured = "validation" if result["best_of_measured"] else "test"
@@ -155,8 +155,10 @@ class Fitted(Model):
                 yield measured, f"{what} {result[name]:.2%}"
 
     def __repr__(self):
-        facts = [("private model", shorten(self._gives, 66)), *self._facts()]
-        return "\n".join(f"{name:<13} {text}" for name, text in facts)
+        facts = [("private model", self._gives), *self._facts()]
+        return "\n".join(
+            fill(f"{name:<13} {text}", 80, subsequent_indent=" " * 14) for name, text in facts
+        )
 
     def _repr_html_(self):
         rows = "".join(
@@ -169,4 +171,5 @@ class Fitted(Model):
     def _gives(self):
         if self.classes is None:
             return "numbers from {:g} to {:g}".format(*self.target_bounds)
-        return f"{len(self.classes)} classes: {', '.join(map(str, self.classes[:20]))}"
+        more = ", ..." if len(self.classes) > 20 else ""
+        return f"{len(self.classes)} classes: {', '.join(map(str, self.classes[:20]))}{more}"

@@ -9,7 +9,7 @@ from .gaussian import gaussian_epsilon
 from .ledger import Ledger
 from .tradeoff import tangents
 
-RATES = (0.1, 0.01, 0.001)  # of false positives, for which the power is told
+RATES = (0.1, 0.01, 0.001)  # of false positives, at which the power is computed
 LEAST_RATE = 1e-6  # the extreme tail of a curve alone would decide mu
 TANGENTS = 16
 
@@ -91,7 +91,7 @@ def meaning_of(ledger: Ledger, delta: float) -> dict[str, Any] | None:
 
 
 def in_words(meaning: dict[str, Any]) -> str:
-    """What `meaning_of` found, in one sentence."""
+    """What `meaning_of` found, in a sentence or two."""
     powers = ", ".join(
         f"{upper_text(power, 3)} at {float(rate):g}"
         for rate, power in meaning["true_positive_rates"].items()
@@ -100,13 +100,13 @@ def in_words(meaning: dict[str, Any]) -> str:
         ""
         if meaning["mu"] == "inf"
         else (
-            f"; no better than telling N(0, 1) from N({upper_text(meaning['mu'], 3)}, 1) where "
-            f"neither rate of error is below {meaning['least_rate']:g}"
+            f" This is no easier than telling N(0, 1) from N({upper_text(meaning['mu'], 3)}, 1), "
+            f"as long as neither error rate is below {meaning['least_rate']:g}."
         )
     )
     return (
-        "An attacker who knows everything but one example tells its two possible states apart with "
-        f"a true positive rate of at most {powers} of false positives{mu}."
+        "An attacker who knows every other row tries to tell two neighbouring data sets apart. The "
+        f"true positive rate is at most {powers} false positives.{mu}"
     )
 
 

@@ -3,6 +3,7 @@ in the folder.
 """
 
 import math
+import sys
 import time
 from contextlib import nullcontext
 from hashlib import sha256
@@ -26,11 +27,12 @@ from . import checkpoint, recovery
 from . import folder as folders
 from . import progress as seen
 from .architecture import describe
+from .brief import summary
 from .model import as_model, save_model
 from .picture import save_course
 from .result import MODEL_FACTS, began, facts_of, make_result
 from .settings import About, Privacy, Training
-from .statement import render, summary
+from .statement import render
 
 
 class Run:
@@ -52,10 +54,10 @@ class Run:
     20
 
     Before `train`, `run.release_first` may release more from the data, any number of times. The
-    same lines again, with the folder's name, go on with a run that was interrupted or killed, and
-    return the result of a finished one. `python -m minidp verify runs/mine` checks what the folder
-    says. Without a seed, lots that a crash took stay charged, and the run gets that many fewer;
-    with a seed they are drawn again, the same.
+    same lines again, with the same folder, resume a run that was interrupted or killed, and return
+    the result of a finished one. `python -m minidp verify runs/mine` checks the folder. Without a
+    seed, lots that a crash took stay charged, and the run gets that many fewer. With a seed, the
+    run repeats them exactly.
 
     folder    its path, or a `RunFolder`
 
@@ -221,13 +223,13 @@ class Run:
             self.folder.close()
 
     def summary(self):
-        """What came out; below it the figure to quote, the file to read, the next command."""
+        """Lines on the outcome, then the figure to quote, the file to read and the next command."""
         if not self.folder.finished:
             return (
-                f"interrupted; the same lines again go on with the run in {self.folder.path}, and "
+                f"interrupted; run the same lines again to resume the run in {self.folder.path}; "
                 f"`python -m minidp verify {self.folder.path}` says what is spent so far"
             )
-        found = ["finished before: nothing was trained now"] if self._found else []
+        found = ["this run had finished before; nothing was trained now"] if self._found else []
         return "\n".join([*found, *summary(self.folder.result(), self.folder.path)])
 
     def _train(self, model):
@@ -304,6 +306,9 @@ class Run:
         if not self.streams.reproducible:
             left = plan.steps - recovery.steps_lost(self, progress)
             plan = plan.with_steps(max(left, progress.step))
+        if not self.quiet and self.ranks.rank == 0:
+            line = f"resuming from step {progress.step} of {plan.steps}"
+            print(line, file=sys.stderr, flush=True)
         return plan, progress, history, before
 
     def _measure(self, history, step):
@@ -315,7 +320,7 @@ class Run:
                 self.descent.keep(params)
 
     def _epsilon_of_curve(self):
-        """The epsilon at which delta is drawn: the target, or what the planned steps come to."""
+        """The epsilon of the column delta_at_epsilon: the target, or that of all planned steps."""
         if not math.isinf(self.budget.epsilon):
             return self.budget.epsilon
         planned = self.plan.ledger(before=[event for _, event, _ in self.setup])
@@ -344,7 +349,7 @@ class Run:
             path / folders.CURVES,
             history,
             train_metrics=self.privacy.train_metrics,
-            epsilon=self.curve_epsilon,
+            epsilon_label=f"epsilon ({self.budget.accountant.name}) at delta {self.budget.delta:g}",
             title=f"{result['experiment']} on {result['dataset']}",
             notice=result["notice"],
         )

@@ -71,8 +71,8 @@ def test_what_one_process_trains_another_predicts(folder):
         return done.stdout
 
     said = process(*TRAIN, "--hidden", "8", "--ledger", "all.json", "--out", "my run")
-    quote, picture, command = said.splitlines()[-3:]
-    assert quote.startswith("quote: epsilon ") and picture.startswith("open:  my run/curves.png")
+    quote, statement, command = said.splitlines()[-3:]
+    assert quote.startswith("quote: epsilon ") and statement.startswith("open:  my run/privacy.md")
     process(*shlex.split(command.replace("x.npy", "x_test.npy"))[2:])
     x, y, _ = problem()
     header, rows = predictions("y.csv")
@@ -99,7 +99,7 @@ def test_npz_npy_and_csv_are_the_same_data(folder, answer):
     assert one["test_accuracy"] > 0.7 and one["epsilon"]["upper"] <= 2
     for name, array in states["one"].items():
         assert all(np.array_equal(array, state[name]) for state in states.values())
-    assert "told of the data" not in (folder / "one/privacy.md").read_text()
+    assert "Disclosed about the data" not in (folder / "one/privacy.md").read_text()
 
 
 def test_a_table_is_read_by_the_names_of_its_columns(run, refused):
@@ -152,7 +152,7 @@ def test_an_interrupted_command_goes_on_and_a_folder_holds_one_run(
     monkeypatch.setattr(Sanitizer, "release", interrupting)
     assert main(TRAIN) == 130
     out, err = capsys.readouterr()
-    assert err.startswith("interrupted; the same command goes on")
+    assert err.startswith("interrupted; run the same command again")
     assert err.count("\n") == 1 and not out
     assert "mine" in refused(*TRAIN, "--classes", "yes,no,maybe")
     assert "quote: epsilon" in run(*TRAIN)

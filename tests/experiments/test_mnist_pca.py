@@ -2,6 +2,8 @@
 
 import csv
 import json
+import os
+import signal
 import subprocess
 import sys
 
@@ -9,6 +11,7 @@ from common.results import EXPECTED, look_up
 
 import pytest
 
+from minidp.mechanism import Sanitizer
 from minidp.mechanism.rounding import products
 from minidp.privacy import Gaussian, JointGaussian, MomentsAccountant, PoissonSampled
 from minidp.run.result import ACCOUNTANTS, git_commit
@@ -40,7 +43,7 @@ def test_smoke_writes_everything_it_names(made):
         "PoissonSampler",
         "not_private",
         "test set",
-        "Arithmetic: ordinary",
+        "arithmetic, ordinary",
         result["ledger_sha256"],
         "noise std 16 on the sum, 0.266667 on the mean",
     ):
@@ -100,6 +103,23 @@ def test_other_choices_run_and_are_named(flags, sampler, relation, made):
     assert sampler in run.statement
     assert (result["train_accuracy"] is None) == ("--no-train-metrics" in flags)
     assert verify(run.out).failed == []
+
+
+def test_a_resumed_run_says_from_where_and_does_not_announce_its_pca_again(run_script, monkeypatch):
+    release, seen = Sanitizer.release, []
+
+    def interrupting(*args):
+        seen.append(1)
+        if len(seen) == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+        return release(*args)
+
+    monkeypatch.setattr(Sanitizer, "release", interrupting)
+    line = "mnist_pca.py --smoke --dataset strokes --out out"
+    begun = run_script(line, check=130)
+    assert "DP-PCA of 600 images" in begun.stdout and "resuming" not in begun.stderr
+    resumed = run_script(f"{line} --resume", check=0)
+    assert "resuming from step 5 of 20\n" in resumed.stderr and "DP-PCA of" not in resumed.stdout
 
 
 def test_a_delta_that_guarantees_little_is_said(run_script, tmp_path):
