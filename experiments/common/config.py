@@ -57,7 +57,11 @@ class RunFlags(Checked):
     default_target = math.inf  # epsilon, where no flag says how long to train
 
     target_epsilon: float | None = option(
-        None, "train until this would be exceeded", LENGTH, exclusive="length"
+        None,
+        "train until this would be exceeded",
+        LENGTH,
+        exclusive="length",
+        also=("--epsilon",),
     )
     epochs: float | None = option(
         None, "passes over the data, instead of a target", LENGTH, exclusive="length"

@@ -11,6 +11,7 @@ config = parse(Config, description="...")          # --lot-size 300 --quiet
 """
 
 import argparse
+import math
 import re
 import sys
 from collections.abc import Iterator
@@ -44,6 +45,15 @@ class Parser(argparse.ArgumentParser):
         sys.exit(2)
 
 
+class Once(argparse.Action):
+    """A flag that may be given once, by whichever of its names."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        if getattr(namespace, self.dest) != self.default:
+            raise argparse.ArgumentError(self, "given twice; give it once")
+        setattr(namespace, self.dest, values)
+
+
 def number(text: str) -> float:
     """A flag's number: 4, 1e-5 or 1/60."""
     try:
@@ -53,6 +63,13 @@ def number(text: str) -> float:
         raise argparse.ArgumentTypeError(
             f"expected a number such as 4, 1e-5 or 1/60, got {text!r:.80}"
         ) from None
+
+
+def positive(text: str) -> float:
+    """A flag's number above 0."""
+    if 0 < (value := number(text)) < math.inf:
+        return value
+    raise argparse.ArgumentTypeError(f"expected a number above 0, such as 1, got {text!r:.80}")
 
 
 def whole_number(text: str) -> int:
@@ -135,6 +152,8 @@ def add_field(parser, field):
     kind = get_args(field.type)[0] if isinstance(field.type, UnionType) else field.type
     parser.add_argument(
         f"--{flag}",
+        *field.metadata.get("also", ()),
+        action=Once if "also" in field.metadata else "store",
         type=READERS.get(kind, str),
         default=field.default,
         choices=field.metadata.get("choices"),

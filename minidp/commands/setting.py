@@ -12,11 +12,12 @@ from ..privacy.ledger import SETUP
 from ..util.text import upper_text
 from ..util.validate import count as check_count
 from ..util.validate import in_range, positive_finite
-from .flags import number, numbers, whole_number
+from .flags import Once, number, numbers, positive, whole_number
 
 MOST_STEPS = 10**18
 NOISE = ("--noise-multiplier", "--noise-multipliers")
 LENGTH = ("--steps", "--epochs")
+ALSO = {"--target-epsilon": ("--epsilon",)}  # second names
 SAMPLING = (
     "--sampling-probability",
     "--dataset-size",
@@ -87,7 +88,11 @@ FLAGS = {
     ),
     "--delta": dict(type=number, required=True, help="delta of (epsilon, delta)-DP, in (0, 1)"),
     "--target-epsilon": dict(
-        type=number, required=True, metavar="EPSILON", help="epsilon that must not be exceeded"
+        type=positive,
+        action=Once,
+        required=True,
+        metavar="EPSILON",
+        help="epsilon that must not be exceeded",
     ),
     "--json": dict(action="store_true", help="print JSON in place of the table"),
     "--force": dict(action="store_true", help="replace files that are there already"),
@@ -97,7 +102,7 @@ FLAGS = {
 def add(parser, *names):
     """Add these of the shared flags."""
     for name in names:
-        parser.add_argument(name, **FLAGS[name])
+        parser.add_argument(name, *ALSO.get(name, ()), **FLAGS[name])
 
 
 def add_run(parser, *more):

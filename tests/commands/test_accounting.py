@@ -209,6 +209,8 @@ OTHERS = [
     ("verify /nonexistent", "ledger.json"),
     (f"{CALIBRATE} {SAMPLING} {NOISE} --pca-noise-multiplier 1", "before the first step"),
     (f"{CALIBRATE} {NOISE}", "expected two of these three"),
+    (f"{CALIBRATE} --epsilon 2", "argument --target-epsilon/--epsilon: given twice"),
+    ("calibrate --epsilon 0 --delta 1e-5", "--target-epsilon/--epsilon: expected a number above 0"),
     (f"{CALIBRATE} {NOISE} --epochs 3", "for --sampler poisson and --steps only"),
 ]
 
