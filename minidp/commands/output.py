@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 
 from ..errors import ParameterError, UnsupportedEventError
+from ..planning import rows_of
 from ..privacy.catalogue import row_to_quote
 from ..util.text import bound_texts
 
@@ -14,14 +15,6 @@ from ..util.text import bound_texts
 def show(args, record, lines):
     """Print the record as JSON with --json, else the lines."""
     print(json.dumps(record, indent=2, allow_nan=False) if args.json else "\n".join(lines))
-
-
-def rows_of(found):
-    """What `all_bounds` found as JSON, {name: figures, kind and note}."""
-    return {
-        name: {**bound.to_json(), "kind": kind, "note": note}
-        for name, (bound, kind, note) in found.items()
-    }
 
 
 def text_rows(found, mark, digits=4, below=math.inf):

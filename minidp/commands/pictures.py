@@ -4,6 +4,7 @@ from pathlib import Path
 
 from ..errors import ParameterError, UnsupportedEventError
 from ..mechanism.sampling import steps_of_epochs
+from ..planning import accountants_of, ledger_with, sampler_of, steps_of
 from ..privacy.catalogue import all_bounds, make
 from ..privacy.group_privacy import GroupAccountant
 from ..privacy.plots import save_epsilon_curves, save_tradeoff
@@ -11,7 +12,7 @@ from ..util.text import upper_text
 from ..util.validate import count as check_count
 from .flags import number, whole_number
 from .output import check_new, refuse_unbounded, show
-from .setting import LENGTH, add_run, described, ledger_of, names_of, sampler_of, steps_of, title_of
+from .setting import LENGTH, add_run, described, title_of
 
 # the others would need another scale
 DRAWN = (
@@ -53,12 +54,12 @@ def curve(parser):
 def _curve(args):
     check_new(args, f"{args.out}.csv", f"{args.out}.png")
     check_count(1, points=args.points)
-    sampler, names = sampler_of(args), names_of(args, DRAWN)
+    sampler, names = sampler_of(args), accountants_of(args.accountant, DRAWN)
     last = steps_of(args, sampler)
     steps = sorted({max(1, last * i // args.points) for i in range(1, args.points + 1)})
     found = []
     for count in steps:
-        ledger = ledger_of(args, sampler, args.noise, count)
+        ledger = ledger_with(args, sampler, args.noise_multiplier, count)
         found.append(all_bounds(ledger, names, delta=args.delta, group_size=args.group_size))
     refuse_unbounded(found[0])
     curves = {name: [point[name][0] for point in found] for name in names}
@@ -109,7 +110,7 @@ def _tradeoff(args):
     )
     alphas = np.unique(alphas)
     curves, without = {}, []
-    for name in names_of(args, DRAWN):
+    for name in accountants_of(args.accountant, DRAWN):
         try:
             accountant = GroupAccountant(make(name, ledger.relation), args.group_size)
             curves[name] = accountant_curve(accountant, ledger, alphas)
