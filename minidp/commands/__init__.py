@@ -13,6 +13,7 @@ from pathlib import Path
 from platform import python_version
 
 from .. import __version__
+from ..util.waiting import quietly
 from .flags import Parser, user_errors
 
 COMMANDS = {  # name: module, what it does
@@ -77,6 +78,7 @@ def run(argv=None):
     try:
         with user_errors() as note:
             note.saved = ""
-            return args.run_command(args) or 0
+            with quietly(getattr(args, "quiet", False)):
+                return args.run_command(args) or 0
     except SystemExit as told:
         return told.code

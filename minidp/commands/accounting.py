@@ -2,11 +2,13 @@
 
 import math
 import sys
+import time
 
 from ..planning import accountants_of, calibrated, compared
 from ..privacy.catalogue import ACCOUNTANTS, make
 from ..privacy.meaning import in_words
 from ..util.text import lower_text, upper_text
+from ..util.waiting import waiting
 from .flags import number
 from .output import refuse_unbounded, show, table
 from .setting import LENGTH, SAMPLING, add, add_run, described
@@ -66,6 +68,7 @@ def calibrate(parser):
         *LENGTH,
         "--group-size",
         "--json",
+        "--quiet",
     )
     parser.add_argument(
         "--accountant",
@@ -91,7 +94,9 @@ def _calibrate(args):
             "exceed the target; --accountant loss_distribution, renyi or moments holds it",
             file=sys.stderr,
         )
-    record = calibrated(args)
+    began = time.monotonic()
+    with waiting(lambda: f"calibrating: {time.monotonic() - began:.0f} s so far"):
+        record = calibrated(args)
     # rounded so that what is printed costs no more than what was found
     texts = {"noise_multiplier": upper_text, "sampling_probability": lower_text}
     lines = []

@@ -88,6 +88,7 @@ FLAGS = {
         help="epsilon that must not be exceeded",
     ),
     "--json": dict(action="store_true", help="print JSON in place of the table"),
+    "--quiet": dict(action="store_true", help="say nothing while it computes"),
     "--force": dict(action="store_true", help="replace files that are there already"),
 }
 

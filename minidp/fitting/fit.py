@@ -33,6 +33,7 @@ from ..train import SGD, Averaged, Momentum, selfcheck
 from ..util.files import StrPath, check_path
 from ..util.text import upper_text
 from ..util.validate import count, flag, open_probability, positive_finite, same_batch
+from ..util.waiting import quietly
 from .fitted import Fitted
 from .heads import Head, choices_of, scaled, trained_network
 from .rule import Choice, choose
@@ -96,8 +97,14 @@ def fit(
     settings = settings_of(settings, more, list(signature(fit).parameters))
     flag(quiet=quiet)
     check_path(folder=folder, ledger=ledger)
-    streams = Streams(seed)
     quiet = quiet or current().rank > 0
+    with quietly(quiet):
+        return _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings)
+
+
+def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
+    """`fit`, its arguments checked."""
+    streams = Streams(seed)
     data = _checked(x, y, test, settings)
     budget, how_delta = _budget(epsilon, delta, data.size, quiet)
     network = trained_network(settings, data.shape, data.outputs, streams.init)

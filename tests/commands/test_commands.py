@@ -47,7 +47,7 @@ def test_an_interrupt_is_one_line(capsys, monkeypatch):
     def interrupted(*args, **named):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("minidp.commands.accounting.all_bounds", interrupted)
+    monkeypatch.setattr("minidp.commands.accounting.compared", interrupted)
     assert main(RUN) == 130 and capsys.readouterr().err == "interrupted\n"
 
 
