@@ -6,7 +6,7 @@ import time
 
 from ..planning import accountants_of, calibrated, compared
 from ..privacy.catalogue import ACCOUNTANTS, make
-from ..privacy.meaning import in_words
+from ..privacy.meaning import in_words, large_delta
 from ..util.text import lower_text, upper_text
 from ..util.waiting import waiting
 from .flags import number
@@ -40,6 +40,7 @@ def _compare(args, given):
     finite bound.
     """
     ledger, title = described(args)
+    _remark_delta(args)
     worthless = 1.0 if args.command == "delta" else math.inf
     found, record = compared(ledger, accountants_of(args.accountant), args.group_size, **given)
     if not args.json:
@@ -56,6 +57,13 @@ def _compare(args, given):
             file=sys.stderr,
         )
         return 2
+
+
+def _remark_delta(args):
+    """Say on stderr that delta is large for the data set, if both are given."""
+    size, delta = args.dataset_size, getattr(args, "delta", None)
+    if delta is not None and size is not None and (why := large_delta(delta, size)):
+        print(f"NOTICE: delta={delta:g} is {why}", file=sys.stderr)
 
 
 def calibrate(parser):
@@ -94,6 +102,7 @@ def _calibrate(args):
             "exceed the target; --accountant loss_distribution, renyi or moments holds it",
             file=sys.stderr,
         )
+    _remark_delta(args)
     began = time.monotonic()
     with waiting(lambda: f"calibrating: {time.monotonic() - began:.0f} s so far"):
         record = calibrated(args)

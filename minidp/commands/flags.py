@@ -15,7 +15,7 @@ import math
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import SimpleNamespace, UnionType
 from typing import Any, NoReturn, get_args
 
@@ -73,16 +73,16 @@ def positive(text: str) -> float:
 
 
 def whole_number(text: str) -> int:
-    """A flag's integer: 10000 or 1e4."""
-    try:
-        return int(text)
-    except ValueError:
-        value = number(text)
-    if not value.is_integer():
-        raise argparse.ArgumentTypeError(
-            f"expected a whole number such as 10000 or 1e4, got {text!r:.80}"
-        )
-    return int(value)
+    """A flag's integer: 10000, 10,000 or 1e4."""
+    digits = text.replace(",", "") if re.fullmatch(r"\d{1,3}(,\d{3})+", text) else text
+    with suppress(ValueError):
+        return int(digits)
+    with suppress(argparse.ArgumentTypeError):
+        if (value := number(text)).is_integer():
+            return int(value)
+    raise argparse.ArgumentTypeError(
+        f"expected a whole number such as 10000 or 1e4, got {text!r:.80}"
+    )
 
 
 def numbers(text: str) -> tuple[float, ...]:

@@ -43,6 +43,16 @@ def refuse_unbounded(found):
         raise UnsupportedEventError(f"no accountant asked has a bound: {why}")
 
 
+def check_pictures(args, *endings):
+    """The names of the files that --out, with or without ending, names; checked as `check_new`
+    does.
+    """
+    stem = args.out.removesuffix(".csv").removesuffix(".png")
+    paths = [args.out] if Path(args.out).is_dir() else [stem + ending for ending in endings]
+    check_new(args, *paths)
+    return paths
+
+
 def check_new(args, *paths):
     """Raise ParameterError, before any work, for a path that cannot be written, or is a file and
     --force is missing.

@@ -116,6 +116,13 @@ def in_words(meaning: dict[str, Any], group_size: int = 1) -> str:
     )
 
 
+def large_delta(delta: float, size: int) -> str:
+    """Why a delta is too large for `size` examples; empty where it is not."""
+    if delta * size < 1:
+        return ""
+    return f"not below 1/{size}, so that publishing somebody's whole row would pass the guarantee"
+
+
 def _gaussian_like(epsilon, delta):
     """The mu at which a Gaussian curve has this epsilon at delta, to a per cent."""
     low, high = 1e-9, 1.0

@@ -186,6 +186,15 @@ def test_calibrate_finds_noise_by_probability_and_steps_or_sizes_and_epochs(answ
     assert record == answer(CALIBRATE, SIZES, "--epochs", "100")
 
 
+def test_a_delta_that_is_large_for_the_data_is_remarked(capsys):
+    for delta, told in (("0.1", "NOTICE: delta=0.1 is not below 1/1000,"), ("1e-5", "")):
+        flags = f"epsilon {NOISE} --dataset-size 1,000 --lot-size 1_0 --steps 9 --delta {delta}"
+        main(f"{flags} --accountant renyi --group-size 2".split())
+        out, err = capsys.readouterr()
+        assert err.startswith(told) and bool(err) == bool(told)
+        assert "sampling probability 0.01, 9 steps" in out
+
+
 @pytest.mark.parametrize("flags, told", [("", "calibrating: 0 s so far\n"), ("--quiet", "")])
 def test_calibrate_says_that_it_is_at_work(flags, told, capsys):
     main(f"{CALIBRATE} {NOISE} {SAMPLING} --accountant renyi {flags}".split())
@@ -240,7 +249,9 @@ ONE_NOISE = [
     (f"{SIZES} --epochs 1e300", "steps=1e+302"),
     (f"{SAMPLING} --steps -3", "steps=-3"),
     ("--ledger here.json", "leave out --noise-multiplier"),
-    ("--steps 1.5", "argument --steps: expected a "),
+    ("--steps 1.5", "argument --steps: expected a whole number"),
+    ("--steps abc", "argument --steps: expected a whole number such as 10000 or 1e4, got 'abc'"),
+    ("--steps 10,00", "argument --steps: expected a whole number"),
     ("--sampling-probability 1/0", "argument --sampling-probability: expected a "),
     ("--noise-multipliers 4,4", "not allowed with argument --noise-multiplier"),
 ]
