@@ -35,7 +35,10 @@ COMMANDS = {  # name: module, what it does
     ),
     "train": ("training", "a private model and its statement from a file of your own data"),
     "predict": ("training", "predictions of a model file for new rows, as CSV"),
-    "audit": ("checking", "every equation, its line of code and its error, measured now"),
+    "audit": (
+        "checking",
+        "every equation, its line of code and its error, measured now in about a minute",
+    ),
 }
 
 
