@@ -32,10 +32,13 @@ from common.job import (
 import numpy as np
 
 from minidp import nn
-from minidp.errors import ParameterError
+from minidp.errors import BudgetExceededError, ParameterError
 from minidp.mechanism import PrivatePCA, random_projection
+from minidp.privacy import Ledger
+from minidp.privacy.catalogue import make
 from minidp.run import Privacy, Run, Training
 from minidp.train import OPTIMIZERS
+from minidp.util.text import upper_text
 from minidp.util.validate import count, non_negative_finite, positive_finite
 
 NAME = "mnist_pca"
@@ -127,6 +130,20 @@ def make_optimizer(config, size):
     return config.falling_optimizer(size, name)
 
 
+def check_pca(config, ledger):
+    """Raise BudgetExceededError, which names the flags that help, if PCA, which is charged in
+    `ledger`, costs more than the target alone.
+    """
+    cost = make(config.accountant, ledger.relation).epsilon(ledger, config.delta).upper
+    if cost > config.target:
+        raise BudgetExceededError(
+            f"the PCA before the first step costs epsilon {upper_text(cost)} at delta="
+            f"{config.delta:g}, above the target of {config.target:g}; use "
+            f"{'' if config.noise == 'large' else '--noise large or '}a larger "
+            "--pca-noise-multiplier"
+        )
+
+
 def to_float(images):
     """(N, D) float32 in [0, 1], D pixels in a row: public scaling."""
     return images.reshape((images.shape[0], math.prod(images.shape[1:]))) / np.float32(255)
@@ -161,6 +178,7 @@ def run(config, job=Job()):
     if config.projection == "pca":
         pca = PrivatePCA(config.pca_dim, config.pca_sigma, config.arithmetic)
         before.append(pca.charge(sampler.relation, pixels))
+        check_pca(config, Ledger(sampler.relation, [(before[0], 1)]))
     plan, budget = plan_and_budget(config, sampler, sanitizer, size, BASELINE_EPOCHS, before)
     run = Run(
         folder,

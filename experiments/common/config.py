@@ -15,12 +15,14 @@ from minidp.errors import ParameterError
 from minidp.exact.arithmetic import ARITHMETICS, EXACT, ORDINARY
 from minidp.mechanism import LinearDecay
 from minidp.mechanism.sampling import SAMPLERS
+from minidp.ranks import current
 from minidp.run.result import ACCOUNTANTS
 from minidp.train import OPTIMIZERS, Averaged
 from minidp.util.files import jsonable
 from minidp.util.options import Checked as Checked
 from minidp.util.options import option as option
 from minidp.util.validate import count, in_range, non_negative_finite, open_probability, seed_number
+from minidp.util.waiting import quietly
 
 # Flags that say where a run reads and writes, and nothing of its result: they may differ when it is
 # resumed.
@@ -57,7 +59,11 @@ class RunFlags(Checked):
     default_target = math.inf  # epsilon, where no flag says how long to train
 
     target_epsilon: float | None = option(
-        None, "train until this would be exceeded", LENGTH, exclusive="length"
+        None,
+        "train until this would be exceeded",
+        LENGTH,
+        exclusive="length",
+        also=("--epsilon",),
     )
     epochs: float | None = option(
         None, "passes over the data, instead of a target", LENGTH, exclusive="length"
@@ -195,7 +201,8 @@ def main_of(script, about, commands):
         with user_errors() as note:
             config = parse(flags, argv, prog=prog, description=about.splitlines()[0])
             note.saved = getattr(config, "saved", note.saved)
-            return command(config)
+            with quietly(getattr(config, "quiet", False) or current().rank > 0):
+                return command(config)
 
     return main
 

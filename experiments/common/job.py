@@ -17,6 +17,7 @@ from minidp.errors import CheckpointError, ParameterError
 from minidp.mechanism import Plan, Sanitizer, flat_group, per_layer_groups, sampling
 from minidp.privacy import Filter
 from minidp.privacy.catalogue import make
+from minidp.privacy.meaning import large_delta
 from minidp.ranks import current
 from minidp.run import About, RunFolder
 from minidp.run.folder import FILES, MANIFEST
@@ -118,11 +119,8 @@ def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(),
     if calibrated and config.private:
         target = config.default_target if math.isinf(config.target) else config.target
         plan = plan.with_steps(calibrated).calibrated(accountant, target, config.delta, before)
-    if config.private and config.delta >= 1 / size:
-        print(
-            f"NOTICE: delta={config.delta:g} is not below 1/{size}: a mechanism that publishes "
-            "somebody's record would pass such a guarantee"
-        )
+    if config.private and (why := large_delta(config.delta, size)):
+        print(f"NOTICE: delta={config.delta:g} is {why}")
     if math.isinf(config.target):
         epochs = default_epochs if config.epochs is None else config.epochs
         lots = math.ceil(sampling.steps_of_epochs(sampler, epochs) * (1 - 1e-12))

@@ -107,11 +107,16 @@ def audit(parser):
         "--list", action="store_true", help="print the names that --layer takes, and end"
     )
     parser.add_argument(
-        "--mutants", action="store_true", help="break every labelled line: a check must notice"
+        "--mutants",
+        action="store_true",
+        help="break every labelled line: a check must notice (some 45 minutes; with --layer, "
+        "one or two)",
     )
     parser.add_argument("--device", default="auto", help="auto (the default), cpu, gpu or gpu:N")
     parser.add_argument(
-        "--html", metavar="FILE", help="write a page with the equations beside their code"
+        "--html",
+        metavar="FILE",
+        help="write a page with the equations beside their code (a minute or two)",
     )
     parser.add_argument("--json", metavar="FILE", help="write the same as JSON")
     add(parser, "--force")

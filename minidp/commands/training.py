@@ -139,6 +139,10 @@ def _data(args):
         raise ParameterError("expected either DATA (.npz or .csv), or both --x and --y (.npy)")
     if of_test != (None, None) and (None in of_test or args.data is not None):
         raise ParameterError("expected --x-test and --y-test together, with --x and --y")
+    if args.data is not None and not Path(args.data).exists():
+        raise DataError(
+            f"{args.data}: no such file; expected DATA to be a .npz or .csv file, as --help says"
+        )
     suffix = None if args.data is None else Path(args.data).suffix.lower()
     if (args.label is not None) != (suffix == ".csv"):
         raise ParameterError("expected --label COLUMN with a .csv file, and only there")

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..backend import Backend, namespace_of
 from ..errors import DataError, DtypeError, ParameterError, RowsError, ShapeError
+from ..util.text import listed
 from ..util.validate import shown
 
 BLOCK_BYTES = 2**24  # of inputs that are looked at or converted at once
@@ -364,7 +365,7 @@ def bounded_targets(y: Any, bounds: tuple[float, float]) -> NDArray:
     return (2 * scaled - 1).astype(np.float32)[:, None]
 
 
-def refuse_bad_rows(x: Any, y: Any, outputs: int, weight: Any = None) -> None:
+def refuse_bad_rows(x: Any, y: Any, outputs: int, weight: Any = None, classes: Any = None) -> None:
     """Raise RowsError, with the number of rows, where x (N, ...) or y cannot be learned from.
 
     y (N,) integers have to be labels 0 to outputs - 1, other y finite; weight (N,) in [0, 1]. The
@@ -379,9 +380,10 @@ def refuse_bad_rows(x: Any, y: Any, outputs: int, weight: Any = None) -> None:
         )
     if y.dtype.kind in "iu":
         if bad := int(((y < 0) | (y >= outputs)).sum()):
+            names = f"0 to {outputs - 1}" if classes is None else listed(classes)
             raise RowsError(
-                f"y: {bad} of {y.shape[0]} labels are none of the {outputs} classes (0 to "
-                f"{outputs - 1}, or the classes given); correct them or drop those rows. {owner}"
+                f"y: {bad} of {y.shape[0]} labels are none of the {outputs} classes ({names}); "
+                f"correct them or drop those rows. {owner}"
             )
     elif bad := rows_not_finite(y):
         raise RowsError(

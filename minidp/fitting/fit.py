@@ -25,14 +25,16 @@ from ..errors import DivergedError, ParameterError, ShapeError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ..mechanism.sampling import make_sampler
 from ..privacy import Filter
+from ..privacy.meaning import large_delta
 from ..ranks import current
 from ..run import About, Model, Privacy, Run, Training
 from ..run.shared import charge_shared
 from ..streams import Streams
 from ..train import SGD, Averaged, Momentum, selfcheck
 from ..util.files import StrPath, check_path
-from ..util.text import upper_text
+from ..util.text import listed, upper_text
 from ..util.validate import count, flag, open_probability, positive_finite, same_batch
+from ..util.waiting import quietly
 from .fitted import Fitted
 from .heads import Head, choices_of, scaled, trained_network
 from .rule import Choice, choose
@@ -96,8 +98,14 @@ def fit(
     settings = settings_of(settings, more, list(signature(fit).parameters))
     flag(quiet=quiet)
     check_path(folder=folder, ledger=ledger)
-    streams = Streams(seed)
     quiet = quiet or current().rank > 0
+    with quietly(quiet):
+        return _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings)
+
+
+def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
+    """`fit`, its arguments checked."""
+    streams = Streams(seed)
     data = _checked(x, y, test, settings)
     budget, how_delta = _budget(epsilon, delta, data.size, quiet)
     network = trained_network(settings, data.shape, data.outputs, streams.init)
@@ -193,11 +201,12 @@ def _checked(x, y, test, settings):
         bounds = as_target_bounds(bounds)
     backend = Backend.pick(settings.device)
     inputs = Inputs(x, backend)
+    if not inputs.shape[0] and settings.dataset_size is None:
+        raise ShapeError(f"fit: expected rows to train on, got x of shape {inputs.shape}: no rows")
     targets, labels = _targets(y, settings.classes, bounds)
     disclosed = []
     if labels is not None and settings.classes is None:
-        more = ", ..." if len(labels) > 20 else ""
-        disclosed.append(f"which classes there are: {', '.join(map(str, labels[:20]))}{more}")
+        disclosed.append(f"which classes there are: {listed(labels)}")
     arrays = {"x": inputs, "y": targets}
     weight = None
     if settings.example_weight is not None:
@@ -267,10 +276,7 @@ def _budget(epsilon, delta, size, quiet):
         how = "the power of ten at or below 1/(10 N)"
     open_probability(delta=delta)
     delta = float(delta)
-    if delta * size >= 1:
-        why = (
-            f"not below 1/{size}, so that publishing somebody's whole row would pass the guarantee"
-        )
+    if why := large_delta(delta, size):
         how = f"given; it is {why}"
         if not quiet:
             print(f"NOTICE: delta={delta:g} is {why}")
@@ -358,7 +364,7 @@ def _temporary(undo):
 
 def _charge(run, data, before, ledger):
     """Check what training would stumble over, then charge the whole plan to the shared ledger."""
-    run.check_rows(data.inputs, data.targets, data.weight)
+    run.check_rows(data.inputs, data.targets, data.weight, data.labels)
     # before anything is charged, the scaling included
     selfcheck.check(run.network, run.loss, data.targets)
     if ledger is None or run.begun or run.folder.finished:

@@ -172,7 +172,7 @@ class Conv2D(Layer):
         name: str | None = None,
     ):
         """kernel, stride: an integer or (vertical, horizontal); rng for `init(rng, (kh, kw, C, O),
-        dtype)`, by default a new one.
+        dtype)`: `Streams().init` or a NumPy generator, by default a new one.
 
         padding: "same" (TensorFlow's rule), "valid", or the number of zeros on each side: one for
         all, or (vertical, horizontal).

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from ..train import evaluate
 from ..util.files import atomic_write
 from ..util.text import upper_text
+from ..util.waiting import waiting
 
 SUBSET = 10_000  # training examples that every epoch evaluates; the end of the run takes all
 COLUMNS = (
@@ -78,18 +79,42 @@ def is_best(history):
     return score(history[-1]) >= max(map(score, history))
 
 
+@contextmanager
 def make_bar(total, done, quiet):
-    """A progress bar on stderr; none if stderr is not a terminal."""
+    """A progress bar on stderr; where that is no terminal, a line at the beginning and every 30
+    seconds.
+    """
+    if not quiet and not sys.stderr.isatty():
+        lines = _Lines(done)
+        with waiting(lambda: f"training: {lines.n:,} of {total:,} lots are done{lines.shown}"):
+            yield lines
+        return
     from tqdm import tqdm
 
-    return tqdm(
+    with tqdm(
         total=total,
         initial=done,
         bar_format=BAR,
-        disable=True if quiet else None,
+        disable=bool(quiet),
         file=sys.stderr,
         dynamic_ncols=True,
-    )
+    ) as bar:
+        yield bar
+
+
+class _Lines:
+    """In place of a bar: what it would show."""
+
+    def __init__(self, done):
+        self.n, self.shown = done, ""
+
+    def update(self, lots):
+        """Count this many more lots."""
+        self.n += lots
+
+    def set_postfix_str(self, text):
+        """The words after the count."""
+        self.shown = f": {text}"
 
 
 def shown(row):

@@ -162,7 +162,7 @@ class Run:
         self.releases[name] = self.ranks.of_first(function)
         return self.releases[name]
 
-    def check_rows(self, x, y, example_weight=None):
+    def check_rows(self, x, y, example_weight=None, classes=None):
         """Raise DataError, with the number of rows, if x is not finite or y cannot be learned;
         once, before the first step.
 
@@ -172,7 +172,7 @@ class Run:
         check = self.privacy.check
         check = self.about.data is None if check is None else check
         if check and not self.rows_checked and not self.folder.finished:
-            refuse_bad_rows(x, y, self.network.output_shape[-1], example_weight)
+            refuse_bad_rows(x, y, self.network.output_shape[-1], example_weight, classes)
             self.rows_checked = True
 
     def train(self, x, y, x_test=None, y_test=None, *, example_weight=None, model=None, about=None):

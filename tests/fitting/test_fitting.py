@@ -163,7 +163,7 @@ def test_a_regression_is_scored_by_r2():
     "name, value, words",
     [
         ("x", np.nan, f"x: {ROWS} of {ROWS} rows"),
-        ("y", "dog", f"y: {ROWS} of {ROWS} labels are none of the 3 classes"),
+        ("y", "dog", f"y: {ROWS} of {ROWS} labels are none of the 3 classes \\(ant, bee, cow\\)"),
         ("example_weight", 2.0, f"example_weight: {ROWS} of {ROWS} weights are not in"),
     ],
 )
