@@ -8,6 +8,7 @@ changes nothing in the process. `minidp.host.tune()` makes a process fast; comma
 before NumPy loads.
 """
 
+from . import given
 from .util.lazy import names_of
 
 __version__ = "0.1.0"
@@ -23,3 +24,16 @@ __getattr__, __dir__, __all__ = names_of(
         "run.model": "load_model",
     },
 )
+# module: what it gives to the files that carry the guarantee
+given.load = names_of(
+    __name__,
+    {
+        "backend": "explicit_budget explicit_fits",
+        "exact.arithmetic": "ARITHMETIC",
+        "host.discrete": "integers table total_variation",
+        "host.memory": "RUN",
+        "host.threads": "map_parallel",
+        "kernels": "kernel",
+        "ranks": "current",
+    },
+)[0]

@@ -21,9 +21,11 @@ from tools import check_cards, check_imports
 
 INTERNAL = (
     "minidp.audit.",
+    "minidp.arrays",
     "minidp.backend",
     "minidp.commands.",
     "minidp.device.",
+    "minidp.given",
     "minidp.grads",
     "minidp.host.",
     "minidp.nn.window",

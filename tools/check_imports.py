@@ -16,9 +16,9 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 ORDER = (
-    "errors util",
+    "errors given util",
     "host device ranks",
-    "backend streams kernels",
+    "arrays backend streams kernels",
     "exact",
     "grads",
     "nn privacy data",

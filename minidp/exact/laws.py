@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import given
 from ..errors import ParameterError
 from ..streams import Draws
 from ..util.validate import non_negative
@@ -99,9 +100,7 @@ class Integers:
 
     @property
     def distance(self) -> float:
-        from ..host.discrete import total_variation
-
-        return total_variation(self.units) if self.units else 0.0
+        return given.total_variation(self.units) if self.units else 0.0
 
     def in_units(self, raw: NDArray) -> NDArray:
         """Multiples of the unit, held to 2^52 of them, which moves no neighbours apart."""

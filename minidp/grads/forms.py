@@ -10,20 +10,18 @@ import math
 
 from numpy.typing import NDArray
 
-from ..backend import (
+from .. import given
+from ..arrays import (
     DOUBLE_ROWS,
     add_products,
     add_weighted,
-    explicit_fits,
+    in_pairs,
     namespace_of,
     outer_products,
     row_norms,
     zero_rows_unless,
 )
 from ..errors import ShapeError
-from ..exact.cuts import cut, in_pairs, precision
-from ..host.memory import RUN
-from ..kernels import kernel
 from ..util.validate import one_of, same_batch
 
 STRATEGIES = ("auto", "explicit", "factored")
@@ -79,7 +77,7 @@ class PerExampleGrad:
         if strategy != "auto" or not self.factored:
             return self.factored and strategy == "explicit"
         size = (examples or self.n_examples) * self.explicit_bytes
-        return explicit_fits(self.xp, size) or not self.factored_is_cheaper
+        return given.explicit_fits(self.xp, size) or not self.factored_is_cheaper
 
     def form(self, strategy):
         """The same gradients as `strategy` trains through them: Explicit, or these factors."""
@@ -88,8 +86,11 @@ class PerExampleGrad:
     def _explicit(self):
         return Explicit(self.materialise())
 
-    def materialise_exactly(self):
-        """The gradients, (B, *shape), each with bits that no other example can change."""
+    def materialise_exactly(self, product):
+        """The gradients, (B, *shape), each with bits that no other example can change.
+
+        product: function of factors a (B, T, I) and d (B, T, O), their exact product (B, I, O).
+        """
         return self.materialise()
 
     def sum_over_views(self, views):
@@ -146,8 +147,8 @@ class Explicit(PerExampleGrad):
         """sq_norms: the squared norms, where forming the gradients has computed them already."""
         self.g, self._sq_norms, self.arrays = g, sq_norms, (g,)
         self.n_examples, self.shape = g.shape[0], tuple(g.shape[1:])
-        given = 0 if sq_norms is None else (RUN + 8) * 2.0**-23
-        self._lost = (math.prod(self.shape) + 32) * 2.0**-52 + given
+        single = 0 if sq_norms is None else (given.RUN + 8) * 2.0**-23
+        self._lost = (math.prod(self.shape) + 32) * 2.0**-52 + single
         # formed with the longer axis last, (B, O, I) in memory: work goes along memory
         self._transposed = (
             g.ndim == 3 and not g.flags.c_contiguous and g.transpose(0, 2, 1).flags.c_contiguous
@@ -291,7 +292,7 @@ class Outer(_Factored):
 
     def _explicit(self):
         """Through the compiled twin of [F1] where there is one."""
-        twin = kernel("form_outer", self.a, self.d)
+        twin = given.kernel("form_outer", self.a, self.d)
         return Explicit(*outer_products(self.a, self.d)) if twin else super()._explicit()
 
     def sum_over_views(self, views):
@@ -337,7 +338,7 @@ class OuterSum(_Factored):
 
     def sq_norms_upper(self):
         """(B,) squared norms, rounded up by the bound on what the sums lost."""
-        if twin := kernel("gram_norms", self.a, self.d):
+        if twin := given.kernel("gram_norms", self.a, self.d):
             return twin(self.a, self.d, CANCELLING)
         a, d = row_norms(self.a), row_norms(self.d)
         most = self.xp.where(
@@ -368,17 +369,9 @@ class OuterSum(_Factored):
         """(B, I, O), by the definition: a_b^T d_b of each example; into `out` if given."""
         return self.xp.matmul(self.a.transpose(0, 2, 1), self.d, out=out)  # [F1]
 
-    def materialise_exactly(self):
-        """(B, I, O) float64: the product of factors that were cut, example by example."""
-
-        def whole(factor, bits):
-            rows = factor.reshape((self.n_examples, self.positions * factor.shape[2]))
-            X, e = cut(rows, bits, nearest=True)
-            return X.reshape(factor.shape), e
-
-        bits, xp = precision(self.positions), self.xp
-        (a, e), (d, f) = map(whole, self.arrays, bits)
-        return xp.ldexp(xp.matmul(a.transpose(0, 2, 1), d), (e + f - sum(bits))[:, :, None])
+    def materialise_exactly(self, product):
+        """(B, I, O) float64: the product of the factors, example by example."""
+        return product(self.a, self.d)
 
     def sum_over_views(self, views):
         """One gradient per example, over the positions of all its rows."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ..backend import namespace_of
-from ..kernels import kernel
+from .. import given
+from ..arrays import namespace_of
 from .forms import HUGE, LARGE, Arrays, Key, PerExampleGrad
 
 
@@ -70,4 +70,4 @@ def _launch(grads, w, total, rows, add_each, add_products):
 def _twin(name, grads):
     """The twin for the arrays of all gradients; None where one has no arrays, or there is none."""
     arrays = [grad.arrays for grad in grads]
-    return kernel(name, *chain(*arrays)) if all(arrays) else None
+    return given.kernel(name, *chain(*arrays)) if all(arrays) else None

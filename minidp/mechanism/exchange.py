@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..backend import namespace_of, synchronise, to_host
+from ..arrays import namespace_of, synchronise, to_host
 from ..grads.forms import Arrays, Key
 from ..streams import Draws
 from .noise import Law, on_host, released
@@ -25,7 +25,7 @@ def release(
     """{key: scale times the sum of all ranks' raw sums, with the noise of the key's law}. Every
     rank calls it in every step, with nothing to add too.
     """
-    if ranks.size > 1:
+    if ranks is not None and ranks.size > 1:
         return _over_ranks(ranks, raw_sums, laws, draws, scale, dtype)
     first, *others = raw_sums
     raws = [first[key] for key in laws]

@@ -7,10 +7,10 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..backend import namespace_of, to_host
+from .. import given
+from ..arrays import namespace_of, to_host
 from ..errors import ParameterError
 from ..exact.laws import Integers, Normals
-from ..kernels import kernel
 from ..privacy.events import Composed, Event, TotalVariation
 from ..streams import Draws
 
@@ -125,7 +125,7 @@ def released(
                 f"exact arithmetic: expected a raw sum of dtype float64, got {raw.dtype}"
             )
     jobs = list(zip(raws, laws, others or [()] * len(raws)))
-    if type(draws) is not Draws or kernel("release", *raws) is None:
+    if type(draws) is not Draws or given.kernel("release", *raws) is None:
         return [
             namespace_of(raw).asarray(on_host([raw, *rest], law, draws, scale, dtype or raw.dtype))
             for raw, law, rest in jobs
@@ -172,9 +172,7 @@ def _on_device(jobs, units, draws, scale, dtype):
     """`released` of (raw, law, others) on a device, in one launch; units: of integer noise, or
     0.
     """
-    from ..host import discrete
-
-    table = discrete.table(units) if units else None
+    table = given.table(units) if units else None
     sets = table.parts + 1 if table else 1  # of blocks of random numbers, for 512 numbers
     sums = []
     for raw, law, rest in jobs:
@@ -185,5 +183,5 @@ def _on_device(jobs, units, draws, scale, dtype):
         rounded = 0.0 if units else law.grid
         first = draws.take(raw.size, needed)
         sums.append((total, result, first, needed, law.std, rounded, scale * law.unit))
-    kernel("release", sums[0][0])(sums, draws.state(), table)
+    given.kernel("release", sums[0][0])(sums, draws.state(), table)
     return [result for _, result, *_ in sums]

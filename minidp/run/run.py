@@ -14,7 +14,7 @@ import numpy as np
 from ..backend import namespace_of
 from ..data.arrays import as_rows, refuse_bad_rows
 from ..errors import CheckpointError, DivergedError, ParameterError
-from ..mechanism.schedule import value_at
+from ..mechanism.setting import value_at
 from ..privacy import Event, Filter, Ledger
 from ..privacy.catalogue import ACCOUNTANTS
 from ..privacy.ledger import SETUP

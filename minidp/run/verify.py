@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import DataError, MinidpError
-from ..mechanism.schedule import from_json, value_at
+from ..mechanism.schedule import from_json
+from ..mechanism.setting import value_at
 from ..privacy import Filter, Ledger
 from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make
 from ..privacy.event_json import event_from_json, event_to_json

@@ -16,7 +16,7 @@ from ..backend import namespace_of
 from ..errors import ParameterError
 from ..grads.forms import Arrays, Key
 from ..kernels import kernel
-from ..mechanism.schedule import Setting, value_at
+from ..mechanism.setting import Setting, value_at
 from ..util.validate import in_range, non_negative_finite, positive_finite
 
 

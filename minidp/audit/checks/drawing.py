@@ -11,6 +11,7 @@ import mpmath
 import numpy as np
 
 from ...host import chacha, discrete, drawing
+from ...streams import choose
 from . import measures, relative
 
 RFC = (  # RFC 8439, 2.3.2 and appendix A.1: key, the last four words of the input, the block
@@ -123,12 +124,13 @@ def compiled_noise_equals_the_definition(bench):
         yield (out != chacha.rounded(raw + noise, grid).astype(dtype)).sum()
 
 
-@measures("host.drawing.choose", "F1", "all subsets of 3 of 6, in standard errors", 6.0)
+@measures("streams.choose", "F1", "all subsets of 3 of 6, in standard errors", 6.0)
 def subsets_are_uniform(bench):
     trials, p, counts = 20_000, 1 / 20, Counter()
     for _ in range(trials):
-        out, words = np.empty(3, np.int64), bench.rng.integers(0, 2**64, 11, dtype=np.uint64)
-        if drawing.choose(words, 6, np.zeros(1, np.uint64), out):
+        words = bench.rng.integers(0, 2**64, 11, dtype=np.uint64)
+        out = np.empty(3, np.int64)
+        if choose(words, 6, np.zeros(1, np.uint64), out):
             counts[tuple(sorted(out.tolist()))] += 1
     found = [counts[subset] for subset in combinations(range(6), 3)]
     yield abs(sum(found) - trials)
@@ -136,7 +138,7 @@ def subsets_are_uniform(bench):
 
 
 @measures(
-    "host.drawing.choose",
+    "streams.choose",
     "F2",
     "one of n by Python's integers, words refused and running out",
     0.0,
@@ -149,9 +151,21 @@ def integers_equal_python(bench):
         for first in (0, 1, 2**63, 2**64 - 1, *edge, *drawn):
             words = [first, drawn[0]]
             kept = [w for w in words if w * n % 2**64 >= refused]
-            out, taken = np.full(1, -1), np.zeros(n // 64 + 1 if n < 10**6 else 2**26, np.uint64)
-            found = drawing.choose(np.array(words, np.uint64), n, taken, out)
-            yield found != bool(kept) or (found and out[0] != kept[0] * n >> 64)
+            for chosen in (choose, drawing.choose):
+                out = np.full(1, -1)
+                taken = np.zeros(n // 64 + 1 if n < 10**6 else 2**26, np.uint64)
+                found = chosen(np.array(words, np.uint64), n, taken, out)
+                yield found != bool(kept) or (found and out[0] != kept[0] * n >> 64)
+
+
+@measures("streams.choose", "F1", "compiled", 0.0)
+def compiled_subsets_equal_the_definition(bench):
+    for n, size in ((6, 3), (50, 50), (1000, 300), (60_000, 600)):
+        words = bench.rng.integers(0, 2**64, size + 8, dtype=np.uint64)
+        one, two = np.zeros((2, size), np.int64)
+        yield not choose(words, n, np.zeros(n // 64 + 1, np.uint64), one)
+        yield not drawing.choose(words, n, np.zeros(n // 64 + 1, np.uint64), two)
+        yield (one != two).sum()
 
 
 def alias_weights(table):

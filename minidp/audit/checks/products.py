@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from ...backend import to_host
-from ...exact import arithmetic
+from ...exact import arithmetic, cuts
 from . import by_definition, holds, measures, worst
 
 
@@ -44,7 +44,7 @@ def _cuts(bench, given):
     for dtype, nearest, last in product(("float32", "float64"), (False, True), (True, False)):
         x = _matrix(bench.rng, dtype, 12, 9)
         turned = bench.asarray(x if last else np.ascontiguousarray(x.T))
-        X, e = map(to_host, arithmetic.cut(given(turned), 23, int(last), nearest))
+        X, e = map(to_host, cuts.cut(given(turned), 23, int(last), nearest))
         X, e = (X, e) if last else (X.T, e.T)
         for row, got, power in zip(x, X, e):
             expected, exponent = _integers(row, 23, round if nearest else int)
@@ -103,4 +103,4 @@ def _register(card, labels, method, measure):
 _register("exact.cuts.cut", ("F1", "F2"), "fractions; rows, columns that differ", _cuts)
 _register("exact.cuts.product", ("F1",), "Python's integers, numbers of all sizes", _products)
 _register("exact.cuts.put_back", ("F1",), "Python's integers, numbers of all sizes", _products)
-_register("exact.cuts.in_pairs", ("F1",), "loop over terms, the same order of additions", _pairs)
+_register("arrays.in_pairs", ("F1",), "loop over terms, the same order of additions", _pairs)
