@@ -34,6 +34,10 @@ given.load = names_of(
         "host.memory": "RUN",
         "host.threads": "map_parallel",
         "kernels": "kernel",
+        "privacy.pld.fallback": "answer",
+        "privacy.pld.interval": "DeltaAt EpsilonAt",
+        "privacy.pld.lower": "dominated",
+        "privacy.pld.saddle": "grid_for",
         "ranks": "current",
     },
 )[0]

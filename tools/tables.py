@@ -22,7 +22,8 @@ from minidp.commands.flags import Parser, user_errors
 from minidp.errors import MinidpError
 from minidp.privacy.catalogue import all_bounds
 from minidp.privacy.ledger import FORMAT
-from minidp.util.files import atomic_write, read_json
+from minidp.util.atomic import atomic_write
+from minidp.util.files import read_json
 from minidp.util.text import upper_text
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -18,7 +18,8 @@ from ..backend import Backend
 from ..errors import ParameterError
 from ..train.trial import THOROUGH
 from ..train.twins import try_twins
-from ..util.files import atomic_write, write_json
+from ..util.atomic import atomic_write
+from ..util.files import write_json
 from . import checks
 from .algorithm import as_it_runs
 from .card import Card, read_module

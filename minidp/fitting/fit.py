@@ -31,7 +31,8 @@ from ..run import About, Model, Privacy, Run, Training
 from ..run.shared import charge_shared
 from ..streams import Streams
 from ..train import SGD, Averaged, Momentum, selfcheck
-from ..util.files import StrPath, check_path
+from ..util.atomic import StrPath
+from ..util.files import check_path
 from ..util.text import listed, upper_text
 from ..util.validate import count, flag, open_probability, positive_finite, same_batch
 from ..util.waiting import quietly

@@ -11,7 +11,7 @@ from .. import nn
 from ..backend import namespace_of, to_host
 from ..data.arrays import as_target_bounds
 from ..errors import CheckpointError, DtypeError, ParameterError, ShapeError
-from ..util.files import StrPath
+from ..util.atomic import StrPath
 from ..util.validate import shown
 from .architecture import build, describe, one_line
 from .checkpoint import open_arrays, restore, save_arrays

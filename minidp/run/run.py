@@ -21,7 +21,8 @@ from ..privacy.ledger import SETUP
 from ..ranks import current
 from ..streams import as_streams
 from ..train import Averaged, KeptBest, Progress, Trainer
-from ..util.files import atomic_write, jsonable
+from ..util.atomic import atomic_write
+from ..util.files import jsonable
 from ..util.validate import count, one_of
 from . import checkpoint, recovery
 from . import folder as folders
