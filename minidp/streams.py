@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import given
 from .errors import NoiseReuseError, ParameterError
-from .host.chacha import CONSTANTS, LANES, STRETCH, chacha, normals, rounded
+from .host.chacha import CONSTANTS, LANES, STRETCH, choose, normals, rounded, words
 from .util.validate import count, seed_number
 
 GENERATOR = "chacha20"
@@ -182,7 +182,7 @@ class Draws(_Single):
         if twin := given.kernel("words", blocks):
             twin(self.state(), blocks, out)
         else:
-            out[...] = _words(self.state(), blocks).T
+            out[...] = words(self.state(), blocks).T
         return out.view(np.uint64).ravel()
 
     def random(self, size: int | Sequence[int] = ()) -> NDArray[np.float64]:
@@ -325,8 +325,8 @@ class Draws(_Single):
     def choice(self, n: int, size: int) -> NDArray[np.int64]:
         """(size,) different numbers below n, ascending, all subsets equally likely."""
         out, taken, spare = np.empty(size, np.int64), np.zeros(n // 64 + 1, np.uint64), 8
-        choose_ = given.kernel("choose", taken) or choose
-        while not choose_(self.words(size + spare), n, taken, out):
+        chosen = given.kernel("choose", taken) or choose
+        while not chosen(self.words(size + spare), n, taken, out):
             spare, taken[:] = 2 * spare, 0
         out.sort()
         return out
@@ -361,50 +361,13 @@ class RowDraws(_Single):
         return _uniform(words.reshape((len(self._rows), 8 * blocks))[:, :each]).reshape(size)
 
 
-def choose(drawn: NDArray[np.uint64], n: int, taken: NDArray[np.uint64], out: NDArray) -> bool:
-    r"""Choose different numbers below n, all subsets equally likely; False if `drawn` did not
-    suffice.
-
-    Shapes
-        drawn (m,) uint64, random   out (size,), written   taken (n / 64 or more,) uint64, zeros,
-                                    which the compiled twin uses; n below 2^32
-
-    Forward
-        [F1]  t_i uniform below n - size + i + 1; out_i = t_i, or n - size + i where t_i was chosen
-              before
-        [F2]  t uniform below s: the high word of w s, w the next of `drawn` whose low word of w s
-              is at least 2^64 mod s
-
-    Source
-        [F1]  Floyd; Bentley 1987, Communications of the ACM 30(9), "A sample of brilliance"
-        [F2]  Lemire 2019, arXiv:1805.10941, algorithm 5
-    """
-    chosen: set[int] = set()
-    words = iter(drawn.tolist())
-    for i in range(out.size):
-        s = n - out.size + i + 1
-        t = next((w * s >> 64 for w in words if w * s % 2**64 >= 2**64 % s), None)  # [F2]
-        if t is None:
-            return False
-        out[i] = s - 1 if t in chosen else t  # [F1]
-        chosen.add(int(out[i]))
-    return True
-
-
-def _words(state, blocks):
-    """(16, n) uint32: the words of blocks (n,) of a `Draws.state`."""
-    low, high = blocks & np.uint64(2**32 - 1), blocks >> np.uint64(32)
-    tail = np.broadcast_to(state[14:, None], (2, blocks.size))
-    return chacha(state[4:12], np.array([low, high, *tail], np.uint32))
-
-
 def _numbers(of_words, state, first, sets, begin, size):
     """Numbers begin to begin + size - 1 of those whose words are in sets of 64 blocks, the first of
     them number `first`; of_words: function of words (16, n).
     """
     stretch, end = begin // STRETCH, -(-(begin + size) // STRETCH)
     blocks = np.arange((first + stretch * sets) * LANES, (first + end * sets) * LANES)
-    numbers = of_words(_words(state, blocks.astype(np.uint64)))
+    numbers = of_words(words(state, blocks.astype(np.uint64)))
     return numbers[begin - stretch * STRETCH :][:size]
 
 

@@ -14,7 +14,7 @@ from minidp.commands.flags import user_errors
 from minidp.errors import ParameterError
 from minidp.exact.arithmetic import ARITHMETICS, EXACT, ORDINARY
 from minidp.mechanism import LinearDecay
-from minidp.mechanism.sampling import SAMPLERS
+from minidp.mechanism.samplers import SAMPLERS
 from minidp.ranks import current
 from minidp.run.result import ACCOUNTANTS
 from minidp.train import OPTIMIZERS, Averaged

@@ -14,7 +14,7 @@ import numpy as np
 from minidp import data
 from minidp.backend import Backend, to_host
 from minidp.errors import CheckpointError, ParameterError
-from minidp.mechanism import Plan, Sanitizer, flat_group, per_layer_groups, sampling
+from minidp.mechanism import Plan, Sanitizer, flat_group, per_layer_groups, samplers
 from minidp.privacy import Filter
 from minidp.privacy.catalogue import make
 from minidp.privacy.meaning import large_delta
@@ -104,7 +104,7 @@ def make_sampler(config, size):
         raise ParameterError(
             f"expected lot_size={config.lot_size} to be at most the {size} training examples"
         )
-    return sampling.make_sampler(config.sampler, size, config.lot_size)
+    return samplers.make_sampler(config.sampler, size, config.lot_size)
 
 
 def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(), calibrated=None):
@@ -123,7 +123,7 @@ def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(),
         print(f"NOTICE: delta={config.delta:g} is {why}")
     if math.isinf(config.target):
         epochs = default_epochs if config.epochs is None else config.epochs
-        lots = math.ceil(sampling.steps_of_epochs(sampler, epochs) * (1 - 1e-12))
+        lots = math.ceil(samplers.steps_of_epochs(sampler, epochs) * (1 - 1e-12))
         plan = plan.with_steps(config.steps or lots)
         return plan, Filter(accountant, config.target, config.delta)
     if accountant.kind != "bound":

@@ -34,7 +34,7 @@ SECTIONS = {
     "Layers and losses": "nn.dense. nn.activation. nn.conv. nn.pool. nn.norm. nn. nn.loss. "
     "nn.network. nn.init. grads.forms.",
     "Clipping": "mechanism.clip. mechanism.sanitizer. mechanism.rounding. mechanism.schedule.",
-    "Noise": "mechanism.noise. exact.laws.",
+    "Noise": "mechanism.noise. exact.laws. exact.integers.",
     "Sampling": "mechanism.sampling.",
     "DP-PCA and private scaling": "mechanism.before.",
     "Accountants": "privacy.moments. privacy.conversion. privacy.composition. privacy.",

@@ -13,7 +13,7 @@ from ..arrays import in_pairs
 from ..errors import ParameterError
 from ..util.validate import in_range
 from . import cuts
-from .laws import Integers, integer_grid
+from .integers import Integers, integer_grid
 from .ordinary import ORDINARY, Arithmetic
 from .whole import MOST, UNITS, WholeOuter, WholeRows
 

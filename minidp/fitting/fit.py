@@ -23,7 +23,7 @@ from ..data.arrays import (
 )
 from ..errors import DivergedError, ParameterError, ShapeError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
-from ..mechanism.sampling import make_sampler
+from ..mechanism.samplers import make_sampler
 from ..privacy import Filter
 from ..privacy.meaning import large_delta
 from ..ranks import current

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from .. import given
 from ..arrays import (
-    DOUBLE_ROWS,
     add_products,
     add_weighted,
     in_pairs,
@@ -108,7 +107,7 @@ class PerExampleGrad:
         return None, None, self.sq_norms_upper(), None, None, 1.0
 
     def chunks(self):
-        """(start, form) of parts that fit into memory, each with a `sum_part`."""
+        """(start, form) of parts that fit into memory, of a factored gradient."""
         return [(0, self)]
 
     @property
@@ -190,10 +189,6 @@ class Explicit(PerExampleGrad):
         rows = self.xp.ascontiguousarray(self._matrix()) if known is None else None
         return rows, None, known, None, None, 1 + self._lost
 
-    def sum_part(self, rows):
-        """The gradients (B, P), for `device.add_weighted_each`."""
-        return self.xp.ascontiguousarray(self.g.reshape((self.n_examples, math.prod(self.shape))))
-
 
 class _Factored(PerExampleGrad):
     """Products of factors a (B, ..., I) and d (B, ..., O), summed over the axes between."""
@@ -266,12 +261,12 @@ class Outer(_Factored):
         """
         single = rows and self.a.dtype == self.d.dtype == self.xp.float32
         if single:
-            longest = self.xp.maximum(*self._factor_norms())
+            longest = self.xp.maximum(*self.factor_norms())
             w = self.xp.where((longest <= LARGE) & (w >= LARGE**-2), w, 0)
         a, d = self._weighted(w.astype(self.xp.float32 if single else self.xp.float64))
         return add_products(total, a, d, rows if single else 0)  # [P1]
 
-    def _factor_norms(self):
+    def factor_norms(self):
         return self._norms or (row_norms(self.a), row_norms(self.d))
 
     def norm_part(self):
@@ -279,12 +274,6 @@ class Outer(_Factored):
         self._norms = tuple(self.xp.empty(self.n_examples) for _ in self.arrays)
         a, d = map(self.xp.ascontiguousarray, self.arrays)
         return a, d, None, *self._norms, 1 + self._lost
-
-    def sum_part(self, rows):
-        """For `device.add_weighted_products`: a (B, I, 1), d (B, 1, O), norms, rows, float64?"""
-        a, d = map(self.xp.ascontiguousarray, self.arrays)
-        norms = self._factor_norms() if rows else None
-        return a[:, :, None], d[:, None, :], norms, rows or DOUBLE_ROWS, not rows
 
     def materialise(self):
         """(B, I, O), by the definition."""
@@ -351,19 +340,14 @@ class OuterSum(_Factored):
         """total += sum_b w_b g_b, in place, always in float64: terms of one example may cancel."""
         examples = self.n_examples * self.positions
         a, d = (factor.reshape((examples, factor.shape[2])) for factor in self._weighted(w))
-        part, rows = self.zeros(), self._rows()
+        part, rows = self.zeros(), self.product_rows()
         for at in range(0, a.shape[0], rows):
             add_products(part, a[at : at + rows], d[at : at + rows], 0)  # [P1]
         total += part
 
-    def _rows(self):
+    def product_rows(self):
         """Of one product, about as many as there are products: short chains of roundings."""
         return max(ROWS, math.isqrt(self.n_examples * self.positions))
-
-    def sum_part(self, rows):
-        """As of Outer: a (B, I, T), d (B, T, O), in float64."""
-        a, d = map(self.xp.ascontiguousarray, (self.a.transpose(0, 2, 1), self.d))
-        return a, d, None, self._rows(), True
 
     def materialise(self, out=None):
         """(B, I, O), by the definition: a_b^T d_b of each example; into `out` if given."""

@@ -1,5 +1,5 @@
-"""Compiled twins of the definitions in `chacha`, `discrete` and `streams`: the same bits, several
-times as fast.
+"""Compiled twins of the definitions in `chacha` and `discrete`: the same bits, several times as
+fast.
 
 The 16 words of 64 blocks lie side by side, so that the compiler turns each line into vectors. Numba
 widens sums and shifts of uint32 to 64 bits: each is cast back. Without fastmath no product and sum
@@ -182,7 +182,7 @@ def add_integers(state, first, begin, parts, scale, thresholds, aliases, out):
 
 @njit("boolean(uint64[::1], int64, uint64[::1], int64[::1])", **_options)
 def choose(drawn, n, taken, out):
-    """streams.choose; n below 2^32."""
+    """chacha.choose; n below 2^32."""
     at = 0
     for i in range(out.size):
         s = uint64(n - out.size + i + 1)

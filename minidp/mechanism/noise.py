@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -10,11 +11,11 @@ from numpy.typing import DTypeLike, NDArray
 from .. import given
 from ..arrays import namespace_of, to_host
 from ..errors import ParameterError
-from ..exact.laws import Integers, Normals
+from ..exact.laws import Normals
 from ..privacy.events import Composed, Event, TotalVariation
 from ..streams import Draws
 
-Law = Normals | Integers
+Law = Any  # Normals, or in exact arithmetic exact.integers.Integers
 
 
 def charged(event: Event, numbers: int, *laws: Law) -> Event:
@@ -68,7 +69,7 @@ def add_integers(
         raw is whole, so raw + round(N) = round(raw + N): the Gaussian mechanism, rounded, but for
         that distance.
     """
-    return released([raw], [Integers(units, grid)], draws, [others], scale, dtype)[0]  # [F1]
+    return released([raw], [given.Integers(units, grid)], draws, [others], scale, dtype)[0]  # [F1]
 
 
 def add_gaussian(
@@ -120,7 +121,7 @@ def released(
     Noise of arrays on a device is drawn and added there, that of one law in one launch.
     """
     for raw, law in zip(raws, laws):
-        if isinstance(law, Integers) and raw.dtype.name != "float64":
+        if isinstance(law, given.Integers) and raw.dtype.name != "float64":
             raise ParameterError(
                 f"exact arithmetic: expected a raw sum of dtype float64, got {raw.dtype}"
             )

@@ -22,8 +22,7 @@ from ..privacy.events import Event, Gaussian, JointGaussian, NeighbouringRelatio
 from ..streams import Draws
 from ..util.validate import one_of, shape
 from .clip import ClipGroup, clip_weights
-from .exchange import release
-from .noise import Law, beside
+from .noise import Law, beside, released
 from .rounding import DOUBLE, Products
 
 # Norm by which the clipped sum of one group can move between neighbours, in units of the clip norm.
@@ -295,7 +294,12 @@ class Sanitizer:
         """
         self.watcher.end_lot()
         laws = {key: self.noise(group) for group in self.groups for key in group.keys}  # [F2]
-        return release(ranks, [raw_sum, *others], laws, draws, scale, dtype)
+        if ranks is not None and ranks.size > 1:
+            sums = [raw_sum, *others]
+            return given.release_over_ranks(ranks, sums, laws, draws, scale, dtype)
+        raws = [raw_sum[key] for key in laws]
+        rest = [[other[key] for other in others] for key in laws]
+        return dict(zip(laws, released(raws, [*laws.values()], draws, rest, scale, dtype)))
 
     def _check(self, grads):
         missing = set(self.keys).symmetric_difference(grads)

@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 
 from ...host import chacha, discrete, drawing
-from ...streams import choose
+from ...host.chacha import choose
 from . import measures, relative
 
 RFC = (  # RFC 8439, 2.3.2 and appendix A.1: key, the last four words of the input, the block
@@ -53,14 +53,10 @@ def _words(bench, blocks):
 
 
 def _drawn(bench):
-    """(state of a release's cipher, function of places that gives its words)."""
-    key, release = _words(bench, 1)[:8, 0], int(bench.rng.integers(0, 2**56))
-    start = chacha.places(3, release, np.zeros(1, np.uint64))[:, 0]
-
-    def words(blocks):
-        return chacha.chacha(key, chacha.places(3, release, np.asarray(blocks, np.uint64)))
-
-    return np.concatenate([chacha.CONSTANTS, key, start]), words
+    """(state of a release's cipher, function of blocks' numbers that gives their words)."""
+    key, tail = _words(bench, 1)[:8, 0], _words(bench, 1)[:2, 0]
+    state = np.concatenate([chacha.CONSTANTS, key, np.zeros(2, np.uint32), tail])
+    return state, lambda blocks: chacha.words(state, np.asarray(blocks, np.uint64))
 
 
 @measures("host.chacha.chacha", "F1", "the RFC's vectors", 0.0)
@@ -124,7 +120,7 @@ def compiled_noise_equals_the_definition(bench):
         yield (out != chacha.rounded(raw + noise, grid).astype(dtype)).sum()
 
 
-@measures("streams.choose", "F1", "all subsets of 3 of 6, in standard errors", 6.0)
+@measures("host.chacha.choose", "F1", "all subsets of 3 of 6, in standard errors", 6.0)
 def subsets_are_uniform(bench):
     trials, p, counts = 20_000, 1 / 20, Counter()
     for _ in range(trials):
@@ -138,7 +134,7 @@ def subsets_are_uniform(bench):
 
 
 @measures(
-    "streams.choose",
+    "host.chacha.choose",
     "F2",
     "one of n by Python's integers, words refused and running out",
     0.0,
@@ -158,7 +154,7 @@ def integers_equal_python(bench):
                 yield found != bool(kept) or (found and out[0] != kept[0] * n >> 64)
 
 
-@measures("streams.choose", "F1", "compiled", 0.0)
+@measures("host.chacha.choose", "F1", "compiled", 0.0)
 def compiled_subsets_equal_the_definition(bench):
     for n, size in ((6, 3), (50, 50), (1000, 300), (60_000, 600)):
         words = bench.rng.integers(0, 2**64, size + 8, dtype=np.uint64)
