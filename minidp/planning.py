@@ -17,7 +17,7 @@ import numpy as np
 
 from .errors import BudgetExceededError, MinidpError, ParameterError
 from .mechanism import ClipGroup, PoissonSampler, PrivatePCA, Sanitizer
-from .mechanism.sampling import make_sampler, steps_of_epochs
+from .mechanism.samplers import make_sampler, steps_of_epochs
 from .privacy import Gaussian, Ledger
 from .privacy.budget import max_steps
 from .privacy.calibrate import noise_multiplier_for, sampling_probability_for
