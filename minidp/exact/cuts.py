@@ -43,15 +43,22 @@ def product(x: NDArray, W: NDArray) -> NDArray:
 
 
 def product_of_patches(x: NDArray, W: NDArray) -> tuple[NDArray, Any]:
-    """As `Arithmetic.product_of_patches`: an image is cut to integers as a whole, before patches
+    r"""As `Arithmetic.product_of_patches`: an image is cut to integers as a whole, before patches
     repeat its pixels.
+
+    Forward
+        [F1]  out_bto = (sum_k P_btk V_ko) 2^(e_b + f_o - p - q), P the patches of X; X, e the
+              images of x cut to p bits, V, f the columns of W to q, as in `product`
+
+    Source
+        [F1]  own derivation: `product` [F1]; a cut image's pixels are those of its patches
     """
     p, q = precision(W.shape[0])
     X, e = cut(x.reshape((x.shape[0], prod(x.shape[1:]))), p, nearest=True)
     V, f = cut(W, q, axis=0, nearest=True)
 
     def multiply(patches, examples, out):
-        put_back(patches @ V, e[examples], f, p + q, out=out)
+        put_back(patches @ V, e[examples], f, p + q, out=out)  # [F1]
 
     return X.reshape(x.shape), multiply
 

@@ -30,13 +30,19 @@ class Arithmetic:
         return x @ W
 
     def product_of_patches(self, x: NDArray, W: NDArray) -> tuple[NDArray, Any]:
-        """(x as patches are taken from it, multiply) of a convolution's images and matrix.
+        r"""(x as patches are taken from it, multiply) of a convolution's images and matrix.
 
         multiply(patches, examples, out) writes patches @ W, of the examples of a slice, to out.
+
+        Forward
+            [F1]  out_bto = sum_k P_btk W_ko, P the patches
+
+        Source
+            [F1]  own derivation: the definition
         """
 
         def multiply(patches, examples, out):
-            namespace_of(out).matmul(patches, W, out=out)
+            namespace_of(out).matmul(patches, W, out=out)  # [F1]
 
         return x, multiply
 

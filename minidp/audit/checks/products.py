@@ -94,6 +94,26 @@ def _pairs(bench, given):
             yield worst(arithmetic.in_pairs(given(bench.asarray(x)), axis, kept), expected)
 
 
+def _of_patches(bench, name):
+    """Images that are their own patches, in two parts, beside a product of float64."""
+    x, W = bench.rng.standard_normal((5, 2, 3)), bench.rng.standard_normal((6, 4))
+    images, multiply = arithmetic.ARITHMETIC[name].product_of_patches(*map(bench.asarray, (x, W)))
+    out = bench.asarray(np.empty((5, 4)))
+    for examples in (slice(0, 2), slice(2, 5)):
+        part = images[examples]
+        multiply(part.reshape((len(part), 6)), examples, out[examples])
+    yield worst(out, x.reshape((5, 6)) @ W)
+
+
+for _card, _name in (
+    ("exact.ordinary.Arithmetic.product_of_patches", "ordinary"),
+    ("exact.cuts.product_of_patches", "exact"),
+):
+    measures(_card, "F1", "a product of float64, in two parts", 1e-6, name=_card)(
+        partial(_of_patches, name=_name)
+    )
+
+
 def _register(card, labels, method, measure):
     for kind, given in (("defined", by_definition), ("compiled", _compiled)):
         register = measures(card, " ".join(labels), f"{kind}: {method}", 0.0, name=f"{kind} {card}")
