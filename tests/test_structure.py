@@ -119,7 +119,7 @@ def test_what_carries_the_guarantee_is_short_and_imports_nothing_else():
         ("if not TYPE_CHECKING:\n    from . import ranks", "ranks.py"),
         ("if TYPE_CHECKING:\n    from . import ranks\nelse:\n    import minidp", "__init__.py"),
         ("from importlib import import_module", "importlib"),
-        ("__import__('minidp.ranks')", "importlib"),
+        ("__import__('minidp.ranks')", "ranks.py"),
     ],
 )
 def test_a_stray_import_is_found(line, target, tmp_path):

@@ -8,6 +8,8 @@ import ast
 import tokenize
 from pathlib import Path
 
+from tools.check_imports import targets_of
+
 ROOT = Path(__file__).resolve().parents[1]
 MOST = 25_000  # tokens of all of them: an afternoon's reading
 # in reading order: file, what it decides
@@ -84,19 +86,10 @@ def imported(path, package):
             pending += node.orelse
             continue
         pending += ast.iter_child_nodes(node)
-        names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name.split(".") for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = [*module[: len(module) - node.level + 1]] if node.level else []
-            base += node.module.split(".") if node.module else []
-            names = [[*base, alias.name] for alias in node.names]
-        elif isinstance(node, ast.Name) and node.id == "__import__":
-            yield "importlib"
-        for name in names:
-            if name[0] == "importlib":
+        for name in targets_of(node, module):
+            if name[:1] == ["importlib"]:
                 yield "importlib"
-            if name[0] == package.name:
+            if name[:1] == [package.name]:
                 yield _file(package, name[1:])
 
 
