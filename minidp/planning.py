@@ -25,7 +25,7 @@ from .privacy.catalogue import ACCOUNTANTS, all_bounds, make, row_to_quote
 from .privacy.group_privacy import GroupAccountant
 from .privacy.ledger import SETUP
 from .privacy.meaning import meaning_of
-from .util.files import StrPath
+from .util.atomic import StrPath
 from .util.text import lower_text
 from .util.validate import count as check_count
 from .util.validate import in_range, positive_finite
