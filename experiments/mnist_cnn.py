@@ -31,7 +31,7 @@ from common.job import (
 import numpy as np
 
 from minidp import nn
-from minidp.run import Privacy, Run, Training
+from minidp.run import Model, Privacy, Run, Training
 from minidp.util.validate import non_negative_finite, positive_finite
 
 NAME = "mnist_cnn"
@@ -134,7 +134,8 @@ def run(config):
         facts(NAME, config, dataset),
     )
     arrays = to_float(dataset.x_train), dataset.y_train, to_float(dataset.x_test), dataset.y_test
-    return finish(run, run.train(*map(backend.asarray, arrays)))
+    released = Model(network, range(dataset.classes), image_shape=dataset.x_train.shape[1:])
+    return finish(run, run.train(*map(backend.asarray, arrays), model=released))
 
 
 main = command_line(NAME, Config, run, __doc__)

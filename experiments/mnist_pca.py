@@ -34,7 +34,7 @@ import numpy as np
 from minidp import nn
 from minidp.errors import ParameterError
 from minidp.mechanism import PrivatePCA, random_projection
-from minidp.run import Privacy, Run, Training
+from minidp.run import Model, Privacy, Run, Training
 from minidp.train import OPTIMIZERS
 from minidp.util.validate import count, non_negative_finite, positive_finite
 
@@ -195,7 +195,8 @@ def run(config, job=Job()):
         projection.predict(backend.asarray(each)) for each in (images, to_float(dataset.x_test))
     )
     labels, test_labels = backend.asarray(dataset.y_train), backend.asarray(dataset.y_test)
-    return finish(run, run.train(x, labels, tested, test_labels, model=model, about=job.about))
+    released = Model(model, range(dataset.classes), image_shape=dataset.x_train.shape[1:])
+    return finish(run, run.train(x, labels, tested, test_labels, model=released, about=job.about))
 
 
 main = command_line(NAME, Config, run, __doc__)
