@@ -9,7 +9,7 @@ whatever the data and cost no privacy. Abadi et al. 2016, Section 4, suggests fi
 and Boneh 2021, arXiv:2011.11660, take the scattering. The features' mean is released with noise and
 subtracted; lots are large, the clip norm is small, and the loss distribution says what all of it
 costs. Every setting follows from epsilon, delta and the number of training images by a rule that
-`settings.py mnist_best` found on drawn digits.
+`settings.py mnist_best` found on synthetic digits.
 """
 
 import sys

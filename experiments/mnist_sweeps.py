@@ -168,7 +168,7 @@ class Panel:
         }
 
 
-# Constant rates tried on drawn digits, around one that grows as the lot's square: in small steps,
+# Constant rates tried on synthetic digits, around one that grows as the lot's square: small steps,
 # way and noise are then the same for all sizes. Lots below 600 are tried at sigma 2, at which a
 # fifth of the lots fit, with five times the rate
 TRIED = {
@@ -208,7 +208,7 @@ PANELS = {
     **TRIALS,
     "c-tuned": Panel(
         "lot-size",
-        "lot size, rate tuned for each on drawn digits",
+        "lot size, rate tuned for each on synthetic digits",
         tuple(RATES),
         best=245,
         prefix="tuned-",
@@ -369,14 +369,16 @@ class Config(DigitSweepFlags):
         "5",
         "figure of the paper (3-tight: held by the loss distribution, which allows more lots; "
         "3-averaged: the weights averaged too), a panel of Figure 5, the sentences of its text, or "
-        "lot sizes by the rates (5c-tuned) that lot-rates found on drawn digits",
+        "lot sizes by the rates (5c-tuned) that lot-rates found on synthetic digits",
         choices=tuple(FIGURES),
     )
 
     def __post_init__(self):
         super().__post_init__()
         if self.figure == "lot-rates" and self.dataset != "strokes":
-            raise ParameterError("lot-rates chooses by drawn digits alone: say --dataset strokes")
+            raise ParameterError(
+                "lot-rates chooses by synthetic digits alone: say --dataset strokes"
+            )
 
 
 def sweep(config):

@@ -224,7 +224,7 @@ def steps(bench):
 
 
 def main_job(bench):
-    """The paper's main job, run as its user does; the small version has drawn digits."""
+    """The paper's main job, run as its user does; the small version has synthetic digits."""
     if not bench.small:
         try:
             data.load_mnist(download=False, progress=False)

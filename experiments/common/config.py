@@ -35,7 +35,7 @@ def digits_option():
     """The field of the digits that are trained on."""
     return option(
         "auto",
-        "MNIST, digits drawn by a program (strokes), or auto: MNIST, and drawn digits where it "
+        "MNIST, synthetic digits (strokes), or auto: MNIST, and synthetic digits where it "
         "cannot be had",
         choices=("auto", "mnist", "strokes"),
     )

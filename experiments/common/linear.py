@@ -209,7 +209,7 @@ def _public(problem, typed):
     """Lines of the statement on what costs nothing."""
     if not typed.as_chosen:
         return problem.public
-    chosen_on = {"strokes": "drawn digits"}.get(problem.chosen_on, problem.chosen_on)
+    chosen_on = {"strokes": "synthetic digits"}.get(problem.chosen_on, problem.chosen_on)
     but = " but the lots and epochs of --smoke" if typed.smoke else ""
     return [
         *problem.public,

@@ -52,7 +52,7 @@ class StandIn:
 
 
 class Digits(StandIn):
-    """Drawn digits, in the features of mnist_best.py.
+    """Synthetic digits, in the features of mnist_best.py.
 
     At a stray of 1.1, nearest neighbours err on them about as often as on MNIST.
     """
@@ -66,7 +66,7 @@ class Digits(StandIn):
 
 
 class BroadDigits(Digits):
-    """Drawn digits, half of them with a broad pen, in the features of mnist_learned.py.
+    """Synthetic digits, half of them with a broad pen, in the features of mnist_learned.py.
 
     Learned features fit the generator that they learned from too well. So the networks here never
     see one way of writing each digit, nor a broad pen.

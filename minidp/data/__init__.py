@@ -1,4 +1,4 @@
-"""Data sets: MNIST and CIFAR, verified; drawn digits; augmentation. Modules are loaded on first
+"""Data sets: MNIST and CIFAR, verified; synthetic digits; augmentation. Modules are loaded on first
 use.
 """
 

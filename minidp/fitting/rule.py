@@ -1,4 +1,4 @@
-"""Settings for a person without tuning: a rule in public numbers, chosen on drawn data."""
+"""Settings for a person without tuning: a rule in public numbers, chosen on synthetic data."""
 
 import math
 from dataclasses import dataclass
@@ -72,10 +72,10 @@ def choose(
     much lower; a regression's is at most 1 / (1 + G^2). So at a given N the weights travel in
     proportion to mu, as in Panda et al. 2022 (arXiv:2212.04486), and nearly all gradients are
     clipped, as in De et al. 2022 (arXiv:2204.13650). The constants are the best of those that were
-    tried on drawn digits, tables and regressions (experiments/results/own_data_defaults.json has
+    tried on synthetic digits, tables and regressions (results/own_data_defaults.json has
     all of them, with their scores; a regression takes twice the best s, since too short a way costs
     more); those of hidden layers were found by hand on the same data. `python -m tools.own_data
-    --drawn` changes one of them at a time.
+    --synthetic` changes one of them at a time.
 
     The rows it was chosen for, in a classification: held to norm 1, less a noisy mean
     (`mechanism.noisy_mean`, MEAN_SHARE of mu^2), divided by their own norm and multiplied by

@@ -52,7 +52,7 @@ def rows(test, train=None, delta=None):
     [
         (
             rows([0.8, 0.9, 0.92], [0.79, 0.9, 0.91], [0.0, 1e-9, 1e-6]),
-            {"title": "MNIST", "notice": "drawn digits, not MNIST " * 5},
+            {"title": "MNIST", "notice": "synthetic digits, not MNIST " * 5},
             2,
         ),
         (rows([0.8, 0.9]), {"train_metrics": False}, 1),
@@ -108,7 +108,7 @@ def test_a_result_has_the_commit_that_the_caller_gives_and_nobody_asks_git(
 
 LONG = (
     "A title that goes on for far longer than any panel is wide, as one that quotes a data set's "
-    "notice does: drawn digits, not MNIST; accuracies are not comparable with the paper's"
+    "notice does: synthetic digits, not MNIST; accuracies are not comparable with the paper's"
 )
 
 
