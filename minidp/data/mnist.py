@@ -46,7 +46,7 @@ def load(
     dataset    "mnist" (load_mnist, never anything else), "strokes" (synthetic digits), or "auto":
                MNIST, and synthetic digits only if no place has it. A damaged file is an error.
     data_dir   a folder with the MNIST files, or None
-    on_notice  called with each line that the user has to see
+    on_notice  called with each line that the user must see
     sizes      None for everything, or the public numbers (training, test) of examples to take from
                the front; the first becomes nominal_size
     progress   whether downloading and drawing show a bar on a terminal

@@ -1,6 +1,6 @@
 """Synthetic digits: 28 x 28 images that a program draws, for machines without MNIST.
 
-They are not MNIST, and whatever is measured on them is named so. Each image is a skeleton of
+They are not MNIST, and every result on them says so. Each image is a skeleton of
 strokes (skeletons.json) whose control points are shaken, bent by a smooth random field, sheared,
 rotated and scaled, and drawn with a pen of random width and softness.
 
@@ -126,11 +126,11 @@ def draw(
     split: int, chunk: int, stray: float = 1.0, held_out: int = 0
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Images (CHUNK, 28, 28) and labels (CHUNK,), uint8, of one chunk of a split (0 training, 1
-    test; others may be drawn, too).
+    test, or any other number).
 
-    stray: how far strokes are shaken and bent, in units of SHAKE and BEND; more makes digits harder
-    to tell. held_out: ways of writing that are left out of each digit's, the last ones first; one
-    always stays.
+    stray: how far strokes are shaken and bent, in units of SHAKE and BEND; digits with more are
+    harder to read. held_out: how many ways of writing each digit are left out, from the last one
+    on; one always stays.
     """
     rng = np.random.default_rng((SEED, VERSION, split, chunk))
     tables = skeleton_tables()

@@ -1,5 +1,5 @@
-"""Numba's `njit`, and a word on the terminal before the first kernel is compiled; later runs find
-it in the cache.
+"""Numba's `njit`, with a notice on the terminal before the first kernel is compiled. Later runs
+load kernels from the cache.
 """
 
 import sys
@@ -13,7 +13,7 @@ __all__ = ["exp_parts", "horner", "log_of", "njit"]
 
 
 class _Once(events.Listener):
-    """Hears each compilation, not what comes from the cache."""
+    """Notified of each compilation, but not of kernels from the cache."""
 
     told = False
 
