@@ -44,7 +44,7 @@ LOT = 256
 
 @dataclass(frozen=True)
 class Config(RunFlags):
-    """The flags. Noise, length, learning rate and clip norm follow --setting where they are not
+    """The flags. Noise, length, learning rate and clip norm follow --setting unless they are
     given.
     """
 
@@ -56,13 +56,19 @@ class Config(RunFlags):
         choices=tuple(SETTINGS),
     )
     noise_multiplier: float | None = option(
-        None, "sigma, in place of that of --setting; 0 for no noise", non_negative_finite
+        None, "sigma, instead of that of --setting; 0 for no noise", non_negative_finite
     )
-    clip_norm: float | None = option(None, "C, in place of that of --setting", positive_finite)
-    clipping: str = option("flat", "what is clipped together", choices=("flat", "per-layer"))
-    activation: str = option("relu", "of all layers but the last", choices=("relu", "tanh"))
+    clip_norm: float | None = option(None, "C, instead of that of --setting", positive_finite)
+    clipping: str = option(
+        "flat",
+        "clip all parameters together (flat) or each layer separately",
+        choices=("flat", "per-layer"),
+    )
+    activation: str = option(
+        "relu", "activation of all layers but the last", choices=("relu", "tanh")
+    )
     learning_rate: float | None = option(
-        None, "constant, in place of that of --setting", non_negative_finite
+        None, "constant learning rate, instead of that of --setting", non_negative_finite
     )
     dataset: str = digits_option()
 

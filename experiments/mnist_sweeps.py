@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
-"""Figures 3, 4 and 5 of Abadi et al. 2016 on MNIST, each from many runs of the main job in parallel
-processes.
+"""Figures 3, 4 and 5 of Abadi et al. 2016 on MNIST, from many parallel runs of the main job.
 
     python experiments/mnist_sweeps.py --figure 5a      # one panel; --figure 5 for all six
     python experiments/mnist_sweeps.py --figure 3 --seeds 5
     # eight workers of MPI
     mpiexec -n 9 python -m mpi4py.futures experiments/mnist_sweeps.py --executor mpi
 
-What is finished is not run again: the same command goes on after an interrupt, and more seeds add
-to those there.
+Finished runs are kept: the same command resumes after an interrupt, and more seeds add runs.
 """
 
 import sys
@@ -367,18 +365,17 @@ class Config(DigitSweepFlags):
 
     figure: str = option(
         "5",
-        "figure of the paper (3-tight: held by the loss distribution, which allows more lots; "
-        "3-averaged: the weights averaged too), a panel of Figure 5, the sentences of its text, or "
-        "lot sizes by the rates (5c-tuned) that lot-rates found on synthetic digits",
+        "figure of the paper (3-tight: stopped by the loss distribution, which allows more lots; "
+        "3-averaged: with averaged weights too), a panel of Figure 5, the claims of the text "
+        "(sentences), or lot sizes with learning rates (5c-tuned) found on synthetic digits "
+        "(lot-rates)",
         choices=tuple(FIGURES),
     )
 
     def __post_init__(self):
         super().__post_init__()
         if self.figure == "lot-rates" and self.dataset != "strokes":
-            raise ParameterError(
-                "lot-rates chooses by synthetic digits alone: say --dataset strokes"
-            )
+            raise ParameterError("lot-rates needs synthetic digits: add --dataset strokes")
 
 
 def sweep(config):

@@ -61,7 +61,7 @@ class Config:
         None, "cifar_*: folder of the public set's train.bin and test.bin"
     )
     pretrained: str | None = option(None, "cifar_transfer: file that `pretrain --even` wrote")
-    smoke: bool = option(False, "small sets and few steps, seconds")
+    smoke: bool = option(False, "test on small sets with few steps, in seconds")
 
     def __post_init__(self):
         if self.json and not os.access(Path(self.json).parent, os.W_OK):

@@ -34,11 +34,11 @@ TESTED = 40  # chunks
 class Config(Checked):
     """The flags."""
 
-    out: str | None = option(None, "file to write: the network, with what it took")
-    epochs: int = option(4, "passes over newly made synthetic digits", POSITIVE)
-    images: int = option(60_000, "digits an epoch", partial(count, BATCH))
-    seed: int = option(1, "of initial values, order and shifts", seed_number)
-    smoke: bool = option(False, "one epoch of 1,000 digits, seconds")
+    out: str | None = option(None, "file to write: the network, with its settings and accuracy")
+    epochs: int = option(4, "epochs, each of new synthetic digits", POSITIVE)
+    images: int = option(60_000, "number of digits per epoch", partial(count, BATCH))
+    seed: int = option(1, "seed of initial values, order and shifts", seed_number)
+    smoke: bool = option(False, "test one epoch of 1,000 digits, in seconds")
 
 
 def make(typed):

@@ -1,4 +1,4 @@
-"""NumPy's OpenBLAS, which multiplies matrices: which of its kernels run, and on how many threads."""
+"""NumPy's OpenBLAS, which multiplies matrices: its kernels and its number of threads."""
 
 import ctypes
 from functools import cache
