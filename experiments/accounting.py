@@ -174,8 +174,8 @@ def costs(sigma, sigma_pca, epsilon, accuracy, lots):
     """Epsilon of one setting, PCA included, by each way of charging, after the lots that the 2016
     ledger allows.
 
-    today: the accuracy that the reported epsilon buys, and the least epsilon that was seen to reach
-    the reported accuracy.
+    today: the accuracy of committed runs at the reported epsilon, and the least epsilon at which
+    they reached the reported accuracy.
     """
     before = Ledger(entries=[(Gaussian(sigma_pca),)])
     step = PoissonSampled(Q, JointGaussian((sigma,) * LAYERS))
@@ -210,8 +210,8 @@ def costs(sigma, sigma_pca, epsilon, accuracy, lots):
 
 
 def draw_prices(path, settings):
-    """The paper's accuracies at their epsilon by each way of charging, and what is trained
-    today.
+    """Picture of the paper's accuracies at the epsilon of each way of charging, beside today's
+    runs.
     """
     figure, (axis,) = plotting.new_figure(
         title="MNIST: what the paper's settings cost, and what the same buys today"
@@ -241,8 +241,8 @@ def draw_prices(path, settings):
 
 
 def ledgers(config):
-    """What the paper's settings cost by its ledger, by the joint rule, tightly and with balls in
-    bins, and what the same buys today; the cost of a search by Theorem D.1.
+    """Epsilon of the paper's settings by its ledger, by the joint rule, tightly and with balls in
+    bins; today's accuracies at that epsilon; the cost of a search by Theorem D.1.
     """
     out, search = folder_of(config, "ledgers"), theorem_d1(0.0, **SEARCH)
     settings = {f"{setting[0]}-{setting[1]}": costs(*setting) for setting in SETTINGS}

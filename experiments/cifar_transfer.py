@@ -286,7 +286,7 @@ SMOKE = "--smoke --lot-size 50 --epochs 1"
 
 
 def found(lot, sigma, rate, falling=None):
-    """Flags of about 600 lots: the rate constant, or as the flags `falling` say."""
+    """Flags of about 600 lots, at a constant rate or with the flags `falling`."""
     falling = falling or f"--final-learning-rate {rate}"
     return f"{COMMON} --lot-size {lot} --noise-multiplier {sigma} --learning-rate {rate} {falling}"
 
@@ -371,8 +371,8 @@ FIGURES = {  # command: (name in the summary, stem of its files, figure)
 
 
 def figure(command, config):
-    """Run what a figure lacks, or the sentences of Section 5.3, and draw it; returns the exit
-    status.
+    """Make the missing runs of a figure, or of the claims in Section 5.3, and draw it; returns the
+    exit status.
     """
     name, stem, made = FIGURES[command]
     config.make(NAME, made, stem, subcommand=command, figure=name)

@@ -280,7 +280,7 @@ def wider(of, row):
 
 
 TRAIN = "train_accuracy_not_private"
-CLAIMS = {  # name: function of the runs; accuracies are fractions, sentences stand in expected.json
+CLAIMS = {  # name: function of the runs; accuracies are fractions, sentences are in expected.json
     "no_pca_costs": gain("noise-medium", "projection-none"),
     "random_projection": lambda of: of.accuracy("projection-random"),
     "pca_over_random": lambda of: (

@@ -22,8 +22,8 @@ from minidp.util.options import Checked as Checked
 from minidp.util.options import option as option
 from minidp.util.validate import count, in_range, non_negative_finite, open_probability, seed_number
 
-# Flags that say where a run reads and writes, and nothing of its result: they may differ when it is
-# resumed.
+# Flags that set where a run reads and writes, and do not change its result: they may differ when it
+# is resumed.
 FREE = ("out", "resume", "quiet", "data_dir", "device")
 
 FRACTION = partial(in_range, 0, 1, open_high=True)
@@ -52,7 +52,7 @@ class RunFlags(Checked):
     paper's settings, `sigma`, and `private`: True if every release has noise.
     """
 
-    default_target = math.inf  # epsilon, where no flag says how long to train
+    default_target = math.inf  # epsilon, if no flag sets the length of training
 
     target_epsilon: float | None = option(
         None, "train until this epsilon would be exceeded", LENGTH, exclusive="length"
@@ -129,7 +129,7 @@ class RunFlags(Checked):
             )
 
     def chosen(self, given, usual):
-        """A noise multiplier: what was given, or else the usual one; 0 with --baseline."""
+        """A noise multiplier: the given one, or else the default; 0 with --baseline."""
         return 0.0 if self.baseline else usual if given is None else given
 
     @property

@@ -32,8 +32,8 @@ def constant(rate):
 
 
 def row(name, results):
-    """What one point of a figure says: accuracy over the seeds, lots, epsilon by the accountant
-    that held it.
+    """The row of one point of a figure: accuracy over the seeds, lots, epsilon by the accountant
+    that stopped the runs.
     """
     first = results[0]
     if first["stopped"] == NO_LOT:

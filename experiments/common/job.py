@@ -121,7 +121,7 @@ def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(),
     if config.private and config.delta >= 1 / size:
         print(
             f"NOTICE: delta={config.delta:g} is not below 1/{size}: a mechanism that publishes "
-            "somebody's record would pass such a guarantee"
+            "one person's record can have such a guarantee too"
         )
     if math.isinf(config.target):
         epochs = default_epochs if config.epochs is None else config.epochs

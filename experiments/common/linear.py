@@ -103,9 +103,9 @@ def settings(epsilon, delta, size, rule):
     mean      takes rule["share"] of mu^2
     C         rule["clip"] NORM
     rate      such that the weights travel eta C T / (1 - momentum) = rule["travel"] mu N / NORM,
-              and the noise on each is rule["travel"] / NORM whatever the budget (as in
+              and the noise on each is rule["travel"] / NORM at every budget (as in
               minidp/fitting/rule.py)
-    The noise multiplier of the lots is calibrated to what the mean leaves.
+    The noise multiplier of the lots is calibrated to the budget that the mean leaves.
     """
     mu, steps = mu_of(epsilon, delta), rule["steps"]
     clip_norm = rule["clip"] * NORM

@@ -147,7 +147,7 @@ def ledger_of(row):
 
 
 def _event(row, step):
-    """What is charged for a step, or for the period of the sampler that it begins."""
+    """The charge for a step, or for the sampler's period that it begins."""
     settings = row["settings"]
     multipliers = [
         _sigma(group["noise_multiplier"], step) / group["sensitivity_factor"]

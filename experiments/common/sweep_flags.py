@@ -19,11 +19,10 @@ HERE = (*FREE, "jobs", "executor", "draw", "partial")  # not in a summary's comm
 
 @dataclass(frozen=True)
 class SweepFlags(Checked):
-    """Seeds, processes, device and files. A sweep's own dataclass says which points it runs, on
-    which data.
-    """
+    """Seeds, processes, device and files. A sweep's own dataclass sets its points and data."""
 
-    saved = "finished runs and checkpoints are kept; the same command goes on"  # said after Ctrl-C
+    # printed after Ctrl-C
+    saved = "finished runs and checkpoints are kept; the same command resumes the sweep"
 
     seeds: int = option(1, "runs of every setting, with seeds 1, 2, ...", POSITIVE)
     jobs: int | None = option(
@@ -89,7 +88,7 @@ class SweepFlags(Checked):
             return perform(runs, self.jobs or pool.num_workers, pool, self.quiet)
 
     def make(self, experiment, made, stem, common="", subcommand="", **more):
-        """Run what a figure lacks, draw it, write and judge its summary, which it returns.
+        """Make a figure's missing runs, draw it, write and judge its summary; returns the summary.
 
         made        Figure of figures.py; stem: of its PNG and JSON in the folder
         common      flags of every run; subcommand of the experiment that makes the figure
@@ -162,11 +161,11 @@ class SweepFlags(Checked):
         )
 
     def results(self, points, common, folder):
-        """{name of a point: its results, one a seed}; runs what is missing. `common` are flags of
-        every run.
+        """{name of a point: its results, one per seed}; makes the missing runs. `common` are flags
+        of every run.
 
-        With --draw nothing runs. Raises MinidpError where runs are missing then, or, with
-        --partial, all of them.
+        With --draw nothing runs, and missing runs raise MinidpError; with --partial only if none is
+        there.
         """
         if hasattr(self, "dataset"):
             common += f" --dataset {self.dataset}"

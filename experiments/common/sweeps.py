@@ -31,7 +31,7 @@ from .config import FREE, command_of, parse
 from .results import result_of
 
 NO_LOT = "no lot left"
-INTERRUPTED = "interrupted; the same command goes on from its checkpoint"
+INTERRUPTED = "interrupted; the same command resumes it from its checkpoint"
 KILLS = 3  # of one run's process, after which the run counts as failed
 # one thread a process: threads of several processes that wait for each other cost far more than
 # they give
@@ -112,7 +112,7 @@ class Run:
 
 
 def perform(runs, jobs, pool=None, quiet=False):
-    """Run what is not done yet, `jobs` runs at a time; returns {run: result} in the order of
+    """Make the runs that are not finished, `jobs` at a time; returns {run: result} in the order of
     `runs`.
 
     pool    any concurrent.futures.Executor, whose workers call `work` (default: threads of this

@@ -3,7 +3,7 @@
 A class for each experiment, made from the flags of settings.py, has
 
     name, about         of the data; further entries of the search's JSON
-    told_apart, tiny    names of what tells its sets of data apart; a set that takes seconds
+    told_apart, tiny    names of the fields that identify its data sets; a set that takes seconds
     load                function of a set that returns images and labels to train and to test on
     coefficients, features, first   as in `Problem` of common/linear.py and in its `train_linear`
 """

@@ -269,7 +269,7 @@ def _budget(epsilon, delta, size, quiet):
     delta = float(delta)
     if delta * size >= 1:
         why = (
-            f"not below 1/{size}, so that publishing somebody's whole row would pass the guarantee"
+            f"not below 1/{size}: a mechanism that publishes one person's whole row can have it too"
         )
         how = f"given; it is {why}"
         if not quiet:

@@ -149,7 +149,7 @@ class Plan:
         """
         if not any(
             callable(group.noise_multiplier) for group in self.sanitizer.groups
-        ):  # whatever the clip norms
+        ):  # for any clip norms
             _, times = self.sampler.charges(self.release_event(), stop - start)
             return [(self.step_event(), times)] if stop > start else []  # [S1]
         events = (self.step_event(step) for step in range(start, stop))  # of samplers with period 1

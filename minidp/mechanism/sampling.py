@@ -278,7 +278,7 @@ class BallsInBinsSampler(_Parts):
     def of(
         cls, dataset_size: int, lot_size: float, period: int | None = None
     ) -> "BallsInBinsSampler":
-        """With B = `period` lots where it is given."""
+        """With B = `period` lots if it is given."""
         return super().of(dataset_size, dataset_size // period if period else lot_size)
 
     @property

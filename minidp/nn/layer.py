@@ -45,7 +45,7 @@ class Layer:
     A subclass writes its formulas in three methods, which get arrays that were checked and multiply
     matrices by `self.matmul`:
 
-    compute_y(x, rng) -> (y, kept)    kept: whatever the gradients need
+    compute_y(x, rng) -> (y, kept)    kept: values that the gradients need
     compute_dx(dy, kept) -> dx        no parameter gradient in here
     compute_grads(dy, kept)           {parameter name: PerExampleGrad}; leave it out where nothing
                                       is trained

@@ -234,7 +234,7 @@ def load_model(path: StrPath, layers: dict[str, type[nn.Layer]] | None = None) -
     array(['yes', 'no'], dtype='<U3')
 
     Only constructors of `minidp.nn` and of `layers` are called; nothing is unpickled. Raises
-    CheckpointError, one line, for whatever else the file holds.
+    CheckpointError, one line, for any other contents of the file.
     """
     try:
         with open_arrays(path, "model") as (stored, header):
@@ -242,8 +242,8 @@ def load_model(path: StrPath, layers: dict[str, type[nn.Layer]] | None = None) -
         about, digest = header.get("about"), header.get("ledger_sha256")
         if not isinstance(about, dict) or not isinstance(digest, (str, type(None))):
             raise TypeError("about or ledger_sha256 is of another type")
-        meaning = map(header.get, ("classes", "target_bounds"))
-        return Model(network, *meaning, about, digest, header.get("image_shape"))
+        classes, bounds = header.get("classes"), header.get("target_bounds")
+        return Model(network, classes, bounds, about, digest, header.get("image_shape"))
     except CheckpointError:
         raise
     except Exception as error:  # what a crafted header makes of the constructors is without end
