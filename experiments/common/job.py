@@ -1,4 +1,4 @@
-"""What the private experiments do alike before and after `minidp.run.Run`: folder, device, data,
+"""Steps that all private experiments share before and after `minidp.run.Run`: folder, device, data,
 plan, budget, verdict; and the main job, whose variants are another script.
 """
 
@@ -28,7 +28,7 @@ from minidp.privacy import Filter, Ledger
 from minidp.privacy.catalogue import make
 from minidp.privacy.meaning import large_delta
 from minidp.ranks import current
-from minidp.run import About, Privacy, Run, RunFolder, Training
+from minidp.run import About, Model, Privacy, Run, RunFolder, Training
 from minidp.run.folder import FILES, MANIFEST
 from minidp.run.result import git_commit
 from minidp.streams import Streams
@@ -40,7 +40,7 @@ from .results import compare
 SMOKE_COLOURS = 500  # images
 BASELINE_EPOCHS = 100
 SMOKE_LOT, SMOKE_EPOCHS = 60, 2
-EVERY = 10  # of the lots whose norms are watched, every tenth is looked at, whole
+EVERY = 10  # norms are recorded for every tenth lot
 
 
 def flags_of(config):
@@ -52,8 +52,8 @@ def prepare(name, config, smoke_lot, smoke_epochs, load):
     """(config, folder, backend, streams, data set) of a run; None if the run in --out is finished
     already.
 
-    load: function of the configuration that returns the data set. With --smoke, what was left at
-    its default shrinks.
+    load: function of the configuration that returns the data set. With --smoke, settings that were
+    left at their defaults shrink.
     """
     if config.smoke:
         lot = smoke_lot if config.lot_size == type(config).lot_size else config.lot_size
@@ -120,11 +120,11 @@ def make_sampler(config, size):
 
 
 def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(), calibrated=None):
-    """(Plan, privacy.Filter): as many steps as the target allows after the events `before`, or as
-    the flags say.
+    """(Plan, privacy.Filter): as many steps as the target allows after the events `before`, or the
+    number that the flags set.
 
-    calibrated: steps for which the least noise is found first that keeps them within the target, or
-    else the default target. Raises BudgetExceededError where not one step fits into the target.
+    calibrated: a number of steps for which the least noise is found that keeps them within the
+    target, or within the default target. Raises BudgetExceededError if no step fits.
     """
     plan = Plan(sampler, sanitizer, 1, config.lot_size)
     accountant = make(config.accountant, plan.relation)
@@ -141,8 +141,7 @@ def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(),
     if accountant.kind != "bound":
         print(
             f"NOTICE: {accountant.name} is an approximation: the true epsilon may exceed "
-            f"{config.target:g}; a bound is held by --accountant loss_distribution, renyi or "
-            "moments"
+            f"{config.target:g}; for a bound use --accountant loss_distribution, renyi or moments"
         )
     what = f"epsilon {config.target:g} at delta {config.delta:g}"
     tell(config, f"computing how many lots fit into {what}")
@@ -151,7 +150,7 @@ def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(),
 
 
 def facts(name, config, dataset, subcommand="", public=(), inputs=None):
-    """What is said of a run: what follows from the flags and the data set, and the lines."""
+    """Facts about a run: those that follow from the flags and the data set, and public lines."""
     return About(
         name=name,
         flags=flags_of(config),
@@ -225,8 +224,8 @@ def to_float(images):
 
 @dataclass(frozen=True)
 class MainJob:
-    """The main job, or another on the same data: its name, network, clipping and noise, and what
-    its result says beside.
+    """The main job, or a variant on the same data: its name, network, clipping and noise, and
+    further entries of its result.
     """
 
     name: str
@@ -283,7 +282,9 @@ class MainJob:
             projection.predict(backend.asarray(each)) for each in (images, to_float(dataset.x_test))
         )
         labels, test_labels = backend.asarray(dataset.y_train), backend.asarray(dataset.y_test)
-        return finish(run, run.train(x, labels, tested, test_labels, model=model, about=self.about))
+        released = Model(model, range(dataset.classes), image_shape=dataset.x_train.shape[1:])
+        result = run.train(x, labels, tested, test_labels, model=released, about=self.about)
+        return finish(run, result)
 
 
 def exit_status(stopped):
@@ -292,8 +293,8 @@ def exit_status(stopped):
 
 
 class MedianNorms:
-    """A sanitizer's watcher that keeps each clip group's median norm in every tenth lot. They are
-    not private.
+    """A sanitizer's watcher that keeps each clip group's median norm in every tenth lot. The
+    medians are not private.
 
     medians   {group: [median of each watched lot, in their order]}; None for one that is not finite
     """

@@ -1,5 +1,5 @@
-"""The committed results, a JSON file for each table or figure, and what experiments/expected.json
-expects of them.
+"""The committed results, one JSON file per table or figure, and their comparison with
+experiments/expected.json.
 
 A file has a row for each run. A row holds entries of the run's result.json at their own paths, and
 the name of its setting; the run's ledger follows from it. In the file, entries that all rows share
@@ -147,7 +147,7 @@ def ledger_of(row):
 
 
 def _event(row, step):
-    """What is charged for a step, or for the period of the sampler that it begins."""
+    """The charge for a step, or for the sampler's period that it begins."""
     settings = row["settings"]
     multipliers = [
         _sigma(group["noise_multiplier"], step) / group["sensitivity_factor"]
@@ -185,8 +185,8 @@ def sha256_of(ledger, format=FORMAT):
 
 
 class Verdict(NamedTuple):
-    """What the seeds gave together beside what an entry of expected.json says; commits: the
-    versions that made them.
+    """The seeds' results compared with an entry of expected.json; commits: the versions that made
+    them.
     """
 
     entry: dict
@@ -203,7 +203,7 @@ class Verdict(NamedTuple):
 
     @property
     def few(self):
-        """True where the seeds are too few to say anything."""
+        """True if there are too few seeds for a verdict."""
         return len(self.values) < FEWEST and "deterministic" not in self.entry
 
     @property
@@ -245,7 +245,7 @@ def _difference(value, percent):
 
 
 def compare(result):
-    """Print what a result says beside what expected.json says, and return the list of Verdict.
+    """Compare a result with expected.json: print and return the list of Verdict.
 
     The file maps an experiment's name to entries {"quantity", "value", "tolerance", "source",
     "when"}. The quantity is a dotted path into the result ("epsilon.moments.upper"). The entry

@@ -4,6 +4,7 @@ predictions.
 
 import csv
 import sys
+import warnings
 from dataclasses import fields
 from pathlib import Path
 from shlex import quote
@@ -11,7 +12,6 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from ..data.arrays import rows_not_finite
 from ..errors import DataError, ParameterError
 from ..fitting.fit import fit
 from ..fitting.settings import Settings
@@ -203,23 +203,21 @@ def _predict(args):
     model = load_model(args.model)
     x = _inputs(args, model.about.get("columns"))
     header = ["prediction"]
-    if args.proba:
-        rows = model.predict_proba(x)
-        header = None if model.classes is None else model.classes.tolist()
-    else:
-        rows = model.predict(x)
-        rows = rows[:, None] if rows.ndim == 1 else rows
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        if args.proba:
+            rows = model.predict_proba(x)
+            header = None if model.classes is None else model.classes.tolist()
+        else:
+            rows = model.predict(x)
+            rows = rows[:, None] if rows.ndim == 1 else rows
     if rows.ndim != 2 or rows.shape[1] != len(header):
         raise ParameterError(
             f"{args.model}: a model without classes or bounds, whose outputs of shape "
             f"{rows.shape[1:]} are no predictions; use minidp.load_model in Python"
         )
-    if odd := rows_not_finite(x):
-        print(
-            f"NOTICE: {odd} of {x.shape[0]} rows hold a number that is not finite: what is "
-            "predicted for them means nothing",
-            file=sys.stderr,
-        )
+    for warning in warned:
+        print(f"NOTICE: {warning.message}", file=sys.stderr)
     with atomic_write(args.out) as file:
         csv.writer(file, lineterminator="\n").writerows([header, *rows.tolist()])
     print(f"wrote {args.out}: {rows.shape[0]} rows")

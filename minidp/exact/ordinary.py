@@ -47,7 +47,7 @@ class Arithmetic:
         return x, multiply
 
     def materialises(self, grad: Any, strategy: str, examples: int = 0) -> bool:
-        """True if clipping needs memory for an explicit gradient of each example."""
+        """True if clipping needs memory for each example's explicit gradient."""
         return grad.materialises(strategy, examples)
 
     def explicit(self, grad: Any) -> Any:

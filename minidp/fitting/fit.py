@@ -71,7 +71,7 @@ def fit(
     folder    keeps the run's files; the same call resumes a run that was interrupted
     ledger    path of a file that several fits share: charged under a lock before the noise; their
               sum is printed
-    test      (x, y), public: accuracy or R2 on these is measured; no choice follows from it
+    test      (x, y), public: accuracy or R2 is measured on these and decides nothing
     seed      reproducible, and not to be released
     quiet     print nothing
     settings  a `minidp.Settings`; help(minidp.Settings) describes each field: public facts of the
@@ -84,9 +84,9 @@ def fit(
         BudgetExceededError   not one lot fits into epsilon
         DivergedError         weights overflowed while they were trained: there is no model, and
                               what was charged stays
-        DataError             rows or labels that cannot be learned from (with `check`)
+        DataError             rows that are not finite, or labels of no class (with `check`)
         ParameterError, ShapeError, DtypeError   arguments that do not fit, or that are unknown
-        KeyboardInterrupt     after Ctrl-C; with a folder the same call goes on
+        KeyboardInterrupt     after Ctrl-C; with a folder the same call resumes the run
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -161,7 +161,7 @@ vars(fit)["__signature__"] = signature(fit).replace(
 
 @dataclass
 class _Data:
-    """What is trained on, and what is disclosed of it."""
+    """The training data, and what the run discloses about them."""
 
     inputs: Inputs
     targets: NDArray
@@ -180,7 +180,7 @@ class _Data:
 
     @property
     def outputs(self):
-        """Numbers that the network gives for a row."""
+        """The network's number of outputs."""
         return 1 if self.labels is None else len(self.labels)
 
     def model(self, layers, **about):
@@ -190,7 +190,7 @@ class _Data:
 
 
 def _checked(x, y, test, settings):
-    """The data as training takes them; refused where rows, targets and weights do not fit each
+    """The data in the form that training needs. Raises unless rows, targets and weights fit each
     other.
     """
     if settings.validation is not None and test is not None:
@@ -237,7 +237,7 @@ def _checked(x, y, test, settings):
 
 
 def _targets(y, classes, target_bounds):
-    """(targets as training takes them, classes or None)."""
+    """(targets in the form that training needs, classes or None)."""
     if target_bounds is None:
         return class_labels(y, classes)
     if classes is not None:
@@ -246,8 +246,8 @@ def _targets(y, classes, target_bounds):
 
 
 def _measured(public, trained, inputs, classes, target_bounds):
-    """(x, y) that are public, as training takes them; refused before a charge where they are not
-    like the training data.
+    """Public (x, y) in the form that training needs. Raises, before a charge, if they do not fit
+    the training data.
     """
     if not isinstance(public, (tuple, list)) or len(public) != 2:
         raise ParameterError("expected validation or test to be a pair (x, y)")
@@ -285,8 +285,8 @@ def _budget(epsilon, delta, size, quiet):
 
 
 def _chosen(settings, data, network, head, budget):
-    """(choice, what of it the caller gave, plan, events before the first step): what the caller did
-    not give is by the rule, with the least noise for the budget.
+    """(choice, settings that the caller gave, plan, events before the first step). The rule sets
+    all other settings, with the least noise for the budget.
     """
     given = {
         field.name: field.type(getattr(settings, field.name))  # as plain numbers
@@ -319,7 +319,7 @@ def _chosen(settings, data, network, head, budget):
 
 
 def _config(settings, data, head, network, seed, test, ledger):
-    """What config.json holds beside the plan: a run that is resumed must have the same."""
+    """Entries of config.json besides the plan; a resumed run must have the same."""
     public = None if test is None else "test"
     recorded = [field.name for field in fields(Settings) if "recorded" in field.metadata]
     return {
@@ -337,7 +337,7 @@ def _config(settings, data, head, network, seed, test, ledger):
 
 
 def _public_facts(settings, test):
-    """Lines for the statement on what the caller gave as public."""
+    """Lines for the statement on the facts that the caller declared public."""
     names = [
         field.metadata["public"]
         for field in fields(Settings)
@@ -364,7 +364,7 @@ def _temporary(undo):
 
 
 def _charge(run, data, before, ledger):
-    """Check what training would stumble over, then charge the whole plan to the shared ledger."""
+    """Check all that could make training fail, then charge the whole plan to the shared ledger."""
     run.check_rows(data.inputs, data.targets, data.weight, data.labels)
     # before anything is charged, the scaling included
     selfcheck.check(run.network, run.loss, data.targets)

@@ -12,7 +12,7 @@ __all__ = ["exp_parts", "horner", "log_of", "njit"]
 
 
 class _Once(events.Listener):
-    """Hears each compilation, not what comes from the cache."""
+    """Notified of each compilation, but not of kernels from the cache."""
 
     told = False
 

@@ -23,7 +23,7 @@ from .setting import Setting, value_at
 
 # clip norms whose squares, and those of gradients near them, float32 holds
 LEAST_NORM, MOST_NORM = 1e-12, 1e12
-MARGIN = 2.0**-20  # by which norms are taken for longer, so that no rounding exceeds the clip norm
+MARGIN = 2.0**-20  # norms are enlarged by this factor, so that rounding cannot exceed the clip norm
 
 
 def clip_weights(sq_norms: NDArray, clip_norm: float) -> NDArray:
@@ -63,7 +63,7 @@ def clip_weights(sq_norms: NDArray, clip_norm: float) -> NDArray:
 
 @dataclass(frozen=True)
 class ClipGroup:
-    r"""Parameters that are clipped together and share one noise level.
+    r"""Parameters that are clipped together and have one noise level.
 
     name              of the group, in messages and in the privacy statement
     keys              the parameters' keys, (layer, parameter)
@@ -143,9 +143,7 @@ def flat_group(
 
 
 def _group(name, params, keys, clip_norm, noise_multiplier):
-    """The group of some of the keys, with the number of their coordinates where arrays came with
-    them.
-    """
+    """The group of some of the keys; it knows their number of coordinates if `keys` has arrays."""
     size = (
         sum(math.prod(params[key].shape) for key in keys) if isinstance(params, Mapping) else None
     )

@@ -37,10 +37,10 @@ def make_sampler(name: str, dataset_size: int, lot_size: int) -> Sampler:
 
 
 def sampler_from(settings: Mapping[str, Any]) -> Sampler:
-    """The sampler of a run whose settings hold `sampler` and `period`, as the sampler says them,
-    and the public `dataset_size` and `expected_lot_size`.
+    """The sampler of a run, from its settings: `sampler` and `period`, as the sampler's `settings`
+    gave them, and the public `dataset_size` and `expected_lot_size`.
 
-    Raises DataError where the class is none of these.
+    Raises DataError for any other class.
     """
     found = {each.__name__: each for each in SAMPLERS.values()}
     if settings["sampler"] not in found:

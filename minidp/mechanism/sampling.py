@@ -1,9 +1,8 @@
-"""How a lot is drawn, and the event that the drawing makes of a release.
+"""Samplers: how each draws a lot, and the event of a release from such a lot.
 
-Each sampler knows the neighbouring relation its analysis is proved for. The data set's size and the
-stream are arguments of `lots`; what is stored is public configuration. A step's lot follows from
-the stream and the step alone. `period` is the number of steps between two points at which training
-may stop.
+Each sampler has the neighbouring relation for which its analysis is proved. The data set's size and
+the stream are arguments of `lots`; samplers store public configuration only. A step's lot follows
+from the stream and the step alone. Training may stop after every `period` steps.
 """
 
 from bisect import bisect_right
@@ -29,9 +28,9 @@ from ..util.validate import count, probability
 
 
 class _Sampler:
-    """What samplers share.
+    """Base of all samplers.
 
-    name  what flags call it
+    name  its name on command lines
     """
 
     name: ClassVar[str]
@@ -49,8 +48,8 @@ class _Sampler:
         return {"sampler": type(self).__name__, "period": self.period}
 
     def check(self, num_examples: int) -> None:
-        """Raise ParameterError where the analysis does not hold for so many examples; here any
-        number will do.
+        """Raise ParameterError if the analysis does not cover so many examples; here it covers any
+        number.
         """
 
     def lots(
@@ -102,7 +101,7 @@ class _Parts(_Sampler):
 
 
 class _Sized(_Parts):
-    """The same of exactly that many examples; ParameterError for another number."""
+    """Lots of exactly dataset_size examples' parts; ParameterError for another number of them."""
 
     def check(self, num_examples: int) -> None:
         """Raise ParameterError unless there are dataset_size examples."""
@@ -171,7 +170,7 @@ class PoissonSampler(_Sampler):
 
 @dataclass(frozen=True)
 class FixedSizeSampler(_Sized):
-    r"""A fixed number of examples without replacement, drawn anew at every step.
+    r"""A fixed number of examples without replacement, chosen anew at every step.
 
     Shapes
         a lot: sorted indices (lot_size,)
@@ -278,7 +277,7 @@ class BallsInBinsSampler(_Parts):
     def of(
         cls, dataset_size: int, lot_size: float, period: int | None = None
     ) -> "BallsInBinsSampler":
-        """With B = `period` lots where it is given."""
+        """With B = `period` lots if it is given."""
         return super().of(dataset_size, dataset_size // period if period else lot_size)
 
     @property

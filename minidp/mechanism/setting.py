@@ -6,5 +6,5 @@ Setting = float | Callable[[int], float]
 
 
 def value_at(setting: Setting, step: int) -> float:
-    """The number a setting has at a step; a plain number is constant."""
+    """The value of a setting at a step; a plain number is constant."""
     return setting(step) if callable(setting) else setting

@@ -1,4 +1,4 @@
-"""The convolution, through patches: the matrix of what each window sees, times the kernels."""
+"""Convolution as one product: a matrix whose rows are the windows' patches, times the kernels."""
 
 from collections.abc import Sequence
 from math import prod

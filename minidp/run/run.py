@@ -343,6 +343,7 @@ class Run:
                 self.model.classes,
                 self.model.target_bounds,
                 result["ledger_sha256"],
+                self.model.image_shape,
             )
         history = [row for row in history if row["step"] < record.progress.step] + [last]
         seen.write_metrics(path / folders.METRICS, history)

@@ -54,7 +54,7 @@ WRONG = {
     "mnist_sweeps.py": {
         "--jobs 0": "jobs=0",
         "--partial": "--partial needs --draw",
-        "--figure lot-rates --dataset mnist": "say --dataset strokes",
+        "--figure lot-rates --dataset mnist": "add --dataset strokes",
     },
     "accounting.py": {"ledgers --out /proc/none": "/proc/none"},
     "settings.py": {

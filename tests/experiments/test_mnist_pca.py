@@ -11,9 +11,11 @@ from common.results import EXPECTED, look_up
 
 import pytest
 
+from minidp.data import load_strokes
 from minidp.mechanism import Sanitizer
 from minidp.mechanism.rounding import products
 from minidp.privacy import Gaussian, JointGaussian, MomentsAccountant, PoissonSampled
+from minidp.run import load_model
 from minidp.run.result import ACCOUNTANTS, git_commit
 from minidp.run.verify import verify
 from tests.support.scripts import command, environment
@@ -53,6 +55,9 @@ def test_smoke_writes_everything_it_names(made):
     assert [float(row["epoch"]) for row in rows] == [1, 2]
     assert float(rows[-1]["epsilon"]) == pytest.approx(result["epsilon"]["moments"]["upper"])
     assert (run.out / "curves.png").read_bytes().startswith(b"\x89PNG")
+    digits = load_strokes((600, 300), progress=False)
+    guessed = load_model(run.out / "model.npz").predict(digits.x_test)  # images, as they are loaded
+    assert (guessed == digits.y_test).mean() == result["test_accuracy"]
 
 
 def test_the_ledger_says_what_was_done_and_the_result_follows_from_it(made, tmp_path):

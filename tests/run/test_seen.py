@@ -108,7 +108,7 @@ def test_a_result_has_the_commit_that_the_caller_gives_and_nobody_asks_git(
 
 LONG = (
     "A title that goes on for far longer than any panel is wide, as one that quotes a data set's "
-    "notice does: drawn digits, not MNIST; accuracies are not comparable with the paper's"
+    "notice does: synthetic digits, not MNIST; accuracies are not comparable with the paper's"
 )
 
 
