@@ -75,7 +75,6 @@ LAUNCHES = {  # (workload, gradients): kernels of a step at most
     ("W3", "factored"): 29,
     ("W5", "factored"): 51,
     ("W1", "explicit"): 18,
-    ("W4", "auto"): 50,
     ("W5", "auto"): 44,
     ("W1", "exact"): 222,
     ("W5", "exact"): 565,
