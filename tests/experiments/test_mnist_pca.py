@@ -127,12 +127,6 @@ def test_a_resumed_run_says_from_where_and_does_not_announce_its_pca_again(run_s
     assert "resuming from step 5 of 20\n" in resumed.stderr and "DP-PCA of" not in resumed.stdout
 
 
-def test_a_delta_that_guarantees_little_is_said(run_script, tmp_path):
-    flags = f"{SMOKE} --epochs 1 --delta"
-    assert "is not below 1/600" in run_script(f"{flags} 0.01 --out large", check=0).stdout
-    assert "is not below" not in run_script(f"{flags} 1e-5 --out small", check=0).stdout
-
-
 def test_a_finished_run_is_left_alone_and_says_which_of_its_files_were_deleted(
     run_script, tmp_path
 ):

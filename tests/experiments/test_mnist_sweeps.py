@@ -3,7 +3,6 @@ from its runs.
 """
 
 import json
-import shutil
 import subprocess
 import sys
 
@@ -64,23 +63,6 @@ def test_the_rate_of_each_lot_size_is_the_best_of_those_tried_on_synthetic_digit
         assert (
             accuracies.keys() == tried.keys() and tried[max(accuracies, key=accuracies.get)] == rate
         )
-
-
-def test_the_flags_are_listed_without_any_result(tmp_path):
-    shutil.copytree(
-        EXPERIMENTS,
-        tmp_path / "experiments",
-        ignore=shutil.ignore_patterns("results", "pretrained"),
-    )
-    script = tmp_path / "experiments" / "mnist_sweeps.py"
-    done = subprocess.run(
-        [sys.executable, script, "--help"],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 0 and "--figure" in done.stdout, done.stderr
 
 
 @pytest.fixture
@@ -218,17 +200,6 @@ def test_a_claim_is_evaluated_for_each_seed_and_a_best_place_by_the_means_too():
     assert values["best_name"] == ["a", "b"] and means["best_name"] == "a"
     assert values["spread"] == pytest.approx([0.1, 0.06]) and means["spread"] == pytest.approx(0.08)
     assert values["lead"] == pytest.approx([0.04]) and means["lead"] == pytest.approx(0.04)
-
-
-def test_lot_sizes_with_rates_of_their_own_stand_beside_those_with_one():
-    made = FIGURES["5c-tuned"]
-    runs = {
-        point.name: [result(0.9 + 0.01 * i), result(0.9 - 0.01 * i, 2)]
-        for i, point in enumerate(made.points(False))
-    }
-    summary = made.summary(runs, False)
-    assert summary["quantities_by_seed"] == {"best_tuned_lot_size": [2000, 200]}
-    assert list(summary["panels"]) == ["c", "c-tuned"]
 
 
 def test_what_is_measured_is_what_is_expected():
