@@ -84,13 +84,6 @@ def test_the_statement_names_the_gradients_that_ran_and_on_a_device_what_explici
     assert not verify(tmp_path / "there").failed
 
 
-def test_the_same_lines_again_return_the_result_of_a_finished_run(tmp_path):
-    result = train(tmp_path / "run")
-    before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
-    assert train(tmp_path / "run") == result
-    assert before == {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
-
-
 def test_private_records_are_named_by_a_keyed_hash_only(tmp_path):
     class Data:
         name, nominal_size, published, notice, sha256 = "own", SIZE, False, "", "ab" * 32
