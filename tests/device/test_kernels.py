@@ -60,6 +60,11 @@ MUTANTS = {  # what each source may not be changed to: the text, and what stands
 }
 
 
+@pytest.fixture(autouse=True)
+def _side_by_side(monkeypatch):
+    monkeypatch.setattr(shim, "BARRIER", 4)
+
+
 each_case = pytest.mark.parametrize("case", sum(CASES.values(), []), ids=lambda case: case.__name__)
 
 
