@@ -87,7 +87,6 @@ def test_the_ledger_is_on_disk_before_any_rank_draws_and_rank_0_alone_writes(fou
             marks=pytest.mark.slow,
         ),
         ("exit", "rank 0 of 2 ends the run: another rank left it"),
-        ("killed", "rank 1 of 2 (process "),
         ("all", "error: not one lot fits"),
     ],
 )

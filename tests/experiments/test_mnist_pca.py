@@ -102,7 +102,7 @@ def test_without_noise_epsilon_is_infinite(flags, made):
     ],
 )
 def test_other_choices_run_and_are_named(flags, sampler, relation, made):
-    run = made(f"{SMOKE} {flags}")
+    run = made(f"{SMOKE} --hidden 50 {flags}")
     result = run.result
     assert (result["sampler"], result["relation"]) == (sampler, relation)
     assert sampler in run.statement

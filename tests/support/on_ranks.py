@@ -4,7 +4,6 @@ came out.
 
 import math
 import os
-import signal
 import sys
 from hashlib import sha256
 from pathlib import Path
@@ -164,8 +163,6 @@ def fail(how):
         def __call__(self, z, y):
             calls.append(0)
             if len(calls) > 30 and current().rank == 1:
-                if how == "killed":
-                    os.kill(os.getpid(), signal.SIGKILL)
                 if how == "exit":
                     sys.exit(0)
                 raise (
