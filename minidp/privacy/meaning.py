@@ -96,7 +96,7 @@ def meaning_of(ledger: Ledger, delta: float, group_size: int = 1) -> dict[str, A
 def in_words(meaning: dict[str, Any], group_size: int = 1) -> str:
     """What `meaning_of` found, in a sentence or two."""
     powers = ", ".join(
-        f"{upper_text(power, 3)} at {float(rate):g}"
+        f"{upper_text(power, 3)} at a false positive rate of {float(rate):g}"
         for rate, power in meaning["true_positive_rates"].items()
     )
     mu = (
@@ -112,7 +112,7 @@ def in_words(meaning: dict[str, Any], group_size: int = 1) -> str:
         told = f"data sets with and without the {group_size} rows of one person"
     return (
         f"An attacker who knows every other row tries to tell {told} apart. The "
-        f"true positive rate is at most {powers} false positives.{mu}"
+        f"true positive rate is at most {powers}.{mu}"
     )
 
 

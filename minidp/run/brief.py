@@ -16,7 +16,7 @@ NEIGHBOURS = {
     "replace_one": (
         "replaced by any other",
         "which of two rows was used",
-        "one of the two, where it was used,",
+        "one of the two, where it was used",
     ),
     "zero_out": (
         "replaced by one that contributes nothing",
@@ -37,7 +37,7 @@ def in_short(result):
     bullets = [
         f"**What this means.** Suppose that somebody sees all that the run released, knows every "
         f"other row, and wants to know {question}. {_success(result, epsilon, found)}",
-        f"**Who is protected.** Each row by itself, whatever it holds. {_group(result)}",
+        f"**Who is protected.** Every row by itself, whatever it holds. {_group(result)}",
         f"**What is not covered.** {_not_covered(result)}",
         target and f"**Epsilon and the target.** {target}",
         delta * size >= 1
@@ -49,9 +49,10 @@ def in_short(result):
     return [
         "## In short",
         f"**This model is ({upper_text(epsilon)}, {delta:g})-differentially private for one row of "
-        f"the training data, {change}.** A row is one training example, such as a line of a table "
-        "or an image. The first number, epsilon, bounds what the run reveals about a row: smaller "
-        "is stronger. The second, delta, is the small probability that this bound leaves out.",
+        f"the training data, {change}.** This holds for every row by itself; a row is one training "
+        "example, such as a line of a table or an image. The first number, epsilon, limits how much "
+        "the released files can reveal about a row: smaller is stronger. The second, delta, is a "
+        f"small allowance beyond that limit: {delta:g} is 1 in {1 / delta:,.0f}.",
         "\n".join(f"- {bullet}" for bullet in bullets if bullet),
     ]
 
@@ -83,8 +84,8 @@ def _success(result, epsilon, found):
     if rate > 0.9995:
         return f"At {FALSE_ALARMS:.0%} false alarms, this guarantee does not keep them from it."
     return (
-        f"If they accept {FALSE_ALARMS:.0%} false alarms, they recognise {found} at most "
-        f"{upper_text(100 * rate, decimals=1)}% of the time. Blind guessing succeeds "
+        f"Somebody who accepts {FALSE_ALARMS:.0%} false alarms recognises {found}, at most "
+        f"{upper_text(100 * rate, decimals=1)}% of the time; blind guessing would be right "
         f"{FALSE_ALARMS:.0%} of the time."
     )
 
@@ -93,7 +94,8 @@ def _group(result):
     group = result["group"]
     if group is None:
         return (
-            "A person with several rows is protected less; this run did not compute how much less."
+            "For a person with several rows there is no figure here: do not quote this epsilon for "
+            "them."
         )
     epsilon = upper_text(group["epsilon"])
     return (
@@ -113,7 +115,7 @@ def _not_covered(result):
         listed.append("the facts about the data that the run disclosed")
     if result["not_private"]:
         listed.append("figures measured on the training data")
-    return f"{'; '.join(listed)}. A section below explains each."
+    return f"{'; '.join(listed)}. They are listed below."
 
 
 def target_line(result):

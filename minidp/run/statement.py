@@ -137,9 +137,9 @@ def _epsilon(result):
     group = result["group"]
     return [
         f"## For experts: epsilon at delta = {result['delta']:g}",
-        "Every row marked bound is a valid upper bound on the same epsilon. Quote the smallest. "
-        "Larger figures are weaker proofs about the same run. Upper ends are rounded up, lower "
-        "ends down.",
+        "Each line marked bound is a proven upper limit for the same epsilon, found by another "
+        "method; the smallest is the one to quote. Larger figures are rougher calculations and do "
+        "not mean less privacy. Upper ends are rounded up, lower ends down.",
         _table(rows),
         group
         and (
@@ -147,14 +147,12 @@ def _epsilon(result):
             f"{upper_text(group['epsilon'])}."
         ),
         result["meaning"] and in_words(result["meaning"]),
-        "Without credit for random sampling (as if each row were in one lot of every epoch), by "
-        f"{result['accountant']}: epsilon "
-        f"{upper_text(result['epsilon_without_amplification']['upper'])}."
-        + (
-            " The figures above are valid only if the lots were chosen as the sampler says and "
-            "stay secret."
-            if result["sampler"] != "ShuffleSampler"
-            else ""
+        result["settings"]["sampling_probability"] < 1
+        and (
+            "These figures count on lots that were chosen at random and stay secret. Otherwise, "
+            "with each row in one lot of every epoch, epsilon by "
+            f"{result['accountant']} is "
+            f"{upper_text(result['epsilon_without_amplification']['upper'])}."
         ),
     ]
 
@@ -177,8 +175,9 @@ def _arithmetic(result):
             "## For experts: arithmetic, ordinary",
             "Sums over a lot are kept in float64, and in float32 within short products."
             f"{charged} Noise is drawn in float64 by {cipher} and rounded, together with the sum, "
-            f"to a public grid. {added} is added to delta. Known floating-point attacks on the "
-            "released sums find nothing, which is evidence and no proof.",
+            f"to a public grid. {added} is added to delta for this. The known floating-point attacks "
+            "on released sums were tried on this library and found nothing; that is evidence and "
+            "no proof.",
         ]
     others = [
         setup["name"]
@@ -208,12 +207,12 @@ def _covered(result):
     setup = "".join(f"; {each['what']}" for each in result["settings"]["setup"])
     return [
         "## What is covered",
-        "The guarantee covers everything that the run released, all of it together, for each row "
-        f"by itself: the weights after every step (model.npz holds the last){setup}.",
+        "One guarantee covers all of the following together: the weights after every step, of "
+        f"which model.npz holds the last{setup}.",
         "Not for release: any file of a seeded run."
         if result["reproducible"]
-        else f"Not for release: {', '.join(result['not_for_release'])}. All other files of the "
-        "folder may be passed on.",
+        else f"Keep {', '.join(result['not_for_release'])} secret. The guarantee still holds if "
+        "all other files of the folder are published; what they reveal besides is listed next.",
         "## What is not covered",
         "\n".join(f"- {line}" for line in _not_covered(result) if line),
     ]
@@ -223,17 +222,17 @@ def _not_covered(result):
     charged = ", ".join(setup["name"] for setup in result["settings"]["setup"])
     figures = "; ".join(result["not_private"])
     return [
-        "Other runs on the same data: tuning, other seeds, runs that were thrown away. Each spends "
-        "its own epsilon.",
+        "Other runs on the same data: tuning, other seeds, runs that were thrown away. Each weakens "
+        "the protection further: their epsilons add up.",
         "Anything computed from the rows before this run, such as scalers, medians, categories, or "
         "a choice of columns. "
         + (
-            f"Covered are only those that the run charged itself: {charged}."
+            f"The exception is what this run computed with noise of its own: {charged}."
             if charged
-            else "The run charged nothing of this kind."
+            else "This run computed nothing of this kind itself."
         ),
-        *(f"Disclosed about the data, and not protected: {line}." for line in result["disclosed"]),
-        *(f"Taken to be public, and not charged: {line}." for line in result["public"]),
+        *(f"Revealed exactly: {line}." for line in result["disclosed"]),
+        *(f"Taken to be public: {line}." for line in result["public"]),
         result["weighted"]
         and (
             "Weights computed from the data, such as from counts of classes. The clipped gradient "
@@ -248,15 +247,16 @@ def _not_covered(result):
         "The test set. Its rows are not protected, and the accuracy on them is exact.",
         result["rows_checked"]
         and (
-            "Whether the run was stopped for its rows. Before its first step it would have "
-            "stopped, with a message for the data's owner, if it had found rows or targets that "
-            "are not finite, labels of no class, or weights outside [0, 1]."
+            "That the data were in order. Before its first step the run would have refused "
+            "missing or infinite numbers, unknown labels, and example weights outside [0, 1], with "
+            "a message for the data's owner. So it reveals that there were none."
         ),
         result["arithmetic"] != EXACT
         and (
-            "Rounding inside the network: the last bits of a row's gradient depend on the other "
-            "rows of its batch. An attacker who chose those rows and the weights can use this to "
-            "flip a ReLU. Exact arithmetic rules it out."
+            "Rounding inside the network. The last digits of what a row contributes depend on the "
+            "other rows that were computed with it. An attacker who chose those rows could use "
+            "this. The slower setting `--arithmetic exact`, which this run did not use, rules it "
+            "out."
         ),
         "Timing, other processes on this machine, memory that was swapped out, and anyone who can "
         "read this machine's memory or files while it runs.",
@@ -267,8 +267,9 @@ def _files(result):
     return [
         "## How to check this statement",
         "`python -m minidp verify DIR` computes every figure again and compares each file with "
-        "manifest.json. That finds accidents and single edits. It does not find out somebody who "
-        "edits ledger, result, statement and manifest together. Ledger SHA-256 "
+        "manifest.json. That finds accidents and single edits. It cannot detect somebody who "
+        "changes all four of ledger, result, statement and manifest to fit each other, unless you "
+        "keep this fingerprint elsewhere: the ledger's SHA-256 is "
         f"{result['ledger_sha256']} (canonical form of ledger.json).",
     ]
 

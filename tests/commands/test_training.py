@@ -99,7 +99,7 @@ def test_npz_npy_and_csv_are_the_same_data(folder, answer):
     assert one["test_accuracy"] > 0.7 and one["epsilon"]["upper"] <= 2
     for name, array in states["one"].items():
         assert all(np.array_equal(array, state[name]) for state in states.values())
-    assert "Disclosed about the data" not in (folder / "one/privacy.md").read_text()
+    assert "Revealed exactly" not in (folder / "one/privacy.md").read_text()
 
 
 def test_a_table_is_read_by_the_names_of_its_columns(run, refused):

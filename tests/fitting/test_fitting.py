@@ -88,14 +88,14 @@ def test_the_statement_says_what_was_told_and_what_was_chosen():
         assert words in " ".join(text.split())
     text = fitted(classes=["ant", "bee", "cow"], dataset_size=ROWS, check=False, steps=7).statement
     for words in (
-        "Disclosed about the data",
+        "Revealed exactly",
         "A person with 4 rows",
         "message for the data's owner",
         "rows of validation",
     ):
         assert words not in text
     for what in ("classes", "the number of rows"):
-        line = f"- Taken to be public, and not charged: {what}, as the caller gave them: taken"
+        line = f"- Taken to be public: {what}, as the caller gave them: taken"
         assert line in text
     assert "by the caller" in text and "steps 7" in text
 

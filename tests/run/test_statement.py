@@ -37,7 +37,7 @@ def test_the_first_sentence_is_the_guarantee_with_the_smallest_certified_epsilon
     least = upper_text(min(bound.upper for bound, _, _ in bounds.values()))
     first = f"**This model is ({least}, 1e-05)-differentially private for one row of the training"
     assert brief(said()).startswith(f"{first} data, added or removed.**")
-    assert "this run did not compute how much less" in brief(said())
+    assert "there is no figure here" in brief(said())
 
 
 RATES = "meaning true_positive_rates"
@@ -52,11 +52,11 @@ NOT_BOUNDS = {f"epsilon {name} kind": "approximation" for name in BOUNDS}
     "changes, words",
     [
         ({"relation": "replace_one"}, "data, replaced by any other.**"),
-        ({"relation": "replace_one"}, "which of two rows was used. If they accept 1%"),
+        ({"relation": "replace_one"}, "which of two rows was used. Somebody who accepts 1%"),
         ({"relation": "zero_out"}, "data, replaced by one that contributes nothing.**"),
-        ({f"{RATES} 0.01": 0.01771}, "recognise a row that was used at most 1.8% of the time."),
+        ({f"{RATES} 0.01": 0.01771}, "recognises a row that was used, at most 1.8% of the time;"),
         ({f"{RATES} 0.01": 0.99999, **LARGE}, "does not keep them from it"),
-        ({"meaning": None, LEAST: 0.5}, "a row that was used at most 1.7% of the time"),
+        ({"meaning": None, LEAST: 0.5}, "a row that was used, at most 1.7% of the time"),
         ({"group": {"size": 4, "epsilon": 3.21001}}, "epsilon for these rows together is 3.211,"),
         ({"group": {"size": 4, "epsilon": "inf"}}, "epsilon for these rows together is infinite"),
         (
@@ -88,15 +88,15 @@ def test_a_run_without_a_guarantee_claims_none_and_passes_on_nothing(said):
 
 def test_preparation_before_the_run_is_covered_only_where_the_run_charged_it(said):
     words = "- Anything computed from the rows before this run, such as scalers, medians, categori"
-    assert words in said() and "those that the run charged itself: mean." in said()
+    assert words in said() and "computed with noise of its own: mean." in said()
     text = said({"settings setup": []})
-    assert words in text and "The run charged nothing of this kind." in text
+    assert words in text and "This run computed nothing of this kind itself." in text
 
 
 def test_what_was_disclosed_or_taken_to_be_public_is_listed_as_not_covered(said):
     listed = said().partition("## What is not covered")[2].partition("\n\n## ")[0]
-    assert "- Disclosed about the data, and not protected: the names." in listed
-    assert "- Taken to be public, and not charged: the number of rows." in listed
+    assert "- Revealed exactly: the names." in listed
+    assert "- Taken to be public: the number of rows." in listed
 
 
 def test_the_lines_on_the_screen_hold_the_figure_to_quote_and_no_other_accountant(said):
