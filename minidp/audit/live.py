@@ -18,7 +18,7 @@ from .checks import load  # noqa: E402
 load()
 sys.setprofile(None)
 
-_functions = {}  # of each file and code
+_functions: dict = {}  # of each file and code
 for _object in gc.get_objects():
     if isinstance(_object, FunctionType):
         _code = _object.__code__
