@@ -109,7 +109,7 @@ def audit(parser):
     parser.add_argument(
         "--mutants",
         action="store_true",
-        help="break every labelled line: a check must notice (some 45 minutes; with --layer, "
+        help="break every labelled line: a check must notice (some 8 minutes; with --layer, "
         "one or two)",
     )
     parser.add_argument("--device", default="auto", help="auto (the default), cpu, gpu or gpu:N")

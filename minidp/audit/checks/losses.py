@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from ...privacy.events import BallsInBins, FixedSizeSampled, Gaussian, PoissonSampled
 from ...privacy.gaussian import gaussian_delta
 from ...privacy.meaning import meaning_of
-from ...privacy.pld import kernels
+from ...privacy.pld import balls, kernels
 from ...privacy.pld.accountant import LossDistributionAccountant
 from ...privacy.pld.masses import ADD, REMOVE, masses_of
 from . import excess, measures, relative
@@ -200,6 +200,17 @@ for _label, _upper in (("C1", True), ("C2", False)):
     measures("privacy.pld.balls.masses", _label, _method, 3e-4, f"masses_{_label}")(
         lambda bench, upper=_upper: _masses_against_quadrature(upper)
     )
+
+
+@measures(
+    "privacy.pld.balls.masses", "C1", "sums of masses and of mass e^-loss before and after", 1e-12
+)
+def losses_moved_to_two_knots_keep_two_sums(bench):
+    losses, masses = np.sort(bench.rng.uniform(-2, 3, 50)), bench.rng.random(50)
+    knots = np.linspace(-2.1, 3.1, 8)
+    found = balls.spread_losses(losses, masses, knots)
+    yield relative(found.sum(), masses.sum())
+    yield relative(found @ np.exp(-knots), masses @ np.exp(-losses))
 
 
 @measures(
