@@ -1,5 +1,5 @@
-# make mnist   the main job: a fresh virtual environment, the installation, the training
-# make test    the tests, in the same environment
+# make mnist   the main job: a fresh virtual environment, the installation, the training: some minutes
+# make test    the tests, in the same environment: 15 minutes or more
 # ARGS are passed on, as in  make mnist ARGS="--smoke"  or  make test ARGS="--slow"
 
 VENV = .venv
@@ -12,7 +12,7 @@ mnist: $(VENV)/installed
 	$(VENV)/bin/python experiments/mnist_pca.py $(ARGS)
 
 test: $(VENV)/installed-test
-	$(VENV)/bin/python -m pytest $(ARGS)
+	$(VENV)/bin/python -m pytest -n auto --dist loadfile $(ARGS)
 
 $(VENV)/created:
 	@for python in python3 python3.13 python3.12 python3.11 python3.14 python; do \

@@ -37,7 +37,7 @@ from minidp.errors import MinidpError
 from minidp.util.files import write_json
 from minidp.util.validate import count
 from tools import machine
-from tools.tables import markdown
+from tools.cells import markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 STRATEGIES = ("auto", "factored", "explicit", "exact")
@@ -200,7 +200,7 @@ class Contender:
         )
 
     def answer(self):
-        """The next line that the process says. Raises ContenderError if the process ended."""
+        """The next line that the process prints. Raises ContenderError if the process ended."""
         line = self._process.stdout.readline()
         if line:
             return json.loads(line)
@@ -210,7 +210,7 @@ class Contender:
         raise ContenderError(said[-1].removeprefix("error: "))
 
     def prepared(self, workload):
-        """What the process says of itself. Raises ContenderError if its network is another one."""
+        """The process's description of itself. Raises ContenderError if its network differs."""
         about = self.answer()
         if about["parameters"] != parameters(workload):
             raise ContenderError(

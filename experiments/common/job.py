@@ -1,33 +1,46 @@
-"""What the private experiments do alike before and after `minidp.run.Run`: folder, device, data,
-plan, budget, verdict.
+"""Steps that all private experiments share before and after `minidp.run.Run`: folder, device, data,
+plan, budget, verdict; and the main job, whose variants are another script.
 """
 
 import math
 import sys
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from minidp import data
+from minidp import data, nn
 from minidp.backend import Backend, to_host
-from minidp.errors import CheckpointError, ParameterError
-from minidp.mechanism import Plan, Sanitizer, flat_group, per_layer_groups, sampling
-from minidp.privacy import Filter
+from minidp.errors import BudgetExceededError, CheckpointError, ParameterError
+from minidp.mechanism import (
+    Plan,
+    PrivatePCA,
+    Sanitizer,
+    flat_group,
+    per_layer_groups,
+    random_projection,
+    samplers,
+)
+from minidp.privacy import Filter, Ledger
 from minidp.privacy.catalogue import make
+from minidp.privacy.meaning import large_delta
 from minidp.ranks import current
-from minidp.run import About, RunFolder
+from minidp.run import About, Model, Privacy, Run, RunFolder, Training
 from minidp.run.folder import FILES, MANIFEST
 from minidp.run.result import git_commit
 from minidp.streams import Streams
+from minidp.util.text import upper_text
 
 from .config import FREE, command_of, main_of, tell, to_json
 from .results import compare
 
 SMOKE_COLOURS = 500  # images
-EVERY = 10  # of the lots whose norms are watched, every tenth is looked at, whole
+BASELINE_EPOCHS = 100
+SMOKE_LOT, SMOKE_EPOCHS = 60, 2
+EVERY = 10  # norms are recorded for every tenth lot
 
 
 def flags_of(config):
@@ -39,8 +52,8 @@ def prepare(name, config, smoke_lot, smoke_epochs, load):
     """(config, folder, backend, streams, data set) of a run; None if the run in --out is finished
     already.
 
-    load: function of the configuration that returns the data set. With --smoke, what was left at
-    its default shrinks.
+    load: function of the configuration that returns the data set. With --smoke, settings that were
+    left at their defaults shrink.
     """
     if config.smoke:
         lot = smoke_lot if config.lot_size == type(config).lot_size else config.lot_size
@@ -48,7 +61,7 @@ def prepare(name, config, smoke_lot, smoke_epochs, load):
             config, lot_size=lot, epochs=config.epochs if config.length_is_set else smoke_epochs
         )
     if config.resume and config.out is None:
-        raise ParameterError("--resume needs --out DIR, the folder of the run to go on with")
+        raise ParameterError("--resume needs --out DIR, the folder of the run to resume")
     folder = RunFolder(
         config.out or Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}", config.resume
     )
@@ -103,36 +116,32 @@ def make_sampler(config, size):
         raise ParameterError(
             f"expected lot_size={config.lot_size} to be at most the {size} training examples"
         )
-    return sampling.make_sampler(config.sampler, size, config.lot_size)
+    return samplers.make_sampler(config.sampler, size, config.lot_size)
 
 
 def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(), calibrated=None):
-    """(Plan, privacy.Filter): as many steps as the target allows after the events `before`, or as
-    the flags say.
+    """(Plan, privacy.Filter): as many steps as the target allows after the events `before`, or the
+    number that the flags set.
 
-    calibrated: steps for which the least noise is found first that keeps them within the target, or
-    else the default target. Raises BudgetExceededError where not one step fits into the target.
+    calibrated: a number of steps for which the least noise is found that keeps them within the
+    target, or within the default target. Raises BudgetExceededError if no step fits.
     """
     plan = Plan(sampler, sanitizer, 1, config.lot_size)
     accountant = make(config.accountant, plan.relation)
     if calibrated and config.private:
         target = config.default_target if math.isinf(config.target) else config.target
         plan = plan.with_steps(calibrated).calibrated(accountant, target, config.delta, before)
-    if config.private and config.delta >= 1 / size:
-        print(
-            f"NOTICE: delta={config.delta:g} is not below 1/{size}: a mechanism that publishes "
-            "somebody's record would pass such a guarantee"
-        )
+    if config.private and (why := large_delta(config.delta, size)):
+        print(f"NOTICE: delta={config.delta:g} is {why}")
     if math.isinf(config.target):
         epochs = default_epochs if config.epochs is None else config.epochs
-        lots = math.ceil(sampling.steps_of_epochs(sampler, epochs) * (1 - 1e-12))
+        lots = math.ceil(samplers.steps_of_epochs(sampler, epochs) * (1 - 1e-12))
         plan = plan.with_steps(config.steps or lots)
         return plan, Filter(accountant, config.target, config.delta)
     if accountant.kind != "bound":
         print(
             f"NOTICE: {accountant.name} is an approximation: the true epsilon may exceed "
-            f"{config.target:g}; a bound is held by --accountant loss_distribution, renyi or "
-            "moments"
+            f"{config.target:g}; for a bound use --accountant loss_distribution, renyi or moments"
         )
     what = f"epsilon {config.target:g} at delta {config.delta:g}"
     tell(config, f"computing how many lots fit into {what}")
@@ -141,7 +150,7 @@ def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(),
 
 
 def facts(name, config, dataset, subcommand="", public=(), inputs=None):
-    """What is said of a run: what follows from the flags and the data set, and the lines."""
+    """Facts about a run: those that follow from the flags and the data set, and public lines."""
     return About(
         name=name,
         flags=flags_of(config),
@@ -155,14 +164,127 @@ def facts(name, config, dataset, subcommand="", public=(), inputs=None):
 
 
 def finish(run, result):
-    """Tell what came out; returns how it stopped."""
+    """Print the outcome; returns how the run stopped."""
     if result is None:
-        words = f"interrupted; the same command with --resume --out {run.folder.path} goes on"
+        words = (
+            "interrupted; run the same command again with --resume --out "
+            f"{run.folder.path} to resume it"
+        )
         print(words, file=sys.stderr)
     else:
         compare(result)
         print(run.summary())
     return run.stopped
+
+
+def make_body(config, pixels, classes, rng):
+    """The trained part, after the projection. No biases, as in the 2016 code."""
+    if config.projection != "none" and config.pca_dim > pixels:
+        raise ParameterError(f"expected pca_dim={config.pca_dim} to be at most the {pixels} pixels")
+    width = pixels if config.projection == "none" else config.pca_dim
+    activation = {"relu": nn.ReLU, "tanh": nn.Tanh}[config.activation]
+    return nn.Sequential(
+        [
+            nn.Dense(width, config.hidden, rng=rng, bias=False),
+            activation(),
+            nn.Dense(config.hidden, classes, rng=rng, bias=False),
+        ],
+        (width,),
+    )
+
+
+def make_optimizer(config, size):
+    """The optimizer with the learning rate of Section 5.2: linear, then constant.
+
+    The paper does not say how its baseline was trained; plain descent at these rates ends half a
+    point lower.
+    """
+    name = config.optimizer or ("momentum" if config.baseline else "sgd")
+    return config.falling_optimizer(size, name)
+
+
+def check_pca(config, ledger):
+    """Raise BudgetExceededError, which names the flags that help, if PCA, which is charged in
+    `ledger`, costs more than the target alone.
+    """
+    cost = make(config.accountant, ledger.relation).epsilon(ledger, config.delta).upper
+    if cost > config.target:
+        raise BudgetExceededError(
+            f"the PCA before the first step costs epsilon {upper_text(cost)} at delta="
+            f"{config.delta:g}, above the target of {config.target:g}; use "
+            f"{'' if config.noise == 'large' else '--noise large or '}a larger "
+            "--pca-noise-multiplier"
+        )
+
+
+def to_float(images):
+    """(N, D) float32 in [0, 1], D pixels in a row: public scaling."""
+    return images.reshape((images.shape[0], math.prod(images.shape[1:]))) / np.float32(255)
+
+
+@dataclass(frozen=True)
+class MainJob:
+    """The main job, or a variant on the same data: its name, network, clipping and noise, and
+    further entries of its result.
+    """
+
+    name: str
+    make_body: Callable = make_body
+    make_sanitizer: Callable = make_sanitizer
+    about: dict | None = None
+
+    def run(self, config):
+        """Everything from data to files; returns how it stopped."""
+        ready = prepare(self.name, config, SMOKE_LOT, SMOKE_EPOCHS, load_digits)
+        if ready is None:
+            return "finished"
+        config, folder, backend, streams, dataset = ready
+        size, images = dataset.nominal_size, to_float(dataset.x_train)
+        sampler, pixels = make_sampler(config, size), images.shape[1]
+        body = self.make_body(config, pixels, dataset.classes, streams.init)
+        sanitizer = self.make_sanitizer(config, body, config.clip_norm)
+        before = []
+        if config.projection == "pca":
+            pca = PrivatePCA(config.pca_dim, config.pca_sigma, config.arithmetic)
+            before.append(pca.charge(sampler.relation, pixels))
+            check_pca(config, Ledger(sampler.relation, [(before[0], 1)]))
+        plan, budget = plan_and_budget(config, sampler, sanitizer, size, BASELINE_EPOCHS, before)
+        run = Run(
+            folder,
+            Training(
+                body.to(backend),
+                nn.SoftmaxCrossEntropy(),
+                make_optimizer(config, size),
+                streams,
+                config.batch_size,
+            ),
+            Privacy(plan, budget, train_metrics=config.train_metrics),
+            facts(self.name, config, dataset),
+        )
+        head = []
+        if config.projection == "pca":
+            what = (
+                f"DP-PCA to {config.pca_dim} dimensions, all rows scaled to unit norm: noise std "
+                f"{config.pca_sigma:g} on the second moments, whose sensitivity is "
+                f"{pca.sensitivity(sampler.relation):.4g}"
+            )
+
+            def release():  # of a new run; a resumed one has it
+                tell(config, f"DP-PCA of {size:,} images")
+                return pca.release(pca.raw_second_moments(images), streams.noise("pca"))
+
+            head.append(nn.Project(run.release_first("pca", *before, what, release)))
+        elif config.projection == "random":
+            head.append(nn.Project(random_projection(pixels, config.pca_dim, streams.init)))
+        model = nn.Sequential(head + body.layers, (pixels,)).to(backend)
+        projection = nn.Sequential(head, (pixels,)).use(config.arithmetic)
+        x, tested = (
+            projection.predict(backend.asarray(each)) for each in (images, to_float(dataset.x_test))
+        )
+        labels, test_labels = backend.asarray(dataset.y_train), backend.asarray(dataset.y_test)
+        released = Model(model, range(dataset.classes), image_shape=dataset.x_train.shape[1:])
+        result = run.train(x, labels, tested, test_labels, model=released, about=self.about)
+        return finish(run, result)
 
 
 def exit_status(stopped):
@@ -171,8 +293,8 @@ def exit_status(stopped):
 
 
 class MedianNorms:
-    """A sanitizer's watcher that keeps each clip group's median norm in every tenth lot. They are
-    not private.
+    """A sanitizer's watcher that keeps each clip group's median norm in every tenth lot. The
+    medians are not private.
 
     medians   {group: [median of each watched lot, in their order]}; None for one that is not finite
     """

@@ -14,18 +14,14 @@ reason.
 """
 
 import ast
-import multiprocessing
 import os
-import shutil
-import sys
-import tempfile
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 
+from ..util.waiting import say
+from .broken import noticed
 from .card import own_lines
-from .checks import load, run
 from .report import PACKAGE, cards, named, need_extra
 
 PARTS = {
@@ -39,7 +35,8 @@ PARTS = {
     ast.Yield: ["value"],
     ast.Starred: ["value"],
 }
-SECONDS = 180  # for one mutant; the slowest that ends takes a tenth of it
+PROCESSES = 2
+SECONDS_EACH = 0.7  # of one core for one mutant, on average, measured
 
 _GUARD = (
     "a guard of the last bits: without it the bound is below the truth by less than any check "
@@ -48,16 +45,12 @@ _GUARD = (
 _INFERRED = "reshape takes a negative number of examples as one to infer, which is the same number"
 _TWICE = "both factors change their sign, and so their product does not"
 _ANY_SIGN = "a direction's sign is arbitrary, as the card says"
-_TRUE = "one bit, of which only is asked whether it is 0"
 
 EQUIVALENT = {  # name of a mutant: the reason why no measurement can tell it from the original
     "nn.norm.GroupNorm [F0] sign 1": _INFERRED,
     "nn.norm.LayerNorm [F0] sign 1": _INFERRED,
     "grads.forms.Outer [V1] sign 1": _TWICE,
     "grads.forms.OuterSum [V1] sign 1": _TWICE,
-    "host.drawing.choose [F1] sign 1": _TRUE,
-    "host.drawing.choose [F1] scale 1": _TRUE,
-    "host.drawing.choose [F2] drop 2": "0 - s is -s modulo 2^64",
     "mechanism.before.pca.PrivatePCA [F4] sign 1": _ANY_SIGN,
     "mechanism.rounding.products [F2] drop 3": _GUARD,
     "privacy.moments.MomentsAccountant [M2] drop 1": _GUARD,
@@ -170,91 +163,41 @@ def _replaced(lines, node, new):
     return "\n".join([*lines[: node.lineno - 1], *changed, *lines[node.end_lineno :], ""])
 
 
-def killed_by(mutant, others=True):
-    """What notices the mutant, in words, or None: the checks of its label, of its card, and then
-    all `others`.
+def _unbroken(mutant):
+    """What fails of its card while nothing is broken: in loaded modules, and after a fresh import
+    too.
     """
-    context = _context()
-    with tempfile.TemporaryDirectory(prefix="minidp-mutant-") as folder:
-        shutil.copytree(PACKAGE, Path(folder, "minidp"))
-        Path(folder, mutant.path).write_text(mutant.source, encoding="utf-8")
-        ours, theirs = context.Pipe(duplex=False)
-        # which takes minutes, compiling it seconds
-        interpreted = "njit" in mutant.source and "_cipher" not in mutant.source
-        process = context.Process(
-            target=_check_all,
-            args=(folder, mutant.card, mutant.label, others, interpreted, theirs),
-            daemon=True,
-        )
-        process.start()
-        theirs.close()
-        try:
-            return ours.recv() if ours.poll(SECONDS) else f"no end in {SECONDS} s"
-        except EOFError:
-            return "the end of its process"
-        finally:
-            process.kill()
-            process.join()
+    control = replace(mutant, source=(PACKAGE.parent / mutant.path).read_text("utf-8"))
+    loaded = noticed(control, fresh=False)
+    return loaded, loaded and noticed(control)
 
 
-def _context():
-    """Processes that start from one which holds the libraries already, but nothing of minidp."""
-    if "forkserver" not in multiprocessing.get_all_start_methods():
-        return multiprocessing.get_context("spawn")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(
-        ["mpmath", "numba", "scipy.optimize", "scipy.special", "scipy.fft"]
-    )
-    return context
-
-
-def _check_all(folder, card, label, others, interpreted, answer):
-    """In a process of its own: import the package from `folder` and send what killed_by returns."""
-    sys.stdout = sys.stderr = open(os.devnull, "w")
-    for name in [name for name in sys.modules if name.partition(".")[0] == "minidp"]:
-        del sys.modules[name]
-    sys.path.insert(0, folder)
-    if interpreted:  # to compile one mutant takes longer than to interpret it
-        import numba
-
-        numba.config.DISABLE_JIT = True
-    try:
-        from minidp.audit import checks
-
-        registry = checks.load()
-    except Exception as error:  # a module that cannot be imported is noticed by everybody
-        answer.send(f"importing it: {type(error).__name__}")
-        return
-    places = sorted(registry, key=lambda place: (place != (card, label), place[0] != card))
-    for check in dict.fromkeys(
-        check for place in places if others or place[0] == card for check in registry[place]
-    ):
-        outcome = checks.run(check)
-        if not outcome.passed:
-            answer.send(str(outcome))
-            return
-    answer.send(None)
-
-
-def judge(mutants, processes=2, on_result=print):
+def judge(mutants, on_result=print):
     """What is wrong with the tests of these mutants, a sentence each; on_result(text) is told of
     each mutant.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    faults = []
-    with ThreadPoolExecutor(processes) as pool:
-        for number, (mutant, killer) in enumerate(zip(mutants, pool.map(killed_by, mutants)), 1):
+    with ThreadPoolExecutor(PROCESSES) as pool:
+        cards_ = {mutant.card: mutant for mutant in mutants}
+        fails = dict(zip(cards_, pool.map(_unbroken, cards_.values())))
+        faults = [
+            f"fails before anything is broken: {card} {found}"
+            for card, (_, found) in fails.items()
+            if found
+        ]
+
+        def killer_of(mutant):
+            trusted = not fails[mutant.card][0]
+            return (trusted and noticed(mutant, fresh=False)) or noticed(mutant, others=True)
+
+        killers = pool.map(killer_of, mutants)
+        for number, (mutant, killer) in enumerate(zip(mutants, killers), 1):
             listed = EQUIVALENT.get(mutant.name)
-            if killer:
-                fault, found = (
-                    listed and f"listed as equivalent, but killed by {killer}: {mutant}",
-                    f"killed by {killer}",
-                )
-            else:
-                fault, found = None if listed else f"survived: {mutant}", listed or "SURVIVED"
-            if fault:
-                faults.append(fault)
-            on_result(f"{number}/{len(mutants)} {'FAIL' if fault else 'ok  '} {mutant}: {found}")
+            found = f"killed by {killer}" if killer else listed or "survived"
+            wrong = bool(killer) == bool(listed)
+            if wrong:
+                faults.append(f"{'listed as equivalent, but ' if listed else ''}{found}: {mutant}")
+            on_result(f"{number}/{len(mutants)} {'FAIL' if wrong else 'ok  '} {mutant}: {found}")
     return faults
 
 
@@ -276,19 +219,10 @@ def main(only=None):
     if only is not None:
         wanted = named(only, [card for card, _ in cards()])
         mutants = [mutant for mutant in mutants if mutant.card in wanted]
-    faults += [
-        f"fails before anything is broken: {card} [{label}] {outcome}"
-        for card, label in sorted({(mutant.card, mutant.label) for mutant in mutants})
-        for check in load()[card, label]
-        if not (outcome := run(check)).passed
-    ]
+    minutes = len(mutants) * SECONDS_EACH / PROCESSES / 60 + 0.5  # to the next
+    say(f"{len(mutants):,} mutants, about {minutes:.0f} min on {PROCESSES} cores")
     faults += judge(mutants, on_result=lambda text: print(text, flush=True))
     listed = sum(mutant.name in EQUIVALENT for mutant in mutants)
-    print(
-        "",
-        *faults,
-        f"{len(mutants)} mutants, {len(mutants) - listed} to be killed, {listed} listed as "
-        f"equivalent, {len(faults)} faults",
-        sep="\n",
-    )
+    print("", *faults, sep="\n")
+    print(f"{len(mutants)} mutants, {listed} listed as equivalent, {len(faults)} faults")
     return 1 if faults else 0

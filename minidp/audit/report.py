@@ -18,7 +18,8 @@ from ..backend import Backend
 from ..errors import ParameterError
 from ..train.trial import THOROUGH
 from ..train.twins import try_twins
-from ..util.files import atomic_write, write_json
+from ..util.atomic import atomic_write
+from ..util.files import write_json
 from . import checks
 from .algorithm import as_it_runs
 from .card import Card, card_of_class, read_module
@@ -34,7 +35,7 @@ SECTIONS = {
     "Layers and losses": "nn.dense. nn.activation. nn.conv. nn.pool. nn.norm. nn. nn.loss. "
     "nn.network. nn.init. grads.forms.",
     "Clipping": "mechanism.clip. mechanism.sanitizer. mechanism.rounding. mechanism.schedule.",
-    "Noise": "mechanism.noise. exact.laws.",
+    "Noise": "mechanism.noise. exact.laws. exact.integers.",
     "Sampling": "mechanism.sampling.",
     "DP-PCA and private scaling": "mechanism.before.",
     "Accountants": "privacy.moments. privacy.conversion. privacy.composition. privacy.",
@@ -264,12 +265,21 @@ def measure(layer=None, device="auto", on_row=None, reports=(), run=None):
             "Python": platform.python_version(),
             "NumPy": numpy.__version__,
         },
-        "labels": len(rows),
+        **counted(rows),
         "failed": sum(not row["passed"] for row in rows),
         "rows": rows,
         "run": run,
         "algorithm": as_it_runs(rows[len(own) :], run and run["result"]) if layer is None else [],
     }
+
+
+def counted(rows):
+    """How many cards and labels are in rows; those that several classes inherit count once, as in
+    tools.check_cards.
+    """
+    paths = [row["code"][0]["path"] if row["code"] else "" for row in rows]
+    labels = {(path, row["of"] or row["card"], row["label"]) for path, row in zip(paths, rows)}
+    return {"cards": len({card[:2] for card in labels}), "labels": len(labels)}
 
 
 def page(file, *reports, layer=None, device="auto"):
@@ -342,7 +352,7 @@ def main(layer=None, device="auto", json_file=None, html_file=None, run=None):
         with atomic_write(html_file) as file:
             file.write(formulas_page(data))
     print(
-        f"\ncards {len({row['card'] for row in data['rows']})}, labels {data['labels']}, "
+        f"\ncards {data['cards']}, labels {data['labels']}, "
         f"measurements {sum(len(row['measured']) for row in data['rows'])}, {data['failed']} "
         f"failed, on {data['device']}, {data['seconds']:.0f} s"
     )

@@ -109,7 +109,9 @@ class Latex:
 def mathml(text):
     """The equation of a label's text as one <math> element, its remark behind it as text."""
     build = MathML()
-    return f'<math display="block" displaystyle="true">{build.row(*_parts(text, build))}</math>{escape(_remark(text))}'
+    shown = build.row(*_parts(text, build))
+    math = f'<math display="block" displaystyle="true">{shown}</math>'
+    return math + escape(_remark(text))
 
 
 def latex(text):

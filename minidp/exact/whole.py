@@ -1,4 +1,4 @@
-"""Per-example gradients in whole numbers: what exact arithmetic clips and adds.
+"""Per-example gradients as integers, for exact arithmetic.
 
 Each gradient is cut to integers times a power of two first. The norm of what was cut is computed
 from integers, and what an example contributes is truncated toward zero to whole multiples of the
@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backend import add_whole, namespace_of, row_squares, zero_rows_unless
+from ..arrays import add_whole, in_pairs, namespace_of, row_squares, zero_rows_unless
 from ..kernels import kernel
-from .cuts import cut, in_pairs
+from .cuts import cut
 
 UNITS = 2.0**32  # of the grid in a clip norm
 # examples of a lot: coordinates of their sum stay below 2^53, where float64 holds every integer

@@ -1,8 +1,8 @@
-"""Per-example gradients in three representations. Explicit and ghost clipping are the same code on
-different ones.
+"""Per-example gradients in three representations. Explicit clipping and ghost clipping run the same
+code on different ones.
 
-A layer says what the factors of its gradients are; the representation knows how to norm and sum
-them. So "explicit equals factored" is proved here, on three classes, and not in every layer.
+A layer gives the factors of its gradients; the representation computes their norms and sums. So
+"explicit equals factored" is shown here, for three classes, and not for every layer.
 Letters: b example, i, o sides of a product, t position.
 """
 
@@ -10,27 +10,25 @@ import math
 
 from numpy.typing import NDArray
 
-from ..backend import (
-    DOUBLE_ROWS,
+from .. import given
+from ..arrays import (
     add_products,
     add_weighted,
-    explicit_fits,
+    in_pairs,
     namespace_of,
     outer_products,
     row_norms,
     zero_rows_unless,
 )
 from ..errors import ShapeError
-from ..exact.cuts import cut, in_pairs, precision
-from ..host.memory import RUN
-from ..kernels import kernel
 from ..util.validate import one_of, same_batch
 
 STRATEGIES = ("auto", "explicit", "factored")
-# times the norm of a sum of outer products that their own norms may add up to; beyond, an example
-# weighs less
+# the norms of an example's outer products may add up to this many times the norm of their sum; if
+# they add up to more, the example gets a lower weight
 CANCELLING = 64
-ROWS = 512  # of such a sum in one product, at least: what `mechanism.rounding` charges counts on it
+# least rows of such a sum in one product; `mechanism.rounding` counts on it
+ROWS = 512
 # norms of factors above which a gradient counts as not finite; LARGE in float32 products
 HUGE, LARGE = 2.0**400, 2.0**60
 Key = tuple[str, str]  # (layer, parameter)
@@ -40,10 +38,10 @@ Arrays = dict[Key, NDArray]  # of parameters
 class PerExampleGrad:
     """The gradients g_b of one parameter, one for each of the `n_examples` examples of a batch.
 
-    `shape` is the parameter's shape. Subclasses give sq_norms and sq_norms_upper, add_weighted_sum,
-    materialise. Norms and sums are float64 whatever the gradients are. An example with weight 0
-    contributes 0, also if its gradient or a factor of it is not finite. ShapeError is raised where
-    factors differ in examples or positions, or have the wrong number of axes.
+    `shape` is the parameter's shape. Subclasses define sq_norms, sq_norms_upper, add_weighted_sum
+    and materialise. Norms and sums are float64 for gradients of any dtype. An example with weight 0
+    contributes 0, even if its gradient or a factor of it is not finite. Factors that differ in
+    examples or positions, or have the wrong number of axes, raise ShapeError.
     """
 
     n_examples: int
@@ -54,9 +52,7 @@ class PerExampleGrad:
     factored_is_cheaper = True  # than materialising, in multiplications on the host
 
     def sq_norms_upper(self):
-        """(B,) squared norms, rounded up: no smaller than the true ones whatever the dtype's
-        rounding.
-        """
+        """(B,) squared norms, rounded up: never below the true ones, in any dtype."""
         return self.sq_norms() * (1 + self._lost)  # [N2]
 
     def zeros(self):
@@ -64,40 +60,43 @@ class PerExampleGrad:
         return self.xp.zeros(self.shape)
 
     def weighted_sum(self, w, rows=0):
-        """sum_b w_b g_b, of the parameter's shape; rows as in add_weighted_sum."""
+        """sum_b w_b g_b, of the parameter's shape; rows: as in `add_weighted_sums`."""
         total = self.zeros()
         self.add_weighted_sum(total, w, rows)
         return total
 
     def materialises(self, strategy, examples=0):
-        """True if `strategy` trains through materialised gradients; auto does where cheaper, and on
-        a GPU where they fit.
+        """True if `strategy` trains through materialised gradients; "auto" does if they are
+        cheaper, and on a GPU if they fit into memory.
 
-        examples: how many have to fit, a public number; 0 for those at hand.
+        examples: how many must fit, a public number; 0 for those of this batch.
         """
         one_of(STRATEGIES, strategy=strategy)
         if strategy != "auto" or not self.factored:
             return self.factored and strategy == "explicit"
         size = (examples or self.n_examples) * self.explicit_bytes
-        return explicit_fits(self.xp, size) or not self.factored_is_cheaper
+        return given.explicit_fits(self.xp, size) or not self.factored_is_cheaper
 
     def form(self, strategy):
-        """The same gradients as `strategy` trains through them: Explicit, or these factors."""
+        """The same gradients in the form that `strategy` uses: Explicit, or these factors."""
         return self._explicit() if self.materialises(strategy) else self
 
     def _explicit(self):
         return Explicit(self.materialise())
 
-    def materialise_exactly(self):
-        """The gradients, (B, *shape), each with bits that no other example can change."""
+    def materialise_exactly(self, product):
+        """The gradients, (B, *shape); no bit of one depends on another example.
+
+        product: function of factors a (B, T, I) and d (B, T, O), their exact product (B, I, O).
+        """
         return self.materialise()
 
     def sum_over_views(self, views):
-        """Merge augmented views: sum every `views` consecutive rows, those of one example."""
+        """Merge augmented views: every `views` consecutive rows belong to one example; sum them."""
         return self.form("explicit").sum_over_views(views)
 
     def rows(self, start, stop):
-        """The same for the examples start..stop-1."""
+        """The gradients of the examples start..stop-1."""
         return type(self)(*(array[start:stop] for array in self.arrays))
 
     def norm_part(self):
@@ -107,7 +106,7 @@ class PerExampleGrad:
         return None, None, self.sq_norms_upper(), None, None, 1.0
 
     def chunks(self):
-        """(start, form) of parts that fit into memory, each with a `sum_part`."""
+        """(start, form) of parts that fit into memory, of a factored gradient."""
         return [(0, self)]
 
     @property
@@ -122,7 +121,7 @@ class PerExampleGrad:
 
 
 class Explicit(PerExampleGrad):
-    r"""Gradients as they are: one array with an axis of examples in front.
+    r"""Materialised gradients: one array whose first axis counts the examples.
 
     Shapes
         g (B, *shape)   w (B,)
@@ -143,11 +142,11 @@ class Explicit(PerExampleGrad):
     factored = False
 
     def __init__(self, g, sq_norms=None):
-        """sq_norms: the squared norms, where forming the gradients has computed them already."""
+        """sq_norms: the squared norms, if they were computed while forming the gradients."""
         self.g, self._sq_norms, self.arrays = g, sq_norms, (g,)
         self.n_examples, self.shape = g.shape[0], tuple(g.shape[1:])
-        given = 0 if sq_norms is None else (RUN + 8) * 2.0**-23
-        self._lost = (math.prod(self.shape) + 32) * 2.0**-52 + given
+        single = 0 if sq_norms is None else (given.RUN + 8) * 2.0**-23
+        self._lost = (math.prod(self.shape) + 32) * 2.0**-52 + single
         # formed with the longer axis last, (B, O, I) in memory: work goes along memory
         self._transposed = (
             g.ndim == 3 and not g.flags.c_contiguous and g.transpose(0, 2, 1).flags.c_contiguous
@@ -189,10 +188,6 @@ class Explicit(PerExampleGrad):
         rows = self.xp.ascontiguousarray(self._matrix()) if known is None else None
         return rows, None, known, None, None, 1 + self._lost
 
-    def sum_part(self, rows):
-        """The gradients (B, P), for `device.add_weighted_each`."""
-        return self.xp.ascontiguousarray(self.g.reshape((self.n_examples, math.prod(self.shape))))
-
 
 class _Factored(PerExampleGrad):
     """Products of factors a (B, ..., I) and d (B, ..., O), summed over the axes between."""
@@ -220,7 +215,7 @@ class _Factored(PerExampleGrad):
 
 
 class Outer(_Factored):
-    r"""Gradients that are one outer product each, as those of a dense weight: g_b = a_b (x) d_b.
+    r"""Gradients that are one outer product each, such as a dense weight's: g_b = a_b (x) d_b.
 
     Shapes
         a (B, I)   d (B, O)   shape (I, O)   w (B,)
@@ -265,12 +260,12 @@ class Outer(_Factored):
         """
         single = rows and self.a.dtype == self.d.dtype == self.xp.float32
         if single:
-            longest = self.xp.maximum(*self._factor_norms())
+            longest = self.xp.maximum(*self.factor_norms())
             w = self.xp.where((longest <= LARGE) & (w >= LARGE**-2), w, 0)
         a, d = self._weighted(w.astype(self.xp.float32 if single else self.xp.float64))
         return add_products(total, a, d, rows if single else 0)  # [P1]
 
-    def _factor_norms(self):
+    def factor_norms(self):
         return self._norms or (row_norms(self.a), row_norms(self.d))
 
     def norm_part(self):
@@ -279,19 +274,13 @@ class Outer(_Factored):
         a, d = map(self.xp.ascontiguousarray, self.arrays)
         return a, d, None, *self._norms, 1 + self._lost
 
-    def sum_part(self, rows):
-        """For `device.add_weighted_products`: a (B, I, 1), d (B, 1, O), norms, rows, float64?"""
-        a, d = map(self.xp.ascontiguousarray, self.arrays)
-        norms = self._factor_norms() if rows else None
-        return a[:, :, None], d[:, None, :], norms, rows or DOUBLE_ROWS, not rows
-
     def materialise(self):
         """(B, I, O), by the definition."""
         return self.xp.einsum("bi,bo->bio", self.a, self.d)  # [F1]
 
     def _explicit(self):
         """Through the compiled twin of [F1] where there is one."""
-        twin = kernel("form_outer", self.a, self.d)
+        twin = given.kernel("form_outer", self.a, self.d)
         return Explicit(*outer_products(self.a, self.d)) if twin else super()._explicit()
 
     def sum_over_views(self, views):
@@ -337,7 +326,7 @@ class OuterSum(_Factored):
 
     def sq_norms_upper(self):
         """(B,) squared norms, rounded up by the bound on what the sums lost."""
-        if twin := kernel("gram_norms", self.a, self.d):
+        if twin := given.kernel("gram_norms", self.a, self.d):
             return twin(self.a, self.d, CANCELLING)
         a, d = row_norms(self.a), row_norms(self.d)
         most = self.xp.where(
@@ -350,35 +339,22 @@ class OuterSum(_Factored):
         """total += sum_b w_b g_b, in place, always in float64: terms of one example may cancel."""
         examples = self.n_examples * self.positions
         a, d = (factor.reshape((examples, factor.shape[2])) for factor in self._weighted(w))
-        part, rows = self.zeros(), self._rows()
+        part, rows = self.zeros(), self.product_rows()
         for at in range(0, a.shape[0], rows):
             add_products(part, a[at : at + rows], d[at : at + rows], 0)  # [P1]
         total += part
 
-    def _rows(self):
+    def product_rows(self):
         """Of one product, about as many as there are products: short chains of roundings."""
         return max(ROWS, math.isqrt(self.n_examples * self.positions))
-
-    def sum_part(self, rows):
-        """As of Outer: a (B, I, T), d (B, T, O), in float64."""
-        a, d = map(self.xp.ascontiguousarray, (self.a.transpose(0, 2, 1), self.d))
-        return a, d, None, self._rows(), True
 
     def materialise(self, out=None):
         """(B, I, O), by the definition: a_b^T d_b of each example; into `out` if given."""
         return self.xp.matmul(self.a.transpose(0, 2, 1), self.d, out=out)  # [F1]
 
-    def materialise_exactly(self):
-        """(B, I, O) float64: the product of factors that were cut, example by example."""
-
-        def whole(factor, bits):
-            rows = factor.reshape((self.n_examples, self.positions * factor.shape[2]))
-            X, e = cut(rows, bits, nearest=True)
-            return X.reshape(factor.shape), e
-
-        bits, xp = precision(self.positions), self.xp
-        (a, e), (d, f) = map(whole, self.arrays, bits)
-        return xp.ldexp(xp.matmul(a.transpose(0, 2, 1), d), (e + f - sum(bits))[:, :, None])
+    def materialise_exactly(self, product):
+        """(B, I, O) float64: the product of the factors, example by example."""
+        return product(self.a, self.d)
 
     def sum_over_views(self, views):
         """One gradient per example, over the positions of all its rows."""

@@ -14,14 +14,16 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ..backend import namespace_of
+from .. import given
+from ..arrays import namespace_of
 from ..errors import ParameterError
 from ..grads.forms import Key
-from ..kernels import kernel
 from ..util.validate import in_range, non_negative_finite, positive
-from .schedule import LEAST_NORM, MOST_NORM, Setting, value_at
+from .setting import Setting, value_at
 
-MARGIN = 2.0**-20  # by which norms are taken for longer, so that no rounding exceeds the clip norm
+# clip norms whose squares, and those of gradients near them, float32 holds
+LEAST_NORM, MOST_NORM = 1e-12, 1e12
+MARGIN = 2.0**-20  # norms are enlarged by this factor, so that rounding cannot exceed the clip norm
 
 
 def clip_weights(sq_norms: NDArray, clip_norm: float) -> NDArray:
@@ -50,7 +52,7 @@ def clip_weights(sq_norms: NDArray, clip_norm: float) -> NDArray:
         clip norm inf     weight 1: plain SGD
         ================  =====================================================
     """
-    if twin := kernel("clip_weights", sq_norms):
+    if twin := given.kernel("clip_weights", sq_norms):
         return twin(sq_norms, clip_norm, MARGIN)
     xp = namespace_of(sq_norms)
     finite = xp.isfinite(sq_norms)
@@ -61,7 +63,7 @@ def clip_weights(sq_norms: NDArray, clip_norm: float) -> NDArray:
 
 @dataclass(frozen=True)
 class ClipGroup:
-    r"""Parameters that are clipped together and share one noise level.
+    r"""Parameters that are clipped together and have one noise level.
 
     name              of the group, in messages and in the privacy statement
     keys              the parameters' keys, (layer, parameter)
@@ -141,9 +143,7 @@ def flat_group(
 
 
 def _group(name, params, keys, clip_norm, noise_multiplier):
-    """The group of some of the keys, with the number of their coordinates where arrays came with
-    them.
-    """
+    """The group of some of the keys; it knows their number of coordinates if `keys` has arrays."""
     size = (
         sum(math.prod(params[key].shape) for key in keys) if isinstance(params, Mapping) else None
     )

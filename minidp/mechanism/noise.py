@@ -1,32 +1,31 @@
-"""The noise of a release, and the event of how far its law is from a Gaussian's."""
+"""The noise of a release, and the charge for its law's distance from a Gaussian."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..backend import namespace_of, to_host
+from .. import given
+from ..arrays import namespace_of, to_host
 from ..errors import ParameterError
-from ..exact.laws import Integers, Normals
-from ..kernels import kernel
+from ..exact.laws import Normals
 from ..privacy.events import Composed, Event, TotalVariation
 from ..streams import Draws
 
-Law = Normals | Integers
+Law = Any  # Normals, or in exact arithmetic exact.integers.Integers
 
 
 def charged(event: Event, numbers: int, *laws: Law) -> Event:
-    """The event of a release of so many numbers, and beside it the distance of its noise's laws."""
+    """The event of a release of so many numbers, with the distance of its noise's laws added."""
     distance = max(law.distance for law in laws)
     return beside(event, TotalVariation(distance, numbers) if distance else None)
 
 
 def beside(event: Event, variation: TotalVariation | None, releases: int = 1) -> Event:
-    """An event of so many releases, and beside it the distance of each one's noise, if there is
-    any.
-    """
+    """An event of so many releases, with the distance of each one's noise added, if it has any."""
     if variation is None:
         return event
     parts = event.events if isinstance(event, Composed) else (event,)
@@ -34,8 +33,8 @@ def beside(event: Event, variation: TotalVariation | None, releases: int = 1) ->
 
 
 def add_noise(raw: NDArray, law: Law, draws: Draws) -> NDArray:
-    """raw (float64, on the host), a multiple of the law's quantum, plus its noise; `charged` says
-    at what cost.
+    """raw (float64, on the host), a multiple of the law's quantum, plus its noise; `charged` gives
+    the cost.
     """
     return released([law.in_units(raw)], [law], draws)[0]
 
@@ -49,8 +48,8 @@ def add_integers(
     scale: float = 1.0,
     dtype: DTypeLike | None = None,
 ) -> NDArray:
-    r"""grid (raw + Z), Z discrete Gaussian numbers of standard deviation `units`: released in exact
-    arithmetic.
+    r"""Release in exact arithmetic: grid (raw + Z), Z discrete Gaussian numbers whose standard
+    deviation is `units`.
 
     Shapes
         raw any shape, float64 whole numbers   others like raw, added to it first   units 0, or 2^28
@@ -68,7 +67,7 @@ def add_integers(
         raw is whole, so raw + round(N) = round(raw + N): the Gaussian mechanism, rounded, but for
         that distance.
     """
-    return released([raw], [Integers(units, grid)], draws, [others], scale, dtype)[0]  # [F1]
+    return released([raw], [given.Integers(units, grid)], draws, [others], scale, dtype)[0]  # [F1]
 
 
 def add_gaussian(
@@ -79,7 +78,7 @@ def add_gaussian(
     scale: float = 1.0,
     dtype: DTypeLike | None = None,
 ) -> NDArray:
-    r"""raw + N(0, noise_std^2 I): from here on it is released.
+    r"""Release in ordinary arithmetic: raw + N(0, noise_std^2 I).
 
     Shapes
         raw any shape, float32 or float64   noise_std a number, in the units of raw   others like
@@ -98,7 +97,7 @@ def add_gaussian(
 
     Guarantees
         noise_std 0 draws nothing. The noise of an array on a GPU is drawn and added there: the same
-        bits. The known attacks on the low-order bits of noise find nothing; it is not a proof.
+        bits. The known attacks on the low-order bits of noise fail, which is evidence and no proof.
 
     Raises
         ParameterError   noise_std is negative, infinite or not a number
@@ -114,18 +113,18 @@ def released(
     scale: float = 1.0,
     dtype: DTypeLike | None = None,
 ) -> list[NDArray]:
-    """scale times each raw sum with the noise of its law, one after another; others: of each, added
-    to it first.
+    """scale times each raw sum with the noise of its law; others: for each, sums that are added to
+    it first.
 
-    Noise of arrays on a device is drawn and added there, that of one law in one launch.
+    For arrays on a device the noise is drawn and added there, in one launch per law.
     """
     for raw, law in zip(raws, laws):
-        if isinstance(law, Integers) and raw.dtype.name != "float64":
+        if isinstance(law, given.Integers) and raw.dtype.name != "float64":
             raise ParameterError(
                 f"exact arithmetic: expected a raw sum of dtype float64, got {raw.dtype}"
             )
     jobs = list(zip(raws, laws, others or [()] * len(raws)))
-    if type(draws) is not Draws or kernel("release", *raws) is None:
+    if type(draws) is not Draws or given.kernel("release", *raws) is None:
         return [
             namespace_of(raw).asarray(on_host([raw, *rest], law, draws, scale, dtype or raw.dtype))
             for raw, law, rest in jobs
@@ -172,9 +171,7 @@ def _on_device(jobs, units, draws, scale, dtype):
     """`released` of (raw, law, others) on a device, in one launch; units: of integer noise, or
     0.
     """
-    from ..host import discrete
-
-    table = discrete.table(units) if units else None
+    table = given.table(units) if units else None
     sets = table.parts + 1 if table else 1  # of blocks of random numbers, for 512 numbers
     sums = []
     for raw, law, rest in jobs:
@@ -185,5 +182,5 @@ def _on_device(jobs, units, draws, scale, dtype):
         rounded = 0.0 if units else law.grid
         first = draws.take(raw.size, needed)
         sums.append((total, result, first, needed, law.std, rounded, scale * law.unit))
-    kernel("release", sums[0][0])(sums, draws.state(), table)
+    given.kernel("release", sums[0][0])(sums, draws.state(), table)
     return [result for _, result, *_ in sums]

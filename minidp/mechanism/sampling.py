@@ -1,14 +1,12 @@
-"""How a lot is drawn, and the event that the drawing makes of a release.
+"""Samplers: how each draws a lot, and the event of a release from such a lot.
 
-Each sampler knows the neighbouring relation its analysis is proved for. The data set's size and the
-stream are arguments of `lots`; what is stored is public configuration. A step's lot follows from
-the stream and the step alone. `period` is the number of steps between two points at which training
-may stop.
+Each sampler has the neighbouring relation for which its analysis is proved. The data set's size and
+the stream are arguments of `lots`; samplers store public configuration only. A step's lot follows
+from the stream and the step alone. Training may stop after every `period` steps.
 """
 
-import math
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
@@ -17,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DataError, ParameterError
+from ..errors import ParameterError
 from ..privacy.events import (
     BallsInBins,
     Event,
@@ -26,13 +24,13 @@ from ..privacy.events import (
     PoissonSampled,
 )
 from ..streams import Stream
-from ..util.validate import count, one_of, probability
+from ..util.validate import count, probability
 
 
 class _Sampler:
-    """What samplers share.
+    """Base of all samplers.
 
-    name  what flags call it
+    name  its name on command lines
     """
 
     name: ClassVar[str]
@@ -50,8 +48,8 @@ class _Sampler:
         return {"sampler": type(self).__name__, "period": self.period}
 
     def check(self, num_examples: int) -> None:
-        """Raise ParameterError where the analysis does not hold for so many examples; here any
-        number will do.
+        """Raise ParameterError if the analysis does not cover so many examples; here it covers any
+        number.
         """
 
     def lots(
@@ -103,7 +101,7 @@ class _Parts(_Sampler):
 
 
 class _Sized(_Parts):
-    """The same of exactly that many examples; ParameterError for another number."""
+    """Lots of exactly dataset_size examples' parts; ParameterError for another number of them."""
 
     def check(self, num_examples: int) -> None:
         """Raise ParameterError unless there are dataset_size examples."""
@@ -172,7 +170,7 @@ class PoissonSampler(_Sampler):
 
 @dataclass(frozen=True)
 class FixedSizeSampler(_Sized):
-    r"""A fixed number of examples without replacement, drawn anew at every step.
+    r"""A fixed number of examples without replacement, chosen anew at every step.
 
     Shapes
         a lot: sorted indices (lot_size,)
@@ -279,7 +277,7 @@ class BallsInBinsSampler(_Parts):
     def of(
         cls, dataset_size: int, lot_size: float, period: int | None = None
     ) -> "BallsInBinsSampler":
-        """With B = `period` lots where it is given."""
+        """With B = `period` lots if it is given."""
         return super().of(dataset_size, dataset_size // period if period else lot_size)
 
     @property
@@ -302,42 +300,6 @@ class BallsInBinsSampler(_Parts):
 
 
 Sampler = PoissonSampler | FixedSizeSampler | ShuffleSampler | BallsInBinsSampler
-SAMPLERS: dict[str, Any] = {
-    each.name: each
-    for each in (PoissonSampler, FixedSizeSampler, ShuffleSampler, BallsInBinsSampler)
-}
-
-
-def steps_of_epochs(sampler: Sampler, epochs: float) -> float:
-    """Steps of so many passes over the data, on average; not rounded."""
-    if isinstance(sampler, PoissonSampler):
-        return epochs / sampler.sampling_probability if sampler.sampling_probability else math.inf
-    if isinstance(sampler, BallsInBinsSampler):
-        return epochs * sampler.period
-    return epochs * sampler.dataset_size / sampler.lot_size
-
-
-def make_sampler(name: str, dataset_size: int, lot_size: int) -> Sampler:
-    """The sampler of that name, for lots of lot_size examples, Poisson's on average."""
-    one_of(tuple(SAMPLERS), sampler=name)
-    _Parts(dataset_size, lot_size)  # checks them
-    return SAMPLERS[name].of(dataset_size, lot_size)
-
-
-def sampler_from(settings: Mapping[str, Any]) -> Sampler:
-    """The sampler of a run whose settings hold `sampler` and `period`, as the sampler says them,
-    and the public `dataset_size` and `expected_lot_size`.
-
-    Raises DataError where the class is none of these.
-    """
-    found = {each.__name__: each for each in SAMPLERS.values()}
-    if settings["sampler"] not in found:
-        raise DataError(
-            f"expected a sampler of {', '.join(found)}, got {settings['sampler']!r:.80}: what its "
-            "lots cost is not known here"
-        )
-    sizes = settings["dataset_size"], settings["expected_lot_size"]
-    return found[settings["sampler"]].of(*sizes, settings["period"])
 
 
 @lru_cache(256)

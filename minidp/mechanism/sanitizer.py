@@ -12,18 +12,17 @@ from typing import Any
 
 from numpy.typing import DTypeLike, NDArray
 
-from ..backend import explicit_budget, namespace_of
+from .. import given
+from ..arrays import namespace_of
 from ..errors import ParameterError, ShapeError
-from ..exact.arithmetic import ARITHMETIC, ARITHMETICS, ORDINARY, Arithmetic
+from ..exact.ordinary import ORDINARY, Arithmetic
 from ..grads.forms import STRATEGIES, Arrays, Key, PerExampleGrad
 from ..grads.sums import add_weighted_sums, sum_of_squares
 from ..privacy.events import Event, Gaussian, JointGaussian, NeighbouringRelation, TotalVariation
-from ..ranks import SOLO
 from ..streams import Draws
 from ..util.validate import one_of, shape
 from .clip import ClipGroup, clip_weights
-from .exchange import release
-from .noise import Law, beside
+from .noise import Law, beside, released
 from .rounding import DOUBLE, Products
 
 # Norm by which the clipped sum of one group can move between neighbours, in units of the clip norm.
@@ -39,15 +38,15 @@ class Watcher:
     """Sees norms before clipping; this one keeps nothing."""
 
     def take_norms(self, group: str, sq_norms: NDArray) -> None:
-        """Called with squared norms of each part of a lot, perhaps by several threads."""
+        """Take the squared norms of a part of a lot; several threads may call this at once."""
 
     def end_lot(self) -> None:
-        """Called before the lot's release."""
+        """Note that the lot is complete; called before its release."""
 
 
 @dataclass(frozen=True)
 class Sanitizer:
-    r"""Turns per-example gradients of a lot into a released, noisy sum.
+    r"""Turn the per-example gradients of a lot into a noisy sum that may be released.
 
     Shapes
         gradients PerExampleGrad of (B, *shape) each   example weights v (B,), 1 if there are none
@@ -80,10 +79,9 @@ class Sanitizer:
               sum_l s_l^-2.
 
     Guarantees
-        There is no mean and no division here. An empty lot gives an empty sum and noise alone.
-        A gradient that is not finite contributes zero to its group. The sum over several batches
-        equals the sum over one, to rounding.
-        A watcher sees norms before clipping, so what it keeps is not private.
+        There is no mean and no division here. An empty lot releases noise alone. A gradient that is
+        not finite contributes zero to its group. The sum over several batches equals the sum over
+        one, to rounding. A watcher sees norms before clipping, so its records are not private.
 
     Raises
         ParameterError   a parameter is in no group or in two; gradients come without their group
@@ -109,7 +107,7 @@ class Sanitizer:
         object.__setattr__(self, "groups", tuple(self.groups))
         object.__setattr__(self, "watcher", self.watcher or Watcher())
         one_of(STRATEGIES, strategy=self.strategy)
-        one_of(ARITHMETICS, arithmetic=self.arithmetic)
+        one_of(given.ARITHMETIC, arithmetic=self.arithmetic)
         if not self.groups or not all(isinstance(group, ClipGroup) for group in self.groups):
             raise ParameterError("expected groups to be one or more ClipGroup")
         keys = self.keys
@@ -124,7 +122,7 @@ class Sanitizer:
     @property
     def numbers(self) -> Arithmetic:
         """How sums and noise are computed."""
-        return ARITHMETIC[self.arithmetic]
+        return given.ARITHMETIC[self.arithmetic]
 
     @property
     def exact(self) -> bool:
@@ -160,8 +158,8 @@ class Sanitizer:
     def event(
         self, relation: NeighbouringRelation, rounding: float = 1.0
     ) -> Gaussian | JointGaussian:
-        """What one release does, before sampling: a Gaussian, or a joint one of several groups.
-        rounding as in `sensitivity`.
+        """The event of one release, before sampling: a Gaussian, or a joint one for several groups.
+        rounding: as in `sensitivity`.
         """
         factor = SENSITIVITY_FACTOR[relation] * rounding
         multipliers = tuple(group.noise_multiplier / factor for group in self.groups)  # [S2]
@@ -178,10 +176,10 @@ class Sanitizer:
         return {key: group.noise_std * scale for group in self.groups for key in group.keys}
 
     def variation(self) -> TotalVariation | None:
-        """How far one release's law is from that of `event`; None for ordinary arithmetic, which
-        does not know.
+        """Distance of one release's law from that of `event`; None in ordinary arithmetic, where it
+        is unknown.
 
-        Raises ParameterError in exact arithmetic if a group does not know its coordinates.
+        Raises ParameterError in exact arithmetic if a group lacks its number of coordinates.
         """
         noisy = [group for group in self.groups if group.noise_multiplier]
         distance = max((self.noise(group).distance for group in noisy), default=0.0)
@@ -196,15 +194,15 @@ class Sanitizer:
         return TotalVariation(distance, sum(counts))
 
     def charge(self, event: Event, releases: int = 1) -> Event:
-        """What is charged for releases that are `event`, sampled or not; in exact arithmetic the
-        noise's distance too.
+        """The charge for releases with this `event`, sampled or not; in exact arithmetic with the
+        noise's distance.
         """
         return beside(event, self.variation(), releases)
 
     def forms(self, grads: Mapping[Key, PerExampleGrad], products: Products) -> dict[Key, str]:
-        """{key: "explicit" or "factored"}, in which form each gradient is clipped and summed.
+        """{key: "explicit" or "factored"}: the form in which each gradient is clipped and summed.
 
-        It follows from public numbers, not from the size of the lot at hand.
+        It follows from public numbers, not from the size of the lot.
         """
         self._check(grads)
         return {
@@ -284,18 +282,22 @@ class Sanitizer:
         others: Sequence[Arrays] = (),
         scale: float = 1.0,
         dtype: DTypeLike = "float64",
-        ranks: Any = SOLO,
+        ranks: Any = None,
     ) -> Arrays:
-        """Each group's part of the lot's clipped sum, with its noise; the result is private no
-        more.
+        """Release the lot's clipped sum: add the noise of each group. The result may be published.
 
         draws: the numbers of this release alone, `streams.noise(step)`. others: more raw sums of
         the same lot, which are added first. scale, dtype: of what is returned, public. ranks: whose
-        raw sums are added.
+        raw sums are added; None for this process alone.
         """
         self.watcher.end_lot()
         laws = {key: self.noise(group) for group in self.groups for key in group.keys}  # [F2]
-        return release(ranks, [raw_sum, *others], laws, draws, scale, dtype)
+        if ranks is not None and ranks.size > 1:
+            sums = [raw_sum, *others]
+            return given.release_over_ranks(ranks, sums, laws, draws, scale, dtype)
+        raws = [raw_sum[key] for key in laws]
+        rest = [[other[key] for other in others] for key in laws]
+        return dict(zip(laws, released(raws, [*laws.values()], draws, rest, scale, dtype)))
 
     def _check(self, grads):
         missing = set(self.keys).symmetric_difference(grads)
@@ -322,5 +324,5 @@ class Sanitizer:
         each = sum(g.explicit_bytes for g in chunked.values()) * self.numbers.copies
         if each == 0 or size == 0:
             return [(0, size)]
-        most = max(MIN_CHUNK, explicit_budget(next(iter(chunked.values())).xp) // each)
+        most = max(MIN_CHUNK, given.explicit_budget(next(iter(chunked.values())).xp) // each)
         return [(start, min(start + most, size)) for start in range(0, size, most)]

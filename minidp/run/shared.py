@@ -10,7 +10,8 @@ from pathlib import Path
 
 from ..errors import ParameterError
 from ..privacy.ledger import Ledger
-from ..util.files import StrPath, waiting_lock
+from ..util.atomic import StrPath
+from ..util.files import waiting_lock
 from .folder import CONFIG
 
 
@@ -32,6 +33,8 @@ def charge_shared(path: StrPath, charges: Ledger) -> Ledger:
         )
     if path.is_dir():
         raise ParameterError(f"{path} is a folder; name a file for the ledger")
+    if not path.parent.is_dir():
+        raise ParameterError(f"{path}: there is no folder {path.parent}; make it, or name another")
     with ExitStack() as held:
         try:
             held.enter_context(waiting_lock(path.with_name(f"{path.name}.lock")))

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from minidp.audit import mutants
+from minidp.audit.broken import _Changed, noticed
 
 MUTANTS = mutants.generate()
 SAMPLE = [
@@ -60,25 +61,68 @@ def test_some_are_killed():
     assert mutants.judge(SAMPLE, on_result=lambda text: None) == []
 
 
-def test_a_survivor_and_a_row_that_is_killed_are_faults(monkeypatch):
-    killed = MUTANTS[0]
-    monkeypatch.setattr(mutants, "killed_by", lambda mutant: mutant is killed and "a check")
+@pytest.fixture
+def judged(monkeypatch):
+    """What is wrong with some mutants, if answer(change, fresh) is what notices a change."""
+
+    def judge(chosen, answer):
+        monkeypatch.setattr(
+            mutants, "noticed", lambda change, fresh=True, others=False: answer(change, fresh)
+        )
+        return mutants.judge(chosen, on_result=lambda text: None)
+
+    return judge
+
+
+def test_a_survivor_and_a_row_that_is_killed_are_faults(judged, monkeypatch):
+    killed, alive = MUTANTS[:2]
     monkeypatch.setitem(mutants.EQUIVALENT, killed.name, "because")
-    faults = mutants.judge([killed, MUTANTS[1]], on_result=lambda text: None)
-    assert faults == [
+    assert judged([killed, alive], lambda change, fresh: change == killed and "a check") == [
         f"listed as equivalent, but killed by a check: {killed}",
-        f"survived: {MUTANTS[1]}",
+        f"survived: {alive}",
     ]
 
 
-def test_a_change_that_breaks_nothing_is_killed_by_nothing():
-    """The control: the same copy, process and checks, and a harmless change."""
+def test_what_fails_unbroken_kills_nothing(judged):
+    """In loaded modules: a fresh import decides. After a fresh import: a fault."""
+    mutant = MUTANTS[0]
+    assert judged([mutant], lambda change, fresh: not fresh and "a check") == [
+        f"survived: {mutant}"
+    ]
+    assert judged([mutant], lambda change, fresh: "a check") == [
+        f"fails before anything is broken: {mutant.card} a check"
+    ]
+
+
+@pytest.mark.parametrize(
+    "card, in_loaded, afresh",
+    [
+        ("nn.dense.Dense", True, True),
+        ("privacy.pld.kernels.delta_at", False, True),  # compiled: its code is not exchanged
+        ("nn.init.truncated_normal", False, True),  # ran during the import
+        ("nn.norm.GroupNorm", False, False),  # equivalent
+    ],
+)
+def test_what_loaded_modules_and_a_fresh_import_notice(card, in_loaded, afresh):
+    mutant = next(mutant for mutant in MUTANTS if mutant.card == card)
+    assert bool(noticed(mutant, fresh=False)) is in_loaded
+    assert bool(noticed(mutant)) is afresh
+
+
+def test_kernels_that_import_a_changed_module_are_compiled_again(tmp_path):
+    mutant = next(mutant for mutant in MUTANTS if mutant.path == "minidp/host/chacha.py")
+    finder = _Changed(mutant, tmp_path)
+    modules = [f"minidp.host.{name}" for name in ("chacha", "drawing", "cutting", "memory")]
+    assert [bool(finder.find_spec(name)) for name in modules] == [True, True, False, False]
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_change_that_breaks_nothing_is_noticed_by_nothing(fresh):
+    """The control: the same processes and checks, and a harmless change."""
     mutant = MUTANTS[0]
     source = mutant.source.replace(mutant.new, f"(0 + ({mutant.old}))")
-    assert (
-        source != mutant.source
-        and mutants.killed_by(replace(mutant, source=source), others=False) is None
-    )
+    assert source != mutant.source
+    assert noticed(replace(mutant, source=source), fresh) is None
 
 
 @pytest.mark.slow

@@ -54,11 +54,6 @@ def test_every_step_tells_more_than_the_last_iterate():
     assert every > 1.1 * last
 
 
-@pytest.mark.parametrize("name", faults.FAULTS)
-def test_every_planted_fault_is_flagged(name):
-    assert faults.flagged_by(faults.FAULTS[name], 1)
-
-
 def test_right_training_is_hardly_ever_flagged():
     flagged = sum(bool(faults.flagged_by(faults.Made(), 1000 * k)) for k in range(10))
     assert flagged <= stats.binom.isf(1e-6, 10, faults.LEVEL)
@@ -109,7 +104,7 @@ def test_an_interrupt_keeps_what_was_done_and_the_same_command_goes_on(
         asked[:] = [stop]
         with pytest.raises(SystemExit, match="130"):
             audit_empirical.main(["--smoke", "--json", str(tmp_path / "found.json")])
-        assert "the same command goes on with" in capsys.readouterr().err
+        assert "the same command resumes" in capsys.readouterr().err
         before = json.loads((tmp_path / "found.partial.json").read_text())
         seeds.append(before["seed"])
         assert len(before["done"]) == len(made) == stop

@@ -13,7 +13,7 @@ from scipy import stats
 
 from ...host import chacha, discrete, drawing
 from ..equation import Case
-from . import in_words, measures, states
+from . import holds, in_words, measures, states
 
 RFC = (  # RFC 8439, 2.3.2 and appendix A.1: key, the last four words of the input, the block
     (
@@ -57,14 +57,10 @@ def _words(bench, blocks):
 
 
 def _drawn(bench):
-    """(state of a release's cipher, function of places that gives its words)."""
-    key, release = _words(bench, 1)[:8, 0], int(bench.rng.integers(0, 2**56))
-    start = chacha.places(3, release, np.zeros(1, np.uint64))[:, 0]
-
-    def words(blocks):
-        return chacha.chacha(key, chacha.places(3, release, np.asarray(blocks, np.uint64)))
-
-    return np.concatenate([chacha.CONSTANTS, key, start]), words
+    """(state of a release's cipher, function of blocks' numbers that gives their words)."""
+    key, tail = _words(bench, 1)[:8, 0], _words(bench, 1)[:2, 0]
+    state = np.concatenate([chacha.CONSTANTS, key, np.zeros(2, np.uint32), tail])
+    return state, lambda blocks: chacha.words(state, np.asarray(blocks, np.uint64))
 
 
 @measures("host.chacha.chacha", "F1", "the RFC's vectors", 0.0)
@@ -150,19 +146,20 @@ def compiled_noise_equals_the_definition(bench):
         yield (out != chacha.rounded(raw + noise, grid).astype(dtype)).sum()
 
 
-@measures("host.drawing.choose", "F1", "all subsets of 3 of 6, in standard errors", 6.0)
+@measures("host.chacha.choose", "F1", "all subsets of 3 of 6, in standard errors", 6.0)
 def subsets_are_uniform(bench):
     trials, p, counts = 20_000, 1 / 20, Counter()
     for _ in range(trials):
-        out, words = np.empty(3, np.int64), bench.rng.integers(0, 2**64, 11, dtype=np.uint64)
-        if drawing.choose(words, 6, np.zeros(1, np.uint64), out):
+        words = bench.rng.integers(0, 2**64, 11, dtype=np.uint64)
+        out = np.empty(3, np.int64)
+        if chacha.choose(words, 6, np.zeros(1, np.uint64), out):
             counts[tuple(sorted(out.tolist()))] += 1
     found = [counts[subset] for subset in combinations(range(6), 3)]
     yield abs(sum(found) - trials)
     yield from (abs(count - trials * p) / math.sqrt(trials * p * (1 - p)) for count in found)
 
 
-@states("host.drawing.choose", "F1", 0.0)
+@states("host.chacha.choose", "F1", 0.0)
 def chosen_again(bench):
     n, size = 6, 4
     for words in bench.rng.integers(0, 2**64, (20, size), dtype=np.uint64):
@@ -172,11 +169,15 @@ def chosen_again(bench):
 
 
 def _chosen(words, n, size):
-    out, taken = np.full(size, -1), np.zeros(min(n // 64 + 1, 2**26), np.uint64)
-    return drawing.choose(np.array(words, np.uint64), n, taken, out), out
+    """What both the definition and its compiled twin choose, if they agree."""
+    outs = []
+    for chosen in (chacha.choose, drawing.choose):
+        out, taken = np.full(size, -1), np.zeros(min(n // 64 + 1, 2**26), np.uint64)
+        outs.append((chosen(np.array(words, np.uint64), n, taken, out), out.tolist()))
+    return (outs[0][0], np.array(outs[0][1])) if outs[0] == outs[1] else (math.nan, out * math.nan)
 
 
-@states("host.drawing.choose", "F2", 0.0)
+@states("host.chacha.choose", "F2", 0.0)
 def one_of_n_by_its_word(bench):
     """Words that are refused, and the next one, too."""
     for n in (1, 3, 60_000, 2**31 + 11, 3 * 10**9 + 1, 2**32 - 1):
@@ -189,6 +190,13 @@ def one_of_n_by_its_word(bench):
                 yield Case({"w": Fraction(words[-1]), "s": n, "t": t[0], "accepted": accepted})
                 if accepted:
                     break
+
+
+@measures("host.chacha.choose", "F1", "compiled", 0.0)
+def compiled_subsets_equal_the_definition(bench):
+    for n, size in ((6, 3), (50, 50), (1000, 300), (60_000, 600)):
+        words = bench.rng.integers(0, 2**64, size + 8, dtype=np.uint64)
+        yield holds(_chosen(words, n, size)[0] == 1)
 
 
 def alias_weights(table):

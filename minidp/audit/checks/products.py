@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 
 from ...backend import to_host
-from ...exact import arithmetic
+from ...exact import arithmetic, cuts
 from ..equation import Case
 from . import by_definition, in_words, measures, states, worst
 
@@ -48,7 +48,7 @@ def _cuts(bench):
         x = _matrix(bench.rng, dtype, 12, 9)
         for given in GIVENS:
             turned = bench.asarray(x if last else np.ascontiguousarray(x.T))
-            X, e = map(to_host, arithmetic.cut(given(turned), 23, int(last), nearest))
+            X, e = map(to_host, cuts.cut(given(turned), 23, int(last), nearest))
             yield (x, X, e[:, 0], nearest) if last else (x, X.T, e[0], nearest)
 
 
@@ -70,13 +70,13 @@ def products_of_numbers_of_all_sizes(bench):
     sizes = (6, 9, 5), (5, 1, 4), (4, 65, 3)
     for dtype, (rows, inner, columns), given in product(("float32", "float64"), sizes, GIVENS):
         x, W = (_matrix(bench.rng, dtype, n, inner, factors=2) for n in (rows, columns))
-        turned, (p, q) = np.ascontiguousarray(W.T), arithmetic.precision(inner)
+        turned, (p, q) = np.ascontiguousarray(W.T), cuts.precision(inner)
         with np.errstate(all="ignore"):
             y = arithmetic.product(given(bench.asarray(x)), given(bench.asarray(turned)), "exact")
         y = to_host(y)
         y = y[~np.isnan(y).all(axis=1)][:, ~np.isnan(y).all(axis=0)]  # without what is not finite
         x, W = np.delete(x, 1, axis=0), np.delete(W.T, 1, axis=1)
-        (X, e), (V, f) = arithmetic.cut(x, p, 1, True), arithmetic.cut(W, q, 0, True)
+        (X, e), (V, f) = cuts.cut(x, p, 1, True), cuts.cut(W, q, 0, True)
         arrays = {"x": x, "W": W, "X": X, "V": V, "e": e[:, 0], "f": f[0]}
         exact = {name: _fractions(array) for name, array in arrays.items()}
         functions = {"rint": round, "round": _rounding(dtype)}
@@ -90,7 +90,7 @@ def sums_that_are_put_back(bench):
         e, f = (bench.rng.integers(-30, 30, shape).astype("i4") for shape in ((3, 1), (1, 4)))
         parts = (bench.asarray(each) for each in (S.reshape((6, 4)), e, f))
         out = given(bench.asarray(np.empty((6, 4), dtype)))
-        put = to_host(arithmetic.put_back(*parts, 51, out=out)).reshape(S.shape)
+        put = to_host(cuts.put_back(*parts, 51, out=out)).reshape(S.shape)
         exact = {name: _fractions(x) for name, x in (("S", S), ("e", e[:, 0]), ("f", f[0]))}
         yield Case({**exact, "out": put, "bits": 51, "round": _rounding(dtype)})
 
@@ -117,6 +117,32 @@ def _pairs(bench, given):
 
 for _kind, _given in zip(("defined", "compiled"), GIVENS):
     _method = f"{_kind}: loop over terms, the same order of additions"
-    _register = measures("exact.cuts.in_pairs", "F1", _method, 0.0, name=f"{_kind} sums in pairs")
+    _register = measures("arrays.in_pairs", "F1", _method, 0.0, name=f"{_kind} sums in pairs")
     _register(partial(_pairs, given=_given))
-in_words("exact.cuts.in_pairs", "F1", "an order of additions")
+in_words("arrays.in_pairs", "F1", "an order of additions")
+
+
+def _of_patches(bench, name):
+    """(x, W, products) of images that are their own patches, in two parts."""
+    x, W = bench.rng.standard_normal((5, 2, 3)), bench.rng.standard_normal((6, 4))
+    images, multiply = arithmetic.ARITHMETIC[name].product_of_patches(*map(bench.asarray, (x, W)))
+    out = bench.asarray(np.empty((5, 4)))
+    for examples in (slice(0, 2), slice(2, 5)):
+        part = images[examples]
+        multiply(part.reshape((len(part), 6)), examples, out[examples])
+    return x.reshape((5, 6)), W, to_host(out)[:, None]
+
+
+@states("exact.ordinary.Arithmetic.product_of_patches", "F1")
+def ordinary_products_of_patches(bench):
+    x, W, out = _of_patches(bench, "ordinary")
+    yield Case({"P": x[:, None], "W": W, "out": out})
+
+
+@states("exact.cuts.product_of_patches", "F1")
+def exact_products_of_patches(bench):
+    x, W, out = _of_patches(bench, "exact")
+    p, q = cuts.precision(6)
+    (X, e), (V, f) = cuts.cut(x, p, 1, True), cuts.cut(W, q, 0, True)
+    integers = {"P": X[:, None], "V": V, "e": e[:, 0].astype(float), "f": f[0].astype(float)}
+    yield Case({**integers, "p": p, "q": q, "out": out})

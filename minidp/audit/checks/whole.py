@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 
 from ...backend import to_host
-from ...exact import laws
+from ...exact import integers, laws
 from ...exact.arithmetic import Exact
 from ...exact.whole import WholeOuter, WholeRows, contributions
 from ...mechanism import ClipGroup, clip_weights
@@ -114,9 +114,9 @@ def grids_of_noise(bench):
         yield Case({"noise_std": std, "g": laws.noise_grid(std)})
 
 
-@states("exact.laws.integer_grid", "F1", 0.0)
+@states("exact.integers.integer_grid", "F1", 0.0)
 def grids_of_integers(bench):
     for quantum in (1.0, 2.0**-32):
         for std in (1e-3, 0.5, 1 - 2.0**-53, 1.0, 3.7, 4.0, 1e3, 2.0**33):
-            given = {"noise_std": std, "quantum": quantum, "g": laws.integer_grid(std, quantum)}
+            given = {"noise_std": std, "quantum": quantum, "g": integers.integer_grid(std, quantum)}
             yield Case(given)
