@@ -176,8 +176,8 @@ def _arithmetic(result):
             "Sums over a lot are kept in float64, and in float32 within short products."
             f"{charged} Noise is drawn in float64 by {cipher} and rounded, together with the sum, "
             f"to a public grid. {added} is added to delta for this. The known floating-point "
-            "attacks on released sums were tried on this library and found nothing; that is evidence and "
-            "no proof.",
+            "attacks on released sums were tried on this library and found nothing; that is "
+            "evidence and no proof.",
         ]
     others = [
         setup["name"]
