@@ -1,5 +1,5 @@
-# make mnist   the main job: a fresh virtual environment, the installation, the training
-# make test    the tests, in the same environment
+# make mnist   the main job: a fresh virtual environment, the installation, the training: some minutes
+# make test    the tests, in the same environment: 15 minutes or more
 # ARGS are passed on, as in  make mnist ARGS="--smoke"  or  make test ARGS="--slow"
 
 VENV = .venv

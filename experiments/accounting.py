@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""What published settings cost by each accountant.
+"""Epsilon of published settings by each accountant.
 
     python experiments/accounting.py figure-2   # Abadi et al. 2016, Figure 2, and every accountant
     python experiments/accounting.py ledgers    # the paper's settings by each way of charging
     python experiments/accounting.py gdp        # Bu et al. 2020: noise by each accountant, trained
 
-The code of 2016 charged each layer's noise as if it came from a lot of its own. Both layers come
-from the same lot, so a step is one sampled joint Gaussian, and epsilon is larger. `gdp` takes as
-its claim the epsilon of the moments accountant at a published noise level: the central limit
-theorem reaches it with less noise, but is no bound, and the loss distribution says what that noise
-is worth.
+The code of 2016 charged each layer's noise as if each layer had its own lot. Both layers come from
+the same lot, so a step is one sampled joint Gaussian, and epsilon is larger. For `gdp` the claim is
+the epsilon of the moments accountant at a published noise level. The central limit theorem reaches
+it with less noise but is an approximation; the loss distribution gives the certified epsilon of
+that noise.
 """
 
 import math
@@ -82,7 +82,7 @@ class Config:
     """Flags of `figure-2` and `ledgers`."""
 
     out: str | None = option(None, "folder for result.json and pictures (default: runs/COMMAND)")
-    smoke: bool = option(False, "fewer points")
+    smoke: bool = option(False, "compute fewer points")
 
 
 @dataclass(frozen=True)
@@ -90,19 +90,19 @@ class GdpConfig(DigitSweepFlags):
     """Flags of `gdp`."""
 
     setting: int = option(
-        1, "the published setting that is trained", choices=tuple(range(1, len(CLAIMED) + 1))
+        1, "number of the published setting to train", choices=tuple(range(1, len(CLAIMED) + 1))
     )
 
 
 def folder_of(config, command):
-    """The folder of --out, which is made."""
+    """Make and return the folder of --out."""
     out = Path(config.out or f"runs/{command}")
     out.mkdir(parents=True, exist_ok=True)
     return out
 
 
 def tell_result(out, experiment, flags, command, found):
-    """Write result.json and print what it says beside the paper's figures."""
+    """Write result.json and print a comparison with the paper's figures."""
     result = {
         "experiment": experiment,
         "command": command_of(f"{NAME}.py {command}", flags, FREE),
@@ -174,8 +174,8 @@ def costs(sigma, sigma_pca, epsilon, accuracy, lots):
     """Epsilon of one setting, PCA included, by each way of charging, after the lots that the 2016
     ledger allows.
 
-    today: the accuracy that the reported epsilon buys, and the least epsilon that was seen to reach
-    the reported accuracy.
+    today: the accuracy of committed runs at the reported epsilon, and the least epsilon at which
+    they reached the reported accuracy.
     """
     before = Ledger(entries=[(Gaussian(sigma_pca),)])
     step = PoissonSampled(Q, JointGaussian((sigma,) * LAYERS))
@@ -210,8 +210,8 @@ def costs(sigma, sigma_pca, epsilon, accuracy, lots):
 
 
 def draw_prices(path, settings):
-    """The paper's accuracies at their epsilon by each way of charging, and what is trained
-    today.
+    """Picture of the paper's accuracies at the epsilon of each way of charging, beside today's
+    runs.
     """
     figure, (axis,) = plotting.new_figure(
         title="MNIST: what the paper's settings cost, and what the same buys today"
@@ -241,8 +241,8 @@ def draw_prices(path, settings):
 
 
 def ledgers(config):
-    """What the paper's settings cost by its ledger, by the joint rule, tightly and with balls in
-    bins, and what the same buys today; the cost of a search by Theorem D.1.
+    """Epsilon of the paper's settings by its ledger, by the joint rule, tightly and with balls in
+    bins; today's accuracies at that epsilon; the cost of a search by Theorem D.1.
     """
     out, search = folder_of(config, "ledgers"), theorem_d1(0.0, **SEARCH)
     settings = {f"{setting[0]}-{setting[1]}": costs(*setting) for setting in SETTINGS}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a budget buys on CIFAR-10 with no other data: one private layer on fixed features.
+"""Best accuracy on CIFAR-10 without other data: one private layer on fixed features.
 
     python experiments/cifar_best.py --target-epsilon 2 --data-dir DIR
 

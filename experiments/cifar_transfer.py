@@ -80,10 +80,14 @@ class TrainConfig(DecayFlags):
         "C of each dense layer, or of all together; the softmax layer's is twice that",
         positive_finite,
     )
-    clipping: str = option("per-layer", "what is clipped together", choices=("per-layer", "flat"))
+    clipping: str = option(
+        "per-layer",
+        "clip all parameters together (flat) or each layer separately",
+        choices=("per-layer", "flat"),
+    )
     train_layers: str = option(
         "both",
-        "softmax: the last layer; top: one of 384 units too; both: two of 384 too",
+        "trained layers; softmax: the last; top: one of 384 units too; both: two of 384 units too",
         choices=tuple(TRAINED),
     )
     pretrained: str | None = option(
@@ -100,10 +104,10 @@ class TrainConfig(DecayFlags):
         POSITIVE,
     )
     watch_norms: bool = option(
-        False, "take down the median of each clip group's unclipped norms (not private)"
+        False, "record the median of each clip group's norms before clipping (not private)"
     )
     fresh_augmentation: bool = option(
-        False, "a new distortion at every use, as in the paper; far slower"
+        False, "distort each image anew at every use, as in the paper; far slower"
     )
 
     def __post_init__(self):
@@ -209,12 +213,12 @@ def run_head(config):
 
 
 def run(config):
-    """Private training on CIFAR-10 as the configuration's class says; returns how it stopped."""
+    """Train privately on CIFAR-10, by the configuration's class; returns how it stopped."""
     return (run_head if isinstance(config, HeadConfig) else run_layers)(config)
 
 
 def run_layers(config):
-    """The dense layers that were pre-trained go on being trained, privately."""
+    """Train the pre-trained dense layers further, privately."""
     ready = prepare(NAME, config, SMOKE_LOT, SMOKE_EPOCHS, load_colours)
     if ready is None:
         return "finished"
@@ -282,7 +286,7 @@ SMOKE = "--smoke --lot-size 50 --epochs 1"
 
 
 def found(lot, sigma, rate, falling=None):
-    """Flags of about 600 lots: the rate constant, or as the flags `falling` say."""
+    """Flags of about 600 lots, at a constant rate or with the flags `falling`."""
     falling = falling or f"--final-learning-rate {rate}"
     return f"{COMMON} --lot-size {lot} --noise-multiplier {sigma} --learning-rate {rate} {falling}"
 
@@ -367,8 +371,8 @@ FIGURES = {  # command: (name in the summary, stem of its files, figure)
 
 
 def figure(command, config):
-    """Run what a figure lacks, or the sentences of Section 5.3, and draw it; returns the exit
-    status.
+    """Make the missing runs of a figure, or of the claims in Section 5.3, and draw it; returns the
+    exit status.
     """
     name, stem, made = FIGURES[command]
     config.make(NAME, made, stem, subcommand=command, figure=name)

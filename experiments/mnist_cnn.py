@@ -31,7 +31,7 @@ from common.job import (
 import numpy as np
 
 from minidp import nn
-from minidp.run import Privacy, Run, Training
+from minidp.run import Model, Privacy, Run, Training
 from minidp.util.validate import non_negative_finite, positive_finite
 
 NAME = "mnist_cnn"
@@ -44,7 +44,7 @@ LOT = 256
 
 @dataclass(frozen=True)
 class Config(RunFlags):
-    """The flags. Noise, length, learning rate and clip norm follow --setting where they are not
+    """The flags. Noise, length, learning rate and clip norm follow --setting unless they are
     given.
     """
 
@@ -56,13 +56,19 @@ class Config(RunFlags):
         choices=tuple(SETTINGS),
     )
     noise_multiplier: float | None = option(
-        None, "sigma, in place of that of --setting; 0 for no noise", non_negative_finite
+        None, "sigma, instead of that of --setting; 0 for no noise", non_negative_finite
     )
-    clip_norm: float | None = option(None, "C, in place of that of --setting", positive_finite)
-    clipping: str = option("flat", "what is clipped together", choices=("flat", "per-layer"))
-    activation: str = option("relu", "of all layers but the last", choices=("relu", "tanh"))
+    clip_norm: float | None = option(None, "C, instead of that of --setting", positive_finite)
+    clipping: str = option(
+        "flat",
+        "clip all parameters together (flat) or each layer separately",
+        choices=("flat", "per-layer"),
+    )
+    activation: str = option(
+        "relu", "activation of all layers but the last", choices=("relu", "tanh")
+    )
     learning_rate: float | None = option(
-        None, "constant, in place of that of --setting", non_negative_finite
+        None, "constant learning rate, instead of that of --setting", non_negative_finite
     )
     dataset: str = digits_option()
 
@@ -134,7 +140,8 @@ def run(config):
         facts(NAME, config, dataset),
     )
     arrays = to_float(dataset.x_train), dataset.y_train, to_float(dataset.x_test), dataset.y_test
-    return finish(run, run.train(*map(backend.asarray, arrays)))
+    released = Model(network, range(dataset.classes), image_shape=dataset.x_train.shape[1:])
+    return finish(run, run.train(*map(backend.asarray, arrays), model=released))
 
 
 main = command_line(NAME, Config, run, __doc__)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What a budget buys on MNIST with drawn digits: a private layer on features learned from them.
+"""Best accuracy on MNIST with synthetic digits: a private layer on features learned from them.
 
     python experiments/mnist_learned.py --target-epsilon 2.93
 
-Networks trained without privacy on digits drawn by a program (`strokes_features.py`) saw no private
+Networks that are trained without privacy on synthetic digits (`strokes_features.py`) see no private
 image and cost no privacy. Their features join the scattering of `mnist_best.py`, inside the cosines
 and beside them. The dense layer begins with the networks' own last layers and is trained as in
-mnist_best.py. Every setting was chosen on drawn digits that differ from those that the networks
+mnist_best.py. Every setting was chosen on synthetic digits other than those that the networks
 learned from (`settings.py mnist_learned`).
 """
 
@@ -59,12 +59,12 @@ def run(config):
         fixed_features(NAME, form, width, coefficients, features),
         public=(
             "scattering, normalisation within each image, random cosines: fixed",
-            "networks trained on drawn digits without privacy (experiments/strokes_features.py): "
-            "features, and first weights",
+            "networks trained on synthetic digits without privacy "
+            "(experiments/strokes_features.py): features, and first weights",
         ),
         chosen_on="strokes",
-        space="the drawn digits were made, and the space that was searched was named, by people "
-        "who know how digits look, MNIST and its literature, which no epsilon covers",
+        space="the authors, who made the synthetic digits and named the space that was searched, "
+        "know how digits look, MNIST and its literature, which no epsilon covers",
         first=learned.first_weights(networks, FORM),
         inputs=inputs,
     )

@@ -32,10 +32,13 @@ from common.job import (
 import numpy as np
 
 from minidp import nn
-from minidp.errors import ParameterError
+from minidp.errors import BudgetExceededError, ParameterError
 from minidp.mechanism import PrivatePCA, random_projection
-from minidp.run import Privacy, Run, Training
+from minidp.privacy import Ledger
+from minidp.privacy.catalogue import make
+from minidp.run import Model, Privacy, Run, Training
 from minidp.train import OPTIMIZERS
+from minidp.util.text import upper_text
 from minidp.util.validate import count, non_negative_finite, positive_finite
 
 NAME = "mnist_pca"
@@ -48,36 +51,40 @@ SMOKE_SIZES, SMOKE_LOT, SMOKE_EPOCHS = (600, 300), 60, 2
 
 @dataclass(frozen=True)
 class Config(DecayFlags):
-    """The flags. Defaults are the paper's, Section 5.2, where it names them.
+    """The flags. Defaults are the paper's (Section 5.2) if it names them.
 
-    The target epsilon is 8, 2, 0.5 for small, medium, large noise, also where a multiplier is set
-    singly.
+    The target epsilon is 8, 2, 0.5 for small, medium, large noise, even if a flag changes a noise
+    multiplier.
     """
 
     optimizer: str | None = option(
         None,
-        "of the released gradients (default: sgd; with --baseline, momentum)",
+        "how gradients update the weights (default: sgd; with --baseline, momentum)",
         choices=tuple(OPTIMIZERS),
     )
     noise: str = option(
         "medium",
-        "(sigma, sigma_pca) = (2, 4), (4, 7) or (8, 16), and epsilon 8, 2 or 0.5",
+        "noise and target: (sigma, sigma_pca) = (2, 4), (4, 7) or (8, 16), and epsilon 8, 2 or 0.5",
         choices=tuple(NOISE),
     )
     noise_multiplier: float | None = option(
-        None, "sigma, in place of that of --noise; 0 for no noise", non_negative_finite
+        None, "sigma, instead of that of --noise; 0 for no noise", non_negative_finite
     )
     pca_noise_multiplier: float | None = option(
-        None, "sigma_pca, in place of that of --noise; 0 for no noise", non_negative_finite
+        None, "sigma_pca, instead of that of --noise; 0 for no noise", non_negative_finite
     )
     clip_norm: float = option(
-        4.0, "C, for each layer, or for all together with --clipping flat", positive_finite
+        4.0, "C of each layer, or of all together with --clipping flat", positive_finite
     )
-    clipping: str = option("per-layer", "what is clipped together", choices=("per-layer", "flat"))
+    clipping: str = option(
+        "per-layer",
+        "clip all parameters together (flat) or each layer separately",
+        choices=("per-layer", "flat"),
+    )
     pca_dim: int = option(60, "dimensions of the projection", POSITIVE)
-    projection: str = option("pca", "of the input", choices=("pca", "random", "none"))
-    hidden: int = option(1000, "hidden units", partial(count, 1, 10**7))
-    activation: str = option("relu", "of the hidden units", choices=("relu", "tanh"))
+    projection: str = option("pca", "projection of the input", choices=("pca", "random", "none"))
+    hidden: int = option(1000, "number of hidden units", partial(count, 1, 10**7))
+    activation: str = option("relu", "activation of the hidden units", choices=("relu", "tanh"))
     dataset: str = digits_option()
 
     @property
@@ -92,12 +99,12 @@ class Config(DecayFlags):
 
     @property
     def private(self):
-        """True if everything that is released carries noise."""
+        """True if every release has noise."""
         return self.sigma > 0 and (self.projection != "pca" or self.pca_sigma > 0)
 
     @property
     def default_target(self):
-        """The epsilon that Section 5.2 reports for this noise."""
+        """The epsilon that Section 5.2 states for this noise."""
         return NOISE[self.noise][2]
 
 
@@ -127,6 +134,20 @@ def make_optimizer(config, size):
     return config.falling_optimizer(size, name)
 
 
+def check_pca(config, ledger):
+    """Raise BudgetExceededError, which names the flags that help, if PCA, which is charged in
+    `ledger`, costs more than the target alone.
+    """
+    cost = make(config.accountant, ledger.relation).epsilon(ledger, config.delta).upper
+    if cost > config.target:
+        raise BudgetExceededError(
+            f"the PCA before the first step costs epsilon {upper_text(cost)} at delta="
+            f"{config.delta:g}, above the target of {config.target:g}; use "
+            f"{'' if config.noise == 'large' else '--noise large or '}a larger "
+            "--pca-noise-multiplier"
+        )
+
+
 def to_float(images):
     """(N, D) float32 in [0, 1], D pixels in a row: public scaling."""
     return images.reshape((images.shape[0], math.prod(images.shape[1:]))) / np.float32(255)
@@ -134,8 +155,8 @@ def to_float(images):
 
 @dataclass(frozen=True)
 class Job:
-    """The main job, or another on the same data: its name, network, clipping and noise, and what
-    its result says beside.
+    """The main job, or a variant on the same data: its name, network, clipping and noise, and
+    further entries of its result.
     """
 
     name: str = NAME
@@ -161,6 +182,7 @@ def run(config, job=Job()):
     if config.projection == "pca":
         pca = PrivatePCA(config.pca_dim, config.pca_sigma, config.arithmetic)
         before.append(pca.charge(sampler.relation, pixels))
+        check_pca(config, Ledger(sampler.relation, [(before[0], 1)]))
     plan, budget = plan_and_budget(config, sampler, sanitizer, size, BASELINE_EPOCHS, before)
     run = Run(
         folder,
@@ -176,14 +198,14 @@ def run(config, job=Job()):
     )
     head = []
     if config.projection == "pca":
-        tell(config, f"DP-PCA of {size:,} images")
         what = (
             f"DP-PCA to {config.pca_dim} dimensions, all rows scaled to unit norm: noise std "
             f"{config.pca_sigma:g} on the second moments, whose sensitivity is "
             f"{pca.sensitivity(sampler.relation):.4g}"
         )
 
-        def release():
+        def release():  # of a new run; a resumed one has it
+            tell(config, f"DP-PCA of {size:,} images")
             return pca.release(pca.raw_second_moments(images), streams.noise("pca"))
 
         head.append(nn.Project(run.release_first("pca", *before, what, release)))
@@ -195,7 +217,8 @@ def run(config, job=Job()):
         projection.predict(backend.asarray(each)) for each in (images, to_float(dataset.x_test))
     )
     labels, test_labels = backend.asarray(dataset.y_train), backend.asarray(dataset.y_test)
-    return finish(run, run.train(x, labels, tested, test_labels, model=model, about=job.about))
+    released = Model(model, range(dataset.classes), image_shape=dataset.x_train.shape[1:])
+    return finish(run, run.train(x, labels, tested, test_labels, model=released, about=job.about))
 
 
 main = command_line(NAME, Config, run, __doc__)

@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
-"""Figures 3, 4 and 5 of Abadi et al. 2016 on MNIST, each from many runs of the main job in parallel
-processes.
+"""Figures 3, 4 and 5 of Abadi et al. 2016 on MNIST, from many parallel runs of the main job.
 
     python experiments/mnist_sweeps.py --figure 5a      # one panel; --figure 5 for all six
     python experiments/mnist_sweeps.py --figure 3 --seeds 5
     # eight workers of MPI
     mpiexec -n 9 python -m mpi4py.futures experiments/mnist_sweeps.py --executor mpi
 
-What is finished is not run again: the same command goes on after an interrupt, and more seeds add
-to those there.
+Finished runs are kept: the same command resumes after an interrupt, and more seeds add runs.
 """
 
 import sys
@@ -168,7 +166,7 @@ class Panel:
         }
 
 
-# Constant rates tried on drawn digits, around one that grows as the lot's square: in small steps,
+# Constant rates tried on synthetic digits, around one that grows as the lot's square: small steps,
 # way and noise are then the same for all sizes. Lots below 600 are tried at sigma 2, at which a
 # fifth of the lots fit, with five times the rate
 TRIED = {
@@ -208,7 +206,7 @@ PANELS = {
     **TRIALS,
     "c-tuned": Panel(
         "lot-size",
-        "lot size, rate tuned for each on drawn digits",
+        "lot size, rate tuned for each on synthetic digits",
         tuple(RATES),
         best=245,
         prefix="tuned-",
@@ -282,7 +280,7 @@ def wider(of, row):
 
 
 TRAIN = "train_accuracy_not_private"
-CLAIMS = {  # name: function of the runs; accuracies are fractions, sentences stand in expected.json
+CLAIMS = {  # name: function of the runs; accuracies are fractions, sentences are in expected.json
     "no_pca_costs": gain("noise-medium", "projection-none"),
     "random_projection": lambda of: of.accuracy("projection-random"),
     "pca_over_random": lambda of: (
@@ -367,16 +365,17 @@ class Config(DigitSweepFlags):
 
     figure: str = option(
         "5",
-        "figure of the paper (3-tight: held by the loss distribution, which allows more lots; "
-        "3-averaged: the weights averaged too), a panel of Figure 5, the sentences of its text, or "
-        "lot sizes by the rates (5c-tuned) that lot-rates found on drawn digits",
+        "figure of the paper (3-tight: stopped by the loss distribution, which allows more lots; "
+        "3-averaged: with averaged weights too), a panel of Figure 5, the claims of the text "
+        "(sentences), or lot sizes with learning rates (5c-tuned) found on synthetic digits "
+        "(lot-rates)",
         choices=tuple(FIGURES),
     )
 
     def __post_init__(self):
         super().__post_init__()
         if self.figure == "lot-rates" and self.dataset != "strokes":
-            raise ParameterError("lot-rates chooses by drawn digits alone: say --dataset strokes")
+            raise ParameterError("lot-rates needs synthetic digits: add --dataset strokes")
 
 
 def sweep(config):

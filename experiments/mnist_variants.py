@@ -38,17 +38,17 @@ class Config(mnist_pca.Config):
     """The main job's flags, and those of the variants."""
 
     first_hidden: int | None = option(
-        None, "units of a trained layer before the hidden one", POSITIVE
+        None, "number of units of one more hidden layer, before the other", POSITIVE
     )
     final_noise_multiplier: float | None = option(
         None, "sigma of the last stage; it falls in equal steps from sigma", positive_finite
     )
     stages: int = option(
-        4, "stages, the last of which lasts as long as the target allows", partial(count, 2)
+        4, "number of stages; the last is as long as the target allows", partial(count, 2)
     )
     stage_lots: int = option(4000, "lots of each stage but the last", POSITIVE)
     watch_norms: bool = option(
-        False, "take down the median of each layer's unclipped norms (not private)"
+        False, "record the median of each layer's norms before clipping (not private)"
     )
 
     def __post_init__(self):

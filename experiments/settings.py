@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which settings an experiment takes: tried on data that stand in for its own data.
+"""Search for an experiment's settings, on data that stand in for its own.
 
     python experiments/settings.py mnist_best --json FILE           # ten minutes of one core
     python experiments/settings.py mnist_learned --json FILE        # half an hour
@@ -61,7 +61,7 @@ class Config:
         None, "cifar_*: folder of the public set's train.bin and test.bin"
     )
     pretrained: str | None = option(None, "cifar_transfer: file that `pretrain --even` wrote")
-    smoke: bool = option(False, "small sets and few steps, seconds")
+    smoke: bool = option(False, "test on small sets with few steps, in seconds")
 
     def __post_init__(self):
         if self.json and not os.access(Path(self.json).parent, os.W_OK):
@@ -72,7 +72,7 @@ class Config:
 
 @dataclass(frozen=True)
 class Problem:
-    """A search: the data, and what is tried on them.
+    """A search: the data, and the settings to try on them.
 
     stand_in       class of features/stand_ins.py
     first          entries to begin with: the form's, and the rule's where RULE has others

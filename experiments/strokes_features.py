@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""A small convolutional network, trained without privacy on drawn digits for its features: no image
-of MNIST is opened.
+"""Train a small convolutional network on synthetic digits, for its features. It opens no image of
+MNIST.
 
     # a minute of one core
     python experiments/strokes_features.py --out experiments/pretrained/strokes_features-1.npz
 
-Every epoch draws new digits, which stray from their skeletons from little to much; mnist_learned.py
-takes networks of several seeds.
+There is no privacy to protect. Every epoch has new digits, some close to their skeletons and some
+far from them. mnist_learned.py takes networks of several seeds.
 """
 
 import sys
@@ -34,11 +34,11 @@ TESTED = 40  # chunks
 class Config(Checked):
     """The flags."""
 
-    out: str | None = option(None, "file to write: the network, with what it took")
-    epochs: int = option(4, "passes over newly drawn digits", POSITIVE)
-    images: int = option(60_000, "digits an epoch", partial(count, BATCH))
-    seed: int = option(1, "of initial values, order and shifts", seed_number)
-    smoke: bool = option(False, "one epoch of 1,000 digits, seconds")
+    out: str | None = option(None, "file to write: the network, with its settings and accuracy")
+    epochs: int = option(4, "epochs, each of new synthetic digits", POSITIVE)
+    images: int = option(60_000, "number of digits per epoch", partial(count, BATCH))
+    seed: int = option(1, "seed of initial values, order and shifts", seed_number)
+    smoke: bool = option(False, "test one epoch of 1,000 digits, in seconds")
 
 
 def make(typed):
@@ -49,7 +49,7 @@ def make(typed):
     images, labels = draw(1, 4 if typed.smoke else TESTED)
     accuracy = evaluate(network, nn.SoftmaxCrossEntropy(), to_float(images), labels).accuracy
     print(
-        f"accuracy {accuracy:.2%} on {len(labels):,} drawn digits that it was not trained on\n"
+        f"accuracy {accuracy:.2%} on {len(labels):,} synthetic digits that it was not trained on\n"
         "quote: nothing private was trained on: no epsilon"
     )
     if typed.out:
@@ -57,7 +57,7 @@ def make(typed):
             "command": command_of("strokes_features.py", typed),
             "strays": STRAYS,
             "tested": len(labels),
-            "accuracy on drawn digits": accuracy,
+            "accuracy on synthetic digits": accuracy,
             "cpu_seconds": round(time.process_time() - began),
             "versions": versions(),
             "commit": git_commit(),

@@ -19,6 +19,7 @@ __getattr__, __dir__, __all__ = names_of(
         "fitting.estimators": "PrivateClassifier PrivateRegressor",
         "fitting.fit": "fit",
         "fitting.settings": "Settings",
+        "planning": "calibrate epsilon",
         "run.model": "load_model",
     },
 )

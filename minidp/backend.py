@@ -111,10 +111,10 @@ class Backend:
         try:
             found = cupy.cuda.runtime.getDeviceCount()
         except Exception as error:
-            lacking = "GPU" if "NoDevice" in str(error) else "NVIDIA driver"
-            raise _unavailable(
-                f"CuPy is installed but found no {lacking} ({_first_line(error)})"
-            ) from error
+            lacking = f"GPU ({_first_line(error)})"
+            if "InsufficientDriver" in str(error):  # what CUDA says without any driver, too
+                lacking = "NVIDIA driver, or one that is too old"
+            raise _unavailable(f"CuPy is installed but found no {lacking}") from error
         if found == 0:
             raise _unavailable("CuPy is installed but found no GPU")
         device = current().rank % found if device is None else device

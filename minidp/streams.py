@@ -217,6 +217,12 @@ class Draws(_Single):
         self.add_normals(out, 1.0)
         return out.reshape(size)
 
+    def normal(
+        self, loc: float = 0.0, scale: float = 1.0, size: int | Sequence[int] = ()
+    ) -> NDArray[np.float64]:
+        """Independent normal numbers of this mean and standard deviation."""
+        return loc + scale * self.standard_normal(size)
+
     def add_normals(
         self,
         out: NDArray,

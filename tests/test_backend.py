@@ -79,7 +79,7 @@ def test_a_broken_cupy_is_named_in_one_line(tmp_path, monkeypatch):
         (None, "CuPy is not installed", r"install the extra with pip install '.[gpu]', or "),
         (
             fake_cupy(driver=RuntimeError("cudaErrorInsufficientDriver: too old\nat line 3")),
-            "CuPy is installed but found no NVIDIA driver (cudaErrorInsufficientDriver: too old)",
+            "CuPy is installed but found no NVIDIA driver, or one that is too old",
             "",
         ),
         (

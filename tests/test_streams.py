@@ -55,6 +55,7 @@ def test_seeded_values_stay_as_they_are():
     streams = Streams(0)
     assert {name: getattr(streams, name)(0).random() for name in CALLED} == RECORDED
     assert streams.init.standard_normal(3).tolist() == NORMALS
+    assert Streams(0).init.normal(5, 2, 3).tolist() == [5 + 2 * each for each in NORMALS]
     integers = np.zeros(3)
     streams.noise(1).add_integers(integers, 2.0**33)
     assert integers.tolist() == INTEGERS

@@ -29,6 +29,7 @@ INTERNAL = (
     "minidp.nn.window",
     "minidp.privacy.moment_kernels",
     "minidp.privacy.pld.",
+    "minidp.run.brief",
     "minidp.run.folder",
     "minidp.run.picture",
     "minidp.run.progress",

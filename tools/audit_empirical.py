@@ -4,7 +4,7 @@ the ledger of 2016.
     python -m tools.audit_empirical --json experiments/results/audit_attacks.json
 
 Trains with the library's own Trainer, Sanitizer and Sampler; two pictures go beside the JSON.
-Ctrl-C keeps what was done, and the same command goes on. Exit status 1 if a bound lies, beyond
+Ctrl-C keeps finished parts, and the same command resumes. Exit status 1 if a bound lies, beyond
 doubt, above the certified epsilon of right training, if an attack falls short of what it has to
 reach, if a fault is not flagged, or right training is flagged too often; 2 for user errors. A lower
 bound proves nothing safe: it shows how much of epsilon an attack reaches.
@@ -140,7 +140,7 @@ def verdicts(result, smoke=False):
 
 
 def in_words(result):
-    """What the figures say to a reader who knows none of the words."""
+    """The figures in words for a reader who knows none of the terms."""
     steps, box = result["attacks"][-1], result["black_box"]
     proofs = [upper(found["certified"][1]) for found in (steps, box)]
     bounds = steps["bounds"]["every step, releases composed"], box["bounds"][BOX]
@@ -187,8 +187,8 @@ def main(argv=None):
                 seconds = time.perf_counter() - started
                 print(f"[{place}/{len(todo)}] {name}, {seconds:.0f} s", flush=True)
             if stopped() and place < len(todo):
-                again = f"the same command goes on with {kept}"
-                note.saved = again if kept else "--json FILE keeps what was done"
+                again = f"the same command resumes {kept}"
+                note.saved = again if kept else "--json FILE keeps finished parts"
                 raise KeyboardInterrupt
         result = summary(done, box())
         result["black_box"]["data"] = {"name": dataset.name, "sha256": dataset.sha256}

@@ -200,7 +200,7 @@ class Contender:
         )
 
     def answer(self):
-        """The next line that the process says. Raises ContenderError if the process ended."""
+        """The next line that the process prints. Raises ContenderError if the process ended."""
         line = self._process.stdout.readline()
         if line:
             return json.loads(line)
@@ -210,7 +210,7 @@ class Contender:
         raise ContenderError(said[-1].removeprefix("error: "))
 
     def prepared(self, workload):
-        """What the process says of itself. Raises ContenderError if its network is another one."""
+        """The process's description of itself. Raises ContenderError if its network differs."""
         about = self.answer()
         if about["parameters"] != parameters(workload):
             raise ContenderError(

@@ -25,7 +25,7 @@ ORDER = (
     "mechanism",
     "train",
     "run audit",
-    "fitting",
+    "fitting planning",
     "commands __init__ __main__",
 )
 STEP = {part: step for step, parts in enumerate(ORDER) for part in parts.split()}

@@ -37,7 +37,7 @@ sigma, of the mean: {SIGMA:.3g}, {settings.mean_noise_multiplier:.3g}
 lots of: {settings.expected_lot_size:,}
 lots: {steps:,}
 rate, C: {settings.learning_rate:.3g}, {C:.3g}
-epsilon of a search there: {searched:upper}
+epsilon if tuned there: {searched:upper}
 test accuracy, mean (range): {test_accuracy:spread}
 seeds: {seed:count}
 published: {published}
@@ -49,7 +49,7 @@ LEARNED = [
     ("networks before training", "{before:.2%}"),
     *BEST[-2:],
 ]
-BEST_OF_ALL = [BEST[0], *BEST[-3:], ("with features learned from drawn digits", "{beside:.2%}")]
+BEST_OF_ALL = [BEST[0], *BEST[-3:], ("with features learned from synthetic digits", "{beside:.2%}")]
 SWEEPS = columns("""
 figure: {figure}
 command: `{command}`

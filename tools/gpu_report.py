@@ -58,7 +58,7 @@ class OutOfTime(BaseException):
 
 @dataclass
 class Bench:
-    """What the parts are given, and the report as far as it is done.
+    """The inputs of all parts, and the report so far.
 
     small   few and small: a trial of this tool on another backend than a GPU
     parts   {name: what became of it, and its rows}
@@ -224,7 +224,7 @@ def steps(bench):
 
 
 def main_job(bench):
-    """The paper's main job, run as its user does; the small version has drawn digits."""
+    """The paper's main job, run as its user does; the small version has synthetic digits."""
     if not bench.small:
         try:
             data.load_mnist(download=False, progress=False)
@@ -306,7 +306,7 @@ def run(name, bench):
 
 
 def main(argv=None, backend=None):
-    """Run the command line; return the exit status. backend: stands for a GPU, in tests."""
+    """Run the command line; return the exit status. backend: replaces the GPU in tests."""
     parser = Parser(prog="python -m tools.gpu_report", description=__doc__.splitlines()[0])
     parser.add_argument(
         "--out", type=Path, required=True, help="folder for the report and the experiments' runs"

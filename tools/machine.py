@@ -1,5 +1,5 @@
-"""What a measurement depends on: versions, threads, vector instructions, the library of matrix
-products.
+"""Facts that a measurement depends on: versions, threads, vector instructions, the library of
+matrix products.
 """
 
 import os
@@ -22,17 +22,17 @@ def versions():
 
 
 def vector_flags():
-    """The processor's vector instructions; empty where the system does not tell."""
+    """The processor's vector instructions; empty if the system does not report them."""
     return [flag for flag in _told("flags|Features").split() if VECTOR_FLAGS.match(flag)]
 
 
 def processor():
-    """The processor's name, as far as the system tells it."""
+    """The processor's name, as far as the system reports it."""
     return _told("model name").strip() or platform.processor()
 
 
 def _told(names):
-    """What Linux tells of the first processor under one of these names, or ""."""
+    """Linux's entry for the first processor under one of these names, or ""."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:

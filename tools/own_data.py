@@ -1,12 +1,11 @@
-"""`minidp.fit` with its defaults on data it was not tuned on: scikit-learn's digits and breast
-cancer, a drawn regression.
+"""Accuracy of `minidp.fit` with its defaults on data that they were not tuned on.
 
     python -m tools.own_data --json experiments/results/own_data.json
-    python -m tools.own_data --drawn    # a default changed, on drawn data, where tuning is free
+    python -m tools.own_data --synthetic    # one default changed, where tuning costs no privacy
 
-Needs scikit-learn, for its two data sets. Each figure is the mean over five random splits, a fifth
-held out; the split's number seeds the fit too, so that the figures can be made again. Nothing may
-be tuned by looking at those of the first.
+The data are scikit-learn's digits and breast cancer, and a synthetic regression. Each figure is the
+mean over five random splits, with a fifth of the rows held out. The split's number seeds the fit
+too, so that the figures can be repeated. Nothing may be tuned by looking at them.
 """
 
 import re
@@ -44,9 +43,7 @@ def breast_cancer():
 
 
 def regression():
-    """regression on eight drawn variables in [0, 1], of which five matter (Friedman 1991, equation
-    61)
-    """
+    """synthetic regression on eight variables, of which five matter (Friedman 1991, equation 61)"""
     rng = np.random.default_rng(8)
     x = rng.uniform(size=(20_000, 8))
     y = (
@@ -58,8 +55,8 @@ def regression():
     return x, y + rng.normal(size=len(y)), {"bounds": (0, 1), "target_bounds": (0, 30)}
 
 
-def drawn_digits():
-    """drawn digits of 7 x 7 pixels"""
+def synthetic_digits():
+    """synthetic digits of 7 x 7 pixels"""
     found = load_strokes((2000, 1), progress=False)
     return (
         found.x_train.reshape((-1, 7, 4, 7, 4)).mean((2, 4)).reshape((-1, 49)),
@@ -68,8 +65,8 @@ def drawn_digits():
     )
 
 
-def drawn_table():
-    """a drawn table: thirty features that mix, two classes"""
+def synthetic_table():
+    """a synthetic table: thirty features that mix, two classes"""
     rng = np.random.default_rng(1)
     y, mix = rng.choice(2, 1000, p=(0.62, 0.38)), rng.normal(size=(7, 30)) / 7**0.5
     x = (
@@ -80,8 +77,8 @@ def drawn_table():
     return x, y, {"classes": (0, 1)}
 
 
-def drawn_regression():
-    """a drawn regression on eight variables"""
+def synthetic_regression():
+    """a synthetic regression on eight variables"""
     rng = np.random.default_rng(2)
     x = rng.uniform(-1, 1, (3000, 8))
     y = (x @ (1, -0.8, 0.6, 0.4, -0.3, 0.2, 0.1, 0) + np.sin(3 * x[:, 0]) * x[:, 1] / 2) / 3.5
@@ -161,11 +158,13 @@ def main(argv=None):
     parser = Parser(prog="python -m tools.own_data", description=__doc__.splitlines()[0])
     parser.add_argument("--json", metavar="FILE", help="write the figures")
     parser.add_argument(
-        "--drawn", action="store_true", help="print what a default changed would give on drawn data"
+        "--synthetic",
+        action="store_true",
+        help="print what a default changed would give on synthetic data",
     )
     args = parser.parse_args(argv)
-    if args.drawn:
-        for make in (drawn_digits, drawn_table, drawn_regression):
+    if args.synthetic:
+        for make in (synthetic_digits, synthetic_table, synthetic_regression):
             for words, changed in changes(measure(make)[1]).items():
                 mean = measure(make, **changed)[0]["mean"]
                 print(f"{make.__doc__}, {words}: {mean:.4f}", flush=True)

@@ -1,4 +1,6 @@
-"""What the experiments share. Importing it changes nothing: `start` prepares a script's process."""
+"""Code that the experiments share. Importing it changes nothing: `start` prepares a script's
+process.
+"""
 
 import sys
 from importlib.util import find_spec

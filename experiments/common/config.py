@@ -15,15 +15,17 @@ from minidp.errors import ParameterError
 from minidp.exact.arithmetic import ARITHMETICS, EXACT, ORDINARY
 from minidp.mechanism import LinearDecay
 from minidp.mechanism.sampling import SAMPLERS
+from minidp.ranks import current
 from minidp.run.result import ACCOUNTANTS
 from minidp.train import OPTIMIZERS, Averaged
 from minidp.util.files import jsonable
 from minidp.util.options import Checked as Checked
 from minidp.util.options import option as option
 from minidp.util.validate import count, in_range, non_negative_finite, open_probability, seed_number
+from minidp.util.waiting import quietly
 
-# Flags that say where a run reads and writes, and nothing of its result: they may differ when it is
-# resumed.
+# Flags that set where a run reads and writes, and do not change its result: they may differ when it
+# is resumed.
 FREE = ("out", "resume", "quiet", "data_dir", "device")
 
 FRACTION = partial(in_range, 0, 1, open_high=True)
@@ -32,52 +34,59 @@ LENGTH = partial(in_range, 0, 1e6, open_low=True)
 
 
 def digits_option():
-    """The field of the digits that are trained on."""
+    """The field of --dataset, for digits."""
     return option(
         "auto",
-        "MNIST, digits drawn by a program (strokes), or auto: MNIST, and drawn digits where it "
-        "cannot be had",
+        "digits to train on: mnist, strokes (synthetic digits), or auto (MNIST, or synthetic "
+        "digits if it is not available)",
         choices=("auto", "mnist", "strokes"),
     )
 
 
 def device_option(default="auto"):
-    """The field of the device."""
+    """The field of --device."""
     return option(default, "where to compute: auto, cpu, gpu or gpu:N", check_device)
 
 
 @dataclasses.dataclass(frozen=True)
 class RunFlags(Checked):
     """Length, privacy, computation and files of a run. An experiment's own dataclass adds the
-    paper's settings.
-
-    It also says `sigma`, and `private`, True if all that is released carries noise.
+    paper's settings, `sigma`, and `private`: True if every release has noise.
     """
 
-    default_target = math.inf  # epsilon, where no flag says how long to train
+    default_target = math.inf  # epsilon, if no flag sets the length of training
 
     target_epsilon: float | None = option(
-        None, "train until this would be exceeded", LENGTH, exclusive="length"
+        None,
+        "train until this epsilon would be exceeded",
+        LENGTH,
+        exclusive="length",
+        also=("--epsilon",),
     )
     epochs: float | None = option(
-        None, "passes over the data, instead of a target", LENGTH, exclusive="length"
+        None, "passes over the data, instead of a target epsilon", LENGTH, exclusive="length"
     )
     steps: int | None = option(
-        None, "lots, instead of a target", partial(count, 1, 10**9), exclusive="length"
+        None, "number of lots, instead of a target", partial(count, 1, 10**9), exclusive="length"
     )
     delta: float = option(1e-5, "delta of the guarantee", open_probability)
     lot_size: int = option(600, "examples per lot, on average", POSITIVE)
     sampler: str = option("poisson", "how lots are drawn", choices=tuple(SAMPLERS))
-    accountant: str = option("moments", "that the target is held by", choices=ACCOUNTANTS)
-    optimizer: str = option("sgd", "of the released gradients", choices=tuple(OPTIMIZERS))
+    accountant: str = option(
+        "moments", "accountant that decides when the target is reached", choices=ACCOUNTANTS
+    )
+    optimizer: str = option("sgd", "how gradients update the weights", choices=tuple(OPTIMIZERS))
     average: float = option(
         0.0,
-        "decay of a moving average of the weights, which is evaluated and saved in their place; "
-        "0: the last weights (free of charge: post-processing)",
+        "decay of a moving average of the weights, which is evaluated and saved in their place "
+        "(it costs no privacy); 0: the last weights",
         FRACTION,
     )
     gradients: str = option(
-        "auto", "per-example gradients", choices=("auto", "explicit", "factored")
+        "auto",
+        "how per-example gradients are computed: materialised, factored (ghost clipping), or the "
+        "cheaper for each parameter",
+        choices=("auto", "explicit", "factored"),
     )
     arithmetic: str = option(
         ORDINARY,
@@ -86,21 +95,21 @@ class RunFlags(Checked):
     )
     batch_size: int | None = option(
         None,
-        "examples computed at once (default: up to 4,096, on the CPU what its cache "
-        "holds); bounds memory, changes no result but for rounding",
+        "examples computed at once (default: up to 4,096, and on the CPU what fits its cache); "
+        "limits memory, and changes results by rounding only",
         POSITIVE,
     )
-    train_metrics: bool = option(True, "do not evaluate on training data (which is not private)")
-    baseline: bool = option(False, "the non-private network: no clipping, no noise")
+    train_metrics: bool = option(True, "skip accuracy on training data, which is not private")
+    baseline: bool = option(False, "train without privacy: no clipping, no noise")
     device: str = device_option()
     data_dir: str | None = option(None, "folder that holds the data set's files")
     seed: int | None = option(
         None, "one seed for everything: reproducible, and not to be released", seed_number
     )
     out: str | None = option(None, "folder for the results (default: runs/EXPERIMENT-TIME)")
-    resume: bool = option(False, "go on with the run in --out")
-    quiet: bool = option(False, "no progress bar")
-    smoke: bool = option(False, "a few hundred examples, seconds")
+    resume: bool = option(False, "resume the run in --out")
+    quiet: bool = option(False, "show no progress bar")
+    smoke: bool = option(False, "test on a few hundred examples, in seconds")
 
     def __post_init__(self):
         super().__post_init__()
@@ -126,7 +135,7 @@ class RunFlags(Checked):
             )
 
     def chosen(self, given, usual):
-        """A noise multiplier: what was given, or else the usual one; 0 with --baseline."""
+        """A noise multiplier: the given one, or else the default; 0 with --baseline."""
         return 0.0 if self.baseline else usual if given is None else given
 
     @property
@@ -141,7 +150,7 @@ class RunFlags(Checked):
 
     @property
     def length_is_set(self):
-        """True if one of the flags says how long to train."""
+        """True if a flag sets the length of training."""
         return any(flag is not None for flag in (self.target_epsilon, self.epochs, self.steps))
 
     @property
@@ -156,10 +165,12 @@ class RunFlags(Checked):
 
 @dataclasses.dataclass(frozen=True)
 class DecayFlags(RunFlags):
-    """The same for a run whose learning rate falls, linearly, and then stays."""
+    """RunFlags for a learning rate that falls linearly and then stays constant."""
 
-    learning_rate: float = option(0.1, "at the first step", non_negative_finite)
-    final_learning_rate: float = option(0.052, "after --decay-epochs", non_negative_finite)
+    learning_rate: float = option(0.1, "learning rate at the first step", non_negative_finite)
+    final_learning_rate: float = option(
+        0.052, "learning rate after --decay-epochs", non_negative_finite
+    )
     decay_epochs: float = option(
         10.0, "epochs over which the rate falls linearly", partial(in_range, 0, 1e6)
     )
@@ -195,13 +206,14 @@ def main_of(script, about, commands):
         with user_errors() as note:
             config = parse(flags, argv, prog=prog, description=about.splitlines()[0])
             note.saved = getattr(config, "saved", note.saved)
-            return command(config)
+            with quietly(getattr(config, "quiet", False) or current().rank > 0):
+                return command(config)
 
     return main
 
 
 def tell(config, line):
-    """Print what is being done, at once, unless --quiet."""
+    """Print a line on the work in progress at once, unless --quiet."""
     if not config.quiet:
         print(line, flush=True)
 

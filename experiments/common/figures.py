@@ -1,5 +1,5 @@
-"""A figure of the paper as data: the runs that it needs, what is taken from them, its picture; and
-numbers that a sentence of the text claims.
+"""A figure of the paper as data: the runs that it needs, the numbers from them, and its picture;
+and the numbers behind claims of the text.
 
 A figure's `points` are its runs; `summary` takes {name of a point: its results, one a seed}.
 """
@@ -27,13 +27,13 @@ class Figure(NamedTuple):
 
 
 def constant(rate):
-    """The flags of a rate that stays."""
+    """The flags of a constant learning rate."""
     return f"--learning-rate {rate} --final-learning-rate {rate}"
 
 
 def row(name, results):
-    """What one point of a figure says: accuracy over the seeds, lots, epsilon by the accountant
-    that held it.
+    """The row of one point of a figure: accuracy over the seeds, lots, epsilon by the accountant
+    that stopped the runs.
     """
     first = results[0]
     if first["stopped"] == NO_LOT:
@@ -145,7 +145,7 @@ def spent(pca, probability, sigmas, steps, delta):
 
 
 class NotMeasured(Exception):
-    """A claim's run was not made, or has nothing to say; its text says which and why."""
+    """A claim's run is missing or has no such figure; the message says which and why."""
 
 
 class Runs:
@@ -166,7 +166,7 @@ class Runs:
         return self.results[name]
 
     def each(self, name, path):
-        """What is at a dotted path of each result. KeyError where there is no such path."""
+        """The value at a dotted path of each result. Raises KeyError if a result lacks it."""
         return [look_up(run, path) for run in self.of(name)]
 
     def accuracy(self, name):
@@ -174,7 +174,7 @@ class Runs:
         return _mean(self.of(name), "test_accuracy")
 
     def train_gap(self, name):
-        """Mean training accuracy less mean test accuracy."""
+        """Mean training accuracy minus mean test accuracy."""
         return _mean(self.of(name), "train_accuracy") - self.accuracy(name)
 
     def at(self, row, name, column="test_accuracy"):
@@ -195,7 +195,7 @@ class Runs:
 
 
 def gain(name, other):
-    """A claim: the mean test accuracy of a point less that of another."""
+    """A claim: the mean test accuracy of a point minus that of another."""
 
     def found(of):
         return of.accuracy(name) - of.accuracy(other)
@@ -209,7 +209,7 @@ def best(accuracies):
 
 
 def spread(values):
-    """Greatest less least."""
+    """The greatest value minus the least."""
     values = list(values)
     return max(values) - min(values)
 

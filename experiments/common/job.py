@@ -1,4 +1,4 @@
-"""What the private experiments do alike before and after `minidp.run.Run`: folder, device, data,
+"""Steps that all private experiments share before and after `minidp.run.Run`: folder, device, data,
 plan, budget, verdict.
 """
 
@@ -17,6 +17,7 @@ from minidp.errors import CheckpointError, ParameterError
 from minidp.mechanism import Plan, Sanitizer, flat_group, per_layer_groups, sampling
 from minidp.privacy import Filter
 from minidp.privacy.catalogue import make
+from minidp.privacy.meaning import large_delta
 from minidp.ranks import current
 from minidp.run import About, RunFolder
 from minidp.run.folder import FILES, MANIFEST
@@ -27,7 +28,7 @@ from .config import FREE, command_of, main_of, tell, to_json
 from .results import compare
 
 SMOKE_COLOURS = 500  # images
-EVERY = 10  # of the lots whose norms are watched, every tenth is looked at, whole
+EVERY = 10  # norms are recorded for every tenth lot
 
 
 def flags_of(config):
@@ -39,8 +40,8 @@ def prepare(name, config, smoke_lot, smoke_epochs, load):
     """(config, folder, backend, streams, data set) of a run; None if the run in --out is finished
     already.
 
-    load: function of the configuration that returns the data set. With --smoke, what was left at
-    its default shrinks.
+    load: function of the configuration that returns the data set. With --smoke, settings that were
+    left at their defaults shrink.
     """
     if config.smoke:
         lot = smoke_lot if config.lot_size == type(config).lot_size else config.lot_size
@@ -48,7 +49,7 @@ def prepare(name, config, smoke_lot, smoke_epochs, load):
             config, lot_size=lot, epochs=config.epochs if config.length_is_set else smoke_epochs
         )
     if config.resume and config.out is None:
-        raise ParameterError("--resume needs --out DIR, the folder of the run to go on with")
+        raise ParameterError("--resume needs --out DIR, the folder of the run to resume")
     folder = RunFolder(
         config.out or Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}", config.resume
     )
@@ -107,22 +108,19 @@ def make_sampler(config, size):
 
 
 def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(), calibrated=None):
-    """(Plan, privacy.Filter): as many steps as the target allows after the events `before`, or as
-    the flags say.
+    """(Plan, privacy.Filter): as many steps as the target allows after the events `before`, or the
+    number that the flags set.
 
-    calibrated: steps for which the least noise is found first that keeps them within the target, or
-    else the default target. Raises BudgetExceededError where not one step fits into the target.
+    calibrated: a number of steps for which the least noise is found that keeps them within the
+    target, or within the default target. Raises BudgetExceededError if no step fits.
     """
     plan = Plan(sampler, sanitizer, 1, config.lot_size)
     accountant = make(config.accountant, plan.relation)
     if calibrated and config.private:
         target = config.default_target if math.isinf(config.target) else config.target
         plan = plan.with_steps(calibrated).calibrated(accountant, target, config.delta, before)
-    if config.private and config.delta >= 1 / size:
-        print(
-            f"NOTICE: delta={config.delta:g} is not below 1/{size}: a mechanism that publishes "
-            "somebody's record would pass such a guarantee"
-        )
+    if config.private and (why := large_delta(config.delta, size)):
+        print(f"NOTICE: delta={config.delta:g} is {why}")
     if math.isinf(config.target):
         epochs = default_epochs if config.epochs is None else config.epochs
         lots = math.ceil(sampling.steps_of_epochs(sampler, epochs) * (1 - 1e-12))
@@ -131,8 +129,7 @@ def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(),
     if accountant.kind != "bound":
         print(
             f"NOTICE: {accountant.name} is an approximation: the true epsilon may exceed "
-            f"{config.target:g}; a bound is held by --accountant loss_distribution, renyi or "
-            "moments"
+            f"{config.target:g}; for a bound use --accountant loss_distribution, renyi or moments"
         )
     what = f"epsilon {config.target:g} at delta {config.delta:g}"
     tell(config, f"computing how many lots fit into {what}")
@@ -141,7 +138,7 @@ def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(),
 
 
 def facts(name, config, dataset, subcommand="", public=(), inputs=None):
-    """What is said of a run: what follows from the flags and the data set, and the lines."""
+    """Facts about a run: those that follow from the flags and the data set, and public lines."""
     return About(
         name=name,
         flags=flags_of(config),
@@ -155,9 +152,12 @@ def facts(name, config, dataset, subcommand="", public=(), inputs=None):
 
 
 def finish(run, result):
-    """Tell what came out; returns how it stopped."""
+    """Print the outcome; returns how the run stopped."""
     if result is None:
-        words = f"interrupted; the same command with --resume --out {run.folder.path} goes on"
+        words = (
+            "interrupted; run the same command again with --resume --out "
+            f"{run.folder.path} to resume it"
+        )
         print(words, file=sys.stderr)
     else:
         compare(result)
@@ -171,8 +171,8 @@ def exit_status(stopped):
 
 
 class MedianNorms:
-    """A sanitizer's watcher that keeps each clip group's median norm in every tenth lot. They are
-    not private.
+    """A sanitizer's watcher that keeps each clip group's median norm in every tenth lot. The
+    medians are not private.
 
     medians   {group: [median of each watched lot, in their order]}; None for one that is not finite
     """

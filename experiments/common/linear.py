@@ -26,11 +26,11 @@ from .job import facts, finish, make_sampler, plan_and_budget, prepare
 
 NORM = 54.0  # that all features are scaled to
 ROWS = 1000  # images whose features are computed at a time
-LAYOUT = 3  # of a feature file; one more where features are computed otherwise
+LAYOUT = 3  # of a feature file; add one whenever the computation of features changes
 BASELINE_EPOCHS = 20
 SMOKE_LOT, SMOKE_EPOCHS = 100, 2
 SEARCH = "experiments/settings.py"  # which chose every rule
-# flags that no rule sets: what it starts from, how it is computed, and what else is written
+# flags that no rule sets: its inputs, how the run is computed, and what else is written
 PUBLIC = """
     target_epsilon delta dataset seed smoke arithmetic gradients batch_size train_metrics pretrained
 """.split()
@@ -38,15 +38,21 @@ PUBLIC = """
 
 @dataclass(frozen=True)
 class LinearFlags(RunFlags):
-    """The flags. Lots, noise, learning rate, clip norm and average follow --target-epsilon where
-    they are not given.
+    """The flags. Lots, noise, learning rate, clip norm and average follow from --target-epsilon
+    unless they are given.
 
-    An experiment's own dataclass says its `rule` (see `settings`).
+    An experiment's own dataclass sets its `rule` (see `settings`).
     """
 
     lot_size: int | None = option(None, "examples per lot, on average", POSITIVE)
-    accountant: str = option("loss_distribution", "that the target is held by", choices=ACCOUNTANTS)
-    optimizer: str = option("momentum", "of the released gradients", choices=tuple(OPTIMIZERS))
+    accountant: str = option(
+        "loss_distribution",
+        "accountant that decides when the target is reached",
+        choices=ACCOUNTANTS,
+    )
+    optimizer: str = option(
+        "momentum", "how gradients update the weights", choices=tuple(OPTIMIZERS)
+    )
     average: float | None = option(
         None,
         "decay of a moving average of the weights, which is evaluated and saved in their "
@@ -55,16 +61,16 @@ class LinearFlags(RunFlags):
     )
     noise_multiplier: float | None = option(None, "sigma; 0 for no noise", non_negative_finite)
     mean_noise_multiplier: float | None = option(
-        None, "sigma of the features' mean; 0 for no noise", non_negative_finite
+        None, "sigma of the noise on the features' mean; 0 for no noise", non_negative_finite
     )
     clip_norm: float | None = option(None, "C of weights and biases together", positive_finite)
-    learning_rate: float | None = option(None, "at the first step", non_negative_finite)
+    learning_rate: float | None = option(
+        None, "learning rate at the first step", non_negative_finite
+    )
 
     @property
     def as_chosen(self):
-        """True if every setting follows from the rule, none being the user's own (nor --smoke's,
-        but for lots and epochs).
-        """
+        """True if every setting follows from the rule; lots and epochs may be those of --smoke."""
         free = {*FREE, *PUBLIC, *(("lot_size", "epochs") if self.smoke else ())}
         return all(
             each.name in free or getattr(self, each.name) == each.default for each in fields(self)
@@ -72,8 +78,8 @@ class LinearFlags(RunFlags):
 
     @property
     def sigma(self):
-        """Noise multiplier of training; 1 stands for one that follows from the target, where it is
-        not given.
+        """Noise multiplier of training; 1 if it is not given, because it will follow from the
+        target.
         """
         return self.chosen(self.noise_multiplier, 1.0)
 
@@ -97,9 +103,9 @@ def settings(epsilon, delta, size, rule):
     mean      takes rule["share"] of mu^2
     C         rule["clip"] NORM
     rate      such that the weights travel eta C T / (1 - momentum) = rule["travel"] mu N / NORM,
-              and the noise on each is rule["travel"] / NORM whatever the budget (as in
+              and the noise on each is rule["travel"] / NORM at every budget (as in
               minidp/fitting/rule.py)
-    The noise multiplier of the lots is calibrated to what the mean leaves.
+    The noise multiplier of the lots is calibrated to the budget that the mean leaves.
     """
     mu, steps = mu_of(epsilon, delta), rule["steps"]
     clip_norm = rule["clip"] * NORM
@@ -123,18 +129,18 @@ def settle(config, size):
 
 @dataclass(frozen=True)
 class Problem:
-    """What an experiment trains a dense layer on: features of images, and what is public of them.
+    """Features of images on which an experiment trains a dense layer, and public facts about them.
 
-    name           of the experiment; subcommand: its command, if it has some
+    name           of the experiment; subcommand: its command, if it has commands
     width          features D of an image
     rows           function (images, backend, config) that returns their features (N, D) float32
     public         lines of the statement
     chosen_on      data that form and rule were chosen on
-    space          what is known of the space that was searched
+    space          prior knowledge that went into the space that was searched
     first          (D, K) and (K,) public weights and biases that training begins with, or None
     inputs         facts about files that the features depend on, for a resumed run
     about          further entries of the result
-    others         {entry of the result: function (images, backend, config) of rows to test on, too}
+    others         {entry of the result: function (images, backend, config) of more rows to test on}
     """
 
     name: str
@@ -154,12 +160,13 @@ def fixed_features(name, form, width, coefficients, features):
     """The `rows` of a Problem: features in float16, kept in the cache for the next run.
 
     name, form     of the experiment; settings of the features: they name the file that keeps them
-    coefficients   function (images, backend, form, arithmetic) that yields, for each ROWS images,
-                   what their features are made of
-    features       function (form, arithmetic) that returns the function from those to features
+    coefficients   function (images, backend, form, arithmetic) that yields coefficients for each
+                   ROWS images
+    features       function (form, arithmetic) that returns the function from coefficients to
+                   features
 
-    In exact arithmetic they are computed on the host, whose transforms take one image after
-    another, so that each image's bits are its own.
+    In exact arithmetic features are computed on the host, which transforms each image separately,
+    so that no bit depends on other images.
     """
 
     def rows(images, backend, config):
@@ -206,10 +213,10 @@ def begin(dense, first, centre):
 
 
 def _public(problem, typed):
-    """Lines of the statement on what costs nothing."""
+    """Lines of the statement on public facts, which cost nothing."""
     if not typed.as_chosen:
         return problem.public
-    chosen_on = {"strokes": "drawn digits"}.get(problem.chosen_on, problem.chosen_on)
+    chosen_on = {"strokes": "synthetic digits"}.get(problem.chosen_on, problem.chosen_on)
     but = " but the lots and epochs of --smoke" if typed.smoke else ""
     return [
         *problem.public,
@@ -219,7 +226,7 @@ def _public(problem, typed):
 
 
 def _about(problem, typed, dataset, tested):
-    """What result.json says beside a run's own entries; tested: features of the test set."""
+    """Entries of result.json besides a run's own; tested: features of the test set."""
     about = {**(problem.inputs or {}), **problem.about}
     if typed.as_chosen:
         about["tuning"] = {

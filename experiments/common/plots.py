@@ -5,7 +5,7 @@ figures beside ours.
 import math
 import statistics
 
-from minidp.run.picture import draw_curves
+from minidp.run.picture import draw_accuracy, draw_spent
 from minidp.util import plotting
 
 from .results import rows_of
@@ -30,15 +30,13 @@ def draw_noise_levels(path, summary, limits=(0.8, 1.0)):
     )
     for axis, level in zip(axes, levels):
         found = level["curves"]
-        handles, right = draw_curves(
-            axis,
-            found["epoch"],
-            found["test_accuracy"],
-            found["train_accuracy_not_private"],
-            found["delta_at_epsilon"],
-            level["target_epsilon"],
+        epochs = found["epoch"]
+        handles = draw_accuracy(
+            axis, epochs, found["test_accuracy"], found["train_accuracy_not_private"]
         )
-        _band(axis, found["epoch"], found["lowest"], found["highest"], plotting.BLUE)
+        spent, right = draw_spent(axis, epochs, found["delta_at_epsilon"], "delta")
+        handles += spent
+        _band(axis, epochs, found["lowest"], found["highest"], plotting.BLUE)
         handles.append(axis.axhline(level["paper"], label="the paper, test accuracy", **DOTTED))
         views = ""
         if "test_accuracy_over_views" in level:
@@ -53,6 +51,7 @@ def draw_noise_levels(path, summary, limits=(0.8, 1.0)):
         )
         if right:
             right.set(
+                yscale="log",
                 ylim=(1e-12, 1e-4),
                 ylabel="delta at the panel's epsilon" if axis is axes[-1] else "",
             )

@@ -1,5 +1,5 @@
-"""The committed results, a JSON file for each table or figure, and what experiments/expected.json
-expects of them.
+"""The committed results, one JSON file per table or figure, and their comparison with
+experiments/expected.json.
 
 A file has a row for each run. A row holds entries of the run's result.json at their own paths, and
 the name of its setting; the run's ledger follows from it. In the file, entries that all rows share
@@ -147,7 +147,7 @@ def ledger_of(row):
 
 
 def _event(row, step):
-    """What is charged for a step, or for the period of the sampler that it begins."""
+    """The charge for a step, or for the sampler's period that it begins."""
     settings = row["settings"]
     multipliers = [
         _sigma(group["noise_multiplier"], step) / group["sensitivity_factor"]
@@ -185,8 +185,8 @@ def sha256_of(ledger, format=FORMAT):
 
 
 class Verdict(NamedTuple):
-    """What the seeds gave together beside what an entry of expected.json says; commits: the
-    versions that made them.
+    """The seeds' results compared with an entry of expected.json; commits: the versions that made
+    them.
     """
 
     entry: dict
@@ -203,7 +203,7 @@ class Verdict(NamedTuple):
 
     @property
     def few(self):
-        """True where the seeds are too few to say anything."""
+        """True if there are too few seeds for a verdict."""
         return len(self.values) < FEWEST and "deterministic" not in self.entry
 
     @property
@@ -220,22 +220,32 @@ class Verdict(NamedTuple):
         return round(off - (self.entry["tolerance"] if tolerance is None else tolerance), 12) <= 0
 
     def __str__(self):
-        entry = self.entry
-        error = "" if self.error is None else f" +- {self.error:.2g}"
-        expected = f"{entry.get('side', '')} {entry['value']:.4g}".strip()
-        word = "above" if self.value > entry["value"] else "below"
+        entry, count = self.entry, len(self.values)
+        percent, off = entry.get("unit") == "%", self.value - entry["value"]
+        error = "" if self.error is None else f" +- {_difference(self.error, percent)}"
+        source = entry["source"]
+        word = f"{_difference(abs(off), percent)} {'above' if off > 0 else 'below'}"
         if self.agrees(self.value):
-            word = "agrees"
+            exact = self.agrees(self.value, 0.0)
+            word = "agrees" if exact else f"within {_difference(entry['tolerance'], percent)}"
         if self.few:
-            word += ", too few seeds to say"
+            word += "; one seed decides" if count == 1 else f"; {count} seeds decide"
+            word += " nothing"
         return (
-            f"{entry['quantity']} {self.value:.4g}{error}, expected {expected} +- "
-            f"{entry['tolerance']:.2g} ({entry['source']}): {word}"
+            f"{entry['quantity'].replace('_', ' ').replace('.', ' ')} "
+            f"{f'{self.value:.2%}' if percent else f'{self.value:.4g}'}{error}; "
+            f"{'the paper' if source.startswith('Abadi') else source}: "
+            f"{100 * entry['value'] if percent else entry['value']:.4g}{'%' if percent else ''} "
+            f"({word})"
         )
 
 
+def _difference(value, percent):
+    return f"{100 * value:.2g} points" if percent else f"{value:.2g}"
+
+
 def compare(result):
-    """Print what a result says beside what expected.json says, and return the list of Verdict.
+    """Compare a result with expected.json: print and return the list of Verdict.
 
     The file maps an experiment's name to entries {"quantity", "value", "tolerance", "source",
     "when"}. The quantity is a dotted path into the result ("epsilon.moments.upper"). The entry

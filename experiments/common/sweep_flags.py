@@ -1,6 +1,4 @@
-"""Flags that every sweep has, and what they mean: which runs, how many at a time, where they
-lie.
-"""
+"""Flags of all sweeps: which runs to make, how many at a time, and in which folder."""
 
 import os
 import sys
@@ -21,41 +19,41 @@ HERE = (*FREE, "jobs", "executor", "draw", "partial")  # not in a summary's comm
 
 @dataclass(frozen=True)
 class SweepFlags(Checked):
-    """Seeds, processes, device and files. A sweep's own dataclass says which points it runs, on
-    which data.
-    """
+    """Seeds, processes, device and files. A sweep's own dataclass sets its points and data."""
 
-    saved = "finished runs and checkpoints are kept; the same command goes on"  # said after Ctrl-C
+    # printed after Ctrl-C
+    saved = "finished runs and checkpoints are kept; the same command resumes the sweep"
 
     seeds: int = option(1, "runs of every setting, with seeds 1, 2, ...", POSITIVE)
     jobs: int | None = option(
         None,
-        "runs at a time (default: one a core, or a worker of MPI; one with --device gpu)",
+        "runs at a time (default: one per core or worker of MPI; one with --device gpu)",
         POSITIVE,
     )
     executor: str = option(
         "processes",
-        "who makes the runs: processes of this machine, or workers of MPI",
+        "where runs are made: in processes of this machine, or by workers of MPI",
         choices=("processes", "mpi"),
     )
     arithmetic: str = option(
         ORDINARY,
-        "of the private runs; exact: slower, and the guarantee holds for the released bits",
+        "arithmetic of the private runs; exact: slower, but the guarantee holds for the released "
+        "bits",
         choices=ARITHMETICS,
     )
     device: str = device_option("cpu")
     data_dir: str | None = option(None, "folder that holds the data set's files")
     out: str | None = option(
-        None, "folder for one JSON a run and the figure as PNG and JSON (default: runs/EXPERIMENT)"
+        None,
+        "folder for one JSON per run, and for the figure as PNG and JSON (default: "
+        "runs/EXPERIMENT)",
     )
     draw: bool = option(
-        False, "run nothing: draw from the runs that are there, all that the figure needs"
+        False, "run nothing: make the picture from finished runs, all of which must be there"
     )
-    partial: bool = option(
-        False, "with --draw: draw from fewer runs; the JSON names those that are missing"
-    )
-    quiet: bool = option(False, "no progress bar")
-    smoke: bool = option(False, "a few hundred examples and few points, seconds")
+    partial: bool = option(False, "with --draw: accept that runs are missing; the JSON names them")
+    quiet: bool = option(False, "show no progress bar")
+    smoke: bool = option(False, "test a few points on a few hundred examples, in seconds")
 
     def __post_init__(self):
         super().__post_init__()
@@ -90,7 +88,7 @@ class SweepFlags(Checked):
             return perform(runs, self.jobs or pool.num_workers, pool, self.quiet)
 
     def make(self, experiment, made, stem, common="", subcommand="", **more):
-        """Run what a figure lacks, draw it, write and judge its summary, which it returns.
+        """Make a figure's missing runs, draw it, write and judge its summary; returns the summary.
 
         made        Figure of figures.py; stem: of its PNG and JSON in the folder
         common      flags of every run; subcommand of the experiment that makes the figure
@@ -144,7 +142,7 @@ class SweepFlags(Checked):
         return summary
 
     def tell_hours(self, runs):
-        """Print how long the runs that are not done took where the committed ones were made."""
+        """Print how long the missing runs took when the committed results were made."""
         todo = [run for run in runs if run.result() is None]
         if self.smoke or not todo:
             return
@@ -163,11 +161,11 @@ class SweepFlags(Checked):
         )
 
     def results(self, points, common, folder):
-        """{name of a point: its results, one a seed}; runs what is missing. `common` are flags of
-        every run.
+        """{name of a point: its results, one per seed}; makes the missing runs. `common` are flags
+        of every run.
 
-        With --draw nothing runs. Raises MinidpError where runs are missing then, or, with
-        --partial, all of them.
+        With --draw nothing runs, and missing runs raise MinidpError; with --partial only if none is
+        there.
         """
         if hasattr(self, "dataset"):
             common += f" --dataset {self.dataset}"
@@ -212,7 +210,7 @@ class SweepFlags(Checked):
 
 @dataclass(frozen=True)
 class DigitSweepFlags(SweepFlags):
-    """The same for a sweep over digits."""
+    """SweepFlags for a sweep over digits."""
 
     dataset: str = digits_option()
 

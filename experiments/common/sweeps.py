@@ -1,8 +1,7 @@
-"""Many runs of an experiment over any executor; what is done stays done, and neither a kill nor an
-interrupt loses it.
+"""Many runs of an experiment on any executor. Neither a kill nor an interrupt loses finished work.
 
-A worker of the executor gives each run to a process of its own. Where that is killed, another goes
-on with the run; the worker, which may be a rank of MPI whose death would end all ranks, lives on.
+A worker of the executor starts a separate process for each run. If that process is killed, another
+resumes the run. The worker survives: it may be a rank of MPI, whose death would end all ranks.
 """
 
 import json
@@ -32,7 +31,7 @@ from .config import FREE, command_of, parse
 from .results import result_of
 
 NO_LOT = "no lot left"
-INTERRUPTED = "interrupted; the same command goes on from its checkpoint"
+INTERRUPTED = "interrupted; the same command resumes it from its checkpoint"
 KILLS = 3  # of one run's process, after which the run counts as failed
 # one thread a process: threads of several processes that wait for each other cost far more than
 # they give
@@ -70,7 +69,7 @@ class Run:
 
     @property
     def json(self):
-        """Where the result lies once the run is finished."""
+        """Path of the result of a finished run."""
         return self.out / f"{self.name}.json"
 
     @property
@@ -91,8 +90,8 @@ class Run:
         )
 
     def result(self):
-        """What the run left, None if it is not finished. Raises MinidpError where another command
-        made it.
+        """The run's result, None if it is not finished. Raises MinidpError if another command made
+        it.
         """
         if not self.json.exists():
             return None
@@ -113,14 +112,14 @@ class Run:
 
 
 def perform(runs, jobs, pool=None, quiet=False):
-    """Run what is not done yet, `jobs` runs at a time; returns {run: result} in the order of
+    """Make the runs that are not finished, `jobs` at a time; returns {run: result} in the order of
     `runs`.
 
     pool    any concurrent.futures.Executor, whose workers call `work` (default: threads of this
             process)
 
-    Raises MinidpError naming the runs that failed, once the others are done. KeyboardInterrupt
-    stops every process at its next checkpoint; the same call goes on from there.
+    Raises MinidpError, with the names of the runs that failed, after the others are done.
+    KeyboardInterrupt stops every process at its next checkpoint; the same call resumes them.
     """
     runs = list(dict.fromkeys(runs))
     waiting = [run for run in runs if run.result() is None]
@@ -168,8 +167,8 @@ _idle = []  # processes of this worker, or of the threads that are workers, that
 
 
 def work(run):
-    """One run, in a process of this worker; in another, from the checkpoint, where that is killed.
-    Raises MinidpError.
+    """Make one run in a process of this worker; if it is killed, another process resumes it from
+    the checkpoint. Raises MinidpError.
     """
     for name in THREADS:
         os.environ.setdefault(name, "1")
@@ -200,12 +199,12 @@ def work(run):
 
 
 def ignore_interrupts():
-    """For a worker that waits: a terminal sends Ctrl-C to all; in training it is heard."""
+    """Ignore Ctrl-C in a worker that waits, because the processes that train get it too."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def obey_parent():
-    """For a process that makes runs: it stops where its parent asks, with SIGTERM, or ends."""
+    """Stop this process, which makes runs, when its parent sends SIGTERM or ends."""
     ignore_interrupts()
     # whatever launcher started the parent, this is no rank of its run
     os.environ["MINIDP_RANKS"] = "solo"

@@ -1,1 +1,1 @@
-"""Features of images that are the same whatever the private data, so that they cost no privacy."""
+"""Features of images that do not depend on the private data, so that they cost no privacy."""

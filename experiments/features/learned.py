@@ -1,4 +1,4 @@
-"""Networks that strokes_features.py trains on drawn digits, without private data, and their
+"""Networks that strokes_features.py trains on synthetic digits, without private data, and their
 features.
 """
 

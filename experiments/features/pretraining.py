@@ -54,7 +54,7 @@ class PretrainConfig(Checked):
     public_data: str | None = option(
         None, "folder with train.bin and test.bin in CIFAR-100's record layout"
     )
-    out: str | None = option(None, "folder for pretrained.npz and what it takes to go on")
+    out: str | None = option(None, "folder for pretrained.npz and a checkpoint")
     even: bool = option(
         False, "on the even classes alone: settings are chosen on the others (settings.py)"
     )
@@ -79,7 +79,7 @@ class PretrainConfig(Checked):
         0, "of initial values, order, augmentation and dropout (the data is public)", seed_number
     )
     device: str = device_option()
-    quiet: bool = option(False, "no progress bar")
+    quiet: bool = option(False, "show no progress bar")
     smoke: bool = option(False, "a few hundred images, seconds")
 
     def __post_init__(self):
@@ -287,7 +287,7 @@ def pretrain(config):
         arrays = x, y, standardise_images(centre_crop(x_test, SIDE)), y_test
         history, done = train_public(config, fixed, network, optimizer, streams, arrays, stop)
     if not done:
-        words = f"interrupted after epoch {len(history)}; the same command goes on from there"
+        words = f"interrupted after epoch {len(history)}; the same command resumes from there"
         print(words, file=sys.stderr)
         return 130
     learned = evaluate(network, nn.SoftmaxCrossEntropy(), seen, y[:STATISTICS], batch_size=512)

@@ -3,7 +3,7 @@
 A class for each experiment, made from the flags of settings.py, has
 
     name, about         of the data; further entries of the search's JSON
-    told_apart, tiny    names of what tells its sets of data apart; a set that takes seconds
+    told_apart, tiny    names of the fields that identify its data sets; a set that takes seconds
     load                function of a set that returns images and labels to train and to test on
     coefficients, features, first   as in `Problem` of common/linear.py and in its `train_linear`
 """
@@ -52,7 +52,7 @@ class StandIn:
 
 
 class Digits(StandIn):
-    """Drawn digits, in the features of mnist_best.py.
+    """Synthetic digits, in the features of mnist_best.py.
 
     At a stray of 1.1, nearest neighbours err on them about as often as on MNIST.
     """
@@ -66,7 +66,7 @@ class Digits(StandIn):
 
 
 class BroadDigits(Digits):
-    """Drawn digits, half of them with a broad pen, in the features of mnist_learned.py.
+    """Synthetic digits, half of them with a broad pen, in the features of mnist_learned.py.
 
     Learned features fit the generator that they learned from too well. So the networks here never
     see one way of writing each digit, nor a broad pen.

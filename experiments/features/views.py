@@ -21,7 +21,7 @@ TEST_VIEWS = 2 * len(OFF_CENTRE)  # each also flipped
 
 
 class _Views:
-    """What the two kinds of views share: an array's shape, centre crops, their features."""
+    """Base of both kinds of views: an array's shape, centre crops, their features."""
 
     def __init__(self, images, frozen, size):
         """images (N, H, W, 3) uint8; frozen a network of crops of `size` pixels a side."""
@@ -110,8 +110,8 @@ class FreshViews(_Views):
 
 
 def make_inputs(config, dataset, frozen, backend):
-    """What is trained on, by the flags of `cifar_transfer.py train`, and the centre crops to test
-    on.
+    """The views to train on, by the flags of `cifar_transfer.py train`, and the centre crops to
+    test on.
     """
     images, test = backend.asarray(dataset.x_train), backend.asarray(dataset.x_test)
     tested = frozen.predict(standardise_images(centre_crop(test, SIDE)), batch_size=BATCH)

@@ -24,6 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..util.waiting import say
 from .card import own_lines
 from .checks import load, run
 from .report import PACKAGE, cards, named, need_extra
@@ -282,6 +283,7 @@ def main(only=None):
         for check in load()[card, label]
         if not (outcome := run(check)).passed
     ]
+    say(f"{len(mutants)} mutants, about two seconds each")
     faults += judge(mutants, on_result=lambda text: print(text, flush=True))
     listed = sum(mutant.name in EQUIVALENT for mutant in mutants)
     print(

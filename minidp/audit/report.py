@@ -264,12 +264,21 @@ def measure(layer=None, device="auto", on_row=None, reports=(), run=None):
             "Python": platform.python_version(),
             "NumPy": numpy.__version__,
         },
-        "labels": len(rows),
+        **counted(rows),
         "failed": sum(not row["passed"] for row in rows),
         "rows": rows,
         "run": run,
         "algorithm": as_it_runs(rows[len(own) :], run and run["result"]) if layer is None else [],
     }
+
+
+def counted(rows):
+    """How many cards and labels are in rows; those that several classes inherit count once, as in
+    tools.check_cards.
+    """
+    paths = [row["code"][0]["path"] if row["code"] else "" for row in rows]
+    labels = {(path, row["of"] or row["card"], row["label"]) for path, row in zip(paths, rows)}
+    return {"cards": len({card[:2] for card in labels}), "labels": len(labels)}
 
 
 def page(file, *reports, layer=None, device="auto"):
@@ -342,7 +351,7 @@ def main(layer=None, device="auto", json_file=None, html_file=None, run=None):
         with atomic_write(html_file) as file:
             file.write(formulas_page(data))
     print(
-        f"\ncards {len({row['card'] for row in data['rows']})}, labels {data['labels']}, "
+        f"\ncards {data['cards']}, labels {data['labels']}, "
         f"measurements {sum(len(row['measured']) for row in data['rows'])}, {data['failed']} "
         f"failed, on {data['device']}, {data['seconds']:.0f} s"
     )

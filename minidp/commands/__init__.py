@@ -7,12 +7,14 @@ command and returns the exit status (None is 0). A new family of commands is one
 for each command in COMMANDS.
 """
 
+import os
 import sys
 from importlib import import_module, metadata
 from pathlib import Path
 from platform import python_version
 
 from .. import __version__
+from ..util.waiting import quietly
 from .flags import Parser, user_errors
 
 COMMANDS = {  # name: module, what it does
@@ -33,8 +35,14 @@ COMMANDS = {  # name: module, what it does
     ),
     "train": ("training", "a private model and its statement from a file of your own data"),
     "predict": ("training", "predictions of a model file for new rows, as CSV"),
-    "audit": ("checking", "every equation, its line of code and its error, measured now"),
+    "audit": (
+        "checking",
+        "every equation, its line of code and its error, measured now in about a minute",
+    ),
 }
+
+
+PIPE_CLOSED = 128 + 13  # what a shell says of a program that SIGPIPE ends
 
 
 def build_parser(loaded=tuple(COMMANDS)):
@@ -77,6 +85,13 @@ def run(argv=None):
     try:
         with user_errors() as note:
             note.saved = ""
-            return args.run_command(args) or 0
+            try:
+                with quietly(getattr(args, "quiet", False)):
+                    status = args.run_command(args) or 0
+                sys.stdout.flush()
+                return status
+            except BrokenPipeError:  # the reader, such as `head`, has what it wanted
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                return PIPE_CLOSED
     except SystemExit as told:
         return told.code

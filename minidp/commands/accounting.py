@@ -2,31 +2,16 @@
 
 import math
 import sys
+import time
 
-from ..errors import BudgetExceededError, ParameterError
-from ..mechanism import PoissonSampler
-from ..privacy.budget import max_steps
-from ..privacy.calibrate import noise_multiplier_for, sampling_probability_for
-from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make, row_to_quote
-from ..privacy.group_privacy import GroupAccountant
-from ..privacy.meaning import in_words, meaning_of
+from ..planning import accountants_of, calibrated, compared
+from ..privacy.catalogue import ACCOUNTANTS, make
+from ..privacy.meaning import in_words, large_delta
 from ..util.text import lower_text, upper_text
-from ..util.validate import count as check_count
+from ..util.waiting import waiting
 from .flags import number
-from .output import refuse_unbounded, rows_of, show, table
-from .setting import (
-    LENGTH,
-    SAMPLING,
-    add,
-    add_run,
-    as_related,
-    described,
-    ledger_of,
-    names_of,
-    release_event,
-    sampler_of,
-    steps_of,
-)
+from .output import refuse_unbounded, show, table
+from .setting import LENGTH, SAMPLING, add, add_run, described
 
 
 def epsilon(parser):
@@ -55,23 +40,16 @@ def _compare(args, given):
     finite bound.
     """
     ledger, title = described(args)
+    _remark_delta(args)
     worthless = 1.0 if args.command == "delta" else math.inf
-    found = all_bounds(ledger, names_of(args), **given, group_size=args.group_size)
+    found, record = compared(ledger, accountants_of(args.accountant), args.group_size, **given)
     if not args.json:
         refuse_unbounded(found)
-    rows = rows_of(found)
-    quoted = row_to_quote(rows, worthless)
-    record = {**given, "quote": quoted, "accountants": rows}
     at = ", ".join(f"{name} {value:g}" for name, value in given.items())
     lines = [f"{title}, {at}", *table(found, args.command, worthless)]
-    if (
-        args.command == "epsilon"
-        and args.group_size == 1
-        and (said := meaning_of(ledger, args.delta))
-    ):
-        record["meaning"] = said
-        lines.append(in_words(said))
-    show(args, {**record, "ledger": ledger.to_json()}, lines)
+    if "meaning" in record:
+        lines.append(in_words(record["meaning"], args.group_size))
+    show(args, record, lines)
     refuse_unbounded(found)
     if min(bound.upper for bound, _, _ in found.values() if bound.upper is not None) >= worthless:
         print(
@@ -79,6 +57,13 @@ def _compare(args, given):
             file=sys.stderr,
         )
         return 2
+
+
+def _remark_delta(args):
+    """Say on stderr that delta is large for the data set, if both are given."""
+    size, delta = args.dataset_size, getattr(args, "delta", None)
+    if delta is not None and size is not None and (why := large_delta(delta, size)):
+        print(f"NOTICE: delta={delta:g} is {why}", file=sys.stderr)
 
 
 def calibrate(parser):
@@ -91,6 +76,7 @@ def calibrate(parser):
         *LENGTH,
         "--group-size",
         "--json",
+        "--quiet",
     )
     parser.add_argument(
         "--accountant",
@@ -109,92 +95,26 @@ def calibrate(parser):
 
 
 def _calibrate(args):
-    given = {
-        "noise_multiplier": {args.noise},
-        "steps": {args.steps, args.epochs},
-        "sampling_probability": {args.sampling_probability, args.lot_size},
-    }
-    missing = [name for name, flags in given.items() if flags == {None}]
-    if len(missing) != 1:
-        raise ParameterError(
-            "expected two of these three, to find the third: --noise-multiplier; --steps or "
-            "--epochs; --sampling-probability, or --dataset-size and --lot-size"
-        )
-    (name,) = missing
-    if name == "sampling_probability":
-        sampler = as_related(args, PoissonSampler(1.0))
-    else:
-        sampler = sampler_of(args)
-    accountant = make(args.accountant, sampler.relation)
+    accountant = make(args.accountant)
     if accountant.kind != "bound":
         print(
             f"NOTICE: {accountant.name} is no bound ({accountant.kind}): the true epsilon may "
             "exceed the target; --accountant loss_distribution, renyi or moments holds it",
             file=sys.stderr,
         )
-    accountant = GroupAccountant(accountant, args.group_size)
-    find = {"noise_multiplier": _noise, "steps": _steps, "sampling_probability": _probability}
-    ledger, found, text = find[name](args, sampler, accountant)
-    record, texts = {name: found}, {name: text}
-    if name == "sampling_probability" and args.dataset_size is not None:
-        check_count(1, dataset_size=args.dataset_size)
-        record["lot_size"] = texts["lot_size"] = int(found * args.dataset_size)
-        if not record["lot_size"]:
-            raise BudgetExceededError(
-                f"a sampling probability of {text} leaves no whole example of "
-                f"{args.dataset_size} in a lot; raise the target or noise, or take fewer steps"
-            )
-    bound = accountant.epsilon(ledger, args.delta)
-    record |= {
-        "epsilon": bound.to_json(),
-        "delta": args.delta,
-        "accountant": accountant.name,
-        "kind": accountant.kind,
-        "ledger": ledger.to_json(),
-    }
-    lines = [f"{name.replace('_', ' ')}  {text}" for name, text in texts.items()]
+    _remark_delta(args)
+    began = time.monotonic()
+    with waiting(lambda: f"calibrating: {time.monotonic() - began:.0f} s so far"):
+        record = calibrated(args)
+    # rounded so that what is printed costs no more than what was found
+    texts = {"noise_multiplier": upper_text, "sampling_probability": lower_text}
+    lines = []
+    for name in ("noise_multiplier", "steps", "sampling_probability", "lot_size"):
+        if name in record:
+            text = texts[name](record[name], 6) if name in texts else record[name]
+            lines.append(f"{name.replace('_', ' ')}  {text}")
     lines.append(
-        f"epsilon  {upper_text(bound.upper, 6)} at delta {args.delta:g} ({accountant.name}, "
-        f"{accountant.kind})"
+        f"epsilon  {upper_text(record['epsilon']['upper'], 6)} at delta {args.delta:g} "
+        f"({record['accountant']}, {record['kind']})"
     )
     show(args, record, lines)
-
-
-# (ledger, what was found, its text): rounded so that what is printed costs no more than what was
-# found
-
-
-def _noise(args, sampler, accountant):
-    steps = steps_of(args, sampler)
-
-    def ledger_with(sigma):
-        return ledger_of(args, sampler, (sigma,), steps)
-
-    found = noise_multiplier_for(accountant, ledger_with, args.target_epsilon, args.delta)
-    return ledger_with(found), found, upper_text(found, 6)
-
-
-def _steps(args, sampler, accountant):
-    event = release_event(args.noise, sampler.relation)
-    before = ledger_of(args, sampler, args.noise, 0)
-    found = max_steps(
-        accountant,
-        before,
-        lambda steps: [sampler.charges(event, steps)],
-        args.target_epsilon,
-        args.delta,
-    )
-    return ledger_of(args, sampler, args.noise, found), found, found
-
-
-def _probability(args, sampler, accountant):
-    if args.sampler not in (None, "poisson") or args.steps is None:
-        raise ParameterError(
-            "a sampling probability is found for --sampler poisson and --steps only"
-        )
-
-    def ledger_with(q):
-        return ledger_of(args, PoissonSampler(q), args.noise, args.steps)
-
-    found = sampling_probability_for(accountant, ledger_with, args.target_epsilon, args.delta)
-    return ledger_with(found), found, lower_text(found, 6)

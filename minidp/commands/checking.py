@@ -56,9 +56,13 @@ def _asked(folder):
     report = verify_folder(Path(folder))
     result, failed = report.result, len(report.failed)
     sound = {} if failed else result
-    text = f"{len(report.findings)} questions, {failed} mismatches: "
+    asked = len(report.findings)
+    text = (
+        f"{asked} question{'s' if asked != 1 else ''}, {failed} "
+        f"mismatch{'es' if failed != 1 else ''}: "
+    )
     if report.findings[0].question == UNFINISHED:
-        text += "go on with the run, or count what is charged as spent."
+        text += "resume the run, or count what is charged as spent."
     elif failed:
         text += "do not rely on this run's epsilon."
     else:
@@ -103,14 +107,19 @@ def audit(parser):
         "--list", action="store_true", help="print the names that --layer takes, and end"
     )
     parser.add_argument(
-        "--mutants", action="store_true", help="break every labelled line: a check must notice"
+        "--mutants",
+        action="store_true",
+        help="break every labelled line: a check must notice (some 45 minutes; with --layer, "
+        "one or two)",
     )
     parser.add_argument(
         "--latex", action="store_true", help="print the equations in LaTeX, and end"
     )
     parser.add_argument("--device", default="auto", help="auto (the default), cpu, gpu or gpu:N")
     parser.add_argument(
-        "--html", metavar="FILE", help="write a page with the equations beside their code"
+        "--html",
+        metavar="FILE",
+        help="write a page with the equations beside their code (a minute or two)",
     )
     parser.add_argument("--json", metavar="FILE", help="write the same as JSON")
     add(parser, "--force")

@@ -11,10 +11,11 @@ config = parse(Config, description="...")          # --lot-size 300 --quiet
 """
 
 import argparse
+import math
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import SimpleNamespace, UnionType
 from typing import Any, NoReturn, get_args
 
@@ -44,6 +45,15 @@ class Parser(argparse.ArgumentParser):
         sys.exit(2)
 
 
+class Once(argparse.Action):
+    """A flag that may be given once, by whichever of its names."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        if getattr(namespace, self.dest) != self.default:
+            raise argparse.ArgumentError(self, "given twice; give it once")
+        setattr(namespace, self.dest, values)
+
+
 def number(text: str) -> float:
     """A flag's number: 4, 1e-5 or 1/60."""
     try:
@@ -55,17 +65,24 @@ def number(text: str) -> float:
         ) from None
 
 
+def positive(text: str) -> float:
+    """A flag's number above 0."""
+    if 0 < (value := number(text)) < math.inf:
+        return value
+    raise argparse.ArgumentTypeError(f"expected a number above 0, such as 1, got {text!r:.80}")
+
+
 def whole_number(text: str) -> int:
-    """A flag's integer: 10000 or 1e4."""
-    try:
-        return int(text)
-    except ValueError:
-        value = number(text)
-    if not value.is_integer():
-        raise argparse.ArgumentTypeError(
-            f"expected a whole number such as 10000 or 1e4, got {text!r:.80}"
-        )
-    return int(value)
+    """A flag's integer: 10000, 10,000 or 1e4."""
+    digits = text.replace(",", "") if re.fullmatch(r"\d{1,3}(,\d{3})+", text) else text
+    with suppress(ValueError):
+        return int(digits)
+    with suppress(argparse.ArgumentTypeError):
+        if (value := number(text)).is_integer():
+            return int(value)
+    raise argparse.ArgumentTypeError(
+        f"expected a whole number such as 10000 or 1e4, got {text!r:.80}"
+    )
 
 
 def numbers(text: str) -> tuple[float, ...]:
@@ -135,6 +152,8 @@ def add_field(parser, field):
     kind = get_args(field.type)[0] if isinstance(field.type, UnionType) else field.type
     parser.add_argument(
         f"--{flag}",
+        *field.metadata.get("also", ()),
+        action=Once if "also" in field.metadata else "store",
         type=READERS.get(kind, str),
         default=field.default,
         choices=field.metadata.get("choices"),

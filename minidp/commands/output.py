@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 
 from ..errors import ParameterError, UnsupportedEventError
+from ..planning import rows_of
 from ..privacy.catalogue import row_to_quote
 from ..util.text import bound_texts
 
@@ -14,14 +15,6 @@ from ..util.text import bound_texts
 def show(args, record, lines):
     """Print the record as JSON with --json, else the lines."""
     print(json.dumps(record, indent=2, allow_nan=False) if args.json else "\n".join(lines))
-
-
-def rows_of(found):
-    """What `all_bounds` found as JSON, {name: figures, kind and note}."""
-    return {
-        name: {**bound.to_json(), "kind": kind, "note": note}
-        for name, (bound, kind, note) in found.items()
-    }
 
 
 def text_rows(found, mark, digits=4, below=math.inf):
@@ -48,6 +41,16 @@ def refuse_unbounded(found):
     if all(bound.upper is None for bound, _, _ in found.values()):
         _, _, why = next(iter(found.values()))
         raise UnsupportedEventError(f"no accountant asked has a bound: {why}")
+
+
+def check_pictures(args, *endings):
+    """The names of the files that --out, with or without ending, names; checked as `check_new`
+    does.
+    """
+    stem = args.out.removesuffix(".csv").removesuffix(".png")
+    paths = [args.out] if Path(args.out).is_dir() else [stem + ending for ending in endings]
+    check_new(args, *paths)
+    return paths
 
 
 def check_new(args, *paths):

@@ -2,16 +2,17 @@
 
 from pathlib import Path
 
-from ..errors import ParameterError, UnsupportedEventError
+from ..errors import UnsupportedEventError
 from ..mechanism.sampling import steps_of_epochs
+from ..planning import accountants_of, ledger_with, sampler_of, steps_of
 from ..privacy.catalogue import all_bounds, make
 from ..privacy.group_privacy import GroupAccountant
 from ..privacy.plots import save_epsilon_curves, save_tradeoff
 from ..util.text import upper_text
 from ..util.validate import count as check_count
 from .flags import number, whole_number
-from .output import check_new, refuse_unbounded, show
-from .setting import LENGTH, add_run, described, ledger_of, names_of, sampler_of, steps_of, title_of
+from .output import check_pictures, refuse_unbounded, show
+from .setting import LENGTH, add_run, described, title_of
 
 # the others would need another scale
 DRAWN = (
@@ -40,7 +41,7 @@ def curve(parser):
     parser.add_argument(
         "--out",
         default="epsilon",
-        help="files to write, without their ending (default: %(default)s)",
+        help="files to write, .csv and .png, with or without ending (default: %(default)s)",
     )
     parser.set_defaults(steps=None)
     parser.epilog = (
@@ -51,19 +52,19 @@ def curve(parser):
 
 
 def _curve(args):
-    check_new(args, f"{args.out}.csv", f"{args.out}.png")
+    table, picture = check_pictures(args, ".csv", ".png")
     check_count(1, points=args.points)
-    sampler, names = sampler_of(args), names_of(args, DRAWN)
+    sampler, names = sampler_of(args), accountants_of(args.accountant, DRAWN)
     last = steps_of(args, sampler)
     steps = sorted({max(1, last * i // args.points) for i in range(1, args.points + 1)})
     found = []
     for count in steps:
-        ledger = ledger_of(args, sampler, args.noise, count)
+        ledger = ledger_with(args, sampler, args.noise_multiplier, count)
         found.append(all_bounds(ledger, names, delta=args.delta, group_size=args.group_size))
     refuse_unbounded(found[0])
     curves = {name: [point[name][0] for point in found] for name in names}
     save_epsilon_curves(
-        Path(args.out),
+        Path(table.removesuffix(".csv")),
         [count / steps_of_epochs(sampler, 1) for count in steps],
         curves,
         args.delta,
@@ -71,8 +72,8 @@ def _curve(args):
         kinds={name: make(name).kind for name in names},
     )
     ends = {name: bounds[-1].to_json() for name, bounds in curves.items()}
-    record = {"csv": f"{args.out}.csv", "png": f"{args.out}.png", "epochs": args.epochs}
-    show(args, {**record, "epsilon": ends}, [f"wrote {args.out}.csv and {args.out}.png"])
+    record = {"csv": table, "png": picture, "epochs": args.epochs}
+    show(args, {**record, "epsilon": ends}, [f"wrote {table} and {picture}"])
 
 
 def tradeoff(parser):
@@ -85,11 +86,13 @@ def tradeoff(parser):
         help="where to print the power of a test (default: %(default)s)",
     )
     parser.add_argument(
-        "--out", default="tradeoff.png", help="file to write (default: %(default)s)"
+        "--out",
+        default="tradeoff",
+        help="file to write, .png, with or without ending (default: %(default)s)",
     )
     parser.epilog = (
         "example: %(prog)s --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4 "
-        "--out tradeoff.png"
+        "--out tradeoff"
     )
     return _tradeoff
 
@@ -99,9 +102,7 @@ def _tradeoff(args):
 
     from ..privacy.tradeoff import accountant_curve, true_positive_rate
 
-    check_new(args, args.out)
-    if not args.out.endswith(".png"):
-        raise ParameterError(f"--out {args.out}: expected a name that ends in .png")
+    (picture,) = check_pictures(args, ".png")
     ledger, title = described(args)
     rate = args.false_positive_rate
     alphas = np.concatenate(
@@ -109,7 +110,7 @@ def _tradeoff(args):
     )
     alphas = np.unique(alphas)
     curves, without = {}, []
-    for name in names_of(args, DRAWN):
+    for name in accountants_of(args.accountant, DRAWN):
         try:
             accountant = GroupAccountant(make(name, ledger.relation), args.group_size)
             curves[name] = accountant_curve(accountant, ledger, alphas)
@@ -118,10 +119,10 @@ def _tradeoff(args):
     if not curves:
         raise UnsupportedEventError(f"no accountant asked has a bound: {without[0]}")
     power = {name: true_positive_rate(alphas, betas, rate) for name, betas in curves.items()}
-    save_tradeoff(Path(args.out), alphas, curves, title, {name: make(name).kind for name in curves})
+    save_tradeoff(Path(picture), alphas, curves, title, {name: make(name).kind for name in curves})
     lines = [
         f"{name}: true positive rate at most {upper_text(value)} at false positive rate {rate:g}"
         for name, value in power.items()
     ]
-    record = {"png": args.out, "false_positive_rate": rate, "true_positive_rate": power}
-    show(args, record, [f"wrote {args.out}", *lines, *without])
+    record = {"png": picture, "false_positive_rate": rate, "true_positive_rate": power}
+    show(args, record, [f"wrote {picture}", *lines, *without])

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import DataError, ParameterError
+from ..util.text import listed
 
 KEYS = ("x_train", "y_train", "x_test", "y_test")
 
@@ -34,7 +35,10 @@ def read_training(path):
     found, keys = read_npz(path, KEYS)
     for key in KEYS if set(KEYS[2:]) & set(keys) else KEYS[:2]:
         if key not in keys:
-            raise DataError(f"{path}: expected the key {key}, got {_names(keys)}")
+            raise DataError(
+                f"{path}: expected the key {key}, got {listed(keys)}; "
+                "numpy.savez(FILE, x_train=x, y_train=y) saves what is read"
+            )
     x, y, *test = found.values()
     return x, y, tuple(test) or None, [key for key in keys if key not in found]
 
@@ -59,14 +63,14 @@ def _table(path, rows, label, only):
         raise DataError(f"{path}: empty: expected a first line that names the columns")
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise DataError(
-            f"{path}: the first line names {_names(twice)} more than once; give each column its "
+            f"{path}: the first line names {listed(twice)} more than once; give each column its "
             "own name"
         )
     wanted = [name for name in names if name != label] if only is None else only
     for name in (*wanted, *([] if label is None else [label])):
         if name not in names:
             raise DataError(
-                f"{path}: no column {name}; its first line, split at commas, names {_names(names)}"
+                f"{path}: no column {name}; its first line, split at commas, names {listed(names)}"
             )
     if not wanted:
         raise DataError(f"{path}: no column of inputs beside {label}")
@@ -140,10 +144,3 @@ def _text(found):
     if not isinstance(found, np.ndarray):
         raise ValueError("several arrays in one file; expected one")
     return np.char.decode(found, "utf-8") if found.dtype.kind == "S" else found
-
-
-def _names(names):
-    """Some names, for a message."""
-    if not names:
-        return "none"
-    return ", ".join(names[:20]) + (f", ... ({len(names)})" if len(names) > 20 else "")

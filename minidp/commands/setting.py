@@ -1,22 +1,16 @@
-"""Flags that several commands share, and the ledger of the run that they describe."""
+"""Flags that several commands share, and the run that they describe in one line."""
 
-import math
-from pathlib import Path
-
-from ..errors import ParameterError
-from ..mechanism import ClipGroup, PoissonSampler, PrivatePCA, Sanitizer
-from ..mechanism.sampling import SAMPLERS, make_sampler, steps_of_epochs
-from ..privacy import Gaussian, Ledger, NeighbouringRelation, total_variation
-from ..privacy.catalogue import ACCOUNTANTS, make
-from ..privacy.ledger import SETUP
+from ..mechanism import PoissonSampler
+from ..mechanism.sampling import SAMPLERS
+from ..planning import ledger_of, path_of, sampler_of, steps_of
+from ..privacy import NeighbouringRelation, total_variation
+from ..privacy.catalogue import ACCOUNTANTS
 from ..util.text import upper_text
-from ..util.validate import count as check_count
-from ..util.validate import in_range, positive_finite
-from .flags import number, numbers, whole_number
+from .flags import Once, number, numbers, positive, whole_number
 
-MOST_STEPS = 10**18
 NOISE = ("--noise-multiplier", "--noise-multipliers")
 LENGTH = ("--steps", "--epochs")
+ALSO = {"--target-epsilon": ("--epsilon",)}  # second names
 SAMPLING = (
     "--sampling-probability",
     "--dataset-size",
@@ -28,13 +22,13 @@ SAMPLING = (
 FLAGS = {
     "--noise-multiplier": dict(
         type=lambda text: (number(text),),
-        dest="noise",
+        dest="noise_multiplier",
         metavar="SIGMA",
         help="noise standard deviation / clip norm",
     ),
     "--noise-multipliers": dict(
         type=numbers,
-        dest="noise",
+        dest="noise_multiplier",
         metavar="SIGMA,...",
         help="those of the layers of one joint step, such as 4,4",
     ),
@@ -87,9 +81,14 @@ FLAGS = {
     ),
     "--delta": dict(type=number, required=True, help="delta of (epsilon, delta)-DP, in (0, 1)"),
     "--target-epsilon": dict(
-        type=number, required=True, metavar="EPSILON", help="epsilon that must not be exceeded"
+        type=positive,
+        action=Once,
+        required=True,
+        metavar="EPSILON",
+        help="epsilon that must not be exceeded",
     ),
     "--json": dict(action="store_true", help="print JSON in place of the table"),
+    "--quiet": dict(action="store_true", help="say nothing while it computes"),
     "--force": dict(action="store_true", help="replace files that are there already"),
 }
 
@@ -97,7 +96,7 @@ FLAGS = {
 def add(parser, *names):
     """Add these of the shared flags."""
     for name in names:
-        parser.add_argument(name, **FLAGS[name])
+        parser.add_argument(name, *ALSO.get(name, ()), **FLAGS[name])
 
 
 def add_run(parser, *more):
@@ -107,110 +106,26 @@ def add_run(parser, *more):
     add(parser.add_mutually_exclusive_group(), "--accountant", "--all")
 
 
-def names_of(args, every=tuple(ACCOUNTANTS)):
-    """The accountants asked for, of `every` one."""
-    if args.accountant == "bounds":
-        return [name for name in every if make(name).kind == "bound"]
-    return list(every) if args.accountant == "all" else [args.accountant]
-
-
-def sampler_of(args):
-    """The sampler of the flags; ParameterError unless they describe it in exactly one way."""
-    name = args.sampler or "poisson"
-    sizes = (args.dataset_size, args.lot_size)
-    q = args.sampling_probability
-    if name == "poisson" and q is not None and sizes == (None, None):
-        return as_related(args, PoissonSampler(q))
-    if q is None and None not in sizes:
-        return as_related(args, make_sampler(name, *sizes))
-    either = "either --sampling-probability or "
-    if name != "poisson":
-        either = f"with --sampler {name} "
-    raise ParameterError(f"expected {either}--dataset-size and --lot-size")
-
-
-def as_related(args, sampler):
-    """The sampler. Raises ParameterError where --relation names another than its own."""
-    if args.relation not in (None, sampler.relation.value):
-        raise ParameterError(
-            f"expected --relation {sampler.relation.value}, for which --sampler "
-            f"{args.sampler or 'poisson'} is analysed, got {args.relation}; leave it out, or name "
-            "another sampler"
-        )
-    return sampler
-
-
-def steps_of(args, sampler):
-    """The number of steps that the flags describe. Raises ParameterError unless they do so in
-    exactly one way.
-    """
-    if (args.steps is None) == (args.epochs is None):
-        raise ParameterError("expected either --steps or --epochs")
-    if args.steps is not None:
-        return args.steps
-    positive_finite(epochs=args.epochs)
-    steps = steps_of_epochs(sampler, args.epochs)
-    in_range(0, MOST_STEPS, steps=steps)
-    return math.ceil(steps * (1 - 1e-12))  # 1 / (1 / 49) is a little above 49
-
-
-def release_event(noises, relation):
-    """What one step releases, before sampling, with these noise multipliers; infinite noise
-    releases nothing.
-    """
-    if math.inf in noises:
-        return Gaussian(math.inf)
-    return Sanitizer(
-        [
-            ClipGroup(f"layer {i}", [(f"layer {i}", "all")], 1.0, sigma)
-            for i, sigma in enumerate(noises)
-        ]
-    ).event(relation)
-
-
-def ledger_of(args, sampler, noises, steps):
-    """The ledger of PCA, if there is one, and of `steps` steps with these noise multipliers."""
-    if noises is None:
-        raise ParameterError(
-            "expected --noise-multiplier"
-            + (", or --ledger FILE for a run that is done" if hasattr(args, "ledger") else "")
-        )
-    check_count(0, MOST_STEPS, steps=steps)
-    relation, sigma = sampler.relation, args.pca_noise_multiplier
-    setup = [] if sigma is None else [(PrivatePCA(1, sigma).event(relation), 1, SETUP)]
-    return Ledger(relation, [*setup, sampler.charges(release_event(noises, relation), steps)])
-
-
 def described(args):
     """(ledger, one line that says what it is) of the flags, or of --ledger."""
+    ledger = ledger_of(args)
     if getattr(args, "ledger", None) is None:
         sampler = sampler_of(args)
-        steps = steps_of(args, sampler)
-        return ledger_of(args, sampler, args.noise, steps), title_of(args, sampler, steps)
-    given = [
-        name
-        for name in (NOISE[0], *SAMPLING, *LENGTH)
-        if getattr(args, FLAGS[name].get("dest", name[2:].replace("-", "_"))) is not None
-    ]
-    if given:
-        raise ParameterError(f"--ledger says what was done; leave out {', '.join(given)}")
-    path = Path(args.ledger)
-    path = path / "ledger.json" if path.is_dir() else path
-    ledger = Ledger.load(path)
+        return ledger, title_of(args, sampler, steps_of(args, sampler))
     beside = (
         f", total variation {upper_text(variation)}"
         if (variation := total_variation(ledger))
         else ""
     )
     return ledger, (
-        f"{path}: {sum(count for _, count in ledger.items())} releases{beside}, "
+        f"{path_of(args.ledger)}: {sum(count for _, count in ledger.items())} releases{beside}, "
         f"{ledger.relation.value}" + _group(args)
     )
 
 
 def title_of(args, sampler, steps):
     """The setting in one line."""
-    noise = ", ".join(f"{sigma:g}" for sigma in args.noise)
+    noise = ", ".join(f"{sigma:g}" for sigma in args.noise_multiplier)
     before = (
         ""
         if args.pca_noise_multiplier is None

@@ -4,6 +4,7 @@ predictions.
 
 import csv
 import sys
+import warnings
 from dataclasses import fields
 from pathlib import Path
 from shlex import quote
@@ -11,14 +12,13 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from ..data.arrays import rows_not_finite
 from ..errors import DataError, ParameterError
 from ..fitting.fit import fit
 from ..fitting.settings import Settings
 from ..privacy.catalogue import row_to_quote
 from ..run import load_model
+from ..run.brief import quote_line
 from ..run.folder import CONFIG, CURVES, MODEL, RESULT, STATEMENT
-from ..run.statement import quote_line
 from ..util.files import atomic_write
 from .flags import add_field, number, whole_number
 from .output import check_new, show
@@ -59,7 +59,7 @@ def train(parser):
         "--out",
         required=True,
         metavar="DIR",
-        help="folder of the run; the same command goes on with one interrupted",
+        help="folder of the run; the same command resumes an interrupted run",
     )
     for field in fields(Settings):
         if field.name == "check":
@@ -108,13 +108,13 @@ def _train(args):
         )
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
-            f"interrupted; the same command goes on with the run in {folder}, and `minidp verify "
-            f"{folder}` says what is spent so far"
+            f"interrupted; run the same command again to resume the run in {folder}; `minidp "
+            f"verify {folder}` says what is spent so far"
             if (folder / CONFIG).exists()
             else "interrupted before anything was charged"
         ) from None
     if done:
-        print(f"{folder}: finished before, and nothing was trained now", file=sys.stderr)
+        print(f"{folder}: this run had finished before; nothing was trained now", file=sys.stderr)
     result, path = model.result, str(folder / MODEL)
     path = f"./{path}" if path.startswith("-") else path
     record = {
@@ -125,7 +125,7 @@ def _train(args):
     }
     lines = [
         quote_line(result),
-        f"open:  {folder / CURVES} (statement: {folder / STATEMENT})",
+        f"open:  {folder / STATEMENT} (picture: {folder / CURVES})",
         f"next:  minidp predict {quote(path)} x.npy --out y.csv",
     ]
     show(args, record, lines)
@@ -139,6 +139,10 @@ def _data(args):
         raise ParameterError("expected either DATA (.npz or .csv), or both --x and --y (.npy)")
     if of_test != (None, None) and (None in of_test or args.data is not None):
         raise ParameterError("expected --x-test and --y-test together, with --x and --y")
+    if args.data is not None and not Path(args.data).exists():
+        raise DataError(
+            f"{args.data}: no such file; expected DATA to be a .npz or .csv file, as --help says"
+        )
     suffix = None if args.data is None else Path(args.data).suffix.lower()
     if (args.label is not None) != (suffix == ".csv"):
         raise ParameterError("expected --label COLUMN with a .csv file, and only there")
@@ -199,23 +203,21 @@ def _predict(args):
     model = load_model(args.model)
     x = _inputs(args, model.about.get("columns"))
     header = ["prediction"]
-    if args.proba:
-        rows = model.predict_proba(x)
-        header = None if model.classes is None else model.classes.tolist()
-    else:
-        rows = model.predict(x)
-        rows = rows[:, None] if rows.ndim == 1 else rows
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        if args.proba:
+            rows = model.predict_proba(x)
+            header = None if model.classes is None else model.classes.tolist()
+        else:
+            rows = model.predict(x)
+            rows = rows[:, None] if rows.ndim == 1 else rows
     if rows.ndim != 2 or rows.shape[1] != len(header):
         raise ParameterError(
             f"{args.model}: a model without classes or bounds, whose outputs of shape "
             f"{rows.shape[1:]} are no predictions; use minidp.load_model in Python"
         )
-    if odd := rows_not_finite(x):
-        print(
-            f"NOTICE: {odd} of {x.shape[0]} rows hold a number that is not finite: what is "
-            "predicted for them means nothing",
-            file=sys.stderr,
-        )
+    for warning in warned:
+        print(f"NOTICE: {warning.message}", file=sys.stderr)
     with atomic_write(args.out) as file:
         csv.writer(file, lineterminator="\n").writerows([header, *rows.tolist()])
     print(f"wrote {args.out}: {rows.shape[0]} rows")

@@ -1,5 +1,5 @@
-"""Data sets: MNIST and CIFAR, verified; drawn digits; augmentation. Modules are loaded on first
-use.
+"""Data sets: MNIST and CIFAR, verified by hash; synthetic digits; augmentation. Modules are loaded
+on first use.
 """
 
 from ..util.lazy import names_of

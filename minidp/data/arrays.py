@@ -1,5 +1,5 @@
-"""The one door for arrays: rows, labels, targets and weights are converted and checked here, once,
-and trusted afterwards. No message shows a value of a row.
+"""Conversion and checks of all arrays: rows, labels, targets, weights. Later code relies on them.
+No message shows a value of a row.
 """
 
 import math
@@ -13,25 +13,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..backend import Backend, namespace_of
 from ..errors import DataError, DtypeError, ParameterError, RowsError, ShapeError
+from ..util.text import listed
 from ..util.validate import shown
 
-BLOCK_BYTES = 2**24  # of inputs that are looked at or converted at once
+BLOCK_BYTES = 2**24  # bytes of inputs that are checked or converted at once
 MOST_CLASSES = 10_000
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Images and labels for training and testing, and what may be said of them in public.
+    """Images and labels for training and testing, and the public facts about them.
 
     name          "mnist", "strokes", ...
     x_train       (N, ...) uint8 pixels, 0 to 255        x_test    (M, ...) the same
     y_train       (N,) int64 in 0 .. classes - 1         y_test    (M,) the same
     nominal_size  the public number of training examples, from which q may be derived: a constant of
                   the data set, never the length of what is in memory
-    sha256        of the concatenated decompressed files, which tells data sets apart; None where
-                  there are none
-    published     True if that hash is public knowledge; of other records it could tell who is among
-                  them
+    sha256        of the concatenated decompressed files, which identifies the data set; None if
+                  there are no files
+    published     True if that hash is public knowledge; the hash of private records could reveal
+                  who is among them
     notice        a sentence that every output repeats, or ""
 
     Raises DataError if images and labels do not fit each other.
@@ -65,7 +66,7 @@ class Dataset:
             )
 
     def first(self, train: int, test: int) -> "Dataset":
-        """The first examples, of public numbers; that of training becomes nominal_size."""
+        """The data set's first examples, so many of each part; `train` becomes nominal_size."""
         return replace(
             self,
             x_train=self.x_train[:train],
@@ -86,8 +87,8 @@ class Inputs:
     head     a function of a batch, such as scaling by public constants, or None
 
     Raises
-        ParameterError   an iterator: lots are drawn at random, so every row must be within reach
-        DtypeError       something that is not real numbers
+        ParameterError   an iterator: lots are drawn at random, so every row must be accessible
+        DtypeError       values that are not real numbers
         ShapeError       fewer than two axes
     """
 
@@ -101,8 +102,8 @@ class Inputs:
         self.source, self.backend, self.head, self.dtype = as_source(source), backend, head, dtype
         self.xp, self.shape = backend.xp, tuple(self.source.shape)
         self.ndim = len(self.shape)
-        # taking rows of an array draws nothing and waits for nothing, so parts of a lot may be
-        # taken side by side
+        # taking rows of an array uses no random numbers and waits for nothing, so threads may take
+        # parts of a lot at the same time
         self.side_by_side = isinstance(self.source, np.ndarray) and self.xp is np
 
     def take(self, indices: Any, axis: int = 0) -> NDArray:
@@ -122,8 +123,8 @@ class Inputs:
             return rows if self.head is None else self.head(rows)
 
     def read_at_random(self) -> None:
-        """Tell the system not to read ahead in a memory map: the next rows asked for lie anywhere
-        in it.
+        """Tell the system not to read ahead in a memory map, because rows are read in random
+        order.
         """
         found = self.source
         while isinstance(found, np.ndarray):
@@ -149,7 +150,7 @@ class Flat:
 
 
 def as_weights(weight: ArrayLike) -> NDArray:
-    """(N,) float32. Raises ShapeError and DtypeError where it is no column of numbers."""
+    """Weights as (N,) float32. Raises ShapeError or DtypeError for anything but N numbers."""
     weight = one_axis(weight, "example_weight")
     if weight.dtype.kind not in "iubf":
         raise DtypeError(f"example_weight: expected numbers in [0, 1], got dtype {weight.dtype}")
@@ -162,7 +163,7 @@ def columns_of(x: Any) -> list[str] | None:
 
 
 def as_source(x: Any) -> Any:
-    """x as an array, or as what it is if rows can be taken from it."""
+    """x as an array, or unchanged if rows can be taken from it."""
     if hasattr(x, "tocsr") or np.ma.isMaskedArray(x):
         raise DtypeError(
             "x: sparse and masked arrays are not supported; give x.toarray(), or x.filled(value)"
@@ -187,7 +188,7 @@ def as_source(x: Any) -> Any:
         try:
             return as_source(np.asarray(x.tolist(), dtype=np.float64))
         except TypeError as error:
-            why = f" ({error})"  # names a type; the others would show what stands in a row
+            why = f" ({error})"  # names a type; other messages would show a row's contents
         except (ValueError, OverflowError):
             pass
     if kind == "c":
@@ -214,11 +215,11 @@ def as_source(x: Any) -> Any:
 
 
 def as_rows(where: str, x: Any, y: Any, like: NDArray) -> tuple[Any, Any]:
-    """x and y; lists of numbers as arrays, with the library of `like`, and its dtype where they are
+    """x and y, lists of numbers as arrays of the library of `like`, with its dtype if they are
     floating point.
 
-    Raises ShapeError or DtypeError where lists are no table of numbers, ParameterError for what
-    cannot be indexed.
+    Raises ShapeError or DtypeError for lists that are no table of numbers, ParameterError for
+    objects that cannot be indexed.
     """
     return _as_array(where, "x", x, like, True), _as_array(where, "y", y, like, False)
 
@@ -286,11 +287,11 @@ def one_axis(y: Any, name: str = "y") -> NDArray:
 
 
 def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDArray]:
-    """(labels 0..K-1 (N,) int64, -1 for one that is missing or no class; the K classes in order).
+    """(labels 0..K-1 (N,) int64, -1 for a missing or unknown label; the K classes in order).
 
-    classes: the public list of classes; None for those that are in y, which says which labels
-    exist. Raises ParameterError where y looks like numbers to predict, DtypeError where it mixes
-    texts and numbers.
+    classes: the public list of classes; None for those that occur in y, which discloses them.
+    Raises ParameterError if y looks like numbers to predict, DtypeError if it mixes texts and
+    numbers.
     """
     y = one_axis(y)
     if y.dtype.kind == "O":
@@ -349,8 +350,8 @@ def as_target_bounds(bounds: Any) -> tuple[float, float]:
 
 
 def bounded_targets(y: Any, bounds: tuple[float, float]) -> NDArray:
-    """(N, 1) float32 targets, clipped to the public bounds (low, high) and mapped to [-1, 1]; NaN
-    for one that is not finite.
+    """(N, 1) float32 targets, clipped to the public bounds (low, high) and mapped to [-1, 1].
+    Targets that are not finite become NaN.
     """
     low, high = as_target_bounds(bounds)
     y = one_axis(y)
@@ -364,11 +365,11 @@ def bounded_targets(y: Any, bounds: tuple[float, float]) -> NDArray:
     return (2 * scaled - 1).astype(np.float32)[:, None]
 
 
-def refuse_bad_rows(x: Any, y: Any, outputs: int, weight: Any = None) -> None:
-    """Raise RowsError, with the number of rows, where x (N, ...) or y cannot be learned from.
+def refuse_bad_rows(x: Any, y: Any, outputs: int, weight: Any = None, classes: Any = None) -> None:
+    """Raise RowsError, with the number of bad rows, if x (N, ...), y or weight is not valid.
 
-    y (N,) integers have to be labels 0 to outputs - 1, other y finite; weight (N,) in [0, 1]. The
-    message depends on the training data: it is for their owner.
+    Integers y (N,) must be labels 0 to outputs - 1, other y finite, weight (N,) in [0, 1]. The
+    message depends on the training data, so it is for their owner only.
     """
     x, y, weight = (getattr(each, "held", each) for each in (x, y, weight))  # of a data.Block
     owner = "No step was charged. This message is for the owner of the data: do not publish it"
@@ -379,9 +380,10 @@ def refuse_bad_rows(x: Any, y: Any, outputs: int, weight: Any = None) -> None:
         )
     if y.dtype.kind in "iu":
         if bad := int(((y < 0) | (y >= outputs)).sum()):
+            names = f"0 to {outputs - 1}" if classes is None else listed(classes)
             raise RowsError(
-                f"y: {bad} of {y.shape[0]} labels are none of the {outputs} classes (0 to "
-                f"{outputs - 1}, or the classes given); correct them or drop those rows. {owner}"
+                f"y: {bad} of {y.shape[0]} labels are none of the {outputs} classes ({names}); "
+                f"correct them or drop those rows. {owner}"
             )
     elif bad := rows_not_finite(y):
         raise RowsError(

@@ -1,4 +1,4 @@
-"""Distorted views of colour images: random crop, left-right flip, brightness, contrast; and their
+"""Distorted views of colour images: random crop, left-right flip, brightness and contrast, then
 standardisation.
 
 Source: Abadi et al. 2016, Section 5.3, which refers to TensorFlow's CIFAR-10 tutorial for details:
@@ -6,8 +6,8 @@ brightness moves by up to 63 (of 255), contrast is multiplied by 0.2 to 1.8 abou
 mean, without clipping, and each image is then standardised. (Standardising cancels the brightness
 and most of the contrast.)
 
-What is drawn never depends on the images. The images may be NumPy or CuPy arrays; draws are made on
-the host.
+The random numbers never depend on the images. The images may be NumPy or CuPy arrays; random
+numbers are drawn on the host.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def distort(x: NDArray, distortions: Distortions) -> NDArray:
 
 
 def centre_crop(x: NDArray, size: int = SIZE) -> NDArray:
-    """The middle (B, size, size, C) of images x (B, H, W, C), as float32: what is tested on."""
+    """The middle (B, size, size, C) of images x (B, H, W, C), as float32, for tests."""
     xp = namespace_of(x)
     validate.shape("centre_crop", "x", x, ("B", "H", "W", "C"))
     validate.count(minimum=1, size=size)
@@ -111,7 +111,7 @@ def centre_crop(x: NDArray, size: int = SIZE) -> NDArray:
 def standardise_images(x: NDArray) -> NDArray:
     """Each image of x (B, H, W, C), float, minus its own mean, over its own standard deviation.
 
-    The deviation is at least 1 / sqrt(H W C), so that an even image becomes zeros.
+    The deviation is at least 1 / sqrt(H W C), so an image of one colour becomes zeros.
     """
     xp = namespace_of(x)
     validate.shape("standardise_images", "x", x, ("B", "H", "W", "C"))

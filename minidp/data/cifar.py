@@ -59,7 +59,7 @@ CIFAR10 = Layout(
 TEST_RECORDS = 10_000
 JPEG_CIFAR10 = "f92f7dac137a6595509ca53c72ccc15c9e37ad618fca469e205b031cdb1cbb2b"
 JPEG_IMAGENET = "00264b246f43f0432df419ee12cdca9adb2bbe66e881d10a31ddc79d555341bd"
-# sha256 of all records in order: what is known of files that are not the published ones
+# sha256 of all records in order, of known files that are not the published ones
 COPIES = {
     JPEG_CIFAR10: "CIFAR-10 from a JPEG copy (quality 75): slightly lossy, not the published "
     "pixels",
@@ -73,11 +73,11 @@ def load_cifar10(
 ) -> Dataset:
     """CIFAR-10 as a Dataset: x (N, 32, 32, 3) uint8, y in 0..9; 50,000 + 10,000 images.
 
-    Looked for in data_dir, the folder $MINIDP_DATA, the cache, then downloaded into the cache. A
+    The places are data_dir, the folder $MINIDP_DATA, the cache, and a download into the cache. A
     folder holds cifar-10-binary.tar.gz, cifar-10-batches-bin/data_batch_1.bin and so on, or those
     .bin files themselves; data_dir may also be the archive. Archives must have the published md5.
-    Loose files cannot be checked against it: `notice` then says so, and what is known of the copy.
-    `sha256` is of all records either way.
+    Loose files have no published md5: `notice` then says so, and what is known of the copy.
+    `sha256` is of all records in both cases.
 
     Raises DataError, one line, if data_dir lacks the files or if any are damaged;
     DataUnavailableError if no place has them.
@@ -105,9 +105,9 @@ def load_cifar10(
 def load_public(path: StrPath) -> Dataset:
     """A public set in CIFAR-100's record layout, as a Dataset.
 
-    path: a folder, or a tar archive, that holds train.bin and test.bin. There are as many classes
-    as the largest fine label of the training records says; nominal_size is the number of those
-    records, which a public set may show. Raises DataError if a file is missing or damaged.
+    path: a folder, or a tar archive, that holds train.bin and test.bin. The largest fine label of
+    the training records gives the number of classes; nominal_size is the number of those records,
+    which is public for a public set. Raises DataError if a file is missing or damaged.
     """
     layout = Layout("public", "public", ("train.bin",), "test.bin", 2, None, None)
     path = Path(path)
@@ -117,8 +117,8 @@ def load_public(path: StrPath) -> Dataset:
 
 
 def _locate(layout, folder, partial=False):
-    """The archive, or the folder of .bin files, to read; None if there is neither. Reading tells
-    what is missing.
+    """The archive, or the folder of .bin files, to read; None if there is neither. Missing files
+    are reported when they are read.
     """
     places = (folder / layout.folder, folder / layout.archive, folder)
     return next((place for place in places if _holds(place, layout)), None)
@@ -167,7 +167,9 @@ def _read(place, layout):
 
 
 def _check_differ(place, files):
-    """The same records in two files would count people twice, or test on what was trained on."""
+    """Raise DataError if two files have the same records: people would count twice, or training
+    records would be used as tests.
+    """
     seen = {}
     for name, content in files.items():
         other = seen.setdefault(hashlib.sha256(content).digest(), name)

@@ -1,4 +1,4 @@
-"""What training asks of a data set, and how it hands out a lot in batches."""
+"""The interface of a data set for training, and how a lot is split into batches."""
 
 from collections.abc import Iterator
 from hashlib import sha256
@@ -20,7 +20,7 @@ class Examples(Protocol):
     """Inputs of N examples that are not one array in memory: memory maps, augmented views,
     conversions on the fly.
 
-    Wherever inputs are expected, an array or an object with these members will do:
+    Wherever inputs are expected, you can pass an array or an object with these members:
 
     xp                     the library of the arrays it gives, numpy or cupy
     shape, ndim            (N, *input shape) and its length
@@ -33,7 +33,7 @@ class Examples(Protocol):
     evaluated
     side_by_side           optional; True if parts of a lot may be taken in several threads at once
 
-    The guarantee rests on every row being made from its own example alone.
+    The guarantee holds only if every row is made from its own example alone.
     """
 
     xp: object
@@ -60,13 +60,13 @@ class Batch(NamedTuple):
 
 
 class Block:
-    """Rows `start` to start + n - 1 of N: what one rank of several holds of inputs, targets or
-    weights.
+    """Rows `start` to start + n - 1 of N: the part of inputs, targets or weights on one of several
+    ranks.
 
     held   (n, ...) array or `Examples`   size  N, of the shape that it shows
 
-    Every rank gives its own block; together they are all rows, each once, which training checks. A
-    lot's members are computed where they are held.
+    Every rank passes its own block; together the blocks must hold all rows once, which training
+    checks. An example of a lot is computed on the rank whose block holds it.
     """
 
     def __init__(self, held: Any, start: int, size: int):
@@ -113,7 +113,7 @@ def _digest(rows):
 
 
 class LabelledExamples:
-    """Inputs with their targets, on one device, handed out lot by lot.
+    """Inputs with their targets, on one device, and a lot's split into batches.
 
     x      array or `Examples`, (N, *input shape)
     y      array, (N,) or (N, K)
@@ -140,8 +140,8 @@ class LabelledExamples:
         return all(map(_side_by_side, (self.x, self.y)))
 
     def share(self, lot: NDArray, ranks: Any) -> NDArray:
-        """The members of the lot that this rank computes: those in its block, or one of as many
-        parts as there are ranks.
+        """The examples of the lot that this rank computes: those in its block, or, without blocks,
+        one of as many parts as there are ranks.
         """
         if not hasattr(self.x, "block"):
             return np.array_split(lot, ranks.size)[ranks.rank]
@@ -149,8 +149,8 @@ class LabelledExamples:
         return lot[(start <= lot) & (lot < stop)]
 
     def check_shared(self, ranks: Any) -> None:
-        """Raise RanksError unless all ranks hold the same rows, or each a block of them: no row may
-        be computed twice.
+        """Raise RanksError unless all ranks hold the same rows, or blocks without a common row: no
+        row may be computed twice.
         """
         arrays = [each for each in (self.x, self.y, self.weight) if each is not None]
         blocks = [getattr(each, "block", None) for each in arrays]

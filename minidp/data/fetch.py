@@ -1,4 +1,4 @@
-"""Where published files are looked for, the cache folder, and verified downloads into it.
+"""Places of published files, the cache folder, and verified downloads into it.
 
 A file appears in the cache only after its contents have the published hash: it is written under a
 temporary name and renamed. Every mirror gets one attempt, and is given up after 10 s without an
@@ -125,7 +125,7 @@ def fetch(
 
 
 class _BadContents(Exception):
-    """What a mirror sent is not the published file."""
+    """The file that a mirror sent is not the published one."""
 
 
 def _download(url, file, folder, progress):
@@ -153,8 +153,7 @@ def _download(url, file, folder, progress):
 
 def _within(seconds, call):
     """The result of `call`, or TimeoutError. A socket's own timeout covers neither the name look-up
-    nor the second and later addresses of a host, so the call runs in a thread that is left behind
-    if it hangs.
+    nor the later addresses of a host, so the call runs in a thread, which is abandoned if it hangs.
     """
     outcome = {}
 

@@ -1,5 +1,5 @@
 """MNIST: 60,000 + 10,000 handwritten digits of 28 x 28 pixels (LeCun, Cortes, Burges), verified by
-hash; and one call for digits, MNIST or drawn ones where it cannot be had.
+hash; and one call for digits, MNIST or synthetic ones if it is not available.
 """
 
 import gzip
@@ -43,11 +43,10 @@ def load(
 ) -> Dataset:
     """A Dataset of 28 x 28 digits.
 
-    dataset    "mnist" (load_mnist, never anything else), "strokes" (the drawn digits), or "auto":
-               MNIST, and the drawn digits only if no place has it. A file that is there and damaged
-               is an error.
+    dataset    "mnist" (load_mnist, never anything else), "strokes" (synthetic digits), or "auto":
+               MNIST, and synthetic digits only if no place has it. A damaged file is an error.
     data_dir   a folder with the MNIST files, or None
-    on_notice  called with each line that the user has to see
+    on_notice  called with each line that the user must see
     sizes      None for everything, or the public numbers (training, test) of examples to take from
                the front; the first becomes nominal_size
     progress   whether downloading and drawing show a bar on a terminal
@@ -69,7 +68,9 @@ def load(
         except DataUnavailableError as error:
             if dataset == "mnist":
                 raise
-            on_notice("MNIST cannot be had: using the drawn digits instead. Why, and what to do:")
+            on_notice(
+                "MNIST is not available: using the synthetic digits instead. Why, and what to do:"
+            )
             for line in str(error).split("; "):
                 on_notice(f"  {line}")
     found = load_strokes(sizes, on_notice=on_notice, progress=progress)

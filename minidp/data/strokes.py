@@ -1,6 +1,6 @@
-"""Drawn digits: procedurally drawn 28 x 28 digits, for machines where MNIST cannot be had.
+"""Synthetic digits: 28 x 28 images that a program draws, for machines without MNIST.
 
-They are not MNIST, and whatever is measured on them is named so. Each image is a skeleton of
+They are not MNIST, and every result on them says so. Each image is a skeleton of
 strokes (skeletons.json) whose control points are shaken, bent by a smooth random field, sheared,
 rotated and scaled, and drawn with a pen of random width and softness.
 
@@ -30,8 +30,8 @@ CHUNK = 250  # images drawn together; part of what makes the images
 SIZES = (60_000, 10_000)
 ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 NOTICE = (
-    "NOT MNIST: these are minidp's drawn digits, made by a program; no figure here is a result on "
-    "MNIST."
+    "NOT MNIST: these are minidp's synthetic digits, made by a program; no figure here is a result "
+    "on MNIST."
 )
 
 # How far the digits stray from their skeletons. A digit is 2 units high before scaling.
@@ -56,12 +56,15 @@ def load_strokes(
     progress: bool = True,
     stray: float = 1.0,
 ) -> Dataset:
-    """The drawn digits as a Dataset; `sizes` are the numbers of training and test images, `stray`
-    is that of `draw`.
+    """The synthetic digits as a Dataset.
 
-    Smaller sets are the first images of larger ones. The full set takes some five seconds to draw
-    and is kept in the cache; a damaged cache is drawn anew. `on_notice` is called with one line if
-    it cannot be written.
+    sizes      numbers of training and test images; smaller sets are the first images of larger ones
+    on_notice  called with one line if the cache cannot be written
+    progress   show a bar on a terminal
+    stray      as in `draw`
+
+    The full set takes some five seconds to make and is kept in the cache; a damaged cache is made
+    again.
     """
     validate.count(minimum=1, train_size=sizes[0], test_size=sizes[1])
     validate.non_negative_finite(stray=stray)
@@ -77,7 +80,7 @@ def load_strokes(
                 np.savez(out, version=VERSION, **dict(zip(ARRAYS, arrays)))
         except OSError as error:
             on_notice(
-                f"{path}: cannot be written ({error.strerror}); the drawn digits are made anew "
+                f"{path}: cannot be written ({error.strerror}); the synthetic digits are made anew "
                 "each time"
             )
     return _dataset(*arrays)
@@ -123,11 +126,11 @@ def draw(
     split: int, chunk: int, stray: float = 1.0, held_out: int = 0
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Images (CHUNK, 28, 28) and labels (CHUNK,), uint8, of one chunk of a split (0 training, 1
-    test; others may be drawn, too).
+    test, or any other number).
 
-    stray: how far strokes are shaken and bent, in units of SHAKE and BEND; more makes digits harder
-    to tell. held_out: ways of writing that are left out of each digit's, the last ones first; one
-    always stays.
+    stray: how far strokes are shaken and bent, in units of SHAKE and BEND; digits with more are
+    harder to read. held_out: how many ways of writing each digit are left out, from the last one
+    on; one always stays.
     """
     rng = np.random.default_rng((SEED, VERSION, split, chunk))
     tables = skeleton_tables()

@@ -1,7 +1,7 @@
 """The two arithmetics of a run, "ordinary" and "exact": an object each, chosen by its name.
 
-A row of `x @ W` is rounded as BLAS likes, which depends on how many rows there are and where it
-stands. In "exact" arithmetic an example's numbers have bits of their own: products and sums are
+BLAS may round a row of `x @ W` differently when the number of rows, or the row's place, changes. In
+"exact" arithmetic no bit of an example's numbers depends on other examples: products and sums are
 those of `cuts`, clipped gradients are the whole numbers of `whole`, and noise is integer.
 """
 
@@ -51,7 +51,7 @@ class Arithmetic:
         return x @ W
 
     def materialises(self, grad: Any, strategy: str, examples: int = 0) -> bool:
-        """True if clipping needs memory for an explicit gradient of each example."""
+        """True if clipping needs memory for each example's explicit gradient."""
         return grad.materialises(strategy, examples)
 
     def explicit(self, grad: Any) -> Any:

@@ -1,9 +1,9 @@
 """Products and sums whose bits depend on one example alone.
 
-A row of `x @ W` is rounded as BLAS likes, which depends on how many rows there are and where it
-stands. In "exact" arithmetic both factors are cut to integers times powers of two, with so few bits
-that every partial sum fits float64's 53: the product is exact, whatever the order, the blocking,
-the threads or the device.
+BLAS may round a row of `x @ W` differently when the number of rows, or the row's place, changes. In
+"exact" arithmetic both factors are cut to integers times powers of two, with so few bits that every
+partial sum fits into the 53 bits of float64. The product is then exact, for any order, blocking,
+number of threads and device.
 """
 
 from math import prod

@@ -1,9 +1,9 @@
 """exp, log and tanh with the same bits on every device, at every place of an array of any size.
 
-Libraries differ, and NumPy may treat the tail of an array differently from its body: an example's
-bits would depend on its companions. These are made of float64 operations that are rounded correctly
-everywhere, none fused, and rounded once to the array's dtype, float32 or float64. Complex arrays
-are for derivatives by the complex step.
+Libraries differ, and NumPy may treat the end of an array differently from its body, so an example's
+bits would depend on other examples. These functions use float64 operations that every device rounds
+correctly, none fused, and round once to the array's dtype, float32 or float64. Complex arrays are
+for derivatives by the complex step.
 """
 
 import numpy as np

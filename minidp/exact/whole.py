@@ -1,4 +1,4 @@
-"""Per-example gradients in whole numbers: what exact arithmetic clips and adds.
+"""Per-example gradients as integers, for exact arithmetic.
 
 Each gradient is cut to integers times a power of two first. The norm of what was cut is computed
 from integers, and what an example contributes is truncated toward zero to whole multiples of the

@@ -1,1 +1,1 @@
-"""From arrays to a private model in one call: `minidp.fit`, its rule, its scikit-learn classes."""
+"""`minidp.fit`, from arrays to a private model in one call: its rule, its scikit-learn classes."""

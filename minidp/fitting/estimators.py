@@ -1,4 +1,4 @@
-"""`minidp.fit` with the methods of scikit-learn, which is not imported."""
+"""Estimators for scikit-learn that call `minidp.fit`. scikit-learn itself is not imported."""
 
 import sys
 import warnings
@@ -17,7 +17,7 @@ from .fit import fit
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class _Private:
-    """What both estimators share; the parameters are those of `minidp.fit`."""
+    """Base of both estimators; the parameters are those of `minidp.fit`."""
 
     epsilon: float = 1.0
     delta: float | None = None
@@ -100,8 +100,8 @@ class _Private:
     def predict(self, X: Any) -> NDArray:
         """(B,) labels, or numbers within `target_bounds`, for rows X (B, D); costs nothing.
 
-        Raises ShapeError and DtypeError for rows unlike those of `fit`; RowsError, with `check`, if
-        one is not finite.
+        Raises ShapeError and DtypeError for rows unlike those of `fit`. For rows that are not
+        finite it raises RowsError with `check`, and warns without.
         """
         return self._fitted("predict").predict(self._rows(X))
 
@@ -109,8 +109,8 @@ class _Private:
         """Accuracy, or R2 of a regression, on rows X (B, D) and y (B,): an exact figure that
         epsilon does not cover.
 
-        On private rows, such as a fold's, it stays with their owner, and so does what is chosen by
-        it.
+        A score on private rows, such as a fold's, must stay with their owner, and so must any
+        choice that it decides.
         """
         return self._fitted("score").score(self._rows(X), y)
 
@@ -156,22 +156,22 @@ class _Private:
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class PrivateClassifier(_Private):
-    """Classifier that is differentially private for each training row, with scikit-learn's methods
-    (1.6 or later).
+    """Classifier for scikit-learn (1.6 or later) that is differentially private for each training
+    row.
 
     The parameters are those of `minidp.fit`; `seed` is scikit-learn's random_state, and `folder` is
-    for a single fit. No epsilon covers steps of a Pipeline that learn from the data, as
-    StandardScaler does: scale by `scale` and `bounds` instead. Nor may anything repeat rows, as
-    bagging with bootstrap does: epsilon is for one row of what `fit` is given.
+    for a single fit. Epsilon does not cover steps of a Pipeline that learn from the data, such as
+    StandardScaler: use `scale` and `bounds` instead. No step may repeat rows, as bagging with
+    bootstrap does, because epsilon is for one row of the arrays that `fit` gets.
 
     fitted_   the `minidp.fitting.fitted.Fitted`: statement, epsilon, report(folder)
     classes_  (K,) labels, in the order of predict_proba; feature_names_in_ (D,) where `fit` had a
               data frame
 
     Every fit spends epsilon: cross-validation once per fold, GridSearchCV once per fold and
-    candidate and once more. All clones and processes charge `ledger`, the path of a file, before
-    their noise, and the sum is printed. Scores on the folds are not private, and no epsilon covers
-    what is chosen by them.
+    candidate and once more. If `ledger` is the path of a file, all clones and processes charge it
+    before their noise, and print the sum. Scores on the folds are not private, and no epsilon
+    covers a choice that they decide.
 
     >>> from sklearn.model_selection import cross_val_score
     >>> rng = np.random.default_rng(0); x = rng.normal(size=(3000, 5)); y = x[:, 0] + x[:, 1] > 0
@@ -191,8 +191,8 @@ class PrivateClassifier(_Private):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class PrivateRegressor(_Private):
-    """Regression that is differentially private for each training row, with scikit-learn's methods
-    (1.6 or later).
+    """Regression for scikit-learn (1.6 or later) that is differentially private for each training
+    row.
 
     target_bounds, (low, high), must be given: they are public, and targets are clipped to them.
     Everything else is as in `PrivateClassifier`: parameters, attributes (but classes_) and what
@@ -209,5 +209,5 @@ class PrivateRegressor(_Private):
 
 
 def _of_sklearn(name, otherwise):
-    """A class of sklearn.exceptions, where somebody has imported it."""
+    """A class of sklearn.exceptions if that module is loaded, else `otherwise`."""
     return getattr(sys.modules.get("sklearn.exceptions"), name, otherwise)

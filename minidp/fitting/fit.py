@@ -25,14 +25,16 @@ from ..errors import DivergedError, ParameterError, ShapeError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ..mechanism.sampling import make_sampler
 from ..privacy import Filter
+from ..privacy.meaning import large_delta
 from ..ranks import current
 from ..run import About, Model, Privacy, Run, Training
 from ..run.shared import charge_shared
 from ..streams import Streams
 from ..train import SGD, Averaged, Momentum, selfcheck
 from ..util.files import StrPath, check_path
-from ..util.text import upper_text
+from ..util.text import listed, upper_text
 from ..util.validate import count, flag, open_probability, positive_finite, same_batch
+from ..util.waiting import quietly
 from .fitted import Fitted
 from .heads import Head, choices_of, scaled, trained_network
 from .rule import Choice, choose
@@ -68,7 +70,7 @@ def fit(
     folder    keeps the run's files; the same call resumes a run that was interrupted
     ledger    path of a file that several fits share: charged under a lock before the noise; their
               sum is printed
-    test      (x, y), public: accuracy or R2 on these is measured; no choice follows from it
+    test      (x, y), public: accuracy or R2 is measured on these and decides nothing
     seed      reproducible, and not to be released
     quiet     print nothing
     settings  a `minidp.Settings`; help(minidp.Settings) describes each field: public facts of the
@@ -81,9 +83,9 @@ def fit(
         BudgetExceededError   not one lot fits into epsilon
         DivergedError         weights overflowed while they were trained: there is no model, and
                               what was charged stays
-        DataError             rows or labels that cannot be learned from (with `check`)
+        DataError             rows that are not finite, or labels of no class (with `check`)
         ParameterError, ShapeError, DtypeError   arguments that do not fit, or that are unknown
-        KeyboardInterrupt     after Ctrl-C; with a folder the same call goes on
+        KeyboardInterrupt     after Ctrl-C; with a folder the same call resumes the run
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -96,8 +98,14 @@ def fit(
     settings = settings_of(settings, more, list(signature(fit).parameters))
     flag(quiet=quiet)
     check_path(folder=folder, ledger=ledger)
-    streams = Streams(seed)
     quiet = quiet or current().rank > 0
+    with quietly(quiet):
+        return _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings)
+
+
+def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
+    """`fit`, its arguments checked."""
+    streams = Streams(seed)
     data = _checked(x, y, test, settings)
     budget, how_delta = _budget(epsilon, delta, data.size, quiet)
     network = trained_network(settings, data.shape, data.outputs, streams.init)
@@ -152,7 +160,7 @@ vars(fit)["__signature__"] = signature(fit).replace(
 
 @dataclass
 class _Data:
-    """What is trained on, and what is disclosed of it."""
+    """The training data, and what the run discloses about them."""
 
     inputs: Inputs
     targets: NDArray
@@ -171,7 +179,7 @@ class _Data:
 
     @property
     def outputs(self):
-        """Numbers that the network gives for a row."""
+        """The network's number of outputs."""
         return 1 if self.labels is None else len(self.labels)
 
     def model(self, layers, **about):
@@ -181,7 +189,7 @@ class _Data:
 
 
 def _checked(x, y, test, settings):
-    """The data as training takes them; refused where rows, targets and weights do not fit each
+    """The data in the form that training needs. Raises unless rows, targets and weights fit each
     other.
     """
     if settings.validation is not None and test is not None:
@@ -193,11 +201,12 @@ def _checked(x, y, test, settings):
         bounds = as_target_bounds(bounds)
     backend = Backend.pick(settings.device)
     inputs = Inputs(x, backend)
+    if not inputs.shape[0] and settings.dataset_size is None:
+        raise ShapeError(f"fit: expected rows to train on, got x of shape {inputs.shape}: no rows")
     targets, labels = _targets(y, settings.classes, bounds)
     disclosed = []
     if labels is not None and settings.classes is None:
-        more = ", ..." if len(labels) > 20 else ""
-        disclosed.append(f"which classes there are: {', '.join(map(str, labels[:20]))}{more}")
+        disclosed.append(f"which classes there are: {listed(labels)}")
     arrays = {"x": inputs, "y": targets}
     weight = None
     if settings.example_weight is not None:
@@ -227,7 +236,7 @@ def _checked(x, y, test, settings):
 
 
 def _targets(y, classes, target_bounds):
-    """(targets as training takes them, classes or None)."""
+    """(targets in the form that training needs, classes or None)."""
     if target_bounds is None:
         return class_labels(y, classes)
     if classes is not None:
@@ -236,8 +245,8 @@ def _targets(y, classes, target_bounds):
 
 
 def _measured(public, trained, inputs, classes, target_bounds):
-    """(x, y) that are public, as training takes them; refused before a charge where they are not
-    like the training data.
+    """Public (x, y) in the form that training needs. Raises, before a charge, if they do not fit
+    the training data.
     """
     if not isinstance(public, (tuple, list)) or len(public) != 2:
         raise ParameterError("expected validation or test to be a pair (x, y)")
@@ -267,10 +276,7 @@ def _budget(epsilon, delta, size, quiet):
         how = "the power of ten at or below 1/(10 N)"
     open_probability(delta=delta)
     delta = float(delta)
-    if delta * size >= 1:
-        why = (
-            f"not below 1/{size}, so that publishing somebody's whole row would pass the guarantee"
-        )
+    if why := large_delta(delta, size):
         how = f"given; it is {why}"
         if not quiet:
             print(f"NOTICE: delta={delta:g} is {why}")
@@ -278,8 +284,8 @@ def _budget(epsilon, delta, size, quiet):
 
 
 def _chosen(settings, data, network, head, budget):
-    """(choice, what of it the caller gave, plan, events before the first step): what the caller did
-    not give is by the rule, with the least noise for the budget.
+    """(choice, settings that the caller gave, plan, events before the first step). The rule sets
+    all other settings, with the least noise for the budget.
     """
     given = {
         field.name: field.type(getattr(settings, field.name))  # as plain numbers
@@ -312,7 +318,7 @@ def _chosen(settings, data, network, head, budget):
 
 
 def _config(settings, data, head, network, seed, test, ledger):
-    """What config.json holds beside the plan: a run that is resumed must have the same."""
+    """Entries of config.json besides the plan; a resumed run must have the same."""
     public = None if test is None else "test"
     recorded = [field.name for field in fields(Settings) if "recorded" in field.metadata]
     return {
@@ -330,7 +336,7 @@ def _config(settings, data, head, network, seed, test, ledger):
 
 
 def _public_facts(settings, test):
-    """Lines for the statement on what the caller gave as public."""
+    """Lines for the statement on the facts that the caller declared public."""
     names = [
         field.metadata["public"]
         for field in fields(Settings)
@@ -357,8 +363,8 @@ def _temporary(undo):
 
 
 def _charge(run, data, before, ledger):
-    """Check what training would stumble over, then charge the whole plan to the shared ledger."""
-    run.check_rows(data.inputs, data.targets, data.weight)
+    """Check all that could make training fail, then charge the whole plan to the shared ledger."""
+    run.check_rows(data.inputs, data.targets, data.weight, data.labels)
     # before anything is charged, the scaling included
     selfcheck.check(run.network, run.loss, data.targets)
     if ledger is None or run.begun or run.folder.finished:

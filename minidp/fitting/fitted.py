@@ -1,10 +1,10 @@
-"""What `minidp.fit` returns: the model, what it cost, and the files that prove it."""
+"""The result of `minidp.fit`: the model, its cost and its files."""
 
 import math
 import shutil
 from html import escape
 from pathlib import Path
-from textwrap import shorten
+from textwrap import fill
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -29,8 +29,7 @@ class Fitted(Model):
     folder     where the run's files are
     statement  the privacy statement, as privacy.md holds it
 
-    Pickled, it holds the model, result, statement and ledger, but no file of the folder: none of
-    its key or checkpoint.
+    A pickle holds the model, result, statement and ledger, but not the folder's key or checkpoint.
     """
 
     def __init__(
@@ -65,8 +64,8 @@ class Fitted(Model):
         return self._ledger.copy()
 
     def score(self, x: Any, y: ArrayLike) -> float:
-        """Accuracy on labels y (N,), or R2 on the targets of a regression; NaN of none. Not private
-        on training data.
+        """Accuracy on labels y (N,), or R2 on the targets of a regression; NaN without rows. Scores
+        on training data are not private.
         """
         y, predicted = one_axis(y), self.predict(x)
         same_batch("score", x=predicted, y=y)
@@ -76,8 +75,8 @@ class Fitted(Model):
         return float(1 - ((y - predicted) ** 2).sum() / spread) if spread else math.nan
 
     def per_class(self, x: Any, y: ArrayLike) -> dict[Any, dict[str, Any]]:
-        """{class: {"examples", "accuracy", "precision"}} on labels y (N,); None where there is
-        nothing to divide by.
+        """{class: {"examples", "accuracy", "precision"}} on labels y (N,); None instead of a
+        division by zero.
         """
         if self.classes is None:
             raise ParameterError(
@@ -112,8 +111,8 @@ class Fitted(Model):
         """Copy the run's files (statement, ledger, result, picture, model) into a new folder;
         `minidp verify` checks it.
 
-        The folder's key stays behind: with it and the checkpoint somebody could test a guess of the
-        training data.
+        The folder's key is not copied: whoever has it and the checkpoint could test a guess about
+        the training data.
         """
         return current().of_first(lambda: self._copied(Path(folder)))
 
@@ -146,7 +145,7 @@ class Fitted(Model):
             f"{settings['clip_groups'][0]['noise_multiplier']:.4g}",
         )
         if result["disclosed"]:
-            yield "disclosed", shorten("; ".join(result["disclosed"]), 66)
+            yield "disclosed", "; ".join(result["disclosed"])
         if result["reproducible"]:
             yield "seeded", "not to be released"
         measured = "validation" if result["best_of_measured"] else "test"
@@ -155,8 +154,10 @@ class Fitted(Model):
                 yield measured, f"{what} {result[name]:.2%}"
 
     def __repr__(self):
-        facts = [("private model", shorten(self._gives, 66)), *self._facts()]
-        return "\n".join(f"{name:<13} {text}" for name, text in facts)
+        facts = [("private model", self._gives), *self._facts()]
+        return "\n".join(
+            fill(f"{name:<13} {text}", 80, subsequent_indent=" " * 14) for name, text in facts
+        )
 
     def _repr_html_(self):
         rows = "".join(
@@ -169,4 +170,5 @@ class Fitted(Model):
     def _gives(self):
         if self.classes is None:
             return "numbers from {:g} to {:g}".format(*self.target_bounds)
-        return f"{len(self.classes)} classes: {', '.join(map(str, self.classes[:20]))}"
+        more = ", ..." if len(self.classes) > 20 else ""
+        return f"{len(self.classes)} classes: {', '.join(map(str, self.classes[:20]))}{more}"

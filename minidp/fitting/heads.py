@@ -1,5 +1,5 @@
-"""The network on somebody's own data, and the fixed layers before it: scaling, and what of it is
-released with noise.
+"""The network that `fit` trains, and the fixed layers before it, which scale the inputs, in part by
+noisy releases.
 """
 
 import copy
@@ -26,7 +26,7 @@ from ..util.validate import count, shown
 from .rule import MEAN_SHARE, ROW_NORM, SCALING_SHARE, mu_of
 from .settings import Settings
 
-FARTHEST = 4.0  # spreads from the mean that a privately scaled feature may be
+FARTHEST = 4.0  # a privately scaled feature is limited to so many spreads from its mean
 # of memory per weight: its copies in the trial, in sums, averages and checkpoints
 WEIGHT_BYTES = 64
 IN_MEMORY = 2**28  # bytes of scaled inputs that are kept; larger ones are converted batch by batch
@@ -36,9 +36,9 @@ OUTPUT_BYTES = 12 * MIN_BATCH  # per output of a layer: it, its gradient and a p
 class Head:
     """Scaling as `fit` describes it. What it releases is charged before the first step.
 
-    For networks of our own, rows come out with norm `rule.ROW_NORM` or less; those of a
-    classification are moved by their noisy mean, unless a private scaling did so, and scaled to
-    that norm. A network of the caller's gets what `scale` says and nothing else.
+    For the networks that `fit` makes, rows have norm `rule.ROW_NORM` or less after it; in a
+    classification their noisy mean is subtracted, unless a private scaling did so, and each is
+    scaled to that norm. For the caller's network, rows are scaled as `scale` says, and no more.
     """
 
     def __init__(self, settings: Settings, shape: tuple[int, ...], classification: bool) -> None:
@@ -73,8 +73,8 @@ class Head:
     def events(
         self, accountant: Accountant, sampler: PoissonSampler, epsilon: float, delta: float
     ) -> list[Event]:
-        """What is charged before the first step: the events of a private scaling, or of a mean over
-        one lot.
+        """The charges before the first step: the events of a private scaling, or of a mean over one
+        lot.
         """
         self.sampler, self.charges = sampler, []
         mu = mu_of(epsilon, delta)
@@ -155,8 +155,8 @@ class Head:
 def trained_network(
     settings: Settings, shape: tuple[int, ...], outputs: int, rng: Any
 ) -> nn.Sequential:
-    """What is trained: a copy of the caller's network, or dense layers of the `hidden` sizes over
-    the inputs in one row.
+    """The network to train: a copy of the caller's, or dense layers of the `hidden` sizes on
+    flattened inputs.
     """
     network, sizes = settings.network, hidden_sizes(settings.hidden)
     if network is None:
@@ -173,7 +173,7 @@ def trained_network(
             f"network: expected one for inputs {shape} and {outputs} outputs, got "
             f"{network.input_shape} and {network.output_shape}"
         )
-    # the caller's stays as it is: a second fit must not start from weights that saw rows
+    # the caller's network must not change: a second fit must not start from weights that saw rows
     return copy.deepcopy(network)
 
 
@@ -186,7 +186,7 @@ def hidden_sizes(hidden: Any) -> tuple[int, ...]:
 
 
 def _dense(shape, sizes, outputs, rng):
-    """Dense layers; ParameterError where they need more memory than there is."""
+    """Dense layers. Raises ParameterError if they need more memory than there is."""
     widths = [math.prod(shape), *sizes, outputs]
     weights = sum((before + 1) * after for before, after in pairwise(widths))
     needed, most = WEIGHT_BYTES * weights + OUTPUT_BYTES * sum(widths), memory.physical()

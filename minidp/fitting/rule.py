@@ -1,4 +1,4 @@
-"""Settings for a person without tuning: a rule in public numbers, chosen on drawn data."""
+"""A rule that computes all settings from public numbers. It was tuned on synthetic data."""
 
 import math
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ SCALING_SHARE = 1 / 3  # of mu^2, for the mean and spread of features whose rang
 LARGEST_LOT = 2**16  # rows: with more, noise is no longer what limits, and a step costs time
 STEPS = 100
 AVERAGE = 0.9
-MOMENTUM = 0.9  # of a regression, whose rate is bounded
-FARTHEST = 12_000.0  # travel for rows of norm 1; where the budget allows more, more does not help
-FARTHEST_HIDDEN = 1000.0  # the same with hidden layers: far from where they started, they are lost
+MOMENTUM = 0.9  # of a regression, because its rate is bounded
+FARTHEST = 12_000.0  # travel for rows of norm 1; more does not help, even if the budget allows it
+FARTHEST_HIDDEN = 1000.0  # the same with hidden layers, which do worse far from the initial weights
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,9 @@ def choose(
     hidden     whether there are layers between inputs and outputs
     row_norm   G, about the norm of the rows that reach the first layer
 
-    The rule. Full lots, T steps at rate eta leave noise of standard deviation s = eta C T / (mu N)
-    on every weight, however many steps they are; mu is that of the Gaussian mechanism that is
-    (epsilon, delta)-DP. The rate is the one that makes s what it should be: eta = s mu N / (T C),
-    with
+    The rule. With full lots, T steps at rate eta leave noise of standard deviation
+    s = eta C T / (mu N) on every weight; mu is that of the Gaussian mechanism that is
+    (epsilon, delta)-DP. The rule fixes s and sets the rate eta = s mu N / (T C), with
 
         classification        s = 2 / G                    C = G / 10
         regression            s = 1 / (10 G)               C = G / 10       momentum 0.9
@@ -68,18 +67,18 @@ def choose(
                               regression
 
     and a travel eta C T of at most 12,000 / G, or 1,000 with hidden layers. T = 100; lots are all
-    rows, up to 65,536 of them. Momentum m multiplies the travel by 1 / (1 - m), so the rate is that
-    much lower; a regression's is at most 1 / (1 + G^2). So at a given N the weights travel in
-    proportion to mu, as in Panda et al. 2022 (arXiv:2212.04486), and nearly all gradients are
-    clipped, as in De et al. 2022 (arXiv:2204.13650). The constants are the best of those that were
-    tried on drawn digits, tables and regressions (experiments/results/own_data_defaults.json has
-    all of them, with their scores; a regression takes twice the best s, since too short a way costs
-    more); those of hidden layers were found by hand on the same data. `python -m tools.own_data
-    --drawn` changes one of them at a time.
+    rows, up to 65,536 of them. Momentum m multiplies the travel by 1 / (1 - m), so the rate is
+    lower by that factor; a regression's is at most 1 / (1 + G^2). So at a given N the weights
+    travel in proportion to mu, as in Panda et al. 2022 (arXiv:2212.04486), and nearly all gradients
+    are clipped, as in De et al. 2022 (arXiv:2204.13650). The constants are the best of those tried
+    on synthetic digits, tables and regressions (results/own_data_defaults.json has all of them with
+    their scores). A regression uses twice the best s, because too little travel costs more than too
+    much. The constants of hidden layers were found by hand on the same data. `python -m
+    tools.own_data --synthetic` changes one constant at a time.
 
-    The rows it was chosen for, in a classification: held to norm 1, less a noisy mean
+    The rule was tuned for these rows: in a classification, clipped to norm 1, less a noisy mean
     (`mechanism.noisy_mean`, MEAN_SHARE of mu^2), divided by their own norm and multiplied by
-    ROW_NORM. A regression takes rows as they are scaled.
+    ROW_NORM; in a regression, rows as they are scaled.
 
     Raises ParameterError for numbers out of range.
 
@@ -99,7 +98,7 @@ def choose(
     rate = min(spread * mu_of(epsilon, delta) * dataset_size, farthest) / (STEPS * clip_norm)
     momentum = MOMENTUM if regression else 0.0
     if regression:
-        # the loss curves by up to |x|^2 + 1, and never flattens
+        # the loss has a curvature of up to |x|^2 + 1 everywhere
         rate = min((1 - momentum) * rate, 1 / (1 + row_norm**2))
     return Choice(min(dataset_size, LARGEST_LOT), STEPS, clip_norm, rate, AVERAGE, momentum)
 

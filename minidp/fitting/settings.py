@@ -1,5 +1,5 @@
-"""What `minidp.fit` takes beside data, budget and files, declared once: its keywords, the flags of
-`minidp train` and what config.json holds follow from these fields.
+"""Settings of `minidp.fit` besides data, budget and files. The keywords of `fit`, the flags of
+`minidp train` and entries of config.json follow from these fields.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -29,21 +29,21 @@ class Settings(Checked):
         Public bounds of a regression's targets, which are clipped to them. None: classification.
     scale: str, default "auto"
         "unit-norm": each row divided by its length. "bounds": each feature mapped to [-1, 1] and
-        held there. "private": by a noisy mean and spread of each feature, which a third of the
-        budget pays for. "none". "auto": "bounds" where they are given, else "unit-norm" ("none" for
-        a network of your own). A classification's rows are then moved by their noisy mean, which
-        a tenth of the budget pays for.
+        clipped to it. "private": by a noisy mean and spread of each feature, for a third of the
+        budget. "none": unchanged. "auto": "bounds" if they are given, else "unit-norm" ("none" for
+        your own network). In a classification the rows' noisy mean is then subtracted, for a tenth
+        of the budget.
     bounds: (low, high), default None
         Public bounds of the features, numbers or arrays of a row's shape.
     hidden: tuple of int, or int, default ()
         Sizes of hidden layers. (): logistic, or linear, regression.
     network: nn.Sequential, default None
         Your own network for inputs of this shape, giving one logit per class, or one number. It is
-        copied. Its inputs are scaled as `scale` says and nothing else. None: `hidden` says it.
+        copied. Its inputs are scaled as `scale` says, and no more. None: layers of `hidden` units.
     dataset_size: int, default None
         Public N, for the sampling. None: len(x), and the statement says that it was disclosed.
     validation: (x, y), default None
-        Public data: of the weights along the run, the best on these are released.
+        Public data: the weights that were best on these during the run are released.
     sampler: str, default "poisson"
         "poisson", or "balls-in-bins": in every epoch each row is in exactly one lot, and steps are
         rounded up to whole epochs.
@@ -60,13 +60,13 @@ class Settings(Checked):
         Weights in [0, 1], each depending on its own row only. None: all 1.
     check: bool, default True
         Stop before any charge, with a message for the data's owner, if rows are not finite or
-        labels are no classes. False: train all the same; such rows contribute nothing.
+        labels are no classes. False: train nevertheless; such rows contribute nothing.
     arithmetic: str, default "ordinary"
         "exact": slower, and the guarantee holds for the released bits.
     device: str, default "cpu"
         "cpu", "gpu", "gpu:N" (the GPU of that number) or "auto" (a GPU if there is one).
     group_size: int, default 1
-        k: the statement also says what the fit costs k rows of one person.
+        k: the statement also gives the epsilon of k rows of one person together.
 
     Raises ParameterError for a value out of its range.
 

@@ -1,8 +1,8 @@
-"""Per-example gradients in three representations. Explicit and ghost clipping are the same code on
-different ones.
+"""Per-example gradients in three representations. Explicit clipping and ghost clipping run the same
+code on different ones.
 
-A layer says what the factors of its gradients are; the representation knows how to norm and sum
-them. So "explicit equals factored" is proved here, on three classes, and not in every layer.
+A layer gives the factors of its gradients; the representation computes their norms and sums. So
+"explicit equals factored" is shown here, for three classes, and not for every layer.
 Letters: b example, i, o sides of a product, t position.
 """
 
@@ -27,10 +27,11 @@ from ..kernels import kernel
 from ..util.validate import one_of, same_batch
 
 STRATEGIES = ("auto", "explicit", "factored")
-# times the norm of a sum of outer products that their own norms may add up to; beyond, an example
-# weighs less
+# the norms of an example's outer products may add up to this many times the norm of their sum; if
+# they add up to more, the example gets a lower weight
 CANCELLING = 64
-ROWS = 512  # of such a sum in one product, at least: what `mechanism.rounding` charges counts on it
+# least rows of such a sum in one product; `mechanism.rounding` counts on it
+ROWS = 512
 # norms of factors above which a gradient counts as not finite; LARGE in float32 products
 HUGE, LARGE = 2.0**400, 2.0**60
 Key = tuple[str, str]  # (layer, parameter)
@@ -40,10 +41,10 @@ Arrays = dict[Key, NDArray]  # of parameters
 class PerExampleGrad:
     """The gradients g_b of one parameter, one for each of the `n_examples` examples of a batch.
 
-    `shape` is the parameter's shape. Subclasses give sq_norms and sq_norms_upper, add_weighted_sum,
-    materialise. Norms and sums are float64 whatever the gradients are. An example with weight 0
-    contributes 0, also if its gradient or a factor of it is not finite. ShapeError is raised where
-    factors differ in examples or positions, or have the wrong number of axes.
+    `shape` is the parameter's shape. Subclasses define sq_norms, sq_norms_upper, add_weighted_sum
+    and materialise. Norms and sums are float64 for gradients of any dtype. An example with weight 0
+    contributes 0, even if its gradient or a factor of it is not finite. Factors that differ in
+    examples or positions, or have the wrong number of axes, raise ShapeError.
     """
 
     n_examples: int
@@ -54,9 +55,7 @@ class PerExampleGrad:
     factored_is_cheaper = True  # than materialising, in multiplications on the host
 
     def sq_norms_upper(self):
-        """(B,) squared norms, rounded up: no smaller than the true ones whatever the dtype's
-        rounding.
-        """
+        """(B,) squared norms, rounded up: never below the true ones, in any dtype."""
         return self.sq_norms() * (1 + self._lost)  # [N2]
 
     def zeros(self):
@@ -64,16 +63,16 @@ class PerExampleGrad:
         return self.xp.zeros(self.shape)
 
     def weighted_sum(self, w, rows=0):
-        """sum_b w_b g_b, of the parameter's shape; rows as in add_weighted_sum."""
+        """sum_b w_b g_b, of the parameter's shape; rows: as in `add_weighted_sums`."""
         total = self.zeros()
         self.add_weighted_sum(total, w, rows)
         return total
 
     def materialises(self, strategy, examples=0):
-        """True if `strategy` trains through materialised gradients; auto does where cheaper, and on
-        a GPU where they fit.
+        """True if `strategy` trains through materialised gradients; "auto" does if they are
+        cheaper, and on a GPU if they fit into memory.
 
-        examples: how many have to fit, a public number; 0 for those at hand.
+        examples: how many must fit, a public number; 0 for those of this batch.
         """
         one_of(STRATEGIES, strategy=strategy)
         if strategy != "auto" or not self.factored:
@@ -82,22 +81,22 @@ class PerExampleGrad:
         return explicit_fits(self.xp, size) or not self.factored_is_cheaper
 
     def form(self, strategy):
-        """The same gradients as `strategy` trains through them: Explicit, or these factors."""
+        """The same gradients in the form that `strategy` uses: Explicit, or these factors."""
         return self._explicit() if self.materialises(strategy) else self
 
     def _explicit(self):
         return Explicit(self.materialise())
 
     def materialise_exactly(self):
-        """The gradients, (B, *shape), each with bits that no other example can change."""
+        """The gradients, (B, *shape); no bit of one depends on another example."""
         return self.materialise()
 
     def sum_over_views(self, views):
-        """Merge augmented views: sum every `views` consecutive rows, those of one example."""
+        """Merge augmented views: every `views` consecutive rows belong to one example; sum them."""
         return self.form("explicit").sum_over_views(views)
 
     def rows(self, start, stop):
-        """The same for the examples start..stop-1."""
+        """The gradients of the examples start..stop-1."""
         return type(self)(*(array[start:stop] for array in self.arrays))
 
     def norm_part(self):
@@ -122,7 +121,7 @@ class PerExampleGrad:
 
 
 class Explicit(PerExampleGrad):
-    r"""Gradients as they are: one array with an axis of examples in front.
+    r"""Materialised gradients: one array whose first axis counts the examples.
 
     Shapes
         g (B, *shape)   w (B,)
@@ -143,7 +142,7 @@ class Explicit(PerExampleGrad):
     factored = False
 
     def __init__(self, g, sq_norms=None):
-        """sq_norms: the squared norms, where forming the gradients has computed them already."""
+        """sq_norms: the squared norms, if they were computed while forming the gradients."""
         self.g, self._sq_norms, self.arrays = g, sq_norms, (g,)
         self.n_examples, self.shape = g.shape[0], tuple(g.shape[1:])
         given = 0 if sq_norms is None else (RUN + 8) * 2.0**-23
@@ -220,7 +219,7 @@ class _Factored(PerExampleGrad):
 
 
 class Outer(_Factored):
-    r"""Gradients that are one outer product each, as those of a dense weight: g_b = a_b (x) d_b.
+    r"""Gradients that are one outer product each, such as a dense weight's: g_b = a_b (x) d_b.
 
     Shapes
         a (B, I)   d (B, O)   shape (I, O)   w (B,)

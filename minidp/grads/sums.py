@@ -1,5 +1,5 @@
-"""Norms and weighted sums of several parameters' gradients: on a device each kind of work is one
-launch for all of them.
+"""Norms and weighted sums of several parameters' gradients; on a device, one kernel launch for each
+kind of work covers all parameters.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,10 +22,10 @@ def sum_of_squares(grads: Sequence[PerExampleGrad]) -> NDArray:
 
 
 def add_weighted_sums(grads: Mapping[Key, Any], w: NDArray, total: Arrays, rows: int) -> None:
-    """total[key] += sum_b w_b g_b, in place, for each key of grads, {key: PerExampleGrad}; new
-    where there is none.
+    """total[key] += sum_b w_b g_b, in place, for each key of grads, {key: PerExampleGrad}; a
+    missing total starts at zero.
 
-    rows: of one product in float32, added in float64; 0 for float64.
+    rows: rows of one float32 product, whose results are added in float64; 0 for float64 products.
     """
     add_each = _twin("add_weighted_each", grads.values())
     add_products = _twin("add_weighted_products", grads.values())

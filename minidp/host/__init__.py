@@ -1,4 +1,4 @@
-"""What makes the host fast, and nothing else: its kernels, threads, allocator and caches.
+"""Speed on the host, without any change of results: kernels, threads, allocator and caches.
 
 from minidp import host
 host.tune()          # before NumPy is imported; command lines do it, importing minidp never does

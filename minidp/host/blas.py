@@ -1,6 +1,4 @@
-"""The OpenBLAS that NumPy multiplies matrices with: which of its kernels run, and on how many
-threads.
-"""
+"""NumPy's OpenBLAS, which multiplies matrices: its kernels and its number of threads."""
 
 import ctypes
 from functools import cache

@@ -1,4 +1,4 @@
-"""Compiled twins of the definitions in `chacha` and `discrete`: the same bits, several times as
+"""Compiled versions of the definitions in `chacha` and `discrete`: the same bits, several times as
 fast.
 
 The 16 words of 64 blocks lie side by side, so that the compiler turns each line into vectors. Numba

@@ -1,32 +1,32 @@
-"""Numba's `njit`, and a word on the terminal before the first kernel is compiled; later runs find
-it in the cache.
+"""Numba's `njit`, and a line on stderr before the first kernel is compiled; later runs find it in
+the cache.
 """
-
-import sys
 
 from numba import njit
 from numba.core import event as events
 
+from ..util.waiting import say
 from . import series
 
 __all__ = ["exp_parts", "horner", "log_of", "njit"]
 
 
 class _Once(events.Listener):
-    """Hears each compilation, not what comes from the cache."""
+    """Notified of each compilation, but not of kernels from the cache."""
 
     told = False
 
     def on_start(self, event):
-        if not self.told and sys.stderr.isatty():
-            print("compiling, once: up to a minute", file=sys.stderr, flush=True)
+        if not self.told:
+            say("compiling kernels, once per machine: up to a minute")
         self.told = True
 
     def on_end(self, event):
         pass
 
 
-events.register("numba:compile", _Once())
+once = _Once()
+events.register("numba:compile", once)
 
 
 @njit(inline="always")

@@ -1,11 +1,11 @@
 """Numba kernels for float32 on the host: twins of definitions in `backend` and `nn.pool`, each
 measured against them.
 
-NumPy goes three times over every explicit gradient, and its product of a row and a number is four
-times as slow as memory. Here each gradient is formed and squared in one pass, and added to the sum
-in another, with the interpreter's lock released. Sums may be taken in any order (`reassoc`), so a
-chain of roundings is as long as a run of squares, whatever the compiler does; numbers that are not
-finite stay what they are.
+NumPy would read every explicit gradient three times, and its product of a row and a number runs at
+a quarter of memory's speed. These kernels form and square each gradient in one pass and add it to
+the sum in another, with the interpreter's lock released. The compiler may reorder sums (`reassoc`),
+so the bounds assume chains of roundings as long as a run of squares. Numbers that are not finite
+are kept.
 """
 
 import numpy as np

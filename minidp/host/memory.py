@@ -1,13 +1,11 @@
-"""How much to work on at once on the host: shares of the last cache, in which several cores work
-side by side.
-"""
+"""Sizes of the chunks that the host works on: shares of the last cache, which several cores use."""
 
 import math
 import os
 
 
 def physical() -> float:
-    """Bytes of the host's memory; infinity where the system does not tell."""
+    """Bytes of the host's memory; infinity if the system does not report it."""
     try:
         size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
@@ -16,8 +14,8 @@ def physical() -> float:
 
 
 def _last_cache():
-    """Bytes of the host's last cache, between 8 and 32 MiB; the latter where the system does not
-    tell.
+    """Bytes of the host's last cache, limited to 8 to 32 MiB; 32 MiB if the system does not report
+    it.
     """
     try:
         size = os.sysconf("SC_LEVEL3_CACHE_SIZE")

@@ -21,9 +21,9 @@ from ..errors import ParameterError
 from .blas import thread_functions
 
 MAX_THREADS = (
-    4  # measured on two cores; beyond four, products of a few rows each lose what is won elsewhere
+    4  # measured on two cores; with more than four, products of a few rows each lose the gain
 )
-MIN_SHARD = 64  # examples that are worth a hand-over to another thread
+MIN_SHARD = 64  # fewest examples that are worth a hand-over to another thread
 
 _pool = None
 _busy = threading.Lock()
@@ -51,11 +51,9 @@ def limit():
 
 
 def map_parallel(function, items):
-    """[function(item) for each item], side by side, in the order of the items, whichever is ready
-    first.
+    """[function(item) for each item], computed by several threads, in the order of the items.
 
-    All items are waited for; the first exception is raised. A call from inside another one runs in
-    order.
+    The call waits for all items and raises the first exception. A nested call runs in one thread.
     """
     if min(len(items), limit()) < 2 or not _busy.acquire(blocking=False):
         return [function(item) for item in items]
@@ -86,9 +84,7 @@ def map_parallel(function, items):
 
 @contextmanager
 def single_blas():
-    """While it lasts, products and decompositions run in one thread; where BLAS cannot be told, as
-    it likes.
-    """
+    """Context in which products and decompositions run in one thread, if BLAS allows setting it."""
     get, set_ = thread_functions() or (lambda: 0, lambda threads: None)
     before = get()
     set_(1)
@@ -106,7 +102,7 @@ def _workers():
 
 
 def _after_fork():
-    """The child has none of its parent's threads, and no call under way."""
+    """Reset in a forked child, which has none of its parent's threads and no call in progress."""
     global _pool, _busy
     _pool, _busy = None, threading.Lock()
 

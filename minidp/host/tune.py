@@ -1,16 +1,16 @@
-"""The one call that changes the process: kernels of matrix products, and an allocator that keeps
-freed pages.
+"""The one call that changes the process: it selects kernels of matrix products, and an allocator
+that keeps freed pages.
 
-OpenBLAS picks its kernels when NumPy loads it, by a table of processors that is older than some of
-them: a processor that it does not know gets AVX2 kernels, at little more than half the speed where
-there is AVX-512. Whatever kernels run, results are the same to rounding.
+OpenBLAS selects its kernels when NumPy loads it, from a table of processors. A processor that is
+too new for the table gets AVX2 kernels, which on a processor with AVX-512 run at little more than
+half the speed. All kernels give the same results to rounding.
 
-glibc hands large arrays back to the system, and getting them again costs a page fault for every 4
-KiB: more than half of a small step's time. With the thresholds raised a step reuses the pages of
-the step before; the process keeps its largest size so far.
+glibc returns large arrays to the system, and getting them again costs a page fault for every 4 KiB,
+which is more than half of a small step's time. With higher thresholds a step reuses the pages of
+the step before; the process never shrinks.
 
-In the environment, MINIDP_KERNELS=default leaves the kernels to OpenBLAS and MINIDP_MALLOC=default
-the allocator alone. OPENBLAS_CORETYPE, OpenBLAS's own switch, is never overruled.
+MINIDP_KERNELS=default in the environment lets OpenBLAS choose, and MINIDP_MALLOC=default leaves the
+allocator unchanged. OpenBLAS's own variable OPENBLAS_CORETYPE always wins.
 """
 
 import ctypes
@@ -46,9 +46,7 @@ def tune():
 
 
 def describe():
-    """{"openblas_kernels", "threads", "allocator"}: what this process computes with, for its
-    results.
-    """
+    """{"openblas_kernels", "threads", "allocator"} of this process, for its results."""
     return {
         "openblas_kernels": blas.kernels(),
         "threads": threads.limit(),
@@ -85,7 +83,7 @@ def _choose_kernels():
 
 
 def _keep_freed_pages():
-    """True if glibc was told to keep what is freed; other C libraries are left as they are."""
+    """Let glibc keep freed memory; True if it agreed. Other C libraries are not changed."""
     if os.environ.get("MINIDP_MALLOC") == "default" or not sys.platform.startswith("linux"):
         return False
     try:

@@ -1,8 +1,8 @@
-"""A process beside rank 0 of a run on several ranks: it says which rank ended without a word, and
-ends the others.
+"""A process beside rank 0 of a run on several ranks. It names a rank that ended without a message,
+and ends the others.
 
-Launchers kill the ranks that are left, rank 0 too, before any of them could tell. Run as a script
-by `minidp.ranks`.
+No rank could print this, because launchers kill all other ranks at once. `minidp.ranks` runs this
+file as a script.
 """
 
 import select

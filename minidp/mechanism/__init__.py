@@ -1,5 +1,5 @@
-"""What is done to the data: sampling, clipping, noise, private projections; and the plan that joins
-them.
+"""Everything that touches the private data: sampling, clipping, noise and private projections; and
+the plan that joins them.
 """
 
 from .before.centring import mean_sanitizer, noisy_mean, shrunk

@@ -21,7 +21,7 @@ from ..kernels import kernel
 from ..util.validate import in_range, non_negative_finite, positive
 from .schedule import LEAST_NORM, MOST_NORM, Setting, value_at
 
-MARGIN = 2.0**-20  # by which norms are taken for longer, so that no rounding exceeds the clip norm
+MARGIN = 2.0**-20  # norms are enlarged by this factor, so that rounding cannot exceed the clip norm
 
 
 def clip_weights(sq_norms: NDArray, clip_norm: float) -> NDArray:
@@ -61,7 +61,7 @@ def clip_weights(sq_norms: NDArray, clip_norm: float) -> NDArray:
 
 @dataclass(frozen=True)
 class ClipGroup:
-    r"""Parameters that are clipped together and share one noise level.
+    r"""Parameters that are clipped together and have one noise level.
 
     name              of the group, in messages and in the privacy statement
     keys              the parameters' keys, (layer, parameter)
@@ -141,9 +141,7 @@ def flat_group(
 
 
 def _group(name, params, keys, clip_norm, noise_multiplier):
-    """The group of some of the keys, with the number of their coordinates where arrays came with
-    them.
-    """
+    """The group of some of the keys; it knows their number of coordinates if `keys` has arrays."""
     size = (
         sum(math.prod(params[key].shape) for key in keys) if isinstance(params, Mapping) else None
     )

@@ -1,4 +1,4 @@
-"""The release of a lot whose members were computed on several ranks."""
+"""The release of a lot whose examples were computed on several ranks."""
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
@@ -23,7 +23,7 @@ def release(
     dtype: DTypeLike,
 ) -> Arrays:
     """{key: scale times the sum of all ranks' raw sums, with the noise of the key's law}. Every
-    rank calls it in every step, with nothing to add too.
+    rank must call it in every step, even if its part of the lot is empty.
     """
     if ranks.size > 1:
         return _over_ranks(ranks, raw_sums, laws, draws, scale, dtype)
@@ -34,10 +34,10 @@ def release(
 
 
 def _over_ranks(ranks, raw_sums, laws, draws, scale, dtype):
-    """The numbers of all parameters stand one behind the other, and each rank gets the sum of a
-    slice of them, adds the noise of that slice, by its places in the same stream, and hands the
-    release to all. So noise is added once to every number, as in one process. Sums are float64:
-    exact arithmetic adds whole numbers below 2^53, whatever the order.
+    """The numbers of all parameters are concatenated. Each rank gets the sum of one slice, adds the
+    noise of that slice, by its places in the same stream, and sends the release to all. So every
+    number gets noise once, as in one process. Sums are float64: exact arithmetic adds whole numbers
+    below 2^53, for which the order does not matter.
     """
     xp = namespace_of(*raw_sums[0].values())
     lib = xp if ranks.gpu_aware else np

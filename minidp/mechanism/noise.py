@@ -1,4 +1,4 @@
-"""The noise of a release, and the event of how far its law is from a Gaussian's."""
+"""The noise of a release, and the charge for its law's distance from a Gaussian."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,15 +18,13 @@ Law = Normals | Integers
 
 
 def charged(event: Event, numbers: int, *laws: Law) -> Event:
-    """The event of a release of so many numbers, and beside it the distance of its noise's laws."""
+    """The event of a release of so many numbers, with the distance of its noise's laws added."""
     distance = max(law.distance for law in laws)
     return beside(event, TotalVariation(distance, numbers) if distance else None)
 
 
 def beside(event: Event, variation: TotalVariation | None, releases: int = 1) -> Event:
-    """An event of so many releases, and beside it the distance of each one's noise, if there is
-    any.
-    """
+    """An event of so many releases, with the distance of each one's noise added, if it has any."""
     if variation is None:
         return event
     parts = event.events if isinstance(event, Composed) else (event,)
@@ -34,8 +32,8 @@ def beside(event: Event, variation: TotalVariation | None, releases: int = 1) ->
 
 
 def add_noise(raw: NDArray, law: Law, draws: Draws) -> NDArray:
-    """raw (float64, on the host), a multiple of the law's quantum, plus its noise; `charged` says
-    at what cost.
+    """raw (float64, on the host), a multiple of the law's quantum, plus its noise; `charged` gives
+    the cost.
     """
     return released([law.in_units(raw)], [law], draws)[0]
 
@@ -49,8 +47,8 @@ def add_integers(
     scale: float = 1.0,
     dtype: DTypeLike | None = None,
 ) -> NDArray:
-    r"""grid (raw + Z), Z discrete Gaussian numbers of standard deviation `units`: released in exact
-    arithmetic.
+    r"""Release in exact arithmetic: grid (raw + Z), Z discrete Gaussian numbers whose standard
+    deviation is `units`.
 
     Shapes
         raw any shape, float64 whole numbers   others like raw, added to it first   units 0, or 2^28
@@ -79,7 +77,7 @@ def add_gaussian(
     scale: float = 1.0,
     dtype: DTypeLike | None = None,
 ) -> NDArray:
-    r"""raw + N(0, noise_std^2 I): from here on it is released.
+    r"""Release in ordinary arithmetic: raw + N(0, noise_std^2 I).
 
     Shapes
         raw any shape, float32 or float64   noise_std a number, in the units of raw   others like
@@ -98,7 +96,7 @@ def add_gaussian(
 
     Guarantees
         noise_std 0 draws nothing. The noise of an array on a GPU is drawn and added there: the same
-        bits. The known attacks on the low-order bits of noise find nothing; it is not a proof.
+        bits. The known attacks on the low-order bits of noise fail, which is evidence and no proof.
 
     Raises
         ParameterError   noise_std is negative, infinite or not a number
@@ -114,10 +112,10 @@ def released(
     scale: float = 1.0,
     dtype: DTypeLike | None = None,
 ) -> list[NDArray]:
-    """scale times each raw sum with the noise of its law, one after another; others: of each, added
-    to it first.
+    """scale times each raw sum with the noise of its law; others: for each, sums that are added to
+    it first.
 
-    Noise of arrays on a device is drawn and added there, that of one law in one launch.
+    For arrays on a device the noise is drawn and added there, in one launch per law.
     """
     for raw, law in zip(raws, laws):
         if isinstance(law, Integers) and raw.dtype.name != "float64":

@@ -1,6 +1,6 @@
 """The plan: sampler, sanitizer and steps, with the event that follows from them.
 
-Nobody types sigma or q twice: the trainer executes the plan and the accountant reads its event.
+sigma and q are written once: the trainer executes the plan, and the accountant reads its event.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .schedule import value_at
 
 @dataclass(frozen=True)
 class Plan:
-    r"""What training will do to the data, fixed before it starts.
+    r"""Everything that training will do to the data, fixed before it starts.
 
     sampler            how a lot is drawn, with its neighbouring relation
     sanitizer          clip groups, each with its C and sigma (or schedules of them)
@@ -45,7 +45,7 @@ class Plan:
               ahead
 
     Guarantees
-        What is charged and what is executed come from the same fields.
+        The charge and the execution use the same fields.
 
     Raises
         ParameterError   steps or expected_lot_size out of range; expected_lot_size more than 1% off
@@ -99,10 +99,10 @@ class Plan:
             )
 
     def check_learning_rate(self, rate: float, largest: float) -> None:
-        """Raise ParameterError where the weights could travel farther than `largest`.
+        """Raise ParameterError if the weights could move farther than `largest`.
 
-        T steps of length `rate` times C, that of the first step, are the farthest they get without
-        the noise. Adaptive methods take shorter steps.
+        Without noise they move at most T steps of length `rate` times C, both of the first step.
+        Adaptive methods take shorter steps.
         """
         clip_norm = max(value_at(group.clip_norm, 0) for group in self.sanitizer.groups)
         travel = clip_norm * self.steps
@@ -120,8 +120,8 @@ class Plan:
 
     @property
     def products(self) -> Products:
-        """How outer products are summed, and what that adds to the sensitivity; nothing in exact
-        arithmetic.
+        """How outer products are summed, and by how much that raises the sensitivity; not at all in
+        exact arithmetic.
         """
         if self.sanitizer.numbers.sums_are_exact:
             return DOUBLE
@@ -132,12 +132,12 @@ class Plan:
         return self.sanitizer.for_step(step), self.products.for_lot(lot_size)
 
     def release_event(self, step: int = 0) -> Event:
-        """What the release of one step does, before sampling."""
+        """The event of one step's release, before sampling."""
         return self.sanitizer.for_step(step).event(self.relation, self.products.factor)
 
     def step_event(self, step: int = 0) -> Event:
-        """What is charged for a period of the sampler (mostly one step): the release, sampled, and
-        its distance.
+        """The charge for one period of the sampler (usually one step): the sampled release and its
+        noise's distance.
         """
         event = self.sampler.wrap(self.release_event(step))
         return self.sanitizer.for_step(step).charge(event, self.sampler.period)  # [S1]
@@ -149,7 +149,7 @@ class Plan:
         """
         if not any(
             callable(group.noise_multiplier) for group in self.sanitizer.groups
-        ):  # whatever the clip norms
+        ):  # for any clip norms
             _, times = self.sampler.charges(self.release_event(), stop - start)
             return [(self.step_event(), times)] if stop > start else []  # [S1]
         events = (self.step_event(step) for step in range(start, stop))  # of samplers with period 1
@@ -232,8 +232,8 @@ class Plan:
         return with_noise(noise_multiplier_for(accountant, ledger_of, epsilon, delta))
 
     def check_budget(self, accountant: Any, ledger: Ledger, epsilon: float, delta: float) -> None:
-        """Raise BudgetExceededError, which says what to change, if not even the first lot fits on
-        top of `ledger`.
+        """Raise BudgetExceededError, with advice, if the first lot does not fit on top of
+        `ledger`.
         """
         after = ledger.copy()
         for event, times in self.charges(0, self.sampler.period):

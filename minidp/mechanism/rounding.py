@@ -1,6 +1,4 @@
-"""How far the sum that a machine computes may be from that of real numbers: a part of the
-sensitivity that is charged.
-"""
+"""Bounds on the rounding error of a sum; they raise the sensitivity that is charged."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from ..grads.forms import CANCELLING
 
 LEAST_ROWS, MOST_ROWS = 30, 150  # of one float32 product; with fewer, float64 is as fast
 MOST_CHARGED = (
-    0.0099  # of the clip norm; where float32 products would lose more, they run in float64
+    0.0099  # of the clip norm; if float32 products could lose more, they are computed in float64
 )
 FREE = 2.0**-21  # of the clip norm, which the margin of `clip.clip_weights` leaves
 # roundings in a float64 sum besides one for each example: rows of a product, blocks of a batch
@@ -30,8 +28,8 @@ class Products(NamedTuple):
     factor: float
 
     def for_lot(self, lot_size: int) -> Products:
-        """The same for a lot of this size: in float64 where it is larger than `most`, which is off
-        by less than is charged.
+        """The rule for a lot of this size: float64 if it is larger than `most`. The error is then
+        below the one that is charged.
         """
         return self if lot_size <= self.most else self._replace(rows=0)
 

@@ -1,9 +1,8 @@
-"""How a lot is drawn, and the event that the drawing makes of a release.
+"""Samplers: how each draws a lot, and the event of a release from such a lot.
 
-Each sampler knows the neighbouring relation its analysis is proved for. The data set's size and the
-stream are arguments of `lots`; what is stored is public configuration. A step's lot follows from
-the stream and the step alone. `period` is the number of steps between two points at which training
-may stop.
+Each sampler has the neighbouring relation for which its analysis is proved. The data set's size and
+the stream are arguments of `lots`; samplers store public configuration only. A step's lot follows
+from the stream and the step alone. Training may stop after every `period` steps.
 """
 
 import math
@@ -30,9 +29,9 @@ from ..util.validate import count, one_of, probability
 
 
 class _Sampler:
-    """What samplers share.
+    """Base of all samplers.
 
-    name  what flags call it
+    name  its name on command lines
     """
 
     name: ClassVar[str]
@@ -50,8 +49,8 @@ class _Sampler:
         return {"sampler": type(self).__name__, "period": self.period}
 
     def check(self, num_examples: int) -> None:
-        """Raise ParameterError where the analysis does not hold for so many examples; here any
-        number will do.
+        """Raise ParameterError if the analysis does not cover so many examples; here it covers any
+        number.
         """
 
     def lots(
@@ -103,7 +102,7 @@ class _Parts(_Sampler):
 
 
 class _Sized(_Parts):
-    """The same of exactly that many examples; ParameterError for another number."""
+    """Lots of exactly dataset_size examples' parts; ParameterError for another number of them."""
 
     def check(self, num_examples: int) -> None:
         """Raise ParameterError unless there are dataset_size examples."""
@@ -172,7 +171,7 @@ class PoissonSampler(_Sampler):
 
 @dataclass(frozen=True)
 class FixedSizeSampler(_Sized):
-    r"""A fixed number of examples without replacement, drawn anew at every step.
+    r"""A fixed number of examples without replacement, chosen anew at every step.
 
     Shapes
         a lot: sorted indices (lot_size,)
@@ -279,7 +278,7 @@ class BallsInBinsSampler(_Parts):
     def of(
         cls, dataset_size: int, lot_size: float, period: int | None = None
     ) -> "BallsInBinsSampler":
-        """With B = `period` lots where it is given."""
+        """With B = `period` lots if it is given."""
         return super().of(dataset_size, dataset_size // period if period else lot_size)
 
     @property
@@ -325,10 +324,10 @@ def make_sampler(name: str, dataset_size: int, lot_size: int) -> Sampler:
 
 
 def sampler_from(settings: Mapping[str, Any]) -> Sampler:
-    """The sampler of a run whose settings hold `sampler` and `period`, as the sampler says them,
-    and the public `dataset_size` and `expected_lot_size`.
+    """The sampler of a run, from its settings: `sampler` and `period`, as the sampler's `settings`
+    gave them, and the public `dataset_size` and `expected_lot_size`.
 
-    Raises DataError where the class is none of these.
+    Raises DataError for any other class.
     """
     found = {each.__name__: each for each in SAMPLERS.values()}
     if settings["sampler"] not in found:

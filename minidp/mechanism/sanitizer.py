@@ -39,15 +39,15 @@ class Watcher:
     """Sees norms before clipping; this one keeps nothing."""
 
     def take_norms(self, group: str, sq_norms: NDArray) -> None:
-        """Called with squared norms of each part of a lot, perhaps by several threads."""
+        """Take the squared norms of a part of a lot; several threads may call this at once."""
 
     def end_lot(self) -> None:
-        """Called before the lot's release."""
+        """Note that the lot is complete; called before its release."""
 
 
 @dataclass(frozen=True)
 class Sanitizer:
-    r"""Turns per-example gradients of a lot into a released, noisy sum.
+    r"""Turn the per-example gradients of a lot into a noisy sum that may be released.
 
     Shapes
         gradients PerExampleGrad of (B, *shape) each   example weights v (B,), 1 if there are none
@@ -80,10 +80,9 @@ class Sanitizer:
               sum_l s_l^-2.
 
     Guarantees
-        There is no mean and no division here. An empty lot gives an empty sum and noise alone.
-        A gradient that is not finite contributes zero to its group. The sum over several batches
-        equals the sum over one, to rounding.
-        A watcher sees norms before clipping, so what it keeps is not private.
+        There is no mean and no division here. An empty lot releases noise alone. A gradient that is
+        not finite contributes zero to its group. The sum over several batches equals the sum over
+        one, to rounding. A watcher sees norms before clipping, so its records are not private.
 
     Raises
         ParameterError   a parameter is in no group or in two; gradients come without their group
@@ -160,8 +159,8 @@ class Sanitizer:
     def event(
         self, relation: NeighbouringRelation, rounding: float = 1.0
     ) -> Gaussian | JointGaussian:
-        """What one release does, before sampling: a Gaussian, or a joint one of several groups.
-        rounding as in `sensitivity`.
+        """The event of one release, before sampling: a Gaussian, or a joint one for several groups.
+        rounding: as in `sensitivity`.
         """
         factor = SENSITIVITY_FACTOR[relation] * rounding
         multipliers = tuple(group.noise_multiplier / factor for group in self.groups)  # [S2]
@@ -178,10 +177,10 @@ class Sanitizer:
         return {key: group.noise_std * scale for group in self.groups for key in group.keys}
 
     def variation(self) -> TotalVariation | None:
-        """How far one release's law is from that of `event`; None for ordinary arithmetic, which
-        does not know.
+        """Distance of one release's law from that of `event`; None in ordinary arithmetic, where it
+        is unknown.
 
-        Raises ParameterError in exact arithmetic if a group does not know its coordinates.
+        Raises ParameterError in exact arithmetic if a group lacks its number of coordinates.
         """
         noisy = [group for group in self.groups if group.noise_multiplier]
         distance = max((self.noise(group).distance for group in noisy), default=0.0)
@@ -196,15 +195,15 @@ class Sanitizer:
         return TotalVariation(distance, sum(counts))
 
     def charge(self, event: Event, releases: int = 1) -> Event:
-        """What is charged for releases that are `event`, sampled or not; in exact arithmetic the
-        noise's distance too.
+        """The charge for releases with this `event`, sampled or not; in exact arithmetic with the
+        noise's distance.
         """
         return beside(event, self.variation(), releases)
 
     def forms(self, grads: Mapping[Key, PerExampleGrad], products: Products) -> dict[Key, str]:
-        """{key: "explicit" or "factored"}, in which form each gradient is clipped and summed.
+        """{key: "explicit" or "factored"}: the form in which each gradient is clipped and summed.
 
-        It follows from public numbers, not from the size of the lot at hand.
+        It follows from public numbers, not from the size of the lot.
         """
         self._check(grads)
         return {
@@ -286,8 +285,7 @@ class Sanitizer:
         dtype: DTypeLike = "float64",
         ranks: Any = SOLO,
     ) -> Arrays:
-        """Each group's part of the lot's clipped sum, with its noise; the result is private no
-        more.
+        """Release the lot's clipped sum: add the noise of each group. The result may be published.
 
         draws: the numbers of this release alone, `streams.noise(step)`. others: more raw sums of
         the same lot, which are added first. scale, dtype: of what is returned, public. ranks: whose

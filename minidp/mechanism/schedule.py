@@ -1,4 +1,4 @@
-"""Numbers that follow the step: the learning rate, the clip norm C, the noise multiplier sigma.
+"""Schedules: a learning rate, clip norm C or noise multiplier sigma that depends on the step.
 
 A schedule is a frozen dataclass called with the step (0 is the first). It is fixed before training
 and does not look at the data (Abadi et al. 2016, Section 3.1, "time-dependent parameters").
@@ -22,7 +22,7 @@ Setting = float | Callable[[int], float]  # a number, or a function of the step
 
 
 def value_at(setting: Setting, step: int) -> float:
-    """The number a setting has at a step; a plain number is constant."""
+    """The value of a setting at a step; a plain number is constant."""
     return setting(step) if callable(setting) else setting
 
 
@@ -58,7 +58,8 @@ class LinearDecay:
 
 @dataclass(frozen=True)
 class Stages:
-    r"""Equal steps from `first` to `last`, each stage `length` steps long, the last without end.
+    r"""Stages from `first` to `last` by equal amounts, each `length` steps long but the last, which
+    does not end.
 
     Forward
         [F1]  f(step) = first + (last - first) min(step // length, stages - 1) / (stages - 1)
@@ -111,7 +112,7 @@ def from_json(value: Any) -> Any:
 
 
 def text(value: Any) -> Any:
-    """What `to_json` wrote, for a reader: LinearDecay(initial=0.1, final=0.05, steps=100)."""
+    """The value of `to_json` as text: LinearDecay(initial=0.1, final=0.05, steps=100)."""
     if not isinstance(value, dict):
         return value
     fields = ", ".join(f"{name}={field}" for name, field in value.items() if name != "schedule")

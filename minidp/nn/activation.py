@@ -9,7 +9,7 @@ from .layer import Layer
 
 
 class _Activation(Layer):
-    """Same shape out as in; the derivative is a function of the output."""
+    """Base of activations: the output has the input's shape and determines the derivative."""
 
     def compute_y(self, x, rng):
         y = self._value(x, namespace_of(x))
@@ -47,7 +47,7 @@ class ReLU(_Activation):
 
 
 class Clamp(_Activation):
-    r"""Holds each coordinate between -limit and limit.
+    r"""Limits each coordinate to the range from -limit to limit.
 
     Shapes
         x, y (B, ...)   limit > 0, a public number
@@ -68,7 +68,7 @@ class Clamp(_Activation):
     kind = "clamp"
 
     def __init__(self, limit: float, name: str | None = None) -> None:
-        """limit: of the coordinates' size."""
+        """limit: the largest absolute value of a coordinate."""
         super().__init__(name)
         positive_finite(limit=limit)
         self.limit = limit

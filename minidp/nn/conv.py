@@ -1,4 +1,4 @@
-"""The convolution, through patches: the matrix of what each window sees, times the kernels."""
+"""Convolution as one product: a matrix whose rows are the windows' patches, times the kernels."""
 
 from collections.abc import Sequence
 from math import prod
@@ -172,7 +172,7 @@ class Conv2D(Layer):
         name: str | None = None,
     ):
         """kernel, stride: an integer or (vertical, horizontal); rng for `init(rng, (kh, kw, C, O),
-        dtype)`, by default a new one.
+        dtype)`: `Streams().init` or a NumPy generator, by default a new one.
 
         padding: "same" (TensorFlow's rule), "valid", or the number of zeros on each side: one for
         all, or (vertical, horizontal).

@@ -39,8 +39,8 @@ class Dense(Layer):
         dtype: DTypeLike = "float32",
         name: str | None = None,
     ):
-        """inputs I, outputs O; rng a NumPy generator for `init(rng, (I, O), dtype)`, by default a
-        new one; b starts at zero.
+        """inputs I, outputs O; rng for `init(rng, (I, O), dtype)`: `Streams().init` or a NumPy
+        generator, by default a new one; b starts at zero.
         """
         super().__init__(name)
         rng = generator(self.where, rng)

@@ -25,8 +25,8 @@ _SHAPES_ONLY = ContextVar("shapes_only", default=False)
 
 @contextmanager
 def shapes_only(wanted: bool = True) -> Iterator[None]:
-    """Within it `zeros` and `constant` give read-only arrays that hold one number: whose values
-    come from a file.
+    """Context in which `zeros` and `constant` give read-only arrays that take no memory, because
+    their values will come from a file.
     """
     token = _SHAPES_ONLY.set(wanted)
     try:
@@ -36,9 +36,7 @@ def shapes_only(wanted: bool = True) -> Iterator[None]:
 
 
 def generator(where: str, rng: Rng) -> Draws | Generator:
-    """The generator that a layer's initial values come from; without one, the operating system's
-    entropy.
-    """
+    """`rng`, or a generator from the operating system's entropy if it is None."""
     if rng is None:
         return np.random.default_rng()
     if not isinstance(rng, (Draws, Generator)):

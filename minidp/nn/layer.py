@@ -1,4 +1,4 @@
-"""What every layer offers: forward, backward, and the factors of its per-example gradients."""
+"""Base of all layers: forward, backward, and the factors of per-example gradients."""
 
 from collections.abc import Sequence
 from inspect import signature
@@ -14,7 +14,7 @@ from ..util.validate import inexact, shape, shape_fits, shape_text
 
 Shape = tuple[int, ...]
 
-# constructor arguments that whoever makes a layer again knows
+# constructor arguments that a model file does not store: they are known when the layer is rebuilt
 HANDLED = (
     "rng",
     "init",
@@ -24,16 +24,14 @@ HANDLED = (
 
 
 class Cache(NamedTuple):
-    """What backward needs of a forward pass: the output's shape, and what the layer kept for its
-    gradients.
-    """
+    """Values of a forward pass that backward needs: the output's shape, and what the layer kept."""
 
     y_shape: Shape
     kept: object
 
 
 class Layer:
-    """A function of each example by itself, with its gradients written by hand.
+    """A function that acts on each example separately, with gradients written by hand.
 
     name         set by the network if not given; the first half of a parameter's key, and in
                  messages
@@ -47,14 +45,14 @@ class Layer:
     A subclass writes its formulas in three methods, which get arrays that were checked and multiply
     matrices by `self.matmul`:
 
-    compute_y(x, rng) -> (y, kept)    kept: whatever the gradients need
+    compute_y(x, rng) -> (y, kept)    kept: values that the gradients need
     compute_dx(dy, kept) -> dx        no parameter gradient in here
     compute_grads(dy, kept)           {parameter name: PerExampleGrad}; leave it out where nothing
                                       is trained
 
-    and `shape_of_y` where the output has another shape than the input. `settings` is needed where
-    the constructor's arguments do not stand in attributes or constants of the same names; a model
-    file is written from it.
+    and `shape_of_y` if the output has another shape than the input. Model files store the
+    constructor's arguments: write `settings` if they are not attributes or constants of the same
+    names.
 
     Guarantees, of every layer
         Example b of every result depends on example b of the input only: in exact arithmetic bit
@@ -132,11 +130,11 @@ class Layer:
         return {}
 
     def settings(self) -> dict[str, Any]:
-        """{argument: value} with which the constructor makes this layer again: JSON values, arrays
+        """{argument: value} from which the constructor rebuilds this layer: JSON values, or arrays
         of `constants`.
 
-        Without rng, init, dtype and name. Raises ParameterError where an argument has no attribute
-        of its name.
+        rng, init, dtype and name are left out. Raises ParameterError if an argument has no
+        attribute of its name.
         """
         found = {}
         for argument in signature(type(self)).parameters:

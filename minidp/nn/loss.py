@@ -34,8 +34,8 @@ class SoftmaxCrossEntropy:
         [F1]  Abadi et al. 2016, Section 5.2, "softmax of 10 classes with cross-entropy loss"
 
     Guarantees
-        Example b of losses and dz depends on example b only. A target outside 0..K-1 teaches
-        nothing; it does not raise, since values of examples never do.
+        Example b of losses and dz depends on example b only. A target outside 0..K-1 contributes
+        zero and raises no error, because values of examples never do.
 
     Raises
         ShapeError   z is not (B, K), target is not (B,)

@@ -55,8 +55,8 @@ class Standardise(Layer):
         [B1]  own derivation: the mean does not depend on x
 
     Guarantees
-        Nothing is charged here: a mean or scale that is computed from the training data has to be
-        released with noise, and its release charged, before it comes here (heads.py does so).
+        This layer charges nothing. A mean or scale that is computed from the training data must be
+        released with noise and charged before it is used here (heads.py does so).
 
     Raises
         ParameterError   scale is not positive and finite everywhere
@@ -106,8 +106,8 @@ class Project(Layer):
         [F1]  Abadi et al. 2016, Section 4, "Differentially private PCA"
 
     Guarantees
-        P is not trained. It has to be public or released (`mechanism.pca`); nothing is charged
-        here.
+        P is not trained. It must be public or released (`mechanism.pca`); this layer charges
+        nothing.
 
     Raises
         ShapeError   P is not a matrix

@@ -150,8 +150,8 @@ class Window:
     def fold(self, patches, shape):
         """The adjoint of `patches`: dx of `shape` (B, H, W, C) from patches (B, H', W', kh, kw, C).
 
-        Pixels are taken in blocks of one step: a block of the window meets whole blocks of the
-        image, so that few additions of long runs do it.
+        Pixels are added in blocks as large as the stride: each block of the window covers whole
+        blocks of the image, so a few additions of long runs suffice.
         """
         xp, (b, h, w, c) = namespace_of(patches), shape
         twin = kernel("fold", patches)
@@ -186,8 +186,8 @@ class Window:
         return y
 
     def take_by_maxima(self, padded, y, dy):
-        """The gradient of `padded`: of each window's dy, all goes to its first maximum; y and dy
-        as `maxima` has them.
+        """The gradient with respect to `padded`: each window's dy goes to its first maximum; y and
+        dy are as `maxima` has them.
         """
         xp = namespace_of(padded, y, dy)
         twin = kernel("take_by_maxima", padded, dy)
@@ -227,8 +227,8 @@ class Window:
 
 
 def long_rows(y, bias, rows):
-    """(y, bias) as they are added: y (R, O), on the host as so many `rows`, since NumPy is slow on
-    short ones.
+    """(y, bias) in the shape in which they are added: on the host y (R, O) becomes `rows` longer
+    rows, because NumPy is slow on short ones.
     """
     if namespace_of(y, bias) is not np:
         return y, bias

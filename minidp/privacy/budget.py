@@ -117,7 +117,7 @@ def max_steps(
     if not before <= epsilon:
         raise BudgetExceededError(
             f"epsilon is {upper_text(before)} at delta={delta:g} before the first step, above the "
-            f"target of {epsilon:g}; raise the target or the noise of what comes before"
+            f"target of {epsilon:g}; raise the target or the noise of the releases before that"
         )
     high = 1
     while spent(high) <= epsilon:

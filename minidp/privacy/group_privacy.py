@@ -37,7 +37,7 @@ def group_epsilon(
               ledger, which is added once
         upper is the smaller of this and of what the group's own events cost (`Event.for_group`;
         none for fixed lots, nor for sampled lots of mixed groups); lower is the group's where
-        nothing is sampled, else one example's.
+        nothing is sampled, else unknown.
 
     Source
         [C2]  Vadhan 2017, the sum that Lemma 2.2 bounds by k e^((k-1) epsilon) d (Abadi et al.
@@ -56,10 +56,10 @@ def group_epsilon(
     upper = _generic(accountant, ledger, delta, group_size)
     group, sampled = _group_of(ledger, group_size, mixed)
     if group is None:
-        return Bound(single.lower, upper, upper)
+        return Bound(None, upper, upper)
     bound = accountant.epsilon(group, delta)
     upper = min(upper, bound.upper)
-    return Bound(single.lower if sampled else bound.lower, upper, upper)
+    return Bound(None if sampled else bound.lower, upper, upper)
 
 
 def group_delta(
@@ -75,8 +75,8 @@ def group_delta(
     Bound
         [C3]  delta at epsilon of the group's events, as in `group_epsilon`
         [C4]  (epsilon / k, d)-DP gives (epsilon, d (e^epsilon - 1) / (e^(epsilon / k) - 1))-DP
-        upper is the smaller of both (C3 is not for fixed lots); lower the group's unless sampled,
-        else one example's.
+        upper is the smaller of both (C3 is not for fixed lots); lower the group's, unknown where
+        something is sampled.
 
     Source
         [C3]  own derivation: `PoissonSampled.for_group` [C1]
@@ -91,10 +91,10 @@ def group_delta(
         upper = math.exp(min(0.0, _log_sum(k, epsilon / k) + math.log(share)))  # [C4]
     group, sampled = _group_of(ledger, k, mixed)
     if group is None:
-        return Bound(single.lower, upper, upper)
+        return Bound(None, upper, upper)
     bound = accountant.delta(group, epsilon)  # [C3]
     upper = min(upper, bound.upper)
-    return Bound(single.lower if sampled else bound.lower, upper, upper)
+    return Bound(None if sampled else bound.lower, upper, upper)
 
 
 def _log_sum(k, epsilon):

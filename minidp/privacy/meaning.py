@@ -6,21 +6,22 @@ from typing import Any
 from ..errors import UnsupportedEventError
 from ..util.text import upper_text
 from .gaussian import gaussian_epsilon
+from .group_privacy import GroupAccountant
 from .ledger import Ledger
 from .tradeoff import tangents
 
-RATES = (0.1, 0.01, 0.001)  # of false positives, for which the power is told
+RATES = (0.1, 0.01, 0.001)  # of false positives, at which the power is computed
 LEAST_RATE = 1e-6  # the extreme tail of a curve alone would decide mu
 TANGENTS = 16
 
 
-def meaning_of(ledger: Ledger, delta: float) -> dict[str, Any] | None:
+def meaning_of(ledger: Ledger, delta: float, group_size: int = 1) -> dict[str, Any] | None:
     r"""What an attacker who tells two neighbours apart can reach, whatever he knows: two readings
     of the trade-off curve f.
 
     Returns {"true_positive_rates": {"0.1": ..}, "mu": .., "least_rate": LEAST_RATE}, upper bounds
     by the loss distribution; None where it has no finite epsilon. `delta` says where to look, and
-    changes no bound.
+    changes no bound. Neighbours differ in `group_size` examples, all in the data or none.
 
     Bound
         [C1]  1 - f(a) <= min over tangents (epsilon, delta(epsilon)) of e^epsilon a +
@@ -46,7 +47,9 @@ def meaning_of(ledger: Ledger, delta: float) -> dict[str, Any] | None:
 
     from .pld.accountant import LossDistributionAccountant  # here, since it loads Numba
 
-    accountant = LossDistributionAccountant(ledger.relation, quick=True)
+    accountant = GroupAccountant(
+        LossDistributionAccountant(ledger.relation, quick=True), group_size
+    )
     try:
         epsilon = accountant.epsilon(ledger, delta).upper
     except UnsupportedEventError:
@@ -90,8 +93,8 @@ def meaning_of(ledger: Ledger, delta: float) -> dict[str, Any] | None:
     }
 
 
-def in_words(meaning: dict[str, Any]) -> str:
-    """What `meaning_of` found, in one sentence."""
+def in_words(meaning: dict[str, Any], group_size: int = 1) -> str:
+    """What `meaning_of` found, in a sentence or two."""
     powers = ", ".join(
         f"{upper_text(power, 3)} at {float(rate):g}"
         for rate, power in meaning["true_positive_rates"].items()
@@ -100,14 +103,24 @@ def in_words(meaning: dict[str, Any]) -> str:
         ""
         if meaning["mu"] == "inf"
         else (
-            f"; no better than telling N(0, 1) from N({upper_text(meaning['mu'], 3)}, 1) where "
-            f"neither rate of error is below {meaning['least_rate']:g}"
+            f" This is no easier than telling N(0, 1) from N({upper_text(meaning['mu'], 3)}, 1), "
+            f"as long as neither error rate is below {meaning['least_rate']:g}."
         )
     )
+    told = "two neighbouring data sets"
+    if group_size > 1:
+        told = f"data sets with and without the {group_size} rows of one person"
     return (
-        "An attacker who knows everything but one example tells its two possible states apart with "
-        f"a true positive rate of at most {powers} of false positives{mu}."
+        f"An attacker who knows every other row tries to tell {told} apart. The "
+        f"true positive rate is at most {powers} false positives.{mu}"
     )
+
+
+def large_delta(delta: float, size: int) -> str:
+    """Why a delta is too large for `size` examples; empty where it is not."""
+    if delta * size < 1:
+        return ""
+    return f"not below 1/{size}, so that publishing somebody's whole row would pass the guarantee"
 
 
 def _gaussian_like(epsilon, delta):

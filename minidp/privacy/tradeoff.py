@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..errors import NumericalBoundError, ParameterError
 from ..util.validate import in_range, non_negative, probability
 from .accountant import Accountant
+from .group_privacy import GroupAccountant
 from .ledger import Ledger
 
 
@@ -49,7 +50,9 @@ def gaussian_curve(alphas: NDArray, mu: float) -> NDArray:
     return ndtr(-ndtri(np.asarray(alphas, dtype=np.float64)) - mu)  # [C1]
 
 
-def accountant_curve(accountant: Accountant, ledger: Ledger, alphas: NDArray) -> NDArray:
+def accountant_curve(
+    accountant: Accountant | GroupAccountant, ledger: Ledger, alphas: NDArray
+) -> NDArray:
     """A lower bound on the trade-off curve: the maximum of the lines that an accountant's certified
     deltas give.
     """
@@ -62,7 +65,7 @@ def accountant_curve(accountant: Accountant, ledger: Ledger, alphas: NDArray) ->
 
 
 def tangents(
-    accountant: Accountant, ledger: Ledger, epsilons: Iterable[float]
+    accountant: Accountant | GroupAccountant, ledger: Ledger, epsilons: Iterable[float]
 ) -> list[tuple[float, float]]:
     """(epsilon, delta), delta certified: no attack's true positive rate is above e^epsilon times
     its false one plus delta.

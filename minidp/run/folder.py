@@ -322,7 +322,7 @@ def changed_files(folder):
         digests = manifest["files"].get(name, {})
         keyed = "hmac_sha256" in digests
         if not (folder / name).is_file():
-            yield f"{name} is missing"
+            yield f"{name} is missing: put it back, or ask the run's owner for the whole folder"
         elif keyed and key is None:
             yield f"{name} cannot be checked without {KEY}"
         elif digests != fingerprint((folder / name).read_bytes(), key if keyed else None):

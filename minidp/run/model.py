@@ -1,7 +1,9 @@
-"""A model file that knows itself: the network's layers, its parameters, and what its outputs stand
-for; no pickle.
+"""A model file that describes itself: the network's layers and parameters, what it takes as input,
+and what its outputs mean. Nothing is pickled.
 """
 
+import warnings
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from .. import nn
 from ..backend import namespace_of, to_host
 from ..data.arrays import as_target_bounds
-from ..errors import CheckpointError, DtypeError, ParameterError, ShapeError
+from ..errors import CheckpointError, DtypeError, ParameterError, RowsError, ShapeError
 from ..util.files import StrPath
-from ..util.validate import shown
+from ..util.validate import count, shown
 from .architecture import build, describe, one_line
 from .checkpoint import open_arrays, restore, save_arrays
 
@@ -20,7 +22,7 @@ BATCH_BYTES, MOST_ROWS = 2**26, 4096
 
 
 class Model:
-    """A network with what its outputs stand for: classes, or targets within public bounds.
+    """A network with the meaning of its outputs: classes, or targets within public bounds.
 
     network        nn.Sequential
     classes        (K,) labels, numbers or text, of the network's K logits
@@ -28,11 +30,16 @@ class Model:
                    and high is 1
     about          a dictionary of facts on how it was made
     ledger_sha256  of the ledger that its training was charged to, None if unknown
+    image_shape    shape of the images that the network was trained on, in which each pixel was
+                   divided by 255; None if it was trained on anything else
 
-    Without classes and bounds `predict` gives the network's outputs as they are.
+    Without classes and bounds `predict` gives the network's outputs as they are. A model with an
+    image_shape takes images of that shape, or their pixels in the network's input shape: integers
+    from 0 to 255, or other numbers from 0 to 1.
 
     Raises
-        ParameterError   classes or bounds do not fit the network; both are given
+        ParameterError   classes, bounds or image_shape do not fit the network; both classes and
+                         bounds are given
     """
 
     def __init__(
@@ -42,6 +49,7 @@ class Model:
         target_bounds: tuple[float, float] | None = None,
         about: dict[str, Any] | None = None,
         ledger_sha256: str | None = None,
+        image_shape: tuple[int, ...] | None = None,
     ):
         if classes is not None and target_bounds is not None:
             raise ParameterError("expected classes or target_bounds, got both")
@@ -54,12 +62,22 @@ class Model:
                 raise ParameterError(
                     f"target_bounds: expected one output, got a network with {network.output_shape}"
                 )
+        self.image_shape = None if image_shape is None else tuple(image_shape)
+        if self.image_shape is not None:
+            for size in self.image_shape:
+                count(1, image_shape=size)
+            if prod(self.image_shape) != prod(network.input_shape):
+                raise ParameterError(
+                    f"image_shape={self.image_shape}: expected as many pixels as the network's "
+                    f"input of shape {network.input_shape} has numbers"
+                )
 
     def predict(self, x: Any) -> NDArray:
         """(B,) labels, or targets within the bounds, of x (B, *input_shape): numbers of any kind,
         in memory or not.
 
-        Rows that are not finite give what their arithmetic gives. Raises ShapeError and DtypeError.
+        Warns if rows hold a number that is not finite: their prediction means nothing. Raises
+        ShapeError and DtypeError; RowsError for pixels outside their range.
         """
         z = self._outputs(x)
         if self.classes is not None:
@@ -83,11 +101,38 @@ class Model:
             return y / y.sum(axis=1, keepdims=True)
 
     def _outputs(self, x):
-        """(B, *output_shape) float64 on the host; x is converted to the network's dtype batch by
-        batch.
+        """(B, *output_shape) float64 on the host, computed batch by batch."""
+        x = self._rows(x)
+        arrays = list(self.network.state().values()) or [np.zeros(0, "float32")]
+        xp, dtype, total = namespace_of(*arrays), arrays[0].dtype, x.shape[0]
+        rows = min(
+            max(BATCH_BYTES // (dtype.itemsize * max(self.network.example_numbers, 1)), 1),
+            MOST_ROWS,
+        )
+        z, odd = np.empty((total, *self.network.output_shape)), 0
+        with np.errstate(all="ignore"):
+            for start in range(0, total, rows):
+                part = x[start : start + rows]
+                part = self._converted(to_host(part) if xp is np else xp.asarray(part), dtype)
+                finite = to_host(xp.isfinite(part).all(axis=tuple(range(1, part.ndim))))
+                odd += len(finite) - int(finite.sum())
+                z[start : start + rows] = to_host(self.network.forward(part)[0])
+        if odd:
+            warnings.warn(
+                f"{odd} of {total} rows hold a number that is not finite (NaN, inf): what is "
+                "predicted for them means nothing",
+                stacklevel=3,
+            )
+        return z
+
+    def _rows(self, x):
+        """x as an array of rows. Raises ShapeError unless they have the shape of the network's
+        inputs or images.
         """
         wanted = self.network.input_shape
-        takes = f"this model takes x of shape ({', '.join(map(str, ('B', *wanted)))})"
+        takes = f"this model takes x of shape {_with_batch(wanted)}"
+        if self.image_shape is not None:
+            takes += f", or images of shape {_with_batch(self.image_shape)}"
         learned = self.about.get("columns")
         if hasattr(x, "columns") and isinstance(learned, list):
             names = list(map(str, x.columns))
@@ -100,28 +145,29 @@ class Model:
             x = x if hasattr(x, "dtype") or hasattr(x, "xp") else np.asarray(x)  # a list, a table
         except ValueError as error:
             raise ShapeError(f"{takes}, got rows of different lengths") from error
-        shape = tuple(x.shape)
-        if len(shape) != len(wanted) + 1 or shape[1:] != wanted:
-            raise ShapeError(
-                f"{takes}, got {shape}{'; give one example as x[None]' if shape == wanted else ''}"
+        shape, taken = tuple(x.shape), {wanted, self.image_shape or wanted}
+        if not shape or shape[1:] not in taken:
+            one = "; give one example as x[None]" if shape in taken else ""
+            raise ShapeError(f"{takes}, got {shape}{one}")
+        return x
+
+    def _converted(self, part, dtype):
+        """A batch in the network's dtype and input shape, pixels scaled to [0, 1]."""
+        kind = part.dtype.kind
+        if kind not in "biuf":
+            raise DtypeError(f"this model takes x of numbers, got dtype {part.dtype}")
+        part = part.astype(dtype, copy=False)
+        if self.image_shape is None:
+            return part
+        if kind in "iu":
+            part = part / dtype.type(255)
+        if to_host((part < 0) | (part > 1)).any():
+            raise RowsError(
+                "this model takes pixels as integers from 0 to 255, or as other numbers from 0 to "
+                "1, and x holds numbers outside that range; if they are pixels from 0 to 255, "
+                'give x.astype("uint8")'
             )
-        arrays = list(self.network.state().values()) or [np.zeros(0, "float32")]
-        xp, dtype = namespace_of(*arrays), arrays[0].dtype
-        rows = min(
-            max(BATCH_BYTES // (dtype.itemsize * max(self.network.example_numbers, 1)), 1),
-            MOST_ROWS,
-        )
-        z = np.empty((shape[0], *self.network.output_shape))
-        with np.errstate(all="ignore"):
-            for start in range(0, shape[0], rows):
-                part = x[start : start + rows]
-                part = to_host(part) if xp is np else xp.asarray(part)
-                if part.dtype.kind not in "biuf":
-                    raise DtypeError(f"this model takes x of numbers, got dtype {part.dtype}")
-                z[start : start + rows] = to_host(
-                    self.network.forward(part.astype(dtype, copy=False))[0]
-                )
-        return z
+        return part.reshape((len(part), *self.network.input_shape))
 
     def __repr__(self):
         gives, network = f"outputs {self.network.output_shape}", self.network
@@ -134,8 +180,9 @@ class Model:
             gives = f"{len(self.classes)} classes ({', '.join(map(str, some))})"
         elif self.target_bounds is not None:
             gives = "numbers from {:g} to {:g}".format(*self.target_bounds)
+        images = self.image_shape and f" or images {_with_batch(self.image_shape)}"
         return (
-            f"<Model: x ({', '.join(map(str, ('B', *network.input_shape)))}) to {gives}; "
+            f"<Model: x {_with_batch(network.input_shape)}{images or ''} to {gives}; "
             f"{', '.join(layer.name for layer in network.layers)}; "
             f"{sum(array.size for array in network.state().values()):,} parameters>"
         )
@@ -148,14 +195,15 @@ def save_model(
     classes: ArrayLike | None = None,
     target_bounds: tuple[float, float] | None = None,
     ledger_sha256: str | None = None,
+    image_shape: tuple[int, ...] | None = None,
 ) -> None:
-    """Write a network that `load_model` reads without being told its layers; the arguments are
-    those of `Model`.
+    """Write a network to a file from which `load_model` can rebuild it; the arguments are those of
+    `Model`.
 
     Raises ParameterError, naming the layer and what to add to its class, where a layer cannot be
     written.
     """
-    model = Model(network, classes, target_bounds, about, ledger_sha256)
+    model = Model(network, classes, target_bounds, about, ledger_sha256, image_shape)
     save_arrays(
         path,
         network.state(),
@@ -164,6 +212,7 @@ def save_model(
             "about": model.about,
             "ledger_sha256": ledger_sha256,
             "target_bounds": model.target_bounds,
+            "image_shape": model.image_shape,
             "classes": None if model.classes is None else model.classes.tolist(),
             "architecture": describe(network),
         },
@@ -171,8 +220,8 @@ def save_model(
 
 
 def load_model(path: StrPath, layers: dict[str, type[nn.Layer]] | None = None) -> Model:
-    """The Model in a file that `save_model` or a run wrote; layers: {class name: class} of the
-    layers of one's own.
+    """The Model in a file that `save_model` or a run wrote; layers: {class name: class} of your own
+    layers.
 
     >>> import tempfile
     >>> network = nn.Sequential([nn.Dense(4, 2, rng=np.random.default_rng(0)), nn.Tanh()], (4,))
@@ -185,7 +234,7 @@ def load_model(path: StrPath, layers: dict[str, type[nn.Layer]] | None = None) -
     array(['yes', 'no'], dtype='<U3')
 
     Only constructors of `minidp.nn` and of `layers` are called; nothing is unpickled. Raises
-    CheckpointError, one line, for whatever else the file holds.
+    CheckpointError, one line, for any other contents of the file.
     """
     try:
         with open_arrays(path, "model") as (stored, header):
@@ -193,7 +242,8 @@ def load_model(path: StrPath, layers: dict[str, type[nn.Layer]] | None = None) -
         about, digest = header.get("about"), header.get("ledger_sha256")
         if not isinstance(about, dict) or not isinstance(digest, (str, type(None))):
             raise TypeError("about or ledger_sha256 is of another type")
-        return Model(network, header.get("classes"), header.get("target_bounds"), about, digest)
+        classes, bounds = header.get("classes"), header.get("target_bounds")
+        return Model(network, classes, bounds, about, digest, header.get("image_shape"))
     except CheckpointError:
         raise
     except Exception as error:  # what a crafted header makes of the constructors is without end
@@ -221,6 +271,11 @@ def as_model(network: nn.Sequential | Model, loss: object) -> Model:
         return network
     classified = isinstance(loss, nn.SoftmaxCrossEntropy) and len(network.output_shape) == 1
     return Model(network, np.arange(network.output_shape[0]) if classified else None)
+
+
+def _with_batch(shape):
+    """(B, 28, 28) of the shape (28, 28), as text."""
+    return f"({', '.join(map(str, ('B', *shape)))})"
 
 
 def _labels(classes, output_shape):

@@ -1,6 +1,4 @@
-"""What is seen of a run while it trains: rows of metrics, the bar, and a stop that was asked
-for.
-"""
+"""What a run shows while it trains (rows of metrics, a progress bar), and how Ctrl-C stops it."""
 
 import csv
 import math
@@ -11,8 +9,9 @@ from contextlib import contextmanager
 from ..train import evaluate
 from ..util.files import atomic_write
 from ..util.text import upper_text
+from ..util.waiting import waiting
 
-SUBSET = 10_000  # training examples that are evaluated every epoch; all of them at the end
+SUBSET = 10_000  # training examples that every epoch evaluates; the end of the run takes all
 COLUMNS = (
     "epoch",
     "step",
@@ -30,8 +29,8 @@ BAR = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} lots [{elapsed}<{remaining}
 
 
 def measure(run, step, whole=False):
-    """One row of metrics at this step, of the weights that would be released now; `whole`: over all
-    training data.
+    """One row of metrics at this step, for the weights that would be released now. whole: measure
+    on all training data, not on the first SUBSET examples.
     """
     row, accountant = dict.fromkeys(COLUMNS), run.budget.accountant
     row.update(
@@ -53,8 +52,8 @@ def measure(run, step, whole=False):
 
 
 def _evaluated(run, x, y):
-    """(accuracy, loss, R2), the loss None where the network diverged, accuracy or R2 None where
-    they make no sense.
+    """(accuracy, loss, R2). The loss is None if the network diverged; accuracy or R2 is None if the
+    task has none.
     """
     found = evaluate(run.network, run.loss, x, y)
     return (
@@ -67,8 +66,8 @@ def _evaluated(run, x, y):
 
 
 def is_best(history):
-    """True if the last row is the best so far: in accuracy where that was measured, else in loss;
-    the later of two equals.
+    """True if the last row is the best so far, by accuracy if the run measures it, otherwise by
+    loss. A tie counts as best.
     """
 
     def score(row):
@@ -80,22 +79,46 @@ def is_best(history):
     return score(history[-1]) >= max(map(score, history))
 
 
+@contextmanager
 def make_bar(total, done, quiet):
-    """A progress bar on stderr, where that is a terminal."""
+    """A progress bar on stderr; where that is no terminal, a line at the beginning and every 30
+    seconds.
+    """
+    if not quiet and not sys.stderr.isatty():
+        lines = _Lines(done)
+        with waiting(lambda: f"training: {lines.n:,} of {total:,} lots are done{lines.shown}"):
+            yield lines
+        return
     from tqdm import tqdm
 
-    return tqdm(
+    with tqdm(
         total=total,
         initial=done,
         bar_format=BAR,
-        disable=True if quiet else None,
+        disable=bool(quiet),
         file=sys.stderr,
         dynamic_ncols=True,
-    )
+    ) as bar:
+        yield bar
+
+
+class _Lines:
+    """In place of a bar: what it would show."""
+
+    def __init__(self, done):
+        self.n, self.shown = done, ""
+
+    def update(self, lots):
+        """Count this many more lots."""
+        self.n += lots
+
+    def set_postfix_str(self, text):
+        """The words after the count."""
+        self.shown = f": {text}"
 
 
 def shown(row):
-    """The end of the bar: epsilon first, which a narrow terminal must not cut off."""
+    """The text at the end of the bar. Epsilon comes first, so that a narrow terminal shows it."""
     found = "" if row["test_accuracy"] is None else f", test {row['test_accuracy']:.2%}"
     found = found if row.get("test_r2") is None else f", test R2 {row['test_r2']:.3f}"
     return f"epsilon {upper_text(row['epsilon'])}{found}"
@@ -129,3 +152,15 @@ def write_metrics(path, history):
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(history)
+
+
+def read_metrics(path):
+    """The rows that `write_metrics` wrote; None for a figure that was not measured."""
+    with open(path, encoding="utf-8", newline="") as file:
+        return [{name: _number(row[name]) for name in row} for row in csv.DictReader(file)]
+
+
+def _number(text):
+    if not text:
+        return None
+    return int(text) if text.isdigit() else float(text)

@@ -77,7 +77,7 @@ def resumed(run):
         raise CheckpointError(f"{path}: damaged: not what a run stores")
     if extra.get("examples") != identity(run):
         raise DataError(
-            f"{path}: the run began with other examples; go on with the same x and y, or choose "
+            f"{path}: the run began with other examples; resume with the same x and y, or choose "
             "another folder"
         )
     return header["progress"], header["history"], seconds

@@ -3,6 +3,7 @@ in the folder.
 """
 
 import math
+import sys
 import time
 from contextlib import nullcontext
 from hashlib import sha256
@@ -26,11 +27,12 @@ from . import checkpoint, recovery
 from . import folder as folders
 from . import progress as seen
 from .architecture import describe
+from .brief import summary
 from .model import as_model, save_model
 from .picture import save_course
 from .result import MODEL_FACTS, began, facts_of, make_result
 from .settings import About, Privacy, Training
-from .statement import render, summary
+from .statement import render
 
 
 class Run:
@@ -52,10 +54,10 @@ class Run:
     20
 
     Before `train`, `run.release_first` may release more from the data, any number of times. The
-    same lines again, with the folder's name, go on with a run that was interrupted or killed, and
-    return the result of a finished one. `python -m minidp verify runs/mine` checks what the folder
-    says. Without a seed, lots that a crash took stay charged, and the run gets that many fewer;
-    with a seed they are drawn again, the same.
+    same lines again, with the same folder, resume a run that was interrupted or killed, and return
+    the result of a finished one. `python -m minidp verify runs/mine` checks the folder. Without a
+    seed, lots that a crash took stay charged, and the run gets that many fewer. With a seed, the
+    run repeats them exactly.
 
     folder    its path, or a `RunFolder`
 
@@ -160,7 +162,7 @@ class Run:
         self.releases[name] = self.ranks.of_first(function)
         return self.releases[name]
 
-    def check_rows(self, x, y, example_weight=None):
+    def check_rows(self, x, y, example_weight=None, classes=None):
         """Raise DataError, with the number of rows, if x is not finite or y cannot be learned;
         once, before the first step.
 
@@ -170,7 +172,7 @@ class Run:
         check = self.privacy.check
         check = self.about.data is None if check is None else check
         if check and not self.rows_checked and not self.folder.finished:
-            refuse_bad_rows(x, y, self.network.output_shape[-1], example_weight)
+            refuse_bad_rows(x, y, self.network.output_shape[-1], example_weight, classes)
             self.rows_checked = True
 
     def train(self, x, y, x_test=None, y_test=None, *, example_weight=None, model=None, about=None):
@@ -221,13 +223,13 @@ class Run:
             self.folder.close()
 
     def summary(self):
-        """What came out; below it the figure to quote, the file to read, the next command."""
+        """Lines on the outcome, then the figure to quote, the file to read and the next command."""
         if not self.folder.finished:
             return (
-                f"interrupted; the same lines again go on with the run in {self.folder.path}, and "
+                f"interrupted; run the same lines again to resume the run in {self.folder.path}; "
                 f"`python -m minidp verify {self.folder.path}` says what is spent so far"
             )
-        found = ["finished before: nothing was trained now"] if self._found else []
+        found = ["this run had finished before; nothing was trained now"] if self._found else []
         return "\n".join([*found, *summary(self.folder.result(), self.folder.path)])
 
     def _train(self, model):
@@ -304,6 +306,9 @@ class Run:
         if not self.streams.reproducible:
             left = plan.steps - recovery.steps_lost(self, progress)
             plan = plan.with_steps(max(left, progress.step))
+        if not self.quiet and self.ranks.rank == 0:
+            line = f"resuming from step {progress.step} of {plan.steps}"
+            print(line, file=sys.stderr, flush=True)
         return plan, progress, history, before
 
     def _measure(self, history, step):
@@ -315,7 +320,7 @@ class Run:
                 self.descent.keep(params)
 
     def _epsilon_of_curve(self):
-        """The epsilon at which delta is drawn: the target, or what the planned steps come to."""
+        """The epsilon of the column delta_at_epsilon: the target, or that of all planned steps."""
         if not math.isinf(self.budget.epsilon):
             return self.budget.epsilon
         planned = self.plan.ledger(before=[event for _, event, _ in self.setup])
@@ -337,6 +342,7 @@ class Run:
                 self.model.classes,
                 self.model.target_bounds,
                 result["ledger_sha256"],
+                self.model.image_shape,
             )
         history = [row for row in history if row["step"] < record.progress.step] + [last]
         seen.write_metrics(path / folders.METRICS, history)
@@ -344,7 +350,7 @@ class Run:
             path / folders.CURVES,
             history,
             train_metrics=self.privacy.train_metrics,
-            epsilon=self.curve_epsilon,
+            epsilon_label=f"epsilon ({self.budget.accountant.name}) at delta {self.budget.delta:g}",
             title=f"{result['experiment']} on {result['dataset']}",
             notice=result["notice"],
         )

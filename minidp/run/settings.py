@@ -70,9 +70,9 @@ class About:
     inputs     the same for what is found while the run is prepared, such as hashes of other files
     command    that made the run
     public     lines for the statement on what costs nothing (public data, fixed features)
-    disclosed  lines for the statement on facts of the data that are told and not protected
+    disclosed  lines for the statement on facts about the data that it publishes unprotected
     choices    {setting: how it was chosen} for the statement
-    commit     of the code that made the run, for result.json; None: not told
+    commit     of the code that made the run, for result.json; None: unknown
     quiet      no bar
     """
 

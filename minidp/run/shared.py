@@ -32,6 +32,8 @@ def charge_shared(path: StrPath, charges: Ledger) -> Ledger:
         )
     if path.is_dir():
         raise ParameterError(f"{path} is a folder; name a file for the ledger")
+    if not path.parent.is_dir():
+        raise ParameterError(f"{path}: there is no folder {path.parent}; make it, or name another")
     with ExitStack() as held:
         try:
             held.enter_context(waiting_lock(path.with_name(f"{path.name}.lock")))

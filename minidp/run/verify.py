@@ -3,7 +3,6 @@
 A verdict is the answer to five questions. An answer names everything that differs.
 """
 
-import csv
 import hashlib
 import math
 from collections import Counter
@@ -33,9 +32,11 @@ from .folder import (
     STATEMENT,
     changed_files,
 )
+from .progress import read_metrics
 from .result import MODEL_FACTS, TRAINING_FIGURES, began, derived, not_for_release, plan_of
 from .statement import FORMAT, render
 
+READ = (CONFIG, MODEL, STATEMENT, RESULT, METRICS)  # beside the ledger
 UNFINISHED = "Is the run finished?"
 CLOSE = 1e-6  # relative: other processors round a little differently
 TINY = 1e-12  # in absolute terms, where a figure may be 0
@@ -74,26 +75,33 @@ def verify(folder: StrPath) -> Report:
     """A Report on a run's folder: every file compared with manifest.json, every figure computed
     again.
 
-    Of a run that is not finished, the one finding says what is spent so far. It can see what the
-    program wrote down, not what it did. Raises DataError, one line, where the folder holds no run,
-    or files that cannot be read although they are as they were written.
+    For an unfinished run, the only finding says what is spent so far. The report judges what the
+    program wrote down, not what it did. Raises DataError, in one line, if the folder holds no run,
+    or holds unchanged files that this version cannot read.
     """
     folder, sealed = Path(folder), []
     if not (folder / LEDGER).is_file():
-        raise DataError(f"{folder / LEDGER}: no such file; name the folder of a run")
+        raise DataError(
+            f"{folder} holds no {LEDGER}, so it is not the folder of a run; name the folder that "
+            "the run printed"
+        )
     if not (folder / RESULT).is_file() and not (folder / MANIFEST).is_file():
         return Report([Finding(UNFINISHED, _so_far(folder), False)], {}, {})
     try:
         changed = changed_files(folder)
         sealed.append(_finding("Is every file as it was written?", ", ".join(FILES), changed))
+        if not all((folder / name).is_file() for name in READ):
+            return Report(sealed, {}, {})
         run = Files(folder)
         bounds = all_bounds(run.ledger, ACCOUNTANTS, delta=run.result["delta"])
         return Report([*sealed, *run.findings()], bounds, run.result)
-    except ImportError:  # a library is missing, which says nothing of the files
+    except ImportError:  # a library is missing, which says nothing about the files
         raise
-    except Exception as error:  # what edited files make of readers and formulas is without end
-        why = _printable(f"{type(error).__name__}: {str(error)[:200]}")
-        text = f"{folder}: not the files of a run of this program ({why})"
+    except Exception as error:  # edited files can make readers and formulas fail in any way
+        why = str(error)
+        if not isinstance(error, MinidpError):
+            why = f"not a run of this program ({type(error).__name__}: {why[:200]})"
+        text = _printable(f"{folder} cannot be verified: {why}")
         if all(finding.passed for finding in sealed):
             raise DataError(text) from error
         return Report([*sealed, Finding("Can the files be read?", text, False)], {}, {})
@@ -120,13 +128,13 @@ def _so_far(folder):
         found = all_bounds(ledger, ("moments", "loss_distribution"), delta=delta)
     except (MinidpError, LookupError, TypeError, ArithmeticError) as error:
         return (
-            f"not finished (no {RESULT}), and {CONFIG} gives no delta to say what is spent "
-            f"({error})"
+            f"not finished (no {RESULT}); what is spent so far is unknown, because {CONFIG} gives "
+            f"no delta ({error})"
         )
     spent = ", ".join(f"{upper_text(each.upper)} by {name}" for name, (each, *_) in found.items())
     return (
-        f"not finished (no {RESULT}): charged so far at delta {delta:g}, for lots that ran or may "
-        f"have: epsilon {spent}"
+        f"not finished (no {RESULT}); charged so far, for lots that ran or may have run: epsilon "
+        f"{spent} at delta {delta:g}"
     )
 
 
@@ -138,9 +146,7 @@ class Files:
         self.result = read_json(folder / RESULT)
         self.config = read_json(folder / CONFIG)
         self.statement = (folder / STATEMENT).read_text(encoding="utf-8")
-        with open(folder / METRICS, encoding="utf-8", newline="") as file:
-            rows = csv.DictReader(file)
-            self.metrics = [{name: _number(row[name]) for name in row} for row in rows]
+        self.metrics = read_metrics(folder / METRICS)
         if self.result["statement_format"] != FORMAT:
             raise DataError(
                 f"its result has format {self.result['statement_format']}, and this version reads "
@@ -161,7 +167,7 @@ class Files:
         self.budget = Filter(accountant, target, self.settings["delta"], self.ledger)
 
     def findings(self) -> Iterator[Finding]:
-        """The answers to all questions but the first, which reads the files' bytes."""
+        """Yield the answers to all questions but the first, which reads the files' bytes."""
         result, settings = self.result, self.settings
         yield _finding(
             "Does the statement follow from the result, and do all files agree?",
@@ -169,8 +175,8 @@ class Files:
             [*self._statement(), *self._facts(), *self._last_row()],
         )
         yield _finding(
-            "Does the ledger cover the plan?",
-            f"{result['steps']} lots ran, {result['steps_charged']} charged, and "
+            "Does the ledger charge all that the run released?",
+            f"{result['steps']} lots ran, {result['steps_charged']} are charged, and "
             f"{result['earlier_lots_charged']} of earlier attempts; {result['sampler']} under "
             f"{result['relation']}",
             self._uncovered(),
@@ -184,13 +190,13 @@ class Files:
             group_size=self.config.get("group_size", (result["group"] or {"size": 1})["size"]),
         )
         yield _finding(
-            "Do the derived figures come out again?",
+            "Do all figures come out the same when computed again?",
             f"epsilon by {', '.join(again['epsilon'])}",
             self._otherwise(again),
         )
         spent = from_json(again["epsilon"][again["accountant"]]["upper"])
         yield _finding(
-            "Was the target kept?",
+            "Is epsilon within the target?",
             f"epsilon {upper_text(spent, 6)}, target {settings['target_epsilon']}",
             self._broken(spent),
         )
@@ -256,10 +262,10 @@ class Files:
                 yield f"{METRICS}: step {row['step']} is not epoch {row['epoch']}"
 
     def _uncovered(self):
-        """Charges that are missing, and charges of something else.
+        """Yield charges that are missing, and charges for something else.
 
-        Nothing charged is forgotten when a run begins again, so the ledger may hold more than the
-        run called for.
+        The ledger may hold more than the run needed, because a run that begins again forgets no
+        charge.
         """
         ledger, plan, result = self.ledger, self.plan, self.result
         if ledger.relation is not plan.relation:
@@ -299,7 +305,7 @@ class Files:
         return counts
 
     def _otherwise(self, again):
-        """Derived figures that come out otherwise, and bounds that contradict each other."""
+        """Yield derived figures that differ when computed again, and contradictory bounds."""
         settings = {key: self.settings.get(key) for key in again["settings"]}
         yield from _unlike({**self.result, "settings": settings}, again, "computed again", CLOSE)
         bounds = [each for each in again["epsilon"].values() if each["kind"] == "bound"]
@@ -309,8 +315,8 @@ class Files:
             yield f"a bound is below the certified lower end {lower_text(max(lowers), 6)}"
 
     def _broken(self, total):
-        """Targets that were not kept, a stop for another reason, and figures along the run that say
-        too little.
+        """Yield targets that epsilon exceeds, a wrong reason for the stop, and epsilons along the
+        run that are too small.
         """
         result, budget = self.result, self.budget
         for target in (budget.epsilon, self.config.get("target_epsilon")):
@@ -337,8 +343,8 @@ class Files:
 
 
 def _same_event(a, b):
-    """Whether two events, as JSON, are one but for a tau within 1e-12: other processors round
-    logarithms otherwise.
+    """True if two events, as JSON, are equal up to 1e-12 in tau: processors round logarithms
+    differently.
     """
     return all(
         where.endswith("tau") and math.isclose(one, other, rel_tol=1e-12)
@@ -346,17 +352,11 @@ def _same_event(a, b):
     )
 
 
-def _number(text):
-    """The number in a cell of metrics.csv, None for one that was not measured."""
-    if not text:
-        return None
-    return int(text) if text.isdigit() else float(text)
-
-
 def _unlike(stated, found, source, close=0.0):
-    """Yield where `stated` has not what `found` has, a dictionary, by its source.
+    """Yield every place where `stated` differs from the dictionary `found`, which comes from
+    `source`.
 
-    Floats may differ by `close`, relative to their size; whole numbers not.
+    Floats may differ by `close`, relative to their size; whole numbers may not.
     """
     for where, said, now in differences({key: stated.get(key) for key in found}, found):
         tiny = TINY if close and where != "delta_added" else 0.0

@@ -1,6 +1,4 @@
-"""Weights to release in place of the last ones: a moving average along the run, or the best on
-public data.
-"""
+"""Alternatives to the last weights: a moving average over the run, or the best on public data."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,14 +15,14 @@ WARM_UP = 9  # the first averages reach back over about a tenth of the steps so 
 
 @dataclass
 class _Beside:
-    """An optimizer, and one array for each parameter beside its slots, under the name `slot`."""
+    """An optimizer with one more array for each parameter, in a slot named `slot`."""
 
     optimizer: Any
     slot: ClassVar[str]
 
     @property
     def slots(self) -> dict[str, Arrays]:
-        """The optimizer's slots, and these arrays beside them."""
+        """The optimizer's slots and this one."""
         return self.optimizer.slots
 
     def allocate(self, params: Arrays) -> None:
@@ -47,7 +45,7 @@ class _Beside:
 
     @contextmanager
     def weights(self, params: Arrays) -> Iterator[None]:
-        """These arrays' values stand in the parameters' arrays while the block runs; nothing
+        """Context in which the parameters have these arrays' values; nothing
         changes before the first step.
         """
         others = self.slots.get(self.slot, {})
@@ -61,11 +59,10 @@ class _Beside:
 
 @dataclass
 class Averaged(_Beside):
-    r"""An optimizer and the average of what it goes through; noise that differs between steps
-    averages out.
+    r"""An optimizer with a moving average of the weights, in which much of the noise averages out.
 
-    Parameters after a step are released already, so their average is post-processing and costs no
-    privacy.
+    The parameters after each step are released already, so their average is post-processing and
+    costs no privacy.
 
     Forward
         [F1]  a <- d a + (1 - d) theta, d = min(decay, t / (t + 9)), t = 0 at the first step
@@ -106,10 +103,10 @@ class Averaged(_Beside):
 
 
 class KeptBest(_Beside):
-    """An optimizer, and the weights that were best so far on public data; choosing among released
+    """An optimizer with the weights that were best so far on public data. Choosing among released
     weights costs nothing.
 
-    Before anything was measured, the best weights are those with which training starts.
+    Before the first measurement, the best weights are the initial ones.
     """
 
     slot = "best"
@@ -118,7 +115,7 @@ class KeptBest(_Beside):
         return theta.copy()
 
     def keep(self, params: Arrays) -> None:
-        """The weights that stand in `params` are the best so far."""
+        """Keep the weights in `params` as the best so far."""
         _write(params, self.slots[self.slot])
 
     best_weights = _Beside.weights

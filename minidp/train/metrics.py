@@ -1,7 +1,7 @@
 """Accuracy, or R2, and loss of a network over a data set.
 
-Evaluating on training data looks at it without noise: such figures are not private, and must be
-marked as such wherever they are written down. They are never fed back into training.
+Figures on training data have no noise. They are not private, must be marked as such wherever they
+are written, and never affect training.
 """
 
 from dataclasses import dataclass
@@ -21,8 +21,7 @@ from ..util.validate import count, same_batch
 
 @dataclass(frozen=True)
 class Metrics:
-    """What a network does on a data set; figures that make no sense there, or have no examples, are
-    None.
+    """Figures of a network on a data set; None for those that do not apply or have no examples.
 
     accuracy             in [0, 1], of class labels: the share whose logit is the largest
     loss                 the mean

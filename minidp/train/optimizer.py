@@ -1,8 +1,8 @@
 """Descent along released gradients: SGD, Momentum, Nesterov, AdaGrad, Adam, AdamBC.
 
-An optimizer sees what has been released already, so whatever it computes is post-processing and
-costs no privacy. SVRG, which the paper names, is left out: it needs the gradient of a snapshot on
-all data, and that would have to be charged as a release of its own.
+An optimizer sees released gradients only, so whatever it computes is post-processing and costs no
+privacy. SVRG, which the paper names, is missing: it needs the gradient of a snapshot on all data,
+which would have to be charged as another release.
 """
 
 import math
@@ -29,7 +29,7 @@ class Optimizer:
     one released gradient g in place; slots are its arrays of this parameter, in the order of
     slot_names.
 
-    self.noise_std is then the standard deviation of g's noise, 0 where nobody said it.
+    During update_one, self.noise_std is the standard deviation of g's noise; 0 if it is unknown.
 
     `update` changes the parameters in place. `slots` is {slot name: {key: array}}, empty before the
     first step.
@@ -166,8 +166,7 @@ class AdaGrad(Optimizer):
 
 @dataclass
 class Adam(Optimizer):
-    r"""Adam, over released gradients ("NoisyAdam" of Bu et al. 2020). The noise's part of v is not
-    removed.
+    r"""Adam over released gradients ("NoisyAdam" of Bu et al. 2020); the noise counts in v.
 
     Forward
         [F1]  m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) g^2
@@ -207,8 +206,7 @@ class Adam(Optimizer):
 
 @dataclass
 class AdamBC(Adam):
-    r"""Adam whose second moment is that of the gradient alone: the noise's known part is taken out
-    ("DP-AdamBC").
+    r"""Adam with the noise's known variance subtracted from the second moment ("DP-AdamBC").
 
     Forward
         [F1]  m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) (g^2 - s^2), s the standard deviation of

@@ -1,9 +1,9 @@
-"""Are this network and this loss right? They are tried on a few random rows, never on the data.
+"""Check a network and a loss on a few random rows, never on the data.
 
-The guarantee rests on what no type can say: each example's output, loss and gradient depend on that
-example alone, and nothing is divided by the number of examples. `check` tries a network and a loss
-before anything is charged; `check_bits` does so for exact arithmetic, which promises every bit.
-`audit.check_layer`, `audit.check_loss` and the checks of the library's own layers ask the same
+The guarantee needs two properties that types cannot express: each example's output, loss and
+gradient depend on that example alone, and nothing is divided by the number of examples. `check`
+tests them before anything is charged; `check_bits` does so for exact arithmetic, bit by bit.
+`audit.check_layer`, `audit.check_loss` and the checks of the library's own layers run the same
 trials more thoroughly. The rows are public: they come from a fixed seed.
 """
 
@@ -24,8 +24,7 @@ BATCH, MAX_BATCH, NUMBERS = 64, 1024, 2**21
 
 
 def check(network: Sequential, loss: Loss, y: NDArray) -> None:
-    """Raise TrialError, which names the layer or the loss and what is wrong with it, unless the
-    trial succeeds.
+    """Raise TrialError, which names the layer or the loss and its fault, unless the trial succeeds.
 
     The layers are tried on a copy, on the host in float64; the loss on the network's own device.
     y: the targets of training, (N, ...); the trial reads their dtype and the shape of one only.
@@ -47,7 +46,7 @@ def check_bits(network: Sequential, loss: Loss, y: NDArray) -> None:
     """Raise IndependenceError, which names the layer or the loss, unless each row has the same bits
     in every batch.
 
-    No proof: it guards against layers and losses whose products or sums are not those of
+    This is no proof. It finds layers and losses whose products or sums are not those of
     `minidp.exact.arithmetic`. They run in their own dtype, on their device.
 
     network   in the arithmetic that it is trained in: network.use("exact")
@@ -69,8 +68,8 @@ def check_bits(network: Sequential, loss: Loss, y: NDArray) -> None:
 
 
 def _trials(network, loss, x, y, rng, asarray_of_loss, **options):
-    """Layer by layer, each at the output of the one before, so that a fault has a name; a network
-    with a forward of its own as a whole. The loss is last.
+    """Trials of each layer at the output of the one before, so that a fault has a name, and then of
+    the loss. A network with its own `forward` is tried as a whole.
     """
     own_kind = type(network).forward is not Sequential.forward
     names, below = {name for name, _ in network.params}, False

@@ -29,13 +29,13 @@ from . import selfcheck
 from .twins import try_twins
 
 MAX_BATCH = 4096  # examples of a batch: more gain nothing and cost memory
-# examples: fewer rows make slow matrix products, and what a step costs per batch weighs more
+# examples: fewer rows make matrix products slow, and give the fixed cost per batch more weight
 MIN_BATCH = 128
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far training is.
+    """Progress of training.
 
     step      lots processed
     charged   lots that the ledger covers, never fewer than ran
@@ -51,8 +51,8 @@ class Progress:
 
 @dataclass(frozen=True)
 class TrainRecord:
-    """What a run did. `stopped` is "finished", "budget" (nothing more fits into it) or
-    "interrupted"; `gradients_ran` as of `Trainer.gradient_forms`.
+    """Record of a run. `stopped` is "finished", "budget" (no further step fits into it) or
+    "interrupted"; `gradients_ran` is as in `Trainer.gradient_forms`.
     """
 
     progress: Progress
@@ -85,10 +85,10 @@ class Trainer:
         [V1]  De et al. 2022, arXiv:2204.13650, "augmentation multiplicity"
 
     Guarantees
-        An empty lot releases noise alone. The result does not depend on batch_size, but for
-        rounding. With a budget, training stops before the step that would exceed it. The guarantee
-        rests on every view being made from its own example alone. Nothing that has not been noised
-        is stored or returned.
+        An empty lot releases noise alone. The result does not depend on batch_size, except for
+        rounding. With a budget, training stops before the step that would exceed it. Nothing is
+        stored or returned before noise was added. For augmented views the guarantee holds only if
+        each view is made from its own example alone.
 
     Raises
         TrialError       a layer or the loss mixes examples, carries a 1/B or has wrong gradients:
@@ -113,8 +113,7 @@ class Trainer:
         dataset_size: int | None = None,
         ranks: Any = None,
     ):
-        """budget: a privacy.Filter, whose ledger is used; or a ledger to charge; or neither, for a
-        new one.
+        """budget: a privacy.Filter, whose ledger is charged; or a ledger; or None for a new ledger.
 
         dataset_size: the public number of examples, if there is one: a plan whose expected_lot_size
         is not q times it is then refused. (len(x) is not asked: under ADD_REMOVE it is private.)
@@ -150,7 +149,7 @@ class Trainer:
         self.augmentation_multiplicity = augmentation_multiplicity
         network.use(plan.sanitizer.arithmetic)
         self._cached = max(min(cache_examples(network), MAX_BATCH) // augmentation_multiplicity, 1)
-        self.seconds = 0.0  # spent in steps; charging and callbacks are left out
+        self.seconds = 0.0  # time spent in steps, without charging and callbacks
         self.ledger = (
             budget.ledger if budget else Ledger(plan.relation) if ledger is None else ledger
         )
@@ -306,12 +305,10 @@ class Trainer:
         synchronise(examples.xp)
         return replace(progress, step=step), asked and step < self.plan.steps
 
-    # a warning would tell of values; whoever needs finite weights looks at them
+    # a warning would reveal values; callers that need finite weights check for them
     @np.errstate(all="ignore")
     def step(self, examples: LabelledExamples, lot: NDArray, step: int, streams: Streams) -> None:
-        """Descend once along the release of one lot (host indices), whose charge is in the ledger
-        already.
-        """
+        """Descend once along the release of one lot (host indices) that was charged before."""
         sanitizer, products = self.plan.at(step, len(lot))
         dropout = streams.dropout(step)
 
@@ -356,8 +353,8 @@ class Trainer:
         return {key: g.sum_over_views(views) for key, g in grads.items()}  # [V1]
 
     def gradient_forms(self) -> dict[str, list[str]]:
-        """{"explicit": [...], "factored": [...]}: the parameters whose gradients are clipped and
-        summed so, without empty lists. It follows from public numbers.
+        """{"explicit": [...], "factored": [...]}: the parameters whose gradients have each form,
+        without empty lists. It follows from public numbers.
         """
         array = next(iter(self.network.params.values()))
         rows = self.augmentation_multiplicity, *self.network.input_shape
@@ -373,8 +370,8 @@ class Trainer:
 
 
 def cache_examples(network: Sequential) -> int:
-    """Examples of a batch that stays in the host's cache, and yet is worth a sum over parameters;
-    on a GPU any.
+    """Examples of a batch that stays in the host's cache but is large enough for efficient sums; no
+    limit on a GPU.
     """
     params = network.params.values()
     bytes_ = max(batch_budget(namespace_of(*params)), 4 * sum(array.nbytes for array in params))

@@ -1,4 +1,4 @@
-"""One trial of a layer or a loss at a few rows: is it right, and if not, what is wrong?
+"""One trial of a layer or a loss at a few rows: a list of its faults, empty if it is right.
 
 Gradients are compared with differences of the forward pass along a random direction, example by
 example. With central differences an example passes if one of several steps agrees, so that a kink
@@ -53,7 +53,7 @@ class Trial:
         self.at = self.x.astype(np.result_type(self.x, how.steps[0]), copy=False)
 
     def faults(self):
-        """All of them, but none that only follows from another."""
+        """All faults, without those that only follow from another."""
         return list(self.forms()) or list(self.independence()) or list(self.derivatives())
 
     def results(self, rows=slice(None)):
@@ -224,7 +224,7 @@ class LayerTrial(Trial):
         return f"{name}: the per-example gradient"
 
     def found(self, rows):
-        """Output, dx and gradients."""
+        """The output, dx and the gradients."""
         drawn = {} if self.draws is None else {"rng": self.draws.rows(rows)}
         y, cache = self.layer.forward(self.asarray(self.x[rows]), **drawn)
         found, dy = {f"{self.where}: the output": y}, self.asarray(self.dy[rows])

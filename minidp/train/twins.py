@@ -1,8 +1,8 @@
-"""Try each CUDA kernel beside the definition whose twin it is, before anything is charged.
+"""Compare each CUDA kernel with its definition before anything is charged.
 
 A kernel that does not compile on this GPU, or gives other numbers than its definition on the host,
-is left out: the definition computes in its place, slower but right. What is tried are fixed
-numbers, which have nothing to do with the data, and the noise of a fixed seed.
+is left out: the definition computes in its place, slower but right. The inputs are fixed numbers,
+which have nothing to do with the data, and the noise of a fixed seed.
 """
 
 import math
@@ -107,10 +107,10 @@ TRIALS: dict[str, tuple] = {  # twins: how far off they may be, what computes wi
 
 
 def try_twins(xp: Any) -> None:
-    """Try the twins of a device, once for each device, and use those that are right from now on.
+    """Try a device's kernels once, and use those that are right from then on.
 
-    Prints one line on stderr, on rank 0, that names those which are left out, and why. A device
-    that was never tried computes by definitions alone.
+    If kernels are left out, rank 0 prints one line on stderr with their names and the reason.
+    Without this call a device computes by definitions alone.
     """
     if hasattr(xp, "RawModule"):
         allow(xp, _right(xp, xp.cuda.runtime.getDevice()))
@@ -130,7 +130,7 @@ def _right(xp, device):
 
 
 def _fault(xp, twins, tolerance, compute, arrays):
-    """Why these twins are not used, "" if they give what their definitions give."""
+    """Why these kernels are not used; "" if they agree with their definitions."""
     with np.errstate(all="ignore"), only(np, ()):
         expected = compute(*arrays)
         try:

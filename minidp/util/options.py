@@ -13,6 +13,7 @@ def option(default: Any, help: str | None = None, check: Any = None, **more: Any
     check      a function of `util.validate` that `Checked` calls on the value, unless it is None
     choices    the values allowed
     metavar    what the help text calls the value
+    also       second names of its flag, such as ("--epsilon",)
     exclusive  of the fields with the same name here, only one flag may be given
     More keywords stand in the field's metadata, for whom they concern.
     """

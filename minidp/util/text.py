@@ -44,6 +44,17 @@ def bound_texts(bound: Any, digits: int = 4) -> tuple[str, str, str]:
     return lower_text(bound.lower, digits), estimate, upper_text(bound.upper, digits)
 
 
+def listed(names: Any) -> str:
+    """The first twenty names, and how many there are if there are more.
+
+    >>> listed(["no", "yes"]), listed([])
+    ('no, yes', 'none')
+    """
+    if len(names) > 20:
+        return f"{', '.join(map(str, names[:20]))}, ... ({len(names)})"
+    return ", ".join(map(str, names)) or "none"
+
+
 def _text(value, rounding, digits, decimals):
     if value is None:
         return "unknown"

@@ -113,7 +113,7 @@ def test_a_run_is_verified_and_shown_in_the_same_page(file, tmp_path, capsys):
     text = file.read_text().partition('id="this-run"')[2].partition('id="algorithm')[0]
     answers = (
         "0 mismatches",
-        "Does the ledger cover the plan?",
+        "Does the ledger charge all that the run released?",
         "What is covered",
         "; the row to quote",
     )

@@ -32,6 +32,8 @@ def test_a_layer_shows_the_equations_that_it_inherits_as_measured_on_itself():
         ("nn.norm.GroupNorm", "F0", ""),
         *(("nn.norm.GroupNorm", label, "_Norm") for label in ("F1", "F2", "B1", "P1", "P2")),
     ]
+    elsewhere = [{**row, "card": "nn.norm.LayerNorm"} for row in rows if row["of"]]
+    assert report.counted(rows + elsewhere) == {"cards": 2, "labels": 6}
     assert all(
         row["measured"] and all("group norm" in found["check"] for found in row["measured"])
         for row in rows

@@ -5,7 +5,9 @@ import math
 
 import pytest
 
+import minidp
 from minidp.__main__ import main
+from minidp.errors import ParameterError
 from minidp.mechanism import Plan, Sanitizer, flat_group
 from minidp.mechanism.sampling import make_sampler
 from minidp.privacy import Laplace, Ledger, RenyiAccountant
@@ -126,12 +128,52 @@ def test_delta_at_epsilon(answer):
     assert tight["lower"] <= 1e-5 * 1.001 and tight["upper"] >= 1e-5 * 0.999
 
 
-def test_group_costs_more(answer):
-    one, three = (
-        uppers(answer(EPSILON, RUN, "--accountant", "renyi", "--group-size", k))["renyi"]
-        for k in "13"
-    )
-    assert three > 3 * one
+def test_a_group_costs_more_and_no_lower_end_of_one_example_is_shown_for_it(answer, run):
+    flags = f"{EPSILON} {RUN} --accountant loss_distribution --group-size"
+    one, three = (answer(flags, k)["accountants"]["loss_distribution"] for k in "13")
+    assert three["upper"] > 3 * one["upper"] and one["lower"] and three["lower"] is None
+    said = run(flags, "3").splitlines()[-1]
+    assert "data sets with and without the 3 rows of one person apart" in said
+    alone = answer(f"{EPSILON} {STEPS} --sampling-probability 1 --noise-multiplier 200")
+    half = f"{EPSILON} {STEPS} --sampling-probability 1 --noise-multiplier 400 --group-size 2"
+    for rate, power in answer(half)["meaning"]["true_positive_rates"].items():
+        assert power == pytest.approx(alone["meaning"]["true_positive_rates"][rate], rel=1e-6)
+
+
+SIZED = {"dataset_size": 60_000, "lot_size": 600}
+PLANNED = [
+    (
+        f"{EPSILON} {NOISE} {SIZES} --epochs 3 --accountant renyi --group-size 2",
+        lambda: minidp.epsilon(
+            delta=1e-5, noise_multiplier=4, **SIZED, epochs=3, accountant="renyi", group_size=2
+        ),
+    ),
+    (
+        f"{EPSILON} --noise-multipliers 4,8 {SIZES} --sampler fixed --steps 9",
+        lambda: minidp.epsilon(
+            delta=1e-5, noise_multiplier=[4, 8], **SIZED, sampler="fixed", steps=9
+        ),
+    ),
+    (
+        f"calibrate --epsilon 3 --delta 1e-5 {SIZES} --steps 900 --pca-noise-multiplier 7",
+        lambda: minidp.calibrate(epsilon=3, delta=1e-5, **SIZED, steps=900, pca_noise_multiplier=7),
+    ),
+]
+
+
+@pytest.mark.parametrize("flags, function", PLANNED)
+def test_python_has_the_commands_under_the_names_of_their_flags(flags, function, answer):
+    assert json.loads(json.dumps(function())) == answer(flags)
+
+
+def test_python_reads_a_ledger_and_names_arguments_in_its_errors(folder):
+    ledger = ledger_of((Laplace(9.0), 3))
+    ledger.save(folder / "ledger.json")
+    assert minidp.epsilon(delta=1e-5, ledger=ledger) == minidp.epsilon(delta=1e-5, ledger=".")
+    with pytest.raises(ParameterError, match="says what was done; leave out lot_size"):
+        minidp.epsilon(delta=1e-5, ledger=ledger, lot_size=3)
+    with pytest.raises(ParameterError, match="find the third: noise_multiplier; steps or epochs"):
+        minidp.calibrate(epsilon=1, delta=1e-5, steps=3)
 
 
 CALIBRATE = "calibrate --target-epsilon 2 --delta 1e-5"
@@ -142,6 +184,21 @@ def test_calibrate_finds_noise_by_probability_and_steps_or_sizes_and_epochs(answ
     assert 0.999 * 2 <= record["epsilon"]["upper"] <= 2
     assert record["noise_multiplier"] == pytest.approx(2.13, abs=0.01)
     assert record == answer(CALIBRATE, SIZES, "--epochs", "100")
+
+
+def test_a_delta_that_is_large_for_the_data_is_remarked(capsys):
+    for delta, told in (("0.1", "NOTICE: delta=0.1 is not below 1/1000,"), ("1e-5", "")):
+        flags = f"epsilon {NOISE} --dataset-size 1,000 --lot-size 1_0 --steps 9 --delta {delta}"
+        main(f"{flags} --accountant renyi --group-size 2".split())
+        out, err = capsys.readouterr()
+        assert err.startswith(told) and bool(err) == bool(told)
+        assert "sampling probability 0.01, 9 steps" in out
+
+
+@pytest.mark.parametrize("flags, told", [("", "calibrating: 0 s so far\n"), ("--quiet", "")])
+def test_calibrate_says_that_it_is_at_work(flags, told, capsys):
+    main(f"{CALIBRATE} {NOISE} {SAMPLING} --accountant renyi {flags}".split())
+    assert capsys.readouterr().err == told
 
 
 @pytest.mark.parametrize("sampler", ["fixed", "shuffle"])
@@ -174,10 +231,9 @@ def test_calibrate_says_what_is_no_bound(accountant, warned, capsys):
     flags = f"{CALIBRATE} --accountant {accountant} {NOISE} {SAMPLING} --json"
     assert main(flags.split()) == 0
     out, err = capsys.readouterr()
-    assert (
-        err.startswith(f"NOTICE: {accountant} is no bound") == warned
-        and json.loads(out)["accountant"] == accountant
-    )
+    assert (f"NOTICE: {accountant} is no bound" in err) == warned and json.loads(out)[
+        "accountant"
+    ] == accountant
 
 
 EITHER = "either --sampling-probability or --dataset-size and --lot-size"
@@ -193,7 +249,9 @@ ONE_NOISE = [
     (f"{SIZES} --epochs 1e300", "steps=1e+302"),
     (f"{SAMPLING} --steps -3", "steps=-3"),
     ("--ledger here.json", "leave out --noise-multiplier"),
-    ("--steps 1.5", "argument --steps: expected a "),
+    ("--steps 1.5", "argument --steps: expected a whole number"),
+    ("--steps abc", "argument --steps: expected a whole number such as 10000 or 1e4, got 'abc'"),
+    ("--steps 10,00", "argument --steps: expected a whole number"),
     ("--sampling-probability 1/0", "argument --sampling-probability: expected a "),
     ("--noise-multipliers 4,4", "not allowed with argument --noise-multiplier"),
 ]
@@ -209,6 +267,8 @@ OTHERS = [
     ("verify /nonexistent", "ledger.json"),
     (f"{CALIBRATE} {SAMPLING} {NOISE} --pca-noise-multiplier 1", "before the first step"),
     (f"{CALIBRATE} {NOISE}", "expected two of these three"),
+    (f"{CALIBRATE} --epsilon 2", "argument --target-epsilon/--epsilon: given twice"),
+    ("calibrate --epsilon 0 --delta 1e-5", "--target-epsilon/--epsilon: expected a number above 0"),
     (f"{CALIBRATE} {NOISE} --epochs 3", "for --sampler poisson and --steps only"),
 ]
 

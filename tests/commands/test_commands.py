@@ -3,6 +3,7 @@ files that are there.
 """
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -47,7 +48,7 @@ def test_an_interrupt_is_one_line(capsys, monkeypatch):
     def interrupted(*args, **named):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("minidp.commands.accounting.all_bounds", interrupted)
+    monkeypatch.setattr("minidp.commands.accounting.compared", interrupted)
     assert main(RUN) == 130 and capsys.readouterr().err == "interrupted\n"
 
 
@@ -87,16 +88,18 @@ TRADEOFF = ["tradeoff", "--steps", "10000", "--out", "t.png", *SIGMA]
 BOTH = pytest.mark.parametrize("flags", [CURVE, TRADEOFF])
 
 
-def test_curve_writes_csv_and_png(answer, folder):
-    record = answer(*CURVE, *SAMPLING)
+@pytest.mark.parametrize("out", ["e", "e.csv", "e.png"])
+def test_curve_writes_csv_and_png(out, answer, folder):
+    record = answer(*CURVE, *SAMPLING, "--out", out)
     assert record["epsilon"]["moments"]["upper"] == pytest.approx(1.2586, abs=5e-5)
     lines = (folder / "e.csv").read_text().splitlines()
     assert len(lines) == 6 and float(lines[-1].split(",")[0]) == 100.0
     assert (folder / "e.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_tradeoff_writes_png_and_power(answer, folder):
-    power = answer(*TRADEOFF, *SAMPLING)["true_positive_rate"]
+@pytest.mark.parametrize("out", ["t", "t.png"])
+def test_tradeoff_writes_png_and_power(out, answer, folder):
+    power = answer(*TRADEOFF, *SAMPLING, "--out", out)["true_positive_rate"]
     assert 0.01 < power["loss_distribution"] <= power["renyi"] <= power["moments"] < 0.1
     assert (folder / "t.png").read_bytes().startswith(b"\x89PNG")
 
@@ -140,9 +143,22 @@ def test_a_file_that_is_there_is_replaced_only_by_force(flags, name, run, refuse
         assert (folder / name).read_bytes() != b"mine"
 
 
-@pytest.mark.parametrize("out", ["nowhere/t.png", "."])
-def test_a_place_that_cannot_be_written_is_told_before_any_work(out, refused):
-    assert refused(*TRADEOFF, *SAMPLING, "--out", out).startswith(f"error: {out} cannot be written")
+@pytest.mark.parametrize("flags", [CURVE, TRADEOFF])
+@pytest.mark.parametrize("out", ["nowhere/t", "."])
+def test_a_place_that_cannot_be_written_is_told_before_any_work(flags, out, refused):
+    said = refused(*flags, *SAMPLING, "--out", out)
+    assert said.startswith(f"error: {out}") and "cannot be written" in said
+
+
+def test_a_reader_that_leaves_ends_a_command_without_a_word():
+    read, write = os.pipe()
+    os.close(read)
+    flags = "delta --noise-multiplier 4 --sampling-probability 0.01 --steps 9 --epsilon 1"
+    # basic composition compiles nothing, which would be told
+    command = [sys.executable, "-m", "minidp", *flags.split(), "--accountant", "basic"]
+    with open(write, "wb") as closed:
+        done = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, env=environment())
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 @BOTH

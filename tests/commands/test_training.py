@@ -71,8 +71,8 @@ def test_what_one_process_trains_another_predicts(folder):
         return done.stdout
 
     said = process(*TRAIN, "--hidden", "8", "--ledger", "all.json", "--out", "my run")
-    quote, picture, command = said.splitlines()[-3:]
-    assert quote.startswith("quote: epsilon ") and picture.startswith("open:  my run/curves.png")
+    quote, statement, command = said.splitlines()[-3:]
+    assert quote.startswith("quote: epsilon ") and statement.startswith("open:  my run/privacy.md")
     process(*shlex.split(command.replace("x.npy", "x_test.npy"))[2:])
     x, y, _ = problem()
     header, rows = predictions("y.csv")
@@ -99,7 +99,7 @@ def test_npz_npy_and_csv_are_the_same_data(folder, answer):
     assert one["test_accuracy"] > 0.7 and one["epsilon"]["upper"] <= 2
     for name, array in states["one"].items():
         assert all(np.array_equal(array, state[name]) for state in states.values())
-    assert "told of the data" not in (folder / "one/privacy.md").read_text()
+    assert "Disclosed about the data" not in (folder / "one/privacy.md").read_text()
 
 
 def test_a_table_is_read_by_the_names_of_its_columns(run, refused):
@@ -152,8 +152,10 @@ def test_an_interrupted_command_goes_on_and_a_folder_holds_one_run(
     monkeypatch.setattr(Sanitizer, "release", interrupting)
     assert main(TRAIN) == 130
     out, err = capsys.readouterr()
-    assert err.startswith("interrupted; the same command goes on")
-    assert err.count("\n") == 1 and not out
+    assert err.startswith(
+        "training: 0 of 20 lots are done\ninterrupted; run the same command again"
+    )
+    assert err.count("\n") == 2 and not out
     assert "mine" in refused(*TRAIN, "--classes", "yes,no,maybe")
     assert "quote: epsilon" in run(*TRAIN)
     model = (folder / "mine/model.npz").read_bytes()
@@ -176,12 +178,14 @@ def test_rows_that_stop_a_run_charge_nothing_and_leave_the_folder_free(
     run(*TRAIN, "--hidden", "3")
     np.save("x.npy", x)
     assert main(["predict", "mine/model.npz", "x.npy", "--out", "y.csv"]) in (0, None)
-    assert "7 of 600 rows hold a number that is not finite" in capsys.readouterr().err
+    (notice,) = capsys.readouterr().err.splitlines()
+    assert notice.startswith("NOTICE: 7 of 600 rows hold a number that is not finite")
 
 
 X, Y, _ = problem()
 ARRAYS = [
-    ({"a": X}, "expected the key x_train, got a"),
+    ({"a": X}, "expected the key x_train, got a; numpy.savez(FILE, x_train=x"),
+    ({"x_train": X[:0], "y_train": Y[:0]}, "expected rows to train on, got x of shape (0, 4)"),
     ({"x_train": X, "y_train": Y, "x_test": X}, "expected the key y_test"),
     ({"x_train": X.astype(object), "y_train": Y}, "nothing is unpickled"),
     ({"x_train": X[:, 0], "y_train": Y}, "shape"),
@@ -200,7 +204,11 @@ TABLES = [
     (b"a,l\n1,\xe9\n", "no CSV file in UTF-8"),
 ]
 FLAGS = [
-    ("missing.npz", "missing.npz: No such file"),
+    ("missing.npz", "missing.npz: no such file; expected DATA to be a .npz or .csv file"),
+    ("missing.csv", "missing.csv: no such file"),
+    ("--x missing.npy --y y.npy", "missing.npy: No such file"),
+    ("data.npz --ledger no/all.json", "there is no folder"),
+    ("data.npz --seed abc", "argument --seed: expected a whole number"),
     ("data.npz --x x.npy --y y.npy", "either DATA"),
     ("--x x.npy", "both --x and --y"),
     ("--x x.npy --y y.npy --x-test x.npy", "--x-test and --y-test together"),

@@ -173,7 +173,7 @@ def test_auto_falls_back_loudly(tiny, cache, dead_url, notices, monkeypatch):
     assert found.name == "strokes" and found.sha256 is None
     first, *why, notice = notices
     assert (
-        first.startswith("MNIST cannot be had: using the drawn digits instead")
+        first.startswith("MNIST is not available: using the synthetic digits instead")
         and max(map(len, notices)) < 250
     )
     assert any(f"{dead_url}train-images-idx3-ubyte.gz: Connection refused" in line for line in why)

@@ -1,4 +1,4 @@
-"""Running an experiment as its user does, in an empty folder and on the drawn digits."""
+"""Running an experiment as its user does, in an empty folder and on the synthetic digits."""
 
 import json
 import shlex

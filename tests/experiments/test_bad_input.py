@@ -21,7 +21,9 @@ WRONG = {
         "--target-epsilon 0": "target_epsilon=0.0",
         "--target-epsilon 1 --epochs 2": "not allowed with",
         "--target-epsilon 1 --baseline": "needs noise",
-        "--target-epsilon 1 --noise small": "before the first step",
+        "--epsilon 1 --noise small": "the PCA before the first step costs epsilon 1.231 at delta="
+        "1e-05, above the target of 1; use --noise large or a larger --pca-noise-multiplier",
+        "--epsilon 1 --target-epsilon 1": "argument --target-epsilon/--epsilon: given twice",
         "--frobnicate": "unrecognized",
         "--noise tiny": "choose from",
         "--out /dev/null/x": "cannot be written",
@@ -52,7 +54,7 @@ WRONG = {
     "mnist_sweeps.py": {
         "--jobs 0": "jobs=0",
         "--partial": "--partial needs --draw",
-        "--figure lot-rates --dataset mnist": "say --dataset strokes",
+        "--figure lot-rates --dataset mnist": "add --dataset strokes",
     },
     "accounting.py": {"ledgers --out /proc/none": "/proc/none"},
     "settings.py": {

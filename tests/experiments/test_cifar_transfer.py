@@ -104,7 +104,7 @@ def test_pretrained_convolutions_stay_as_they_are_and_dense_layers_train(pretrai
     assert result["pretrained"] == {key: about[key] for key in result["pretrained"]}
     assert result["pretrained"]["classes"] == 7 and result["pretrained_sha256"] == digest
     assert "300 public images of 7 classes" in result["notice"]
-    assert "public, no charge" in (out / "privacy.md").read_text()
+    assert "Taken to be public" in (out / "privacy.md").read_text()
     with np.load(pretrained / "pretrained.npz") as before, np.load(out / "model.npz") as after:
         np.testing.assert_array_equal(before["conv2.W"], after["conv2.W"])
         assert (before["dense1.W"] != after["dense1.W"]).any() and after["dense3.W"].shape == (

@@ -35,12 +35,12 @@ def test_every_way_of_charging_gives_its_own_epsilon(run_script, tmp_path):
     assert result["settings"]["4-7"]["today"]["accuracy_at_reported_epsilon"] > 0.95
     assert (tmp_path / "out" / "prices.png").exists()
     assert result["search"]["settings"] == 6700 and result["search"]["calls"] > 8e11
-    assert "settings.4-7.joint_moments 2.037, expected 2 " in done.stdout and "above" in done.stdout
+    assert "settings 4-7 joint moments 2.037; the paper: 2 (0.037 above)" in done.stdout
 
 
 def test_figure_2_on_few_points(run_script, tmp_path):
     done = run_script("accounting.py figure-2 --smoke --out out", check=0)
-    assert "1.259, expected 1.26" in done.stdout and "24.28, expected 24.22" in done.stdout
+    assert "1.259; the paper: 1.26" in done.stdout and "24.28; the paper: 24.22" in done.stdout
     result = json.loads((tmp_path / "out" / "result.json").read_text())
     assert result["epsilon_at_400_epochs"]["moments_paper_orders"]["upper"] == pytest.approx(
         2.5759, abs=5e-5

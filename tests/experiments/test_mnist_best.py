@@ -26,9 +26,9 @@ def test_smoke_releases_the_mean_and_trains_privately(made):
     )
     assert run.ledger.items() == [(mean, 1), (lot, 12)]
     assert "mean of the features, clipped to norm 54" in run.statement
-    assert "chosen on drawn digits" in run.statement
+    assert "chosen on synthetic digits" in run.statement
     assert "known from the literature" in run.statement
-    assert result["tuning"]["looked_at_training_data"] is True  # these are drawn
+    assert result["tuning"]["looked_at_training_data"] is True  # these are synthetic
     whole = Ledger(entries=[(mean,), (lot, RULE["steps"])])
     assert 0.998 * 2.93 < LossDistributionAccountant().epsilon(whole, 1e-5).upper <= 2.93
 

@@ -1,4 +1,4 @@
-"""Features learned from drawn digits, and a private head on them."""
+"""Features learned from synthetic digits, and a private head on them."""
 
 from common.linear import NORM, begin
 
@@ -15,14 +15,17 @@ from minidp.privacy import Gaussian
 IMAGES, LABELS = strokes.draw(1, 0)
 
 
-def test_smoke_trains_a_network_on_drawn_digits(run_script, tmp_path):
+def test_smoke_trains_a_network_on_synthetic_digits(run_script, tmp_path):
     done = run_script("strokes_features.py --smoke --out made.npz", check=0)
     model = load_model(tmp_path / "made.npz")
-    assert "1,000 drawn digits" in done.stdout and model.about["accuracy on drawn digits"] > 0.3
+    assert (
+        "1,000 synthetic digits" in done.stdout
+        and model.about["accuracy on synthetic digits"] > 0.3
+    )
     assert model.about["command"] == "python experiments/strokes_features.py --out made.npz --smoke"
     images, labels = learned.draw(1, 4)
     found = model.network.predict(learned.to_float(images)).argmax(axis=1)
-    assert np.mean(found == labels) == model.about["accuracy on drawn digits"]
+    assert np.mean(found == labels) == model.about["accuracy on synthetic digits"]
 
 
 def test_ways_of_writing_can_be_held_out():
@@ -59,6 +62,7 @@ def test_smoke_charges_the_mean_and_the_lots(made):
     ] == [1, 12]
     assert run.result["accuracy_before_training"] > 0.97 and run.result["test_accuracy"] > 0.9
     assert (
-        "networks trained on drawn digits" in run.statement and "no epsilon covers" in run.statement
+        "networks trained on synthetic digits" in run.statement
+        and "no epsilon covers" in run.statement
     )
-    assert run.result["tuning"]["looked_at_training_data"] is True  # these are drawn
+    assert run.result["tuning"]["looked_at_training_data"] is True  # these are synthetic

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import os
+import signal
 import subprocess
 import sys
 
@@ -9,8 +11,11 @@ from common.results import EXPECTED, look_up
 
 import pytest
 
+from minidp.data import load_strokes
+from minidp.mechanism import Sanitizer
 from minidp.mechanism.rounding import products
 from minidp.privacy import Gaussian, JointGaussian, MomentsAccountant, PoissonSampled
+from minidp.run import load_model
 from minidp.run.result import ACCOUNTANTS, git_commit
 from minidp.run.verify import verify
 from tests.support.scripts import command, environment
@@ -40,7 +45,7 @@ def test_smoke_writes_everything_it_names(made):
         "PoissonSampler",
         "not_private",
         "test set",
-        "Arithmetic: ordinary",
+        "arithmetic, ordinary",
         result["ledger_sha256"],
         "noise std 16 on the sum, 0.266667 on the mean",
     ):
@@ -50,6 +55,9 @@ def test_smoke_writes_everything_it_names(made):
     assert [float(row["epoch"]) for row in rows] == [1, 2]
     assert float(rows[-1]["epsilon"]) == pytest.approx(result["epsilon"]["moments"]["upper"])
     assert (run.out / "curves.png").read_bytes().startswith(b"\x89PNG")
+    digits = load_strokes((600, 300), progress=False)
+    guessed = load_model(run.out / "model.npz").predict(digits.x_test)  # images, as they are loaded
+    assert (guessed == digits.y_test).mean() == result["test_accuracy"]
 
 
 def test_the_ledger_says_what_was_done_and_the_result_follows_from_it(made, tmp_path):
@@ -100,6 +108,23 @@ def test_other_choices_run_and_are_named(flags, sampler, relation, made):
     assert sampler in run.statement
     assert (result["train_accuracy"] is None) == ("--no-train-metrics" in flags)
     assert verify(run.out).failed == []
+
+
+def test_a_resumed_run_says_from_where_and_does_not_announce_its_pca_again(run_script, monkeypatch):
+    release, seen = Sanitizer.release, []
+
+    def interrupting(*args):
+        seen.append(1)
+        if len(seen) == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+        return release(*args)
+
+    monkeypatch.setattr(Sanitizer, "release", interrupting)
+    line = "mnist_pca.py --smoke --dataset strokes --out out"
+    begun = run_script(line, check=130)
+    assert "DP-PCA of 600 images" in begun.stdout and "resuming" not in begun.stderr
+    resumed = run_script(f"{line} --resume", check=0)
+    assert "resuming from step 5 of 20\n" in resumed.stderr and "DP-PCA of" not in resumed.stdout
 
 
 def test_a_delta_that_guarantees_little_is_said(run_script, tmp_path):

@@ -53,7 +53,7 @@ def result(accuracy, seed=1):
     }
 
 
-def test_the_rate_of_each_lot_size_is_the_best_of_those_tried_on_drawn_digits():
+def test_the_rate_of_each_lot_size_is_the_best_of_those_tried_on_synthetic_digits():
     panels = json.loads((EXPERIMENTS / "results" / "figure_lot-rates.json").read_text())["panels"]
     assert list(RATES) == list(TRIED)
     for lot, rate in RATES.items():

@@ -7,6 +7,7 @@ import pytest
 from minidp.__main__ import main
 from minidp.mechanism.rounding import products
 from minidp.privacy import Gaussian, JointGaussian, PoissonSampled
+from minidp.run import load_model
 
 FACTOR = products(60, "auto").factor
 DIGITS = "--smoke --quiet --dataset strokes"
@@ -48,6 +49,7 @@ def test_settings_are_those_of_the_tutorial(setting, sigma, clip_norm, made):
     assert event == PoissonSampled(0.1, JointGaussian((charged,) * 4)) and count == 10
     assert "conv1.W, conv1.b" in run.statement
     assert {group["clip_norm"] for group in run.result["settings"]["clip_groups"]} == {clip_norm}
+    assert load_model(run.out / "model.npz").image_shape == (28, 28)
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,29 @@ def test_a_run_at_other_settings_than_the_papers_is_not_judged(main_job, changes
     assert results.compare(main_job(**changes)) == []
 
 
+@pytest.mark.parametrize(
+    "side, values, words",
+    [
+        (
+            "at least",
+            [0.9476],
+            "94.76%; the paper: 95% (within 0.5 points; one seed decides nothing)",
+        ),
+        (
+            "at least",
+            [0.96, 0.96],
+            "96.00% +- 0 points; the paper: 95% (agrees; 2 seeds decide nothing)",
+        ),
+        (None, [0.96] * 3, "96.00% +- 0 points; the paper: 95% (1 points above)"),
+        ("at least", [0.93] * 3, "93.00% +- 0 points; the paper: 95% (2 points below)"),
+    ],
+)
+def test_a_verdict_says_what_the_paper_has_and_how_far_off_the_run_is(side, values, words):
+    entry = {"quantity": "test_accuracy", "value": 0.95, "tolerance": 0.005, "unit": "%"}
+    entry |= {"source": "Abadi et al. 2016", **({"side": side} if side else {})}
+    assert str(results.Verdict(entry, fmean(values), values, set())) == f"test accuracy {words}"
+
+
 def test_a_quantity_that_the_result_lacks_is_an_error(main_job):
     data = main_job()
     del data["test_accuracy"]

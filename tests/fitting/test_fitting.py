@@ -57,6 +57,11 @@ def test_a_classifier_predicts_labels_and_says_what_it_cost(tmp_path):
     lines = repr(model).splitlines()
     assert lines[1].startswith("epsilon    ") and max(map(len, lines)) <= 80
     assert "<table>" in model._repr_html_()
+    wide = [f"a class with a long name, the {number}th" for number in range(15)]
+    model.result["disclosed"] = [", ".join(wide)]
+    lines = repr(model).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert all(name in " ".join(repr(model).split()) for name in wide)
     model.save(tmp_path / "m.npz")
     assert (minidp.load_model(tmp_path / "m.npz").predict(x) == model.predict(x)).all()
 
@@ -88,23 +93,22 @@ def test_the_statement_says_what_was_told_and_what_was_chosen():
         "which classes there are: ant, bee, cow",
         f"the number of rows, {ROWS}",
         "by the rule of minidp.fitting.rule",
-        "For 4 examples of one person together",
+        "A person with 4 rows is protected less: epsilon for these rows together is",
         "message for the data's owner",
-        "one row of the data",
+        "one row of the training data",
     ):
         assert words in " ".join(text.split())
     text = fitted(classes=["ant", "bee", "cow"], dataset_size=ROWS, check=False, steps=7).statement
     for words in (
-        "not protected**",
-        "For 4 examples",
+        "Disclosed about the data",
+        "A person with 4 rows",
         "message for the data's owner",
         "rows of validation",
     ):
         assert words not in text
     for what in ("classes", "the number of rows"):
-        assert (
-            f"| public, no charge | {what}, as the caller gave them: taken to be public |" in text
-        )
+        line = f"- Taken to be public, and not charged: {what}, as the caller gave them: taken"
+        assert line in text
     assert "by the caller" in text and "steps 7" in text
 
 
@@ -159,7 +163,7 @@ def test_a_regression_is_scored_by_r2():
     "name, value, words",
     [
         ("x", np.nan, f"x: {ROWS} of {ROWS} rows"),
-        ("y", "dog", f"y: {ROWS} of {ROWS} labels are none of the 3 classes"),
+        ("y", "dog", f"y: {ROWS} of {ROWS} labels are none of the 3 classes \\(ant, bee, cow\\)"),
         ("example_weight", 2.0, f"example_weight: {ROWS} of {ROWS} weights are not in"),
     ],
 )
@@ -182,7 +186,7 @@ def test_validation_releases_the_best_weights_and_a_test_set_chooses_nothing():
     rows = (best.folder / "metrics.csv").read_text().splitlines()[1:]
     highest = max(float(row.split(",")[2]) for row in rows)
     assert best.result["test_accuracy"] == best.score(x, y) == highest
-    assert "the best on the public validation data" in best.statement
+    assert "did best on the public validation data" in best.statement
     assert model.result["test_accuracy"] == model.score(x, y)
     assert (model.predict_proba(x) == plain.predict_proba(x)).all()
     assert not model.result["best_of_measured"] and not verify(model.folder).failed

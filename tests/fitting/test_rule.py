@@ -54,7 +54,7 @@ def test_mu_is_that_of_the_gaussian_mechanism(epsilon, delta):
     assert gaussian_epsilon(mu_of(epsilon, delta), delta) == pytest.approx(epsilon, rel=1e-5)
 
 
-def test_small_drawn_digits_are_learned_at_epsilon_3():
+def test_small_synthetic_digits_are_learned_at_epsilon_3():
     digits = load_strokes((2000, 1000), progress=False)
     x, tested = (
         part.reshape(-1, 7, 4, 7, 4).mean((2, 4)).reshape(-1, 49)

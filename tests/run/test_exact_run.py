@@ -69,8 +69,8 @@ def test_statements_say_what_holds_in_each_arithmetic(finished, tmp_path):
             "**Released in ordinary arithmetic, before the first step: mean.**",
         ),
         ordinary: (
-            "attacks on the released sums find nothing; it is not a proof",
-            "can flip a ReLU",
+            "attacks on the released sums find nothing, which is evidence and no proof",
+            "use this to flip a ReLU",
             "Nothing is added to delta",
             "the sensitivity counts as 1.000",
         ),

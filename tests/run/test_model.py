@@ -11,7 +11,7 @@ import minidp
 from minidp import nn
 from minidp.audit.cases import LAYERS, to_backend
 from minidp.backend import to_host
-from minidp.errors import CheckpointError, DtypeError, ParameterError, ShapeError
+from minidp.errors import CheckpointError, DtypeError, ParameterError, RowsError, ShapeError
 from minidp.run import Model, Run, load_model, load_weights, save_model
 from tests.support.running import make_arrays, make_run
 from tests.support.scripts import ROOT
@@ -142,8 +142,38 @@ def test_probabilities_are_float64_and_sum_to_one(rng):
     assert found.dtype == np.float64 and np.abs(found.sum(axis=1) - 1).max() < 1e-15
     np.testing.assert_array_equal(found.argmax(axis=1), model.predict(x))
     x[3:5] = [[np.nan], [np.inf]]
-    assert model.predict(x).shape == (50,) and np.isnan(model.predict_proba(x)[3]).all()
-    np.testing.assert_array_equal(model.predict_proba(x)[5:], found[5:])
+    with pytest.warns(UserWarning, match="^2 of 50 rows hold a number that is not finite") as said:
+        after = model.predict_proba(x)
+        assert model.predict(x).shape == (50,)
+    assert [each.filename for each in said] == [__file__] * 2
+    assert np.isnan(after[3]).all()
+    np.testing.assert_array_equal(after[5:], found[5:])
+
+
+def test_images_are_taken_as_a_loader_gives_them_and_pixels_are_never_misread(
+    rng, backend, tmp_path
+):
+    images = rng.integers(0, 256, (5, 3, 1), dtype="uint8")
+    network = network_of(dense())
+    model = again(tmp_path, network, classes=["no", "yes"], image_shape=(3, 1))
+    model.network.to(backend)
+    scaled = images.reshape(5, 3) / np.float32(255)
+    expected = again(tmp_path, network, classes=["no", "yes"]).predict_proba(scaled)
+    for x in (images, images.astype("int64"), images.reshape(5, 3), scaled, scaled[..., None]):
+        np.testing.assert_array_equal(model.predict_proba(x), expected)
+    assert model.image_shape == (3, 1) and repr(model).startswith(
+        "<Model: x (B, 3) or images (B, 3, 1) to"
+    )
+    for x in (images.astype("float32"), images.astype("int16") - 256, -scaled):
+        with pytest.raises(RowsError, match="integers from 0 to 255, or as other numbers from 0"):
+            model.predict(x)
+    for x, got in (
+        (images[0], r"\(3, 1\); give one example as x\[None\]"),
+        (images.T, r"\(1, 3, 5\)"),
+    ):
+        message = rf"takes x of shape \(B, 3\), or images of shape \(B, 3, 1\), got {got}$"
+        with pytest.raises(ShapeError, match=message):
+            model.predict(x)
 
 
 def test_a_regression_is_mapped_to_its_bounds_and_clipped(tmp_path):
@@ -204,6 +234,8 @@ def test_other_inputs_are_refused_with_what_the_model_takes(x, error, message):
         ],
         ("finite", {"target_bounds": (1, 0)}),
         ("got both", {"classes": [0, 1], "target_bounds": (0, 1)}),
+        ("as many pixels as the network's input", {"image_shape": (2, 2)}),
+        ("to be an integer of at least 1", {"image_shape": (-1, -3)}),
     ],
 )
 def test_classes_and_bounds_that_do_not_fit_are_refused(message, more):

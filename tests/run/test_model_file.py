@@ -34,7 +34,8 @@ def example(tmp_path_factory):
         ],
         (5, 6, 1),
     )
-    save_model(path, network, {"a": 1}, classes=[1, 2, 3], ledger_sha256="0" * 64)
+    facts = {"classes": [1, 2, 3], "ledger_sha256": "0" * 64, "image_shape": (5, 6)}
+    save_model(path, network, {"a": 1}, **facts)
     return path, *load_arrays(path)
 
 

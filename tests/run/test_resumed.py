@@ -44,7 +44,7 @@ def test_a_seeded_run_that_was_interrupted_or_killed_ends_bit_for_bit_the_same(t
 def test_without_a_seed_an_interrupt_loses_nothing(tmp_path):
     assert train(tmp_path / "run", stop=interrupt) is None
     waiting = make_run(tmp_path / "run")
-    assert waiting.summary().startswith("interrupted; the same lines again go on")
+    assert waiting.summary().startswith("interrupted; run the same lines again")
     waiting.folder.close()
     result = train(tmp_path / "run")
     assert (result["steps"], result["steps_charged"], result["earlier_lots_charged"]) == (

@@ -3,7 +3,6 @@ its result.
 """
 
 import io
-import math
 import os
 import subprocess
 
@@ -37,35 +36,36 @@ def test_epsilon_in_the_bar_is_rounded_up():
     assert shown({"epsilon": "inf", "test_accuracy": None}) == "epsilon infinite"
 
 
-def rows(test, train=None, delta=None):
+def rows(test, train=None, epsilon=None):
     """A history with these columns."""
     found = []
     for i, accuracy in enumerate(test):
         row = {"epoch": i + 1, "test_accuracy": accuracy}
         row["train_accuracy_not_private"] = train and train[i]
-        found.append({**row, "delta_at_epsilon": delta and delta[i]})
+        found.append({**row, "epsilon": epsilon and epsilon[i]})
     return found
 
 
 @pytest.mark.parametrize(
-    "history, more, axes",
+    "history, more, labels",
     [
         (
-            rows([0.8, 0.9, 0.92], [0.79, 0.9, 0.91], [0.0, 1e-9, 1e-6]),
-            {"title": "MNIST", "notice": "drawn digits, not MNIST " * 5},
-            2,
+            rows([0.8, 0.9, 0.92], [0.79, 0.9, 0.91], [0.0, 0.5, 0.7]),
+            {"title": "MNIST", "notice": "synthetic digits, not MNIST " * 5},
+            ["accuracy", "epsilon at delta 1e-05"],
         ),
-        (rows([0.8, 0.9]), {"train_metrics": False}, 1),
-        (rows([0.8, 0.9], delta=[None, math.inf]), {"train_metrics": False}, 1),
-        ([], {}, 1),
+        (rows([None, None], epsilon=[0.3, 0.5]), {}, ["epsilon at delta 1e-05"]),
+        (rows([0.8, 0.9]), {"train_metrics": False}, ["accuracy"]),
+        (rows([0.8, 0.9], epsilon=[None, "inf"]), {"train_metrics": False}, ["accuracy"]),
+        ([], {}, [""]),
     ],
-    ids=["all", "without privacy", "unknown delta", "nothing yet"],
+    ids=["all", "nothing evaluated", "without privacy", "infinite", "nothing yet"],
 )
-def test_a_png_is_written(tmp_path, drawn, history, more, axes):
-    save_course(tmp_path / "curves.png", history, epsilon=2.0, **more)
+def test_the_picture_shows_accuracy_and_what_was_spent(tmp_path, drawn, history, more, labels):
+    save_course(tmp_path / "curves.png", history, epsilon_label="epsilon at delta 1e-05", **more)
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert os.listdir(tmp_path) == ["curves.png"]
-    assert [len(figure.axes) for figure in drawn] == [axes]
+    assert [[axis.get_ylabel() for axis in figure.axes] for figure in drawn] == [labels]
 
 
 def git(folder, *arguments):
@@ -108,7 +108,7 @@ def test_a_result_has_the_commit_that_the_caller_gives_and_nobody_asks_git(
 
 LONG = (
     "A title that goes on for far longer than any panel is wide, as one that quotes a data set's "
-    "notice does: drawn digits, not MNIST; accuracies are not comparable with the paper's"
+    "notice does: synthetic digits, not MNIST; accuracies are not comparable with the paper's"
 )
 
 

@@ -32,7 +32,7 @@ def test_a_right_run_passes_on_one_page(finished, tmp_path, capsys):
         assert text in out
     assert "FAIL" not in out
     page = (tmp_path / "page.html").read_text()
-    assert "Does the ledger cover the plan?" in page and "<script" not in page
+    assert "Does the ledger charge all that the run released?" in page and "<script" not in page
     assert main(["verify", str(finished), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["differences"] == []
 
@@ -70,6 +70,7 @@ def test_a_file_that_is_gone_is_noticed(run, name, capsys):
     assert main(["verify", str(run)]) in (1, 2)
     said = capsys.readouterr()
     assert name in said.out + said.err
+    assert "Error" not in said.out + said.err and "Errno" not in said.out + said.err
 
 
 def test_a_seeded_run_says_so(tmp_path, capsys):

@@ -109,7 +109,7 @@ def test_an_interrupt_keeps_what_was_done_and_the_same_command_goes_on(
         asked[:] = [stop]
         with pytest.raises(SystemExit, match="130"):
             audit_empirical.main(["--smoke", "--json", str(tmp_path / "found.json")])
-        assert "the same command goes on with" in capsys.readouterr().err
+        assert "the same command resumes" in capsys.readouterr().err
         before = json.loads((tmp_path / "found.partial.json").read_text())
         seeds.append(before["seed"])
         assert len(before["done"]) == len(made) == stop

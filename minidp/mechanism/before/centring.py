@@ -25,10 +25,10 @@ def mean_sanitizer(
     arithmetic: str = ORDINARY,
     coordinates: int | None = None,
 ) -> Sanitizer:
-    """What `noisy_mean` releases with: rows are clipped to the norm `row_norm`. To charge: its
-    `charge` of its `event`.
+    """The sanitizer for `noisy_mean`: it clips rows to the norm `row_norm`. Charge its `charge`
+    of its `event`.
 
-    coordinates: D, each of which exact arithmetic charges for.
+    coordinates: D; exact arithmetic charges for each.
     """
     return Sanitizer(
         [ClipGroup("all", [MEAN], row_norm, noise_multiplier, coordinates)], arithmetic=arithmetic
@@ -36,7 +36,7 @@ def mean_sanitizer(
 
 
 def noisy_mean(rows: NDArray, sanitizer: Sanitizer, size: int, draws: Draws) -> NDArray:
-    """Mean of rows (N, D) with noise, drawn towards zero as by `shrunk`: (D,) float64 on the host.
+    """Mean of rows (N, D) with noise, shrunk towards zero by `shrunk`: (D,) float64 on the host.
 
     size: the public N. The noise covers the rounding of the sum, so that the sanitizer's event
     needs no factor: in ordinary arithmetic the noise of more than about 380,000 rows is multiplied
@@ -71,10 +71,10 @@ def _noise_factor(rows, sanitizer, size):
 
 
 def shrunk(mean: NDArray, noise_std: float) -> NDArray:
-    r"""A released vector, drawn towards zero by as much as its noise explains of its length.
+    r"""Shrink a released vector towards zero by the part of its length that noise explains.
 
-    What has been released may be changed at no cost. Where noise is all there is, zero comes out,
-    and rows stay as they are.
+    This costs nothing, because the vector has been released. A vector of noise alone becomes zero,
+    and subtracting it then changes nothing.
 
     Shapes
         mean (D,)   noise_std a number, of each coordinate

@@ -58,9 +58,8 @@ class PrivatePCA:
         [S1]  own derivation: |a a^T - c c^T|_F^2 = |a|^4 + |c|^4 - 2 (a.c)^2 <= 2
 
     Guarantees
-        Nothing else is taken from the data: no mean is subtracted, no scale estimated. The
-        projection is applied to the rows as they are, not to the unit ones. sigma_p = 0 draws no
-        noise and is not private.
+        Nothing else is computed from the data: no mean, no scale. The projection applies to the
+        original rows, not to the unit rows. sigma_p = 0 draws no noise and is not private.
 
     Raises
         ParameterError   sigma_p is negative or not finite, dimensions above D
@@ -89,17 +88,17 @@ class PrivatePCA:
         return math.sqrt(2) if relation is NeighbouringRelation.REPLACE_ONE else 1.0  # [S1]
 
     def event(self, relation: NeighbouringRelation) -> Gaussian:
-        """What `release` does."""
+        """The event of `release`."""
         return Gaussian(self.noise_multiplier / self.sensitivity(relation))  # [S2]
 
     def charge(self, relation: NeighbouringRelation, inputs: int) -> Event:
-        """What is charged for rows of `inputs` numbers: the event, in exact arithmetic beside its
-        noise's distance.
+        """The charge for rows of `inputs` numbers: the event, and in exact arithmetic its noise's
+        distance.
         """
         return charged(self.event(relation), inputs * (inputs + 1) // 2, *self._noise())
 
     def _noise(self):
-        """On the diagonal, and off it, rounded up."""
+        """Laws of the noise on the diagonal and off it; distances are rounded up."""
         off = self.noise_multiplier * math.sqrt(0.5)
         stds = self.noise_multiplier, math.nextafter(off, math.inf) if off else 0.0
         return [ARITHMETIC[self.arithmetic].noise(std, QUANTUM) for std in stds]
@@ -170,11 +169,11 @@ def principal_directions(symmetric: NDArray, dimensions: int) -> NDArray[np.floa
 
 
 def random_projection(inputs: int, dimensions: int, rng: Draws) -> NDArray[np.float32]:
-    """(inputs, dimensions) float32, entries N(0, 1/dimensions): keeps squared norms on average, and
-    no secret.
+    """Random projection (inputs, dimensions) float32, entries N(0, 1/dimensions), which keeps
+    squared norms on average (Johnson and Lindenstrauss).
 
-    Johnson and Lindenstrauss; the comparison of Section 5.2 (about 92.5% there). Looks at no data:
-    no event.
+    It does not look at the data, so nothing is charged. Section 5.2 of the paper reports about
+    92.5% with one.
     """
     count(1, inputs=inputs, dimensions=dimensions)
     return (rng.standard_normal((inputs, dimensions)) / math.sqrt(dimensions)).astype(np.float32)

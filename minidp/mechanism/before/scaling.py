@@ -1,4 +1,4 @@
-"""Centre and spread of features, released with noise: for data whose ranges are not public."""
+"""Noisy centre and spread of features, for data whose ranges are not public."""
 
 import math
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ QUANTUM = 4.0**-BITS  # counts and moments are multiples of it
 
 @dataclass(frozen=True)
 class PrivateScaling:
-    r"""Mean and spread of each feature, from two noisy releases; nothing about the features is
-    known before.
+    r"""Mean and spread of each feature, from two noisy releases, without public knowledge of the
+    features.
 
     Shapes
         x (N, ...), D features in all   magnitudes (D, 61)   limits, mean, spread (D,)   moments (2,
@@ -72,12 +72,12 @@ class PrivateScaling:
         non_negative_finite(scaling_noise_multiplier=self.noise_multiplier)
 
     def event(self) -> Gaussian:
-        """What each of the two releases does."""
+        """The event of each of the two releases."""
         return Gaussian(self.noise_multiplier)  # [S3]
 
     def charges(self, relation: NeighbouringRelation, features: int) -> list[Event]:
-        """What is charged for limits and for moments: the event, in exact arithmetic beside its
-        noise's distance.
+        """The charges for limits and moments: the event, and in exact arithmetic its noise's
+        distance.
         """
         releases = (HIGHEST - LOWEST + 1, self.count_sensitivity), (2, self.moment_sensitivity)
         return [
@@ -98,8 +98,8 @@ class PrivateScaling:
         )  # [S2]
 
     def release_limits(self, x: Any, relation: NeighbouringRelation, draws: Draws) -> NDArray:
-        """(D,) powers of two that bound most values of each feature; draws, here and below, of one
-        release each.
+        """(D,) powers of two that bound most values of each feature; draws: the numbers of this
+        release alone.
         """
         raw = raw_magnitudes(x)
         released = self._release(raw, self.count_sensitivity(relation, len(raw)), draws)

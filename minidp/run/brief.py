@@ -1,0 +1,180 @@
+"""A run in few words: what the privacy statement says first, for readers without mathematics, and
+the lines on the screen.
+"""
+
+import math
+
+from ..privacy.catalogue import row_to_quote
+from ..privacy.meaning import RATES
+from ..util.text import upper_text
+from .folder import CURVES, MANIFEST, STATEMENT
+
+FALSE_ALARMS = RATES[1]
+# {relation: (how two neighbouring data sets differ, what an attacker asks, what is recognised)}
+NEIGHBOURS = {
+    "add_remove": ("added or removed", "whether one row was used", "a row that was used"),
+    "replace_one": (
+        "replaced by any other",
+        "which of two rows was used",
+        "one of the two, where it was used,",
+    ),
+    "zero_out": (
+        "replaced by one that contributes nothing",
+        "whether one row contributed",
+        "a row that contributed",
+    ),
+}
+
+
+def in_short(result):
+    """Paragraphs that say what was guaranteed, for whom, and what was not."""
+    name = row_to_quote(result["epsilon"], math.inf)
+    if name is None:
+        return ["## In short", f"**{_no_guarantee(result)}**"]
+    change, question, found = NEIGHBOURS[result["relation"]]
+    epsilon, delta = result["epsilon"][name]["upper"], result["delta"]
+    size, target = result["settings"]["dataset_size"], target_line(result)
+    bullets = [
+        f"**What this means.** Suppose that somebody sees all that the run released, knows every "
+        f"other row, and wants to know {question}. {_success(result, epsilon, found)}",
+        f"**Who is protected.** Each row by itself, whatever it holds. {_group(result)}",
+        f"**What is not covered.** {_not_covered(result)}",
+        target and f"**Epsilon and the target.** {target}",
+        delta * size >= 1
+        and (
+            f"**Delta is large.** {delta:g} is not below 1/{size:g}: a program that publishes one "
+            "row at random would pass this guarantee."
+        ),
+    ]
+    return [
+        "## In short",
+        f"**This model is ({upper_text(epsilon)}, {delta:g})-differentially private for one row of "
+        f"the training data, {change}.** A row is one training example, such as a line of a table "
+        "or an image. The first number, epsilon, bounds what the run reveals about a row: smaller "
+        "is stronger. The second, delta, is the small probability that this bound leaves out.",
+        "\n".join(f"- {bullet}" for bullet in bullets if bullet),
+    ]
+
+
+def _no_guarantee(result):
+    uppers = [bound["upper"] for bound in result["epsilon"].values()]
+    if "inf" not in uppers:
+        return (
+            "No guarantee can be stated: no certified bound on epsilon is known for what this run "
+            "released. Treat the model like the training data."
+        )
+    if result["delta_added"] > result["delta"]:
+        return (
+            "No guarantee: epsilon is so large that (1 + e^epsilon) T, which exact arithmetic adds "
+            "to delta, exceeds delta. Ordinary arithmetic, or more noise, has a finite epsilon. "
+            "Treat the model like the training data."
+        )
+    return (
+        "This model is not private: something was released without noise, so epsilon is infinite "
+        "and nothing is guaranteed. Treat the model like the training data."
+    )
+
+
+def _success(result, epsilon, found):
+    """How often an attacker is right who accepts FALSE_ALARMS: an upper bound, rounded up."""
+    rate = math.exp(min(epsilon, 100.0)) * FALSE_ALARMS * (1 + 1e-12) + result["delta"]
+    if result["meaning"]:
+        rate = min(rate, result["meaning"]["true_positive_rates"][f"{FALSE_ALARMS:g}"])
+    if rate > 0.9995:
+        return f"At {FALSE_ALARMS:.0%} false alarms, this guarantee does not keep them from it."
+    return (
+        f"If they accept {FALSE_ALARMS:.0%} false alarms, they recognise {found} at most "
+        f"{upper_text(100 * rate, decimals=1)}% of the time. Blind guessing succeeds "
+        f"{FALSE_ALARMS:.0%} of the time."
+    )
+
+
+def _group(result):
+    group = result["group"]
+    if group is None:
+        return (
+            "A person with several rows is protected less; this run did not compute how much less."
+        )
+    epsilon = upper_text(group["epsilon"])
+    return (
+        f"A person with {group['size']} rows is protected less: epsilon for these rows together is "
+        f"{epsilon}, at the same delta."
+    )
+
+
+def _not_covered(result):
+    listed = [
+        "Other runs on the same rows, tuning included",
+        "anything computed from the rows before this run, such as scalers, medians, categories or "
+        "a choice of columns",
+        "the test set",
+    ]
+    if result["disclosed"]:
+        listed.append("the facts about the data that the run disclosed")
+    if result["not_private"]:
+        listed.append("figures measured on the training data")
+    return f"{'; '.join(listed)}. A section below explains each."
+
+
+def target_line(result):
+    """Why the quoted epsilon is not the target; None where no other accountant kept the target."""
+    target, name = result["target_epsilon"], result["accountant"]
+    quoted = row_to_quote(result["epsilon"], math.inf)
+    if target is None or quoted in (None, name):
+        return None
+    who = "the paper's accountant (moments)" if name == "moments" else name
+    if result["epsilon"][name]["kind"] != "bound":
+        who += ", an approximation that guarantees nothing"
+    return (
+        f"The target {target:g} was kept by {who}; the tightest certified bound proves "
+        f"{upper_text(result['epsilon'][quoted]['upper'])}."
+    )
+
+
+def quote_line(result):
+    """The figure to quote, in one line."""
+    name = row_to_quote(result["epsilon"])
+    if name is None:
+        return (
+            "quote: no epsilon: something was released without noise, or no certified bound is "
+            "known"
+        )
+    return (
+        f"quote: epsilon {upper_text(result['epsilon'][name]['upper'])} at delta "
+        f"{result['delta']:g} ({name}, the tightest certified bound)"
+    )
+
+
+def summary(result, path):
+    """The lines that tell a person what came out, then the figure to quote, the file to read and
+    the next command.
+    """
+    if result["notice"]:
+        yield f"NOTICE: {result['notice']}"
+    accuracy = (
+        "" if result["test_accuracy"] is None else f"test accuracy {result['test_accuracy']:.2%} "
+    )
+    yield (
+        f"{accuracy}after {result['steps']} lots ({result['epochs']:.4g} epochs) on "
+        f"{result['dataset']}, {result['device']}"
+    )
+    for what, of in (
+        ("test_r2", "of the test set"),
+        ("train_r2", "of the training data (not private)"),
+    ):
+        if result.get(what) is not None:
+            yield f"R2 {of}: {result[what]:.4f}"
+    if result["train_accuracy"] is not None:
+        yield f"training accuracy {result['train_accuracy']:.2%} (not private)"
+    if result["reproducible"]:
+        yield f"seed {result['seed']}: reproducible, therefore not to be released"
+    threads, kernels = (result["versions"][name] for name in ("threads", "openblas_kernels"))
+    yield (
+        f"{result['seconds_total']:.1f} s, {1000 * (result['seconds_per_step'] or 0):.2f} ms per "
+        f"step ({result['arithmetic']} arithmetic; threads: {threads}; OpenBLAS kernels: {kernels})"
+    )
+    if target := target_line(result):
+        yield target
+    yield quote_line(result)
+    yield f"read:  {path / STATEMENT} (picture: {path / CURVES}; {MANIFEST} seals all files)"
+    yield f"check: python -m minidp verify {path}"

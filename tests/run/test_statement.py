@@ -1,0 +1,110 @@
+"""What the statement says first: the guarantee, for whom it holds, and what it leaves out."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from minidp.privacy.catalogue import all_bounds
+from minidp.privacy.ledger import Ledger
+from minidp.run.brief import summary
+from minidp.run.statement import render
+from minidp.util.text import upper_text
+from tests.support.sealed import put
+
+
+@pytest.fixture
+def said(finished):
+    """said({place: value}): the statement of the finished run with these values in its result."""
+
+    def said(changes=None, write=render):
+        result = json.loads((finished / "result.json").read_text())
+        for place, value in (changes or {}).items():
+            put(result, place, value)
+        return write(result)
+
+    return said
+
+
+def brief(text):
+    """The first section."""
+    return text.partition("## In short\n\n")[2].partition("\n\n## ")[0]
+
+
+def test_the_first_sentence_is_the_guarantee_with_the_smallest_certified_epsilon(finished, said):
+    ledger = Ledger.load(finished / "ledger.json")
+    bounds = all_bounds(ledger, ("moments", "renyi", "loss_distribution"), delta=1e-5)
+    least = upper_text(min(bound.upper for bound, _, _ in bounds.values()))
+    first = f"**This model is ({least}, 1e-05)-differentially private for one row of the training"
+    assert brief(said()).startswith(f"{first} data, added or removed.**")
+    assert "this run did not compute how much less" in brief(said())
+
+
+RATES = "meaning true_positive_rates"
+LEAST = "epsilon loss_distribution upper"
+BOUNDS = ("moments", "renyi", "loss_distribution", "advanced", "basic")
+INFINITE = {f"epsilon {name} upper": "inf" for name in BOUNDS}
+LARGE = {f"epsilon {name} upper": 20.0 for name in BOUNDS}
+NOT_BOUNDS = {f"epsilon {name} kind": "approximation" for name in BOUNDS}
+
+
+@pytest.mark.parametrize(
+    "changes, words",
+    [
+        ({"relation": "replace_one"}, "data, replaced by any other.**"),
+        ({"relation": "replace_one"}, "which of two rows was used. If they accept 1%"),
+        ({"relation": "zero_out"}, "data, replaced by one that contributes nothing.**"),
+        ({f"{RATES} 0.01": 0.01771}, "recognise a row that was used at most 1.8% of the time."),
+        ({f"{RATES} 0.01": 0.99999, **LARGE}, "does not keep them from it"),
+        ({"meaning": None, LEAST: 0.5}, "a row that was used at most 1.7% of the time"),
+        ({"group": {"size": 4, "epsilon": 3.21001}}, "epsilon for these rows together is 3.211,"),
+        ({"group": {"size": 4, "epsilon": "inf"}}, "epsilon for these rows together is infinite"),
+        (
+            {"target_epsilon": 2.0, LEAST: 0.80311},
+            "The target 2 was kept by the paper's accountant (moments); the tightest certified "
+            "bound proves 0.8032.",
+        ),
+        (
+            {"target_epsilon": 2.0, "accountant": "gaussian_clt", LEAST: 0.81},
+            "kept by gaussian_clt, an approximation that guarantees nothing; the tightest "
+            "certified bound proves 0.81.",
+        ),
+        (INFINITE, "**This model is not private: something was released without noise"),
+        (INFINITE | {"delta_added": 1.0}, "**No guarantee: epsilon is so large that (1 + e^eps"),
+        (NOT_BOUNDS, "**No guarantee can be stated: no certified bound on epsilon is known"),
+        ({"delta": 0.02}, "0.02 is not below 1/60: a program that publishes one row at random"),
+        ({"not_private": []}, "the test set; the facts about the data that the run disclosed."),
+    ],
+)
+def test_what_is_said_in_short_follows_from_the_result(said, changes, words):
+    assert words in brief(said(changes)) and words not in brief(said())
+
+
+def test_a_run_without_a_guarantee_claims_none_and_passes_on_nothing(said):
+    for text in (said(INFINITE), said(NOT_BOUNDS)):
+        assert "differentially private" not in text and "What is covered" not in text
+        assert "may be passed on" not in text and "any file of this run" in text
+
+
+def test_preparation_before_the_run_is_covered_only_where_the_run_charged_it(said):
+    words = "- Anything computed from the rows before this run, such as scalers, medians, categori"
+    assert words in said() and "those that the run charged itself: mean." in said()
+    text = said({"settings setup": []})
+    assert words in text and "The run charged nothing of this kind." in text
+
+
+def test_what_was_disclosed_or_taken_to_be_public_is_listed_as_not_covered(said):
+    listed = said().partition("## What is not covered")[2].partition("\n\n## ")[0]
+    assert "- Disclosed about the data, and not protected: the names." in listed
+    assert "- Taken to be public, and not charged: the number of rows." in listed
+
+
+def test_the_lines_on_the_screen_hold_the_figure_to_quote_and_no_other_accountant(said):
+    def lines(changes):
+        return said(changes, lambda result: "\n".join(summary(result, Path("x"))))
+
+    text = lines({"target_epsilon": 2.0, LEAST: 0.80311})
+    assert "quote: epsilon 0.8032 at delta 1e-05 (loss_distribution" in text
+    assert "kept by the paper's accountant (moments); the tightest" in text
+    assert "basic" not in text and "advanced" not in text and "renyi" not in text
+    assert "kept by" not in lines({"target_epsilon": 2.0, "accountant": "loss_distribution"})
