@@ -199,7 +199,7 @@ def _card(node, qualname, module):
     if docstring is None:
         return None
     labels, sources, headings, repeated, misplaced = {}, {}, {}, [], []
-    heading, current = None, ()
+    heading, current, indent = None, (), 0
     for line in inspect.cleandoc(docstring).splitlines():
         text, leading = line.strip(), _LEADING_LABELS.match(line.strip())
         names = _names(leading[0]) if leading else ()
@@ -210,6 +210,9 @@ def _card(node, qualname, module):
             continue
         if leading:
             current, text = names, text[leading.end() :].strip()
+            indent = len(line) - len(line.lstrip())
+        elif text and len(line) - len(line.lstrip()) <= indent:
+            current = ()  # prose below the labels
         if heading is None:
             misplaced += names
         elif text or names:

@@ -64,6 +64,7 @@ FUNCTIONS = {
     "C": math.comb,
     "finite": np.isfinite,
 }
+MPMATH = {"ln": "log", "Phi": "ncdf"}  # what it calls them
 REDUCERS = {
     "sum": sum,
     "prod": math.prod,
@@ -200,8 +201,11 @@ def _name(parts, names, at):
 def _shifted(parts, names, at):
     """An array at computed indices, after those in its name; zero outside."""
     base, indices = names.split(parts[0].rstrip("_("))
-    place = [at[i] for i in indices]
-    place += [int(np.real(evaluate(part, names, at))) for part in parts[1].children]
+    computed = [int(np.real(evaluate(part, names, at))) for part in parts[1].children]
+    if base in names.defined:
+        own, tree = names.defined[base]
+        return evaluate(tree, names, {**at, **dict(zip(own[len(indices) :], computed))})
+    place = [*(at[i] for i in indices), *computed]
     array = names.given[base]
     if all(0 <= i < size for i, size in zip(place, array.shape)):
         return array[tuple(place)]
@@ -219,10 +223,13 @@ def _call(parts, names, at):
         return REDUCERS[reducer]([evaluate(part, names, at) for part in arguments])
     if isinstance(names.given.get(names.split(name)[0]), np.ndarray):
         return _shifted(parts, names, at)
+    values = [evaluate(part, names, at) for part in arguments]
     function = names.given.get(name, FUNCTIONS.get(name))
     if function is None:
         raise NameError(f"{name} is no function")
-    return function(*(evaluate(part, names, at) for part in arguments))
+    if name in FUNCTIONS and hasattr(values[0], "context"):  # a number of mpmath
+        function = getattr(values[0].context, MPMATH.get(name, name))
+    return function(*values)
 
 
 def _reduce(parts, names, at):

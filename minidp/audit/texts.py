@@ -1,7 +1,7 @@
 """Break the printed equations on purpose: the comparison with the code has to notice.
 
 sign      a + that becomes a -, or the other way round; a right side with the other sign
-scale     a right side times 1 + 1e-3
+scale     a right side times 1 + 1e-3; times 1 - 1e-3 where it is an upper bound
 drop      a sum or difference without one of its terms
 exchange  two neighbouring indices of a name exchanged
 index     a reducer over another index of the equation
@@ -66,13 +66,14 @@ def _changes(text):
     parts = parse(text)
     letters = {i for part in parts for name in _tokens(part, "NAME") for i in _indices(name)}
     for part in parts:
-        right = part.children[2]
+        _, relation, right = part.children
+        scale = "0.999" if relation == "<=" else "1.001"
         for value in _values(right):
             start, end = _span(value, text)
             if text[start:end] == "0":
                 continue
             yield "sign", start, end, f"(-({text[start:end]}))"
-            yield "scale", start, end, f"(1.001 ({text[start:end]}))"
+            yield "scale", start, end, f"({scale} ({text[start:end]}))"
         for tree in right.iter_subtrees():
             if tree.data in ("plus", "minus"):
                 (start, middle), (second, end) = (_span(each, text) for each in tree.children)

@@ -12,8 +12,10 @@ GREEK = "alpha beta gamma delta epsilon eta theta lambda mu pi sigma Phi"
 LETTERS = dict(zip(GREEK.split(), "αβγδεηθλμπσΦ"))
 SIGNS = {"<-": "←", "<=": "≤", ">=": "≥", "~": "≈"}
 LATEX = {"←": r"\leftarrow", "≤": r"\le", "≥": r"\ge", "≈": r"\approx", "∑": r"\sum", "∏": r"\prod"}
-LATEX |= {"∈": r"\in"}
+LATEX |= {"∈": r"\in", "⌊": r"\lfloor", "⌋": r"\rfloor", "⌈": r"\lceil", "⌉": r"\rceil"}
+LATEX |= {name: rf"\{name}" for name in ("exp", "ln", "log", "max", "min", "sin", "cos", "tanh")}
 LATEX |= {letter: rf"\{name}" for name, letter in LETTERS.items()} | {"−": "-", "·": r"\cdot"}
+ROUND = {"floor": "⌊⌋", "ceil": "⌈⌉"}
 BIG = {"sum": "∑", "prod": "∏"}
 SUMS = ("plus", "minus", "negative", "where")
 PRODUCTS = ("times", "over", "reduce", "reduce_range")
@@ -101,7 +103,7 @@ class Latex:
         return rf"\sqrt{{{inside}}}"
 
     def fenced(self, left, inside, right):
-        return rf"\left{left} {inside} \right{right}"
+        return rf"\left{self.sign(left)} {inside} \right{self.sign(right)}"
 
 
 def mathml(text):
@@ -140,7 +142,11 @@ def _show(tree, build, within=()):
 
 
 def _number(parts, build):
-    return build.number(str(parts[0]))
+    mantissa, _, exponent = str(parts[0]).partition("e")
+    if not exponent:
+        return build.number(mantissa)
+    power = build.power(build.number("10"), build.number(exponent))
+    return power if mantissa == "1" else build.row(build.number(mantissa), build.sign("·"), power)
 
 
 def _name(parts, build):
@@ -214,6 +220,9 @@ def _call(parts, build):
     name = parts[0].removesuffix("(")
     if name == "sqrt":
         return build.root(_show(parts[1], build))
+    if name in ROUND:
+        left, right = ROUND[name]
+        return build.fenced(left, _show(parts[1], build), right)
     reducer, _, index = name.partition("_")
     inverse = name.endswith("^-1")
     if reducer in ("sum", "prod", "mean", "max", "min") and index:

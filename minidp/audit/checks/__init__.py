@@ -113,11 +113,13 @@ def measures(card, labels, method, tolerance, name=None, subject=""):
     return register
 
 
-def states(card, labels, tolerance=1e-12, name=None, subject=""):
+def states(card, labels, tolerance=1e-12, name=None, subject="", error=None):
     """Register the decorated function of a bench, which yields Cases: what the names of the labels'
     equations stand for, as the code has computed it.
 
     Each equation is evaluated as it is printed and compared with the code.
+
+    error: of a left and a right side; `worst` by default, `excess` where the left bounds the right.
     """
 
     def register(function):
@@ -127,7 +129,7 @@ def states(card, labels, tolerance=1e-12, name=None, subject=""):
                 name or function.__name__,
                 PRINTED,
                 tolerance,
-                partial(_as_printed, card=card, label=label, function=function),
+                partial(_as_printed, card=card, label=label, function=function, error=error),
                 subject,
             )
             REGISTRY.setdefault((card, label), []).append(check)
@@ -141,9 +143,9 @@ def in_words(card, labels, reason):
     WORDS.update({(card, label): reason for label in labels.split()})
 
 
-def _as_printed(bench, card, label, function):
+def _as_printed(bench, card, label, function, error):
     for case in function(bench):
-        yield printed(texts_of(card), label, case)
+        yield printed(texts_of(card), label, case, error)
 
 
 def texts_of(card):
@@ -151,7 +153,7 @@ def texts_of(card):
     return {label: text for label, text in labels_of(card).items() if (card, label) in STATED}
 
 
-def printed(texts, label, case):
+def printed(texts, label, case, error=None):
     """The largest error between the sides of an equation in one case; the others define names."""
     context = [text for other, text in texts.items() if other != label]
     errors = []
@@ -160,7 +162,7 @@ def printed(texts, label, case):
             low, high = (left, right) if relation == "<=" else (right, left)
             errors.append(holds(np.all(low <= high + 1e-12 * np.abs(high))))
         else:
-            errors.append(worst(left, right))
+            errors.append((error or worst)(left, right))
     return max(errors, default=math.inf)
 
 
@@ -220,11 +222,13 @@ def relative(got, expected):
 
 
 def excess(bound, truth):
-    """How far a bound is above the truth, relative; infinity if it is below by more than rounding
+    """How far bounds are above the truths, relative; infinity if one is below by more than rounding
     (1e-13).
     """
-    bound, truth = float(bound), float(truth)
-    return math.inf if bound < truth * (1 - 1e-13) else _no_nan(abs(bound / truth - 1))
+    bound, truth = (np.asarray(each, dtype=np.float64) for each in (bound, truth))
+    if np.any(bound < truth * (1 - 1e-13)):
+        return math.inf
+    return _no_nan(float(np.max(np.abs(bound / truth - 1))))
 
 
 def holds(condition):
