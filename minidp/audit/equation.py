@@ -43,7 +43,7 @@ def _prepared(text, case, context):
         if base and base not in case.given and base not in case.after:
             names.defined[base] = indices, part.children[2]
             names.parted.clear()
-    names.find_ranges([*parts, *(tree for _, tree in names.defined.values())])
+    names.find_ranges(parts)
     return names, parts
 
 
@@ -68,7 +68,8 @@ def sides(text, case, context=()):
             for at, value in zip(places, stated)
             if value is not UNSTATED
         ]
-        yield str(relation), *(np.array(side) for side in zip(*pairs))
+        if pairs:
+            yield str(relation), *(np.array(side) for side in zip(*pairs))
 
 
 def value(text, case, context=()):

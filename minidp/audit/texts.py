@@ -19,6 +19,7 @@ from .notation import equation_of, parse
 
 SHIFT = "any shift gives the same quotient; the largest only keeps exp from overflowing"
 LESS = "true, but it speaks of fewer targets"
+SYMMETRIC = "a matrix of products of positions is symmetric"
 EQUIVALENT = {  # name of a broken text: the reason why it says the same
     "nn.activation.Softmax [F1] sign 4": SHIFT,
     "nn.activation.Softmax [F1] scale 2": SHIFT,
@@ -27,6 +28,9 @@ EQUIVALENT = {  # name of a broken text: the reason why it says the same
     "nn.loss.SoftmaxCrossEntropy [F2] drop 1": LESS,
     "nn.loss.SoftmaxCrossEntropy [B2] sign 1": LESS,
     "nn.loss.SoftmaxCrossEntropy [B2] drop 1": LESS,
+    "grads.forms.OuterSum [N1] exchange 2": SYMMETRIC,
+    "grads.forms.OuterSum [N1] exchange 4": SYMMETRIC,
+    "grads.forms.OuterSum [N3] sign 3": "it is squared",
 }
 
 

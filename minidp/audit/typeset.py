@@ -9,10 +9,10 @@ from html import escape
 from .notation import equation_of, parse
 
 GREEK = "alpha beta gamma delta epsilon eta theta lambda mu pi sigma Phi"
-LETTERS = dict(zip(GREEK.split(), "αβγδεηθλμπσΦ"))
+LETTERS = dict(zip(GREEK.split(), "αβγδεηθλμπσΦ")) | {"inf": "∞"}
 SIGNS = {"<-": "←", "<=": "≤", ">=": "≥", "~": "≈"}
 LATEX = {"←": r"\leftarrow", "≤": r"\le", "≥": r"\ge", "≈": r"\approx", "∑": r"\sum", "∏": r"\prod"}
-LATEX |= {"∈": r"\in", "⌊": r"\lfloor", "⌋": r"\rfloor", "⌈": r"\lceil", "⌉": r"\rceil"}
+LATEX |= {"∈": r"\in", "∞": r"\infty", "⌊": r"\lfloor", "⌋": r"\rfloor", "⌈": r"\lceil", "⌉": r"\rceil"}
 LATEX |= {name: rf"\{name}" for name in ("exp", "ln", "log", "max", "min", "sin", "cos", "tanh")}
 LATEX |= {letter: rf"\{name}" for name, letter in LETTERS.items()} | {"−": "-", "·": r"\cdot"}
 ROUND = {"floor": "⌊⌋", "ceil": "⌈⌉"}
@@ -292,6 +292,10 @@ def _compare(parts, build):
 
 def _both(parts, build):
     return build.row(_show(parts[0], build), build.text("and"), _show(parts[1], build))
+
+
+def _fails(parts, build):
+    return build.row(build.text("not"), _show(parts[0], build))
 
 
 def _inside(parts, build):

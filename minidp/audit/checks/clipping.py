@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -9,14 +10,16 @@ import numpy as np
 from ... import mechanism
 from ...backend import to_host
 from ...exact import laws
+from ...exact.laws import Normals
 from ...grads.forms import Explicit, Outer, OuterSum
 from ...mechanism import ClipGroup, Sanitizer, flat_group, noise, per_layer_groups
 from ...mechanism.rounding import in_blocks, products
+from ...mechanism.sanitizer import Watcher
 from ...privacy.events import JointGaussian
 from ...privacy.events import NeighbouringRelation as Relation
 from ...streams import Streams
-from .. import reference
-from . import holds, measures, relative, slack, worst
+from ..equation import Case
+from . import holds, measures, slack, states, worst
 
 EXACT, SANITIZER = 1e-12, "mechanism.sanitizer.Sanitizer"
 KEYS = (("one", "W"), ("one", "b"), ("two", "W"))
@@ -42,31 +45,59 @@ def clipped_norms_stay_within_the_bound(bench):
         yield clipped / Fraction(clip_norm) ** 2 - 1
 
 
-@measures("mechanism.clip.clip_weights", "N2 N3", "loop over norms, not finite ones too", 1e-14)
-def weights_equal_the_definition(bench):
-    special = [0.0, 2.5**2, 1e-60, np.nan, np.inf, -np.inf]
-    squares = np.concatenate([special, 10.0 ** bench.rng.uniform(-4, 6, 50)])
-    for clip_norm in (2.5, math.inf):
-        expected = [
-            1 / max(1.0, v**0.5 * (1 + 2.0**-20) / clip_norm) if math.isfinite(v) else 0.0
-            for v in squares
-        ]
-        yield worst(mechanism.clip_weights(bench.asarray(squares), clip_norm), expected)
+@states("mechanism.clip.clip_weights", "N1 N2")
+def weights_and_norms(bench):
+    """Beyond the least norm, a weight times the norm is C."""
+    squares = 10.0 ** bench.rng.uniform(-4, 6, 50)
+    w = to_host(mechanism.clip_weights(bench.asarray(squares), 1e-9))
+    norms = 1e-9 / w
+    for clip_norm in (2.5, 1e-9, math.inf):
+        w = to_host(mechanism.clip_weights(bench.asarray(squares), clip_norm))
+        yield Case({"sq": squares, "norm": norms, "w": w, "C": clip_norm})
 
 
-@measures("mechanism.clip.ClipGroup", "F1", "by hand", EXACT)
-def noise_std_is_sigma_times_c(bench):
-    got = [ClipGroup("g", KEYS, 3.0, 0.7).noise_std, ClipGroup("g", KEYS, math.inf, 0).noise_std]
-    return worst(got, [2.1, 0.0])
+@states("mechanism.clip.clip_weights", "N3", 0.0)
+def weights_of_no_number(bench):
+    squares = np.array([4.0, np.nan, np.inf, -np.inf])
+    w = to_host(mechanism.clip_weights(bench.asarray(squares), 2.5))
+    yield Case({"sq": squares, "w": w})
 
 
-@measures("mechanism.noise.add_gaussian", "F1 F2", "the same normal numbers, drawn again", EXACT)
+@states("mechanism.clip.ClipGroup", "F1")
+def noise_of_a_group(bench):
+    for clip_norm, sigma in ((3.0, 0.7), (math.inf, 0.0)):
+        noise_std = ClipGroup("g", KEYS, clip_norm, sigma).noise_std
+        yield Case({"noise_std": noise_std, "sigma": sigma, "C": clip_norm})
+
+
+def standard(law, std, shape, draws):
+    """What a law draws next, in standard deviations."""
+    if isinstance(law, Normals):
+        return draws.standard_normal(shape)
+    units = np.zeros(shape)
+    draws.add_integers(units, law.units)
+    return units * law.grid / std
+
+
+@states("mechanism.noise.add_gaussian", "F1 F2")
 def noise_is_std_times_normal(bench):
-    raw = bench.rng.uniform(-1, 1, (50, 20))
-    for dtype in ("float64", "float32"):
-        for array in (raw.astype(dtype), raw.astype(dtype).T):
-            got = noise.add_gaussian(bench.asarray(array.copy("K")), 3.0, Streams(7).noise(2))
-            yield worst(got, reference.noisy(array, 3.0, Streams(7).noise(2)).astype(dtype))
+    for raw in bench.rng.uniform(-1, 1, (2, 5, 4)):
+        for std in (3.0, 0.3):
+            got = noise.add_gaussian(bench.asarray(raw.copy()), std, Streams(7).noise(2))
+            z = standard(Normals(std), std, raw.shape, Streams(7).noise(2))
+            given = {"raw": raw, "released": to_host(got), "noise_std": std, "z": z}
+            yield Case({**given, "g": Normals(std).grid})
+
+
+@measures("mechanism.noise.add_gaussian", "F1", "float64, rounded; of other strides", 0.0)
+def single_precision_is_rounded(bench):
+    raw = bench.rng.uniform(-1, 1, (50, 20)).astype("float32")
+    for array in (raw, raw.T):
+        single, double = (
+            to_host(noise.add_gaussian(bench.asarray(array.astype(dtype)), 3.0, draws))
+            for dtype, draws in (("float32", Streams(7).noise(2)), ("float64", Streams(7).noise(2)))
+        )
+        yield worst(single, double.astype("float32"))
 
 
 def _fine(grid, std, bits):
@@ -102,53 +133,80 @@ def _groupings(clip_norm=1.5):
     yield per_layer_groups(KEYS, {"one": clip_norm, "two": clip_norm / 3}, 0.0)
 
 
-@measures(
-    SANITIZER,
-    "F1 F3 N1",
-    "loop over examples; every form, at once and in batches, with weights",
-    EXACT,
-)
-def clipped_sum_equals_a_loop(bench):
-    a, d, p, q = (bench.rng.standard_normal((7, *s)) for s in ((3,), (2,), (4, 2), (4, 2)))
-    factors = (Outer, a, d), (Explicit, d), (OuterSum, p, q)
-    plain = np.einsum("bi,bo->bio", a, d), d, np.einsum("bti,bto->bio", p, q)
-    weights = np.array([1, 0.25, 0, 1.5, -1, np.nan, 0.5])
-    counted = np.array([1, 0.25, 0, 0, 0, 0, 0.5])
-    for groups in (*_groupings(), *_groupings(20.0), *_groupings(math.inf)):
-        alone = [
-            reference.clipped_sum({key: g[b : b + 1] for key, g in zip(KEYS, plain)}, groups)
-            for b in range(7)
-        ]
-        for strategy, weighted, bounds in product(
-            ("auto", "explicit", "factored"), (False, True), ((0, 7), (0, 4, 4, 7))
-        ):
-            sanitizer, total = Sanitizer(groups, strategy), None
-            for part in map(slice, bounds, bounds[1:]):
-                grads = {
-                    key: cls(*(bench.asarray(each[part]) for each in arrays))
-                    for key, (cls, *arrays) in zip(KEYS, factors)
-                }
-                weight = bench.asarray(weights[part]) if weighted else None
-                total = sanitizer.add_clipped(grads, total, weight)
-            w = counted if weighted else np.ones(7)
-            yield from (
-                worst(total[key], sum(v * one[key] for v, one in zip(w, alone))) for key in KEYS
-            )
+class _Norms(Watcher):
+    """Keeps the squared norms of each group."""
+
+    def __init__(self):
+        self.seen = {}
+
+    def take_norms(self, group, sq_norms):
+        self.seen.setdefault(group, []).append(to_host(sq_norms))
 
 
-@measures(SANITIZER, "F2", "the same normal numbers, drawn again", EXACT)
+GRID = [[(f"layer{n}", name) for name in "Wb"] for n in range(3)]  # keys of group l, parameter k
+
+
+def _lots(bench, weights=None):
+    """A lot of seven examples in three groups of two parameters, in every form of the gradients, at
+    once and in batches.
+    """
+    a, d = (bench.rng.standard_normal((7, 3, 2, 4, n)) for n in (3, 5))
+    sums = np.einsum("blkti,blkto->blktio", a, d)
+    for cls, strategy, bounds, size in (
+        (OuterSum, "auto", (0, 7), 1.0),
+        (OuterSum, "factored", (0, 4, 4, 7), 9.0),
+        (Outer, "factored", (0, 7), 1.0),
+        (Outer, "explicit", (0, 2, 7), math.inf),
+        (Explicit, "auto", (0, 7), 1.0),
+    ):
+        g = sums.sum(axis=3) if cls is OuterSum else sums[:, :, :, 0]
+        factors = {OuterSum: (a, d), Outer: (a[..., 0, :], d[..., 0, :]), Explicit: (g,)}[cls]
+        C, watcher, total = size * np.array([5.0, 4.0, 3.0]), _Norms(), None
+        groups = [ClipGroup(f"{n}", keys, C[n], 0.0) for n, keys in enumerate(GRID)]
+        sanitizer = Sanitizer(groups, strategy, watcher=watcher)
+        for part in map(slice, bounds, bounds[1:]):
+            grads = {
+                key: cls(*(bench.asarray(factor[part, n, k].copy()) for factor in factors))
+                for n, keys in enumerate(GRID)
+                for k, key in enumerate(keys)
+            }
+            weight = None if weights is None else bench.asarray(weights[part])
+            total = sanitizer.add_clipped(grads, total, weight)
+        raw = np.array([[to_host(total[key]) for key in keys] for keys in GRID])
+        norms = np.sqrt([np.concatenate(watcher.seen[group.name]) for group in groups]).T
+        yield Case({"raw": raw, "g": g, "norm": norms, "C": C, "v": weights})
+
+
+@states(SANITIZER, "F1 N1")
+def sums_of_clipped_gradients(bench):
+    return _lots(bench)
+
+
+@states(SANITIZER, "F3")
+def sums_with_weights(bench):
+    return _lots(bench, np.array([1, 0.25, 0, 1.5, -1, np.nan, 0.5]))
+
+
+@states(SANITIZER, "F2")
 def each_group_gets_its_own_noise(bench):
-    keys = KEYS[0], KEYS[2]
-    groups = per_layer_groups(keys, {"one": 2.0, "two": 5.0}, {"one": 1.5, "two": 0.4})
-    raw = dict(zip(keys, (np.full((30, 20), 10.0), np.full((5, 3), -7.0))))
+    C, sigma = np.array([2.0, 5.0, 0.5]), np.array([1.5, 0.4, 3.0])
     for arithmetic in ("ordinary", "exact"):
-        moved = {key: bench.asarray(array.copy()) for key, array in raw.items()}
-        got = Sanitizer(groups, arithmetic=arithmetic).release(moved, Streams(7).noise(0))
-        again = Streams(7).noise(0)
-        for key, sigma, clip_norm in zip(keys, (1.5, 0.4), (2.0, 5.0)):
-            grid = clip_norm * 2.0**-32 if arithmetic == "exact" else 0.0
-            expected = raw[key] * (grid or 1)
-            yield worst(got[key], reference.noisy(expected, sigma * clip_norm, again, grid))
+        groups = [ClipGroup(f"{n}", keys, C[n], sigma[n]) for n, keys in enumerate(GRID)]
+        sanitizer = Sanitizer(groups, arithmetic=arithmetic)
+        laws, draws = [sanitizer.noise(group) for group in groups], Streams(7).noise(0)
+        q, raw = np.array([law.grid for law in laws]), bench.rng.uniform(-9, 9, (3, 2, 5, 4))
+        if arithmetic == "exact":
+            raw = np.rint(raw / q[:, None, None, None]) * q[:, None, None, None]
+        sums = {
+            key: bench.asarray(laws[n].in_units(raw[n, k]))
+            for n, keys in enumerate(GRID)
+            for k, key in enumerate(keys)
+        }
+        got = sanitizer.release(sums, Streams(7).noise(0))
+        z = [[standard(law, s, (5, 4), draws) for _ in "Wb"] for law, s in zip(laws, sigma * C)]
+        released = np.array([[to_host(got[key]) for key in keys] for keys in GRID])
+        given = {"raw": raw, "q": q, "sigma": sigma, "C": C, "z": np.array(z)}
+        yield Case({**given, "released": released})
 
 
 @measures(
@@ -185,57 +243,57 @@ def _far_gradients(bench):
         yield first, [-g for g in first]
 
 
-@measures(SANITIZER, "S2", "noise std over the sensitivity that was searched", EXACT)
-def event_is_one_joint_gaussian(bench):
-    groups = [ClipGroup("a", KEYS[:2], 2.0, 1.5), ClipGroup("b", KEYS[2:], 7.0, 0.4)]
-    for relation in Relation:
-        factor = 2 if relation is Relation.REPLACE_ONE else 1
-        event = Sanitizer(groups).event(relation)
-        single = Sanitizer(flat_group(KEYS, 2.0, 1.5)).event(relation)
-        yield holds(isinstance(event, JointGaussian))
-        # the direction of squared norm sum s^-2, by which the scaled means differ at most
-        shift = factor * math.hypot(2.0 / 3.0, 7.0 / 2.8)
-        yield worst(event.noise_multipliers, [1.5 / factor, 0.4 / factor])
-        yield relative(event.effective_noise_multiplier, 1 / shift)
-        yield relative(single.noise_multiplier, 1.5 / factor)
+@states(SANITIZER, "S1 S2")
+def sensitivities_and_the_event(bench):
+    C, sigma = np.array([2.0, 7.0, 0.5]), np.array([1.5, 0.4, 3.0])
+    for relation, count in product(Relation, (3, 1)):
+        groups = [ClipGroup(f"{n}", keys, C[n], sigma[n]) for n, keys in enumerate(GRID[:count])]
+        sanitizer = Sanitizer(groups)
+        event = sanitizer.event(relation)
+        joint = isinstance(event, JointGaussian)
+        m = event.noise_multipliers if joint else [event.noise_multiplier]
+        s = event.effective_noise_multiplier if joint else event.noise_multiplier
+        yield Case(
+            {
+                "S": np.array([*sanitizer.sensitivity(relation).values()]),
+                "C": C[:count],
+                "sigma": sigma[:count],
+                "m": np.array(m),
+                "s": s,
+                "relation": relation,
+                "REPLACE_ONE": Relation.REPLACE_ONE,
+            }
+        )
 
 
-@measures("mechanism.rounding.products", "F1 F2 F3", "by hand, in exact fractions", 1e-12)
-def charge_for_float32_sums(bench):
-    """Lots of 600 take 150 rows, of 2,000 54; larger ones, and explicit gradients, float64, which
-    counts from some size on.
-    """
-    for lot, strategy, rows, k in (
-        (60, "auto", 150, 0),
-        (600, "factored", 150, 0),
-        (2000, "auto", 54, 0),
-        (4000, "auto", 0, 64),
-        (600, "explicit", 0, 0),
-        (65_536, "explicit", 0, 1),
-        (65_536, "auto", 0, 64),
-    ):
-        got, n = products(lot, strategy), math.ceil(lot + 3 * math.sqrt(lot) + 10)
-        lost = (Fraction(11 * rows, 19) + 7) / (2**24 - rows - 6)
-        factor = float(1 + (2 * n * lost if rows else Fraction(2 * k * n * (2 * n + 2**13), 2**52)))
-        yield abs(got.rows - rows) + abs(got.most - n)
-        yield relative(got.factor, factor)
-        yield factor - got.factor
+def _charges(bench, cases):
+    for lot, strategy, k in cases:
+        got = products(lot, strategy)
+        assert bool(got.rows) == (not k)
+        given = {"L": lot, "n": got.most, "R": got.rows, "factor": got.factor, "k": k}
+        yield Case(given)
 
 
-@measures("mechanism.rounding.in_blocks", "F1", "by hand, in exact fractions", 1e-12)
+SINGLE = [(60, "auto", 0), (600, "factored", 0), (2000, "auto", 0)]
+DOUBLE = [(4000, "auto", 64), (600, "explicit", 1), (65_536, "explicit", 1), (65_536, "auto", 64)]
+for _labels, _lots_charged in (("F1 F2", SINGLE), ("F1 F3", DOUBLE)):
+    states("mechanism.rounding.products", _labels, EXACT, "charge for sums")(
+        partial(_charges, cases=_lots_charged)
+    )
+
+
+@states("mechanism.rounding.in_blocks", "F1")
 def charge_for_float64_sums_in_blocks(bench):
     """Nothing up to 767,610 rows in blocks of 1,024, and then more and more."""
     cases = [(rows, 1024) for rows in (1, 767_610, 767_611, 10**7, 2**41)]
     for rows, block in (*cases, (10**7, 64)):
-        lost = Fraction(rows * (2 * block + Fraction(rows, block)), 2**52)
-        factor = float(1 + lost) if lost > Fraction(1, 2**21) else 1.0
-        yield relative(in_blocks(rows, block), factor)
+        yield Case({"m": rows, "R": block, "factor": in_blocks(rows, block)})
 
 
-@measures("mechanism.noise.add_integers", "F1", "the same integers, drawn again", 0.0)
+@states("mechanism.noise.add_integers", "F1")
 def integer_noise_is_added_in_units(bench):
-    raw, more = np.rint(bench.rng.uniform(-1, 1, (2, 50, 20)) * 2**40)
-    units, others, again = bench.asarray(raw.copy()), [bench.asarray(more)], np.zeros(1000)
+    raw, more = np.rint(bench.rng.uniform(-1, 1, (2, 5, 4)) * 2**40)
+    units, others, Z = bench.asarray(raw.copy()), [bench.asarray(more)], np.zeros((5, 4))
     got = noise.add_integers(units, 2.0**33, 0.25, Streams(7).noise(2), others)
-    Streams(7).noise(2).add_integers(again, 2.0**33)
-    return worst(got, (raw + more + again.reshape((50, 20))) / 4)
+    Streams(7).noise(2).add_integers(Z, 2.0**33)
+    yield Case({"released": to_host(got), "g": 0.25, "raw": raw + more, "Z": Z})
