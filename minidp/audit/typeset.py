@@ -12,9 +12,10 @@ GREEK = "alpha beta gamma delta epsilon eta theta lambda mu pi sigma Phi"
 LETTERS = dict(zip(GREEK.split(), "αβγδεηθλμπσΦ")) | {"inf": "∞"}
 SIGNS = {"<-": "←", "<=": "≤", ">=": "≥", "~": "≈"}
 LATEX = {"←": r"\leftarrow", "≤": r"\le", "≥": r"\ge", "≈": r"\approx", "∑": r"\sum", "∏": r"\prod"}
-LATEX |= {"∈": r"\in", "∞": r"\infty", "⌊": r"\lfloor", "⌋": r"\rfloor", "⌈": r"\lceil", "⌉": r"\rceil"}
+LATEX |= {"∈": r"\in", "⌊": r"\lfloor", "⌋": r"\rfloor", "⌈": r"\lceil", "⌉": r"\rceil"}
 LATEX |= {name: rf"\{name}" for name in ("exp", "ln", "log", "max", "min", "sin", "cos", "tanh")}
 LATEX |= {letter: rf"\{name}" for name, letter in LETTERS.items()} | {"−": "-", "·": r"\cdot"}
+LATEX["∞"] = r"\infty"
 ROUND = {"floor": "⌊⌋", "ceil": "⌈⌉"}
 BIG = {"sum": "∑", "prod": "∏"}
 SUMS = ("plus", "minus", "negative", "where")

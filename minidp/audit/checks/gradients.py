@@ -86,9 +86,7 @@ def norms_round_up(bench):
 
 @states("grads.forms.OuterSum", "N3")
 def norms_of_sums_that_cancel(bench):
-    """Of gradients so wide that the slack is seen: n is what makes the least error of the bound. And
-    where all positions cancel.
-    """
+    """Of gradients so wide that their slack tells n; and where all positions cancel."""
     for left, width in ((0.0365, 20_000), (0.0, 6)):
         a, d = (bench.rng.uniform(-1, 1, (2, 3, n)) for n in (width, 5))
         a[:, 1], d[:, 1], d[:, 2] = a[:, 0], (left - 1) * d[:, 0], left / 30 * d[:, 2]

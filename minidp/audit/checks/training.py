@@ -1,7 +1,6 @@
 """Checks of the trainer, the optimizers and the averaged weights."""
 
 import math
-from collections import defaultdict
 from functools import partial
 
 import numpy as np
@@ -11,7 +10,8 @@ from ...backend import Backend, to_host
 from ...mechanism import LinearDecay, Plan, PoissonSampler, Sanitizer, per_layer_groups
 from ...streams import Streams
 from .. import reference
-from . import Bench, measures, worst
+from ..equation import Case
+from . import Bench, in_words, measures, states, worst
 
 EXACT, NOISE_STD = 1e-12, 0.3
 CARD = "train.trainer.Trainer"
@@ -19,87 +19,81 @@ KEY = ("layer", "W")
 _HOST = Bench(None, Backend.numpy())
 
 
-def _momentum(g, t, state, m=0.9):
-    state["v"] = m * state["v"] + g
-    return state["v"]
-
-
-def _nesterov(g, t, state, m=0.9):
-    return g + m * _momentum(g, t, state, m)
-
-
-def _adagrad(g, t, state, offset=1e-8):
-    state["s"] += g * g
-    return g / (math.sqrt(state["s"]) + offset)
-
-
-def _adam(g, t, state, b1=0.9, b2=0.999, offset=1e-8):
-    state["m"], state["v"] = b1 * state["m"] + (1 - b1) * g, b2 * state["v"] + (1 - b2) * g * g
-    return state["m"] / (1 - b1 ** (t + 1)) / (math.sqrt(state["v"] / (1 - b2 ** (t + 1))) + offset)
-
-
-def _adam_bc(g, t, state, b1=0.9, b2=0.999, offset=1e-8, floor=5e-8):
-    state["m"] = b1 * state["m"] + (1 - b1) * g
-    state["v"] = b2 * state["v"] + (1 - b2) * (g * g - NOISE_STD**2)
-    second = max(state["v"] / (1 - b2 ** (t + 1)), floor)
-    return state["m"] / (1 - b1 ** (t + 1)) / math.sqrt(second)
-
-
-# name: (labels, how far a number goes per unit of learning rate, given its gradient, the step and
-# what it remembers; other settings)
+# of each optimizer: its labels, settings, and the names that the equations give its fields and slots
+NAMED = {"momentum": "m", "offset": "e", "beta1": "b1", "beta2": "b2", "velocity": "v"}
+NAMED |= {"sum_of_squares": "s", "mean": "m", "square": "v"}
 MOVES = {
-    "sgd": ("F1", lambda g, t, state: g, ()),
-    "momentum": ("F1", _momentum, (0.5,)),
-    "nesterov": ("F1", _nesterov, (0.5,)),
-    "adagrad": ("F1", _adagrad, (0.5,)),
-    "adam": ("F1 F2", _adam, (0.5, 0.7, 0.2)),
-    "adam-bc": ("F1 F2", _adam_bc, (0.5, 0.7, 0.2, 0.3)),
+    "sgd": ("F1", ()),
+    "momentum": ("F1", (0.5,)),
+    "nesterov": ("F1", (0.5,)),
+    "adagrad": ("F1", (0.5,)),
+    "adam": ("F1 F2", (0.5, 0.7, 0.2)),
+    "adam-bc": ("F1 F2", (0.5, 0.7, 0.2, 0.3)),
 }
 
 
-def _steps(bench, cls, move, others):
-    """With the settings it has by itself and others, a constant rate and one that falls."""
+def _steps(bench, cls, others, label):
+    """With the settings it has by itself and others, a constant rate and one that falls. What a
+    second label starts from is what the first has changed.
+    """
     for rate, settings in ((0.1, ()), (LinearDecay(0.2, 0.1, 3), others)):
-        optimizer, expected = cls(rate, *settings), bench.rng.uniform(-1, 1, (2, 3))
-        gs = bench.rng.uniform(-1, 1, (6, 2, 3)) * 10.0 ** bench.rng.uniform(-3, 1, (6, 1, 1))
-        theta = {KEY: bench.asarray(expected.copy())}
-        for step, g in enumerate(gs):
+        optimizer = cls(rate, *settings)
+        theta = {KEY: bench.asarray(bench.rng.uniform(-1, 1, (2, 3)))}
+        optimizer.allocate(theta)
+        given = {name: value for name, value in vars(optimizer).items() if name != "slots"}
+        for step in range(6):
+            before = _state(optimizer, theta)
+            g = bench.rng.uniform(-1, 1, (2, 3)) * 10.0 ** bench.rng.uniform(-3, 1)
             optimizer.update(theta, {KEY: bench.asarray(g.copy())}, step, {KEY: NOISE_STD})
-        for index in np.ndindex(2, 3):
-            state = defaultdict(float)
-            for step, g in enumerate(gs[(slice(None), *index)]):
-                eta = 0.2 - 0.1 * min(step / 3, 1) if callable(rate) else 0.1
-                expected[index] -= eta * move(g, step, state, *settings)
-        yield worst(theta[KEY], expected)
+            after = _state(optimizer, theta)
+            given |= {
+                **before,
+                "g": g,
+                "t": step + 1,
+                "eta": rate(step) if callable(rate) else rate,
+            }
+            if cls is train.AdamBC:
+                given |= {"s": NOISE_STD}
+            if label == "F2":
+                given |= {**after, "theta": before["theta"]}
+            named = {NAMED.get(name, name): value for name, value in given.items()}
+            yield Case(named, after)
 
 
-for _name, (_labels, _move, _others) in MOVES.items():
+def _state(optimizer, theta):
+    found = {NAMED[name]: to_host(slot[KEY]).copy() for name, slot in optimizer.slots.items()}
+    return {**found, "theta": to_host(theta[KEY]).copy()}
+
+
+for _name, (_labels, _others) in MOVES.items():
     _cls = train.OPTIMIZERS[_name]
-    _card = f"train.optimizer.{_cls.__name__}"
-    _register = measures(_card, _labels, "loop over single numbers, 6 steps", EXACT, "steps")
-    _register(partial(_steps, cls=_cls, move=_move, others=_others))
+    for _label in _labels.split():
+        states(f"train.optimizer.{_cls.__name__}", _label, EXACT, "steps")(
+            partial(_steps, cls=_cls, others=_others, label=_label)
+        )
 
 
-@measures(
-    "train.averaging.Averaged",
-    "F1",
-    "loop over single numbers, 30 steps; the same descent without",
-    1e-14,
-)
-def average_equals_a_scalar_loop(bench):
-    plain = train.SGD(0.1)
+@states("train.averaging.Averaged", "F1", 1e-14)
+def averages(bench):
     for decay in (0.0, 0.6, 0.999):
-        averaged, start = train.Averaged(train.SGD(0.1), decay), bench.rng.uniform(-1, 1, 5)
-        (theta, alone), expected = ({KEY: bench.asarray(start.copy())} for _ in range(2)), 0.0
+        averaged, theta = train.Averaged(train.SGD(0.1), decay), {KEY: bench.asarray(np.ones(3))}
+        averaged.allocate(theta)
         for t in range(30):
-            g = bench.rng.uniform(-1, 1, 5)
-            averaged.update(theta, {KEY: bench.asarray(g.copy())}, t)
-            plain.update(alone, {KEY: bench.asarray(g)}, t)
-            yield worst(theta[KEY], alone[KEY])
-            d = min(decay, t / (t + 9))
-            expected = d * expected + (1 - d) * to_host(theta[KEY])
+            a = to_host(averaged.slots[averaged.slot][KEY]).copy()
+            averaged.update(theta, {KEY: bench.asarray(bench.rng.uniform(-1, 1, 3))}, t)
+            given = {"a": a, "theta": to_host(theta[KEY]).copy(), "decay": decay, "t": t}
             with averaged.averaged_weights(theta):
-                yield worst(theta[KEY], expected)
+                yield Case(given, {"a": to_host(theta[KEY]).copy()})
+
+
+@measures("train.averaging.Averaged", "F1", "the same descent without", 0.0)
+def descent_is_that_without_the_average(bench):
+    optimizers = train.Averaged(train.SGD(0.1), 0.6), train.SGD(0.1)
+    thetas = [{KEY: bench.asarray(np.ones(3))} for _ in optimizers]
+    for t, g in enumerate(bench.rng.uniform(-1, 1, (9, 3))):
+        for optimizer, theta in zip(optimizers, thetas):
+            optimizer.update(theta, {KEY: bench.asarray(g.copy())}, t)
+        yield worst(*(theta[KEY] for theta in thetas))
 
 
 class Mirrored:
@@ -159,10 +153,10 @@ def _training(bench, rows):
         yield from (worst(trainer.network.params[key], expected[key]) for key in expected)
 
 
-@measures(CARD, "F2 F3 F4", "Algorithm 1 as a loop over examples, same draws", 1e-10)
+@measures(CARD, "F2 F3 F4 V1", "Algorithm 1 as a loop over examples, same draws", 1e-10)
 def training_equals_algorithm_1(bench):
     """With a learning rate that falls, in every form of the gradients, lots in batches, empty lots,
-    plain SGD.
+    plain SGD; with two views, of which all are clipped, none is, some are.
     """
     rows = (
         (0.0, 0.5, 0.4, "explicit", 4096, 1),
@@ -170,20 +164,70 @@ def training_equals_algorithm_1(bench):
         (0.8, 0.5, 0.4, "auto", 5, 1),
         (0.8, 0.5, 0.0, "auto", 4096, 1),
         (0.0, math.inf, 1.0, "auto", 4096, 1),
-    )
-    return _training(bench, rows)
-
-
-@measures(CARD, "V1", "mean of the views' gradients by loops, clipped", 1e-10)
-def views_are_averaged_before_clipping(bench):
-    """All are clipped, none is, some are."""
-    rows = (
         (0.0, 0.1, 1.0, "auto", 4096, 2),
         (0.0, 5.0, 1.0, "explicit", 4096, 2),
         (0.0, 0.3, 1.0, "factored", 5, 2),
         (0.0, 0.3, 1.0, "explicit", 2, 2),
     )
     return _training(bench, rows)
+
+
+in_words(CARD, "F1", "an order of events")
+in_words(CARD, "F2", "the equations of the sanitizer, one after the other")
+
+
+class _Seen(train.SGD):
+    """Keeps the gradients and the parameters before and after the last step, on the host."""
+
+    def update(self, params, grads, step, noise_std={}):
+        self.g, self.before = _on_host(grads), _on_host(params)
+        super().update(params, grads, step, noise_std)
+        self.after = _on_host(params)
+
+
+def _on_host(arrays):
+    return {key: to_host(array).copy() for key, array in arrays.items()}
+
+
+def _one_step(bench, rows, noise, clip, views):
+    """(optimizer that has seen a step over all of the rows, the trainer's plan)."""
+    how = {"steps": 1, "augmentation_multiplicity": views}
+    trainer, x, y = _setting(bench, noise, clip, PoissonSampler(1.0), **how)
+    trainer.optimizer = _Seen(0.3)
+    x = bench.asarray(x[rows])
+    trainer.run(Mirrored(x, bench) if views == 2 else x, bench.asarray(y[rows]), Streams(5))
+    return trainer.optimizer, trainer.plan
+
+
+def _descended(theta, g):
+    params = {KEY: theta.copy()}
+    train.SGD(0.3).update(params, {KEY: g.copy()}, 0)
+    return params[KEY]
+
+
+@states(CARD, "F3 F4")
+def a_step(bench):
+    seen, plan = _one_step(bench, slice(12), 0.8, 0.5, 1)
+    trainer, x, y = _setting(bench, 0.8, 0.5, PoissonSampler(1.0))
+    z, caches = trainer.network.forward(bench.asarray(x))
+    grads = trainer.network.param_grads(trainer.loss(z, bench.asarray(y))[1], caches)
+    released = plan.sanitizer.release(plan.sanitizer.add_clipped(grads), Streams(5).noise(0))
+    for key, g in seen.g.items():
+        given = {"g": g, "released": to_host(released[key]), "L": 7, "theta": seen.before[key]}
+        yield Case({**given, "optimizer": _descended}, {"theta": seen.after[key]})
+
+
+@states(CARD, "V1")
+def views_are_averaged(bench):
+    trainer, x, y = _setting(_HOST, 0.0, math.inf, PoissonSampler(1.0))
+    steps = [_one_step(bench, slice(b, b + 1), 0.0, math.inf, 2)[0].g for b in range(3)]
+    shown = [
+        reference.single_example_grads(trainer.network, trainer.loss, sign * x[:3], y[:3])
+        for sign in (1, -1)
+    ]
+    for key in trainer.network.params:
+        g = np.stack([view[key] for view in shown], axis=1)
+        yield Case({"g": g, "merged": 7 * np.stack([step[key] for step in steps]), "K": 2})
 
 
 @measures(CARD, "F1", "steps drawn before the ledger, put on disk by on_charge, covers them", 0.0)
