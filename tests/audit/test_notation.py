@@ -1,4 +1,4 @@
-"""Equations are read as they are printed: what each form means, what is refused, its typesetting."""
+"""Equations are read as printed: what each form means, what is refused, how it is typeset."""
 
 from xml.etree import ElementTree
 

@@ -19,10 +19,10 @@ KEY = ("layer", "W")
 _HOST = Bench(None, Backend.numpy())
 
 
-# of each optimizer: its labels, settings, and the names that the equations give its fields and slots
+# the names that the equations give the fields and slots of optimizers
 NAMED = {"momentum": "m", "offset": "e", "beta1": "b1", "beta2": "b2", "velocity": "v"}
 NAMED |= {"sum_of_squares": "s", "mean": "m", "square": "v"}
-MOVES = {
+MOVES = {  # labels, and settings besides the rate
     "sgd": ("F1", ()),
     "momentum": ("F1", (0.5,)),
     "nesterov": ("F1", (0.5,)),
