@@ -20,10 +20,8 @@ import common
 
 common.start(__name__)
 
-from common.config import POSITIVE, option
-from common.job import MedianNorms, command_line
-
-import mnist_pca
+from common import job
+from common.config import POSITIVE, PcaFlags, option
 
 from minidp import nn
 from minidp.errors import ParameterError
@@ -34,7 +32,7 @@ NAME = "mnist_variants"
 
 
 @dataclass(frozen=True)
-class Config(mnist_pca.Config):
+class Config(PcaFlags):
     """The main job's flags, and those of the variants."""
 
     first_hidden: int | None = option(
@@ -61,7 +59,7 @@ class Config(mnist_pca.Config):
 
 def make_body(config, pixels, classes, rng):
     """The main job's network, with one more trained layer at its front if asked for."""
-    body = mnist_pca.make_body(config, pixels, classes, rng)
+    body = job.make_body(config, pixels, classes, rng)
     if config.first_hidden is None:
         return body
     (width,), first = body.input_shape, config.first_hidden
@@ -80,7 +78,7 @@ def make_body(config, pixels, classes, rng):
 
 def make_sanitizer(config, network, clip_norm):
     """The main job's clipping; its noise too, or noise that falls in stages."""
-    sanitizer = mnist_pca.make_sanitizer(config, network, clip_norm)
+    sanitizer = job.make_sanitizer(config, network, clip_norm)
     if config.final_noise_multiplier is None:
         return sanitizer
     sigma = Stages(config.sigma, config.final_noise_multiplier, config.stages, config.stage_lots)
@@ -90,19 +88,19 @@ def make_sanitizer(config, network, clip_norm):
 
 def run(config):
     """Everything from data to files; returns how it stopped."""
-    job = mnist_pca.Job(NAME, make_body, make_sanitizer)
+    main_job = job.MainJob(NAME, make_body, make_sanitizer)
     if config.watch_norms:
-        watcher = MedianNorms()
+        watcher = job.MedianNorms()
 
         def make_watched(config, network, clip_norm):
             return replace(make_sanitizer(config, network, clip_norm), watcher=watcher)
 
         about = {"median_norms_not_private": watcher.medians}
-        job = replace(job, make_sanitizer=make_watched, about=about)
-    return mnist_pca.run(config, job)
+        main_job = replace(main_job, make_sanitizer=make_watched, about=about)
+    return main_job.run(config)
 
 
-main = command_line(NAME, Config, run, __doc__)
+main = job.command_line(NAME, Config, run, __doc__)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -39,7 +39,7 @@ from features import stand_ins
 from features.side_by_side import descend
 from minidp.backend import Backend
 from minidp.errors import ParameterError
-from minidp.util.files import atomic_write
+from minidp.util.atomic import atomic_write
 
 DELTA, SEED = 1e-5, 1
 TRAVELS = 2.0 ** np.arange(5)

@@ -8,6 +8,7 @@ changes nothing in the process. `minidp.host.tune()` makes a process fast; comma
 before NumPy loads.
 """
 
+from . import given
 from .util.lazy import names_of
 
 __version__ = "0.1.0"
@@ -23,3 +24,24 @@ __getattr__, __dir__, __all__ = names_of(
         "run.model": "load_model",
     },
 )
+# module: what it gives to the files that carry the guarantee
+given.load = names_of(
+    __name__,
+    {
+        "backend": "explicit_budget explicit_fits",
+        "exact.arithmetic": "ARITHMETIC",
+        "exact.integers": "Integers",
+        "grads.launches": "launch_sums",
+        "host.discrete": "integers table",
+        "host.memory": "RUN",
+        "host.threads": "map_parallel",
+        "kernels": "kernel",
+        "mechanism.exchange": "release_over_ranks",
+        "privacy.pld.fallback": "answer",
+        "privacy.pld.interval": "DeltaAt EpsilonAt",
+        "privacy.pld.lower": "dominated",
+        "privacy.pld.saddle": "grid_for",
+        "ranks": "current",
+        "util.waiting": "say",
+    },
+)[0]

@@ -1,7 +1,8 @@
 """One door to compiled kernels: `kernel(name, array)` gives the twin of a definition, or None.
 
-The host's twins are in `host.kernels`, `host.elementwise` and `host.cutting`, a device's in
-`device`. A device's twin is used once it was tried beside its definition (`train.twins`).
+The host's twins are in `host.kernels`, `host.elementwise`, `host.cutting` and `host.drawing`, a
+device's in `device`. A device's twin is used once it was tried beside its definition
+(`train.twins`).
 """
 
 import sys
@@ -21,8 +22,10 @@ TWINS = {  # dtypes of the arrays that each twin takes
     **dict.fromkeys(("add_weighted", "add_weighted_each", "add_weighted_products"), SINGLE),
     **dict.fromkeys(("patches", "fold", "max_pool", "take_by_maxima"), SINGLE),
     **dict.fromkeys(("softmax_cross_entropy", "add_blocks", "put_back", "descend"), SINGLE),
-    **dict.fromkeys(("clip_weights", "add_whole"), DOUBLE),
-    **dict.fromkeys(("cut", "cut_squares", "contributions", "pairs", "release"), EITHER),
+    **dict.fromkeys(("words", "choose"), ("uint64",)),
+    **dict.fromkeys(("clip_weights", "add_whole", "add_integers"), DOUBLE),
+    **dict.fromkeys(("cut", "cut_squares", "contributions", "pairs"), EITHER),
+    **dict.fromkeys(("add_normals", "release"), EITHER),
 }
 PLAIN = (np.ndarray, np.memmap)  # of other classes the definitions compute
 _allowed: dict[Any, Collection[str]] = {np: TWINS}  # names of twins, by array library
@@ -44,9 +47,10 @@ def _twin(name, xp, dtype):
         return None
     if xp is not np:
         return getattr(device, name, None)
-    from .host import cutting, elementwise, kernels  # load Numba
+    from .host import cutting, drawing, elementwise, kernels  # load Numba
 
-    return next((vars(m)[name] for m in (elementwise, kernels, cutting) if name in vars(m)), None)
+    modules = elementwise, kernels, cutting, drawing
+    return next((vars(m)[name] for m in modules if name in vars(m)), None)
 
 
 def by_twin(name: str, *arrays: Any) -> Any:

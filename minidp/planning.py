@@ -17,7 +17,7 @@ import numpy as np
 
 from .errors import BudgetExceededError, MinidpError, ParameterError
 from .mechanism import ClipGroup, PoissonSampler, PrivatePCA, Sanitizer
-from .mechanism.sampling import make_sampler, steps_of_epochs
+from .mechanism.samplers import make_sampler, steps_of_epochs
 from .privacy import Gaussian, Ledger
 from .privacy.budget import max_steps
 from .privacy.calibrate import noise_multiplier_for, sampling_probability_for
@@ -25,7 +25,7 @@ from .privacy.catalogue import ACCOUNTANTS, all_bounds, make, row_to_quote
 from .privacy.group_privacy import GroupAccountant
 from .privacy.ledger import SETUP
 from .privacy.meaning import meaning_of
-from .util.files import StrPath
+from .util.atomic import StrPath
 from .util.text import lower_text
 from .util.validate import count as check_count
 from .util.validate import in_range, positive_finite

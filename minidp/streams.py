@@ -12,15 +12,15 @@ import math
 import os
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from . import given
 from .errors import NoiseReuseError, ParameterError
-from .host import threads
-from .host.chacha import CONSTANTS, LANES, STRETCH
-from .ranks import current
+from .host.chacha import CONSTANTS, LANES, STRETCH, choose, normals, rounded, words
 from .util.validate import count, seed_number
 
 GENERATOR = "chacha20"
@@ -47,7 +47,7 @@ class _Key(_Single):
 
     def __init__(self, seed):
         self.seed = seed
-        self._renew(lambda: current().of_first(lambda: os.urandom(32)))
+        self._renew(lambda: given.current().of_first(lambda: os.urandom(32)))
 
     @property
     def _key(self):
@@ -178,10 +178,11 @@ class Draws(_Single):
         return self._words(np.arange(first, first + blocks, dtype=np.uint64))[:size]
 
     def _words(self, blocks):
-        from .host import drawing  # loads Numba
-
         out = np.empty((blocks.size, 16), np.uint32)
-        drawing.words(self.state(), blocks, out)
+        if twin := given.kernel("words", blocks):
+            twin(self.state(), blocks, out)
+        else:
+            out[...] = words(self.state(), blocks).T
         return out.view(np.uint64).ravel()
 
     def random(self, size: int | Sequence[int] = ()) -> NDArray[np.float64]:
@@ -240,20 +241,16 @@ class Draws(_Single):
         cache. `out` itself is then left alone. place: (start, size) where `out` is the part from
         `start` on of a flat array of that size.
         """
-        from .host import drawing
-
         state = self.state()
-        self._in_slices(
-            "add_normals",
-            out,
-            1,
-            lambda first, at, part: drawing.add_normals(
-                state, first * STRETCH + at, std, grid, part
-            ),
-            before,
-            after,
-            place,
-        )
+
+        def add(first, at, part):
+            if twin := given.kernel("add_normals", part):
+                twin(state, first * STRETCH + at, std, grid, part)
+            else:
+                z = _numbers(normals, state, first, 1, at, part.size)
+                part[...] = rounded(part + std * z, grid)
+
+        self._in_slices("add_normals", out, 1, add, before, after, place)
 
     def add_integers(
         self,
@@ -270,22 +267,21 @@ class Draws(_Single):
         `host.discrete.total_variation(std)` from the law of the rounded Gaussian. before, after
         and place as above. Raises ParameterError for another array or std.
         """
-        from .host import discrete, drawing
-
         if out.dtype != np.float64:
             raise ParameterError(
                 f"add_integers: expected an array of dtype float64, got {out.dtype}"
             )
-        table, state = discrete.table(std), self.state()
-        self._in_slices(
-            "add_integers",
-            out,
-            table.parts + 1,
-            lambda first, at, part: drawing.add_integers(state, first, at, *table, part),
-            before,
-            after,
-            place,
-        )
+        table, state = given.table(std), self.state()
+        sets = table.parts + 1
+
+        def add(first, at, part):
+            if twin := given.kernel("add_integers", part):
+                twin(state, first, at, *table, part)
+            else:
+                of_words = partial(given.integers, table=table)
+                part += _numbers(of_words, state, first, sets, at, part.size)
+
+        self._in_slices("add_integers", out, sets, add, before, after, place)
 
     def _in_slices(self, name, out, sets, add, before, after, place):
         """add(first, at, part) side by side: 512 numbers take `sets` sets of 64 blocks, from set
@@ -306,7 +302,7 @@ class Draws(_Single):
             if after:
                 after(span, stretch)
 
-        threads.map_parallel(work, range(0, flat.size, SHARD))
+        given.map_parallel(work, range(0, flat.size, SHARD))
 
     def take(self, size: int, sets: int) -> int:
         """Takes `sets` sets of 64 blocks for every 512 of `size` numbers: a new set, whatever was
@@ -328,10 +324,9 @@ class Draws(_Single):
 
     def choice(self, n: int, size: int) -> NDArray[np.int64]:
         """(size,) different numbers below n, ascending, all subsets equally likely."""
-        from .host import drawing
-
         out, taken, spare = np.empty(size, np.int64), np.zeros(n // 64 + 1, np.uint64), 8
-        while not drawing.choose(self.words(size + spare), n, taken, out):
+        chosen = given.kernel("choose", taken) or choose
+        while not chosen(self.words(size + spare), n, taken, out):
             spare, taken[:] = 2 * spare, 0
         out.sort()
         return out
@@ -364,6 +359,16 @@ class RowDraws(_Single):
         first = np.uint64(self._calls << 48) + self._rows * np.uint64(blocks)
         words = self._draws._words((first[:, None] + np.arange(blocks, dtype=np.uint64)).ravel())
         return _uniform(words.reshape((len(self._rows), 8 * blocks))[:, :each]).reshape(size)
+
+
+def _numbers(of_words, state, first, sets, begin, size):
+    """Numbers begin to begin + size - 1 of those whose words are in sets of 64 blocks, the first of
+    them number `first`; of_words: function of words (16, n).
+    """
+    stretch, end = begin // STRETCH, -(-(begin + size) // STRETCH)
+    blocks = np.arange((first + stretch * sets) * LANES, (first + end * sets) * LANES)
+    numbers = of_words(words(state, blocks.astype(np.uint64)))
+    return numbers[begin - stretch * STRETCH :][:size]
 
 
 def _uniform(words):

@@ -8,6 +8,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,13 +18,15 @@ import pytest
 import minidp
 from minidp.audit import checks
 from tests.support.scripts import ROOT
-from tools import check_cards, check_imports
+from tools import check_cards, check_imports, guarantee
 
 INTERNAL = (
     "minidp.audit.",
+    "minidp.arrays",
     "minidp.backend",
     "minidp.commands.",
     "minidp.device.",
+    "minidp.given",
     "minidp.grads",
     "minidp.host.",
     "minidp.nn.window",
@@ -96,6 +99,36 @@ def test_public_functions_are_annotated(name):
 
 def test_imports_point_downward(capsys):
     assert check_imports.main(ROOT) == 0, capsys.readouterr().out
+
+
+def test_what_carries_the_guarantee_is_short_and_imports_nothing_else():
+    assert guarantee.strays() == []
+    sizes = [guarantee.tokens(ROOT / "minidp" / name) for name, _ in guarantee.FILES]
+    assert sum(sizes) <= guarantee.MOST
+
+
+@pytest.mark.parametrize(
+    "line, target",
+    [
+        ("def f():\n    from .ranks import current", "ranks.py"),
+        ("from . import ranks", "ranks.py"),
+        ("from .host import threads", "host/threads.py"),
+        ("from minidp.privacy import Ledger", "privacy/__init__.py"),
+        ("import minidp.host.threads", "host/threads.py"),
+        ("if TYPE_CHECKING:\n    from . import ranks", None),
+        ("if not TYPE_CHECKING:\n    from . import ranks", "ranks.py"),
+        ("if TYPE_CHECKING:\n    from . import ranks\nelse:\n    import minidp", "__init__.py"),
+        ("from importlib import import_module", "importlib"),
+        ("__import__('minidp.ranks')", "ranks.py"),
+    ],
+)
+def test_a_stray_import_is_found(line, target, tmp_path):
+    copied = shutil.copytree(
+        ROOT / "minidp", tmp_path / "minidp", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    with (copied / "streams.py").open("a") as file:
+        file.write(line)
+    assert guarantee.strays(tmp_path) == [f"streams.py: {target}"] * (target is not None)
 
 
 def test_every_equation_has_its_code_and_its_check(capsys):

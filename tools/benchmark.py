@@ -37,7 +37,7 @@ from minidp.errors import MinidpError
 from minidp.util.files import write_json
 from minidp.util.validate import count
 from tools import machine
-from tools.tables import markdown
+from tools.cells import markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 STRATEGIES = ("auto", "factored", "explicit", "exact")

@@ -16,9 +16,9 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 ORDER = (
-    "errors util",
+    "errors given util",
     "host device ranks",
-    "backend streams kernels",
+    "arrays backend streams kernels",
     "exact",
     "grads",
     "nn privacy data",
@@ -90,15 +90,7 @@ def _imports(path, name):
     package = name.parts[:-1]
     known = {child.stem for child in path.parents[len(package) - 1].glob("*")}
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
-        if isinstance(node, ast.Import):
-            targets = [alias.name.split(".") for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = [*package[: len(package) - node.level + 1]] if node.level else []
-            base += node.module.split(".") if node.module else []
-            targets = [[*base, alias.name] for alias in node.names]
-        else:
-            targets = [_dynamic(node, package)]
-        for target in targets:
+        for target in targets_of(node, package):
             if target[:1] == ["minidp"]:
                 # `import minidp` and `from minidp import Dense` go through the package's own
                 # __init__
@@ -108,6 +100,19 @@ def _imports(path, name):
                 )
             elif target and target[0] in OUTSIDE:
                 yield node.lineno, target[0]
+
+
+def targets_of(node, package):
+    """The names, in parts, of what a node of a module's syntax imports; package: the parts of the
+    name of the module's package.
+    """
+    if isinstance(node, ast.Import):
+        return [alias.name.split(".") for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        base = [*package[: len(package) - node.level + 1]] if node.level else []
+        base += node.module.split(".") if node.module else []
+        return [[*base, alias.name] for alias in node.names]
+    return [_dynamic(node, package)]
 
 
 def _dynamic(node, package):

@@ -1,4 +1,4 @@
-"""The tables of each page, as data for tools/tables.py."""
+"""The tables of each page, as data."""
 
 from functools import partial
 
@@ -7,6 +7,8 @@ import numpy as np
 from experiments.common.results import EXPECTED, ledger_of, rows_of, verdict
 from minidp.privacy import RenyiAccountant, poisson_stopped_epsilon
 from minidp.util.files import read_json
+from tools import guarantee
+from tools.cells import RESULTS, Row, TableError, entries, load, markdown, runs, spread, table
 from tools.columns import (
     AGAINST,
     BEST,
@@ -26,7 +28,6 @@ from tools.columns import (
     TRAINED,
     TUNED,
 )
-from tools.tables import RESULTS, Row, TableError, entries, load, markdown, runs, spread, table
 
 LITTLE = ("0.01", "0.02", "0.03", "0.05", "0.1", "0.2")  # budgets
 USUAL = ("0.5", "1", "2", "2.93", "8")
@@ -236,6 +237,7 @@ PAGES = {
         "results": lambda: table(BEST_OF_ALL, beside(best(), "mnist_learned")),
     },
     "minidp/README.md": {
+        "guarantee": lambda: guarantee.table(markdown),
         "own data": lambda: table(OWN, scores()),
         "which sampler": listed(SAMPLERS, "samplers.json", "runs"),
     },

@@ -14,20 +14,30 @@ from minidp.commands.flags import user_errors
 from minidp.errors import ParameterError
 from minidp.exact.arithmetic import ARITHMETICS, EXACT, ORDINARY
 from minidp.mechanism import LinearDecay
-from minidp.mechanism.sampling import SAMPLERS
+from minidp.mechanism.samplers import SAMPLERS
 from minidp.ranks import current
 from minidp.run.result import ACCOUNTANTS
 from minidp.train import OPTIMIZERS, Averaged
 from minidp.util.files import jsonable
 from minidp.util.options import Checked as Checked
 from minidp.util.options import option as option
-from minidp.util.validate import count, in_range, non_negative_finite, open_probability, seed_number
+from minidp.util.validate import (
+    count,
+    in_range,
+    non_negative_finite,
+    open_probability,
+    positive_finite,
+    seed_number,
+)
 from minidp.util.waiting import quietly
 
 # Flags that set where a run reads and writes, and do not change its result: they may differ when it
 # is resumed.
 FREE = ("out", "resume", "quiet", "data_dir", "device")
 
+# Section 5.2: small, medium and large noise (sigma, sigma_pca), and the epsilon each is reported
+# for
+NOISE = {"small": (2.0, 4.0, 8.0), "medium": (4.0, 7.0, 2.0), "large": (8.0, 16.0, 0.5)}
 FRACTION = partial(in_range, 0, 1, open_high=True)
 POSITIVE = partial(count, 1)
 LENGTH = partial(in_range, 0, 1e6, open_low=True)
@@ -180,6 +190,65 @@ class DecayFlags(RunFlags):
         decay = round(self.decay_epochs * size / self.lot_size)
         rate = LinearDecay(self.learning_rate, self.final_learning_rate, decay)
         return self.make_optimizer(rate, name)
+
+
+@dataclasses.dataclass(frozen=True)
+class PcaFlags(DecayFlags):
+    """The flags of the main job. Defaults are the paper's (Section 5.2) if it names them.
+
+    The target epsilon is 8, 2, 0.5 for small, medium, large noise, even if a flag changes a noise
+    multiplier.
+    """
+
+    optimizer: str | None = option(
+        None,
+        "how gradients update the weights (default: sgd; with --baseline, momentum)",
+        choices=tuple(OPTIMIZERS),
+    )
+    noise: str = option(
+        "medium",
+        "noise and target: (sigma, sigma_pca) = (2, 4), (4, 7) or (8, 16), and epsilon 8, 2 or 0.5",
+        choices=tuple(NOISE),
+    )
+    noise_multiplier: float | None = option(
+        None, "sigma, instead of that of --noise; 0 for no noise", non_negative_finite
+    )
+    pca_noise_multiplier: float | None = option(
+        None, "sigma_pca, instead of that of --noise; 0 for no noise", non_negative_finite
+    )
+    clip_norm: float = option(
+        4.0, "C of each layer, or of all together with --clipping flat", positive_finite
+    )
+    clipping: str = option(
+        "per-layer",
+        "clip all parameters together (flat) or each layer separately",
+        choices=("per-layer", "flat"),
+    )
+    pca_dim: int = option(60, "dimensions of the projection", POSITIVE)
+    projection: str = option("pca", "projection of the input", choices=("pca", "random", "none"))
+    hidden: int = option(1000, "number of hidden units", partial(count, 1, 10**7))
+    activation: str = option("relu", "activation of the hidden units", choices=("relu", "tanh"))
+    dataset: str = digits_option()
+
+    @property
+    def sigma(self):
+        """Noise multiplier of training."""
+        return self.chosen(self.noise_multiplier, NOISE[self.noise][0])
+
+    @property
+    def pca_sigma(self):
+        """Noise multiplier of PCA."""
+        return self.chosen(self.pca_noise_multiplier, NOISE[self.noise][1])
+
+    @property
+    def private(self):
+        """True if every release has noise."""
+        return self.sigma > 0 and (self.projection != "pca" or self.pca_sigma > 0)
+
+    @property
+    def default_target(self):
+        """The epsilon that Section 5.2 states for this noise."""
+        return NOISE[self.noise][2]
 
 
 def main_of(script, about, commands):

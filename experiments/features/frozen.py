@@ -15,7 +15,8 @@ from minidp.data import cache_dir
 from minidp.errors import DataError, ParameterError
 from minidp.exact.arithmetic import ORDINARY
 from minidp.run import load_arrays, restore
-from minidp.util.files import atomic_write, waiting_lock
+from minidp.util.atomic import atomic_write
+from minidp.util.files import waiting_lock
 
 from .pretraining import NAME, NETWORKS, SIDE, build
 

@@ -49,16 +49,12 @@ _GUARD = (
 _INFERRED = "reshape takes a negative number of examples as one to infer, which is the same number"
 _TWICE = "both factors change their sign, and so their product does not"
 _ANY_SIGN = "a direction's sign is arbitrary, as the card says"
-_TRUE = "one bit, of which only is asked whether it is 0"
 
 EQUIVALENT = {  # name of a mutant: the reason why no measurement can tell it from the original
     "nn.norm.GroupNorm [F0] sign 1": _INFERRED,
     "nn.norm.LayerNorm [F0] sign 1": _INFERRED,
     "grads.forms.Outer [V1] sign 1": _TWICE,
     "grads.forms.OuterSum [V1] sign 1": _TWICE,
-    "host.drawing.choose [F1] sign 1": _TRUE,
-    "host.drawing.choose [F1] scale 1": _TRUE,
-    "host.drawing.choose [F2] drop 2": "0 - s is -s modulo 2^64",
     "mechanism.before.pca.PrivatePCA [F4] sign 1": _ANY_SIGN,
     "mechanism.rounding.products [F2] drop 3": _GUARD,
     "privacy.moments.MomentsAccountant [M2] drop 1": _GUARD,

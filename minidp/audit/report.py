@@ -18,7 +18,8 @@ from ..backend import Backend
 from ..errors import ParameterError
 from ..train.trial import THOROUGH
 from ..train.twins import try_twins
-from ..util.files import atomic_write, write_json
+from ..util.atomic import atomic_write
+from ..util.files import write_json
 from . import checks
 from .algorithm import as_it_runs
 from .card import Card, card_of_class, read_module
@@ -34,7 +35,7 @@ SECTIONS = {
     "Layers and losses": "nn.dense. nn.activation. nn.conv. nn.pool. nn.norm. nn. nn.loss. "
     "nn.network. nn.init. grads.forms.",
     "Clipping": "mechanism.clip. mechanism.sanitizer. mechanism.rounding. mechanism.schedule.",
-    "Noise": "mechanism.noise. exact.laws.",
+    "Noise": "mechanism.noise. exact.laws. exact.integers.",
     "Sampling": "mechanism.sampling.",
     "DP-PCA and private scaling": "mechanism.before.",
     "Accountants": "privacy.moments. privacy.conversion. privacy.composition. privacy.",

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 from ..errors import ParameterError
-from ..util.files import atomic_write
+from ..util.atomic import atomic_write
 from .output import check_new, show, table, text_rows
 from .setting import add
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ..errors import UnsupportedEventError
-from ..mechanism.sampling import steps_of_epochs
+from ..mechanism.samplers import steps_of_epochs
 from ..planning import accountants_of, ledger_with, sampler_of, steps_of
 from ..privacy.catalogue import all_bounds, make
 from ..privacy.group_privacy import GroupAccountant

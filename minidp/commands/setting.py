@@ -1,7 +1,7 @@
 """Flags that several commands share, and the run that they describe in one line."""
 
 from ..mechanism import PoissonSampler
-from ..mechanism.sampling import SAMPLERS
+from ..mechanism.samplers import SAMPLERS
 from ..planning import ledger_of, path_of, sampler_of, steps_of
 from ..privacy import NeighbouringRelation, total_variation
 from ..privacy.catalogue import ACCOUNTANTS

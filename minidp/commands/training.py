@@ -19,7 +19,7 @@ from ..privacy.catalogue import row_to_quote
 from ..run import load_model
 from ..run.brief import quote_line
 from ..run.folder import CONFIG, CURVES, MODEL, RESULT, STATEMENT
-from ..util.files import atomic_write
+from ..util.atomic import atomic_write
 from .flags import add_field, number, whole_number
 from .output import check_new, show
 from .reading import labels_of, read_csv, read_npy, read_npz, read_training

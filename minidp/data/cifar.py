@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import DataError
-from ..util.files import StrPath
+from ..util.atomic import StrPath
 from .arrays import Dataset
 from .fetch import RemoteFile, find
 

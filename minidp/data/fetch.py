@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DataError, DataUnavailableError
-from ..util.files import StrPath, atomic_write
+from ..util.atomic import StrPath, atomic_write
 
 TIMEOUT = 10  # seconds
 BLOCK = 1 << 16  # bytes

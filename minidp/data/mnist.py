@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError, DataUnavailableError
 from ..util import validate
-from ..util.files import StrPath
+from ..util.atomic import StrPath
 from .arrays import Dataset
 from .fetch import RemoteFile, find
 from .strokes import SIZES, load_strokes

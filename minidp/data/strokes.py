@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..util import validate
-from ..util.files import atomic_write
+from ..util.atomic import atomic_write
 from .arrays import Dataset
 from .fetch import cache_dir
 

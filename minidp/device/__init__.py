@@ -63,12 +63,12 @@ def softmax_cross_entropy(z, target, losses, dz):
 
 
 def row_norms(x, norms):
-    """backend.row_norms."""
+    """arrays.row_norms."""
     launch(library(x), "norms.cu", "row_norms", x.shape[0], x, norms, x.shape[1])
 
 
 def form_outer(a, d, g, sq):
-    """backend.outer_products."""
+    """arrays.outer_products."""
     launch(library(a), "norms.cu", "form_outer", a.shape[0], a, d, g, sq, a.shape[1], d.shape[1])
 
 
@@ -121,7 +121,7 @@ def gram_norms(a, d, cancelling):
 
 
 def add_weighted_each(totals, gs, add, w):
-    """backend.add_weighted for several totals (P,) and g (B, P); add: False for totals that are
+    """arrays.add_weighted for several totals (P,) and g (B, P); add: False for totals that are
     written, not added to.
     """
     rows = [(g, total, total.size, int(more)) for total, g, more in zip(totals, gs, add)]
@@ -188,7 +188,7 @@ def descend(params, grads, rate):
 
 
 def pairs(x, width, total):
-    """exact.cuts.in_pairs of x (B, n width), n at least 1, to total (B, width)."""
+    """arrays.in_pairs of x (B, n width), n at least 1, to total (B, width)."""
     xp, n = library(x), x.shape[1] // width
     launch(
         xp,

@@ -7,7 +7,7 @@ static __device__ double norm(const float* x, i64 size) {
     return sqrt(block_sum(total));
 }
 
-// backend.row_norms: of x (B, P) to norms (B,), a block for each row
+// arrays.row_norms: of x (B, P) to norms (B,), a block for each row
 extern "C" __global__ void row_norms(const float* x, double* norms, i64 size) {
     double found = norm(x + blockIdx.x * size, size);
     if (threadIdx.x == 0) norms[blockIdx.x] = found;
@@ -68,7 +68,7 @@ extern "C" __global__ void clip_weights(const double* sq, double clip_norm, doub
     }
 }
 
-// backend.outer_products: a (B, I), d (B, O) to g (B, I, O) and its squared norms (B,) in one pass, a block for each example
+// arrays.outer_products: a (B, I), d (B, O) to g (B, I, O) and its squared norms (B,) in one pass, a block for each example
 extern "C" __global__ void form_outer(const float* a, const float* d, float* g, double* sq, i64 inputs, i64 outputs) {
     a += blockIdx.x * inputs, d += blockIdx.x * outputs, g += blockIdx.x * inputs * outputs;
     double total = 0;

@@ -6,7 +6,7 @@
     int k = 0;         \
     while (k < parts.count - 1 && place >= parts.part[k].size) place -= parts.part[k++].size;
 
-// backend.add_weighted: total (P,) = or += sum_b w_b g_b, g (B, P), without rows whose weight is 0. A block has some places and
+// arrays.add_weighted: total (P,) = or += sum_b w_b g_b, g (B, P), without rows whose weight is 0. A block has some places and
 // several threads for each, which take turns at the examples: more of memory is asked for at once.
 struct Rows { const float* g; double* total; i64 size, add; };
 
@@ -35,7 +35,7 @@ extern "C" __global__ void add_weighted(Parts<Rows> parts, const double* w, i64 
     }
 }
 
-// The factors of backend.add_products: a (B, I, T), d (B, T, O) to A (K, I, R), D (K, R, O), with
+// The factors of arrays.add_products: a (B, I, T), d (B, T, O) to A (K, I, R), D (K, R, O), with
 // K R >= B T rows in blocks of R, in float32 or, where `wide`, float64. Row bt is that of position
 // t; rows of weight 0 and those behind the last are zero in both.
 struct Factors {
@@ -74,7 +74,7 @@ extern "C" __global__ void weighted_factors(Parts<Factors> parts, const double* 
     }
 }
 
-// backend.add_products: total (P,) = or += sum of the blocks (K, P), each added in float64
+// arrays.add_products: total (P,) = or += sum of the blocks (K, P), each added in float64
 struct Blocks { const void* blocks; double* total; i64 count, size, wide, add; };
 
 extern "C" __global__ void add_blocks(Parts<Blocks> parts, i64 places) {
@@ -102,7 +102,7 @@ extern "C" __global__ void descend(Parts<Step> parts, double rate, i64 places) {
     }
 }
 
-// exact.cuts.in_pairs: x (N, n, width) to total (N, width), in the order of the definition; a block for each of N,
+// arrays.in_pairs: x (N, n, width) to total (N, width), in the order of the definition; a block for each of N,
 // terms (N, (n + 1) / 2, width) is room for the sums
 extern "C" __global__ void in_pairs(const REAL* x, REAL* terms, REAL* total, i64 n, i64 width) {
     x += blockIdx.x * n * width, terms += blockIdx.x * ((n + 1) / 2) * width, total += blockIdx.x * width;

@@ -6,15 +6,15 @@ those of `cuts`, clipped gradients are the whole numbers of `whole`, and noise i
 """
 
 import math
-from typing import Any
 
 from numpy.typing import NDArray
 
+from ..arrays import in_pairs
 from ..errors import ParameterError
 from ..util.validate import in_range
 from . import cuts
-from .cuts import cut, in_pairs, precision, put_back
-from .laws import Integers, Normals, integer_grid
+from .integers import Integers, integer_grid
+from .ordinary import ORDINARY, Arithmetic
 from .whole import MOST, UNITS, WholeOuter, WholeRows
 
 __all__ = [
@@ -23,59 +23,10 @@ __all__ = [
     "EXACT",
     "ORDINARY",
     "Arithmetic",
-    "cut",
     "in_pairs",
-    "precision",
     "product",
-    "put_back",
 ]
 LEAST_UNITS, MOST_UNITS = 2.0**28, 2.0**42  # deviations of the integers of host.discrete
-
-
-class Arithmetic:
-    """Ordinary arithmetic: floating point numbers, rounded as NumPy and CuPy do.
-
-    most_examples  of a lot, whose sum it holds
-    sigmas         (least, most) noise multiplier that there is noise for
-    copies         bytes that clipping takes for each byte of an explicit gradient
-    sums_are_exact  true where the order of additions changes nothing
-    """
-
-    most_examples = math.inf
-    sigmas = (0.0, math.inf)
-    copies = 1
-    sums_are_exact = False
-
-    def product(self, x: NDArray, W: NDArray) -> NDArray:
-        """x @ W."""
-        return x @ W
-
-    def materialises(self, grad: Any, strategy: str, examples: int = 0) -> bool:
-        """True if clipping needs memory for each example's explicit gradient."""
-        return grad.materialises(strategy, examples)
-
-    def explicit(self, grad: Any) -> Any:
-        """The gradients that `materialises`, as they are clipped and summed."""
-        return grad.form("explicit")
-
-    def factored(self, grad: Any) -> Any:
-        """All others, as they are clipped and summed."""
-        return grad
-
-    def check_clip_norm(self, clip_norm: float) -> None:
-        """Raise ParameterError for a clip norm that sums cannot be clipped to."""
-
-    def weights(self, weights: NDArray, clip_norm: float) -> NDArray:
-        """Clip weights, in the units that gradients are summed in."""
-        return weights
-
-    def noise_of_sum(self, group: Any) -> Normals | Integers:
-        """The noise on a clip group's sum (`mechanism.ClipGroup`)."""
-        return Normals(group.noise_std)
-
-    def noise(self, noise_std: float, quantum: float) -> Normals | Integers:
-        """The noise on multiples of `quantum`, a power of two."""
-        return Normals(noise_std)
 
 
 class Exact(Arithmetic):
@@ -99,12 +50,15 @@ class Exact(Arithmetic):
     def product(self, x, W):
         return cuts.product(x, W)
 
+    def product_of_patches(self, x, W):
+        return cuts.product_of_patches(x, W)
+
     def materialises(self, grad, strategy, examples=0):
         kept = strategy != "explicit" and grad.one_product
         return grad.materialises("factored" if kept else "explicit")
 
     def explicit(self, grad):
-        return WholeRows(grad.materialise_exactly())
+        return WholeRows(grad.materialise_exactly(cuts.products_of_examples))
 
     def factored(self, grad):
         return WholeOuter(grad.a, grad.d) if grad.one_product else self.explicit(grad)
@@ -131,7 +85,8 @@ class Exact(Arithmetic):
         return Integers(noise_std / grid, grid)
 
 
-ORDINARY, EXACT = ARITHMETICS = ("ordinary", "exact")
+EXACT = "exact"
+ARITHMETICS = ORDINARY, EXACT
 ARITHMETIC = {ORDINARY: Arithmetic(), EXACT: Exact()}
 
 

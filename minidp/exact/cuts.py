@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backend import namespace_of
+from ..arrays import namespace_of
 from ..kernels import kernel
 
 
@@ -40,6 +40,41 @@ def product(x: NDArray, W: NDArray) -> NDArray:
     (X, e), (V, f) = cut(x, p, nearest=True), cut(W, q, axis=0, nearest=True)
     y = namespace_of(x, W).empty((x.shape[0], W.shape[1]), np.result_type(x.dtype, W.dtype))
     return put_back(X @ V, e, f, p + q, out=y)  # [F1]
+
+
+def product_of_patches(x: NDArray, W: NDArray) -> tuple[NDArray, Any]:
+    r"""As `Arithmetic.product_of_patches`: an image is cut to integers as a whole, before patches
+    repeat its pixels.
+
+    Forward
+        [F1]  out_bto = (sum_k P_btk V_ko) 2^(e_b + f_o - p - q), P the patches of X; X, e the
+              images of x cut to p bits, V, f the columns of W to q, as in `product`
+
+    Source
+        [F1]  own derivation: `product` [F1]; a cut image's pixels are those of its patches
+    """
+    p, q = precision(W.shape[0])
+    X, e = cut(x.reshape((x.shape[0], prod(x.shape[1:]))), p, nearest=True)
+    V, f = cut(W, q, axis=0, nearest=True)
+
+    def multiply(patches, examples, out):
+        put_back(patches @ V, e[examples], f, p + q, out=out)  # [F1]
+
+    return X.reshape(x.shape), multiply
+
+
+def products_of_examples(a: NDArray, d: NDArray) -> NDArray:
+    """(B, I, O) float64, the sums over t of a (B, T, I) and d (B, T, O), of factors that are cut,
+    example by example.
+    """
+
+    def whole(factor, bits):
+        X, e = cut(factor.reshape((len(factor), prod(factor.shape[1:]))), bits, nearest=True)
+        return X.reshape(factor.shape), e
+
+    xp, bits = namespace_of(a, d), precision(a.shape[1])
+    (A, e), (D, f) = map(whole, (a, d), bits)
+    return xp.ldexp(xp.matmul(A.transpose(0, 2, 1), D), (e + f - sum(bits))[:, :, None])
 
 
 def precision(inner: int) -> tuple[int, int]:
@@ -105,47 +140,3 @@ def put_back(S: NDArray, e: NDArray, f: NDArray, bits: int, out: NDArray) -> NDA
         .astype(out.dtype)
     )  # [F1]
     return out
-
-
-def in_pairs(x: NDArray, axis: int | tuple[int, ...], keepdims: bool = False) -> NDArray:
-    r"""The sum over an axis, or over several as one, in an order that is the same for every number
-    of rows.
-
-    Shapes
-        x of any shape and dtype; the sum has x's dtype
-
-    Forward
-        [F1]  of N terms the last N // 2 are added onto the first, again and again until one is left
-
-    Source
-        [F1]  Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.1: pairwise
-              summation
-    """
-    xp = namespace_of(x)
-    axes = tuple(each % x.ndim for each in (axis if isinstance(axis, tuple) else (axis,)))
-    others = tuple(each for each in range(x.ndim) if each not in axes)
-    first = axes[0] if axes else x.ndim
-    one_block = axes == tuple(range(first, first + len(axes)))
-    ahead = others[: first if one_block else None]
-    behind = others[len(ahead) :]
-    before, n, width = (prod(x.shape[each] for each in part) for part in (ahead, axes, behind))
-    terms: Any = x.transpose((*ahead, *axes, *behind)).reshape((before, n * width))
-    twin = kernel("pairs", terms)
-    if twin and terms.size:
-        total = xp.empty((before, width), x.dtype)
-        twin(xp.ascontiguousarray(terms), width, total)
-    else:
-        if not n:
-            terms, n = xp.zeros((before, width), x.dtype), 1
-        while n > 1:
-            half = (n + 1) // 2
-            summed = terms[:, : half * width].copy()
-            summed[:, : (n - half) * width] += terms[:, half * width : n * width]  # [F1]
-            terms, n = summed, half
-        total = terms.copy()
-    kept = tuple(
-        1 if each in axes else size
-        for each, size in enumerate(x.shape)
-        if keepdims or each not in axes
-    )
-    return total.reshape(kept)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backend import add_whole, namespace_of, row_squares, zero_rows_unless
+from ..arrays import add_whole, in_pairs, namespace_of, row_squares, zero_rows_unless
 from ..kernels import kernel
-from .cuts import cut, in_pairs
+from .cuts import cut
 
 UNITS = 2.0**32  # of the grid in a clip norm
 # examples of a lot: coordinates of their sum stay below 2^53, where float64 holds every integer

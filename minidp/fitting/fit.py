@@ -23,7 +23,7 @@ from ..data.arrays import (
 )
 from ..errors import DivergedError, ParameterError, ShapeError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
-from ..mechanism.sampling import make_sampler
+from ..mechanism.samplers import make_sampler
 from ..privacy import Filter
 from ..privacy.meaning import large_delta
 from ..ranks import current
@@ -31,7 +31,8 @@ from ..run import About, Model, Privacy, Run, Training
 from ..run.shared import charge_shared
 from ..streams import Streams
 from ..train import SGD, Averaged, Momentum, selfcheck
-from ..util.files import StrPath, check_path
+from ..util.atomic import StrPath
+from ..util.files import check_path
 from ..util.text import listed, upper_text
 from ..util.validate import count, flag, open_probability, positive_finite, same_batch
 from ..util.waiting import quietly

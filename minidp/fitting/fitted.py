@@ -17,7 +17,7 @@ from ..privacy.ledger import Ledger
 from ..ranks import current
 from ..run.folder import FILES, LEDGER, MANIFEST, MODEL, STATEMENT
 from ..run.model import Model, load_model, save_model
-from ..util.files import StrPath
+from ..util.atomic import StrPath
 from ..util.text import lower_text, upper_text
 from ..util.validate import same_batch
 

@@ -10,20 +10,17 @@ import math
 
 from numpy.typing import NDArray
 
-from ..backend import (
-    DOUBLE_ROWS,
+from .. import given
+from ..arrays import (
     add_products,
     add_weighted,
-    explicit_fits,
+    in_pairs,
     namespace_of,
     outer_products,
     row_norms,
     zero_rows_unless,
 )
 from ..errors import ShapeError
-from ..exact.cuts import cut, in_pairs, precision
-from ..host.memory import RUN
-from ..kernels import kernel
 from ..util.validate import one_of, same_batch
 
 STRATEGIES = ("auto", "explicit", "factored")
@@ -78,7 +75,7 @@ class PerExampleGrad:
         if strategy != "auto" or not self.factored:
             return self.factored and strategy == "explicit"
         size = (examples or self.n_examples) * self.explicit_bytes
-        return explicit_fits(self.xp, size) or not self.factored_is_cheaper
+        return given.explicit_fits(self.xp, size) or not self.factored_is_cheaper
 
     def form(self, strategy):
         """The same gradients in the form that `strategy` uses: Explicit, or these factors."""
@@ -87,8 +84,11 @@ class PerExampleGrad:
     def _explicit(self):
         return Explicit(self.materialise())
 
-    def materialise_exactly(self):
-        """The gradients, (B, *shape); no bit of one depends on another example."""
+    def materialise_exactly(self, product):
+        """The gradients, (B, *shape); no bit of one depends on another example.
+
+        product: function of factors a (B, T, I) and d (B, T, O), their exact product (B, I, O).
+        """
         return self.materialise()
 
     def sum_over_views(self, views):
@@ -106,7 +106,7 @@ class PerExampleGrad:
         return None, None, self.sq_norms_upper(), None, None, 1.0
 
     def chunks(self):
-        """(start, form) of parts that fit into memory, each with a `sum_part`."""
+        """(start, form) of parts that fit into memory, of a factored gradient."""
         return [(0, self)]
 
     @property
@@ -145,8 +145,8 @@ class Explicit(PerExampleGrad):
         """sq_norms: the squared norms, if they were computed while forming the gradients."""
         self.g, self._sq_norms, self.arrays = g, sq_norms, (g,)
         self.n_examples, self.shape = g.shape[0], tuple(g.shape[1:])
-        given = 0 if sq_norms is None else (RUN + 8) * 2.0**-23
-        self._lost = (math.prod(self.shape) + 32) * 2.0**-52 + given
+        single = 0 if sq_norms is None else (given.RUN + 8) * 2.0**-23
+        self._lost = (math.prod(self.shape) + 32) * 2.0**-52 + single
         # formed with the longer axis last, (B, O, I) in memory: work goes along memory
         self._transposed = (
             g.ndim == 3 and not g.flags.c_contiguous and g.transpose(0, 2, 1).flags.c_contiguous
@@ -187,10 +187,6 @@ class Explicit(PerExampleGrad):
         known = self._sq_norms
         rows = self.xp.ascontiguousarray(self._matrix()) if known is None else None
         return rows, None, known, None, None, 1 + self._lost
-
-    def sum_part(self, rows):
-        """The gradients (B, P), for `device.add_weighted_each`."""
-        return self.xp.ascontiguousarray(self.g.reshape((self.n_examples, math.prod(self.shape))))
 
 
 class _Factored(PerExampleGrad):
@@ -265,12 +261,12 @@ class Outer(_Factored):
         """
         single = rows and self.a.dtype == self.d.dtype == self.xp.float32
         if single:
-            longest = self.xp.maximum(*self._factor_norms())
+            longest = self.xp.maximum(*self.factor_norms())
             w = self.xp.where((longest <= LARGE) & (w >= LARGE**-2), w, 0)
         a, d = self._weighted(w.astype(self.xp.float32 if single else self.xp.float64))
         return add_products(total, a, d, rows if single else 0)  # [P1]
 
-    def _factor_norms(self):
+    def factor_norms(self):
         return self._norms or (row_norms(self.a), row_norms(self.d))
 
     def norm_part(self):
@@ -279,19 +275,13 @@ class Outer(_Factored):
         a, d = map(self.xp.ascontiguousarray, self.arrays)
         return a, d, None, *self._norms, 1 + self._lost
 
-    def sum_part(self, rows):
-        """For `device.add_weighted_products`: a (B, I, 1), d (B, 1, O), norms, rows, float64?"""
-        a, d = map(self.xp.ascontiguousarray, self.arrays)
-        norms = self._factor_norms() if rows else None
-        return a[:, :, None], d[:, None, :], norms, rows or DOUBLE_ROWS, not rows
-
     def materialise(self):
         """(B, I, O), by the definition."""
         return self.xp.einsum("bi,bo->bio", self.a, self.d)  # [F1]
 
     def _explicit(self):
         """Through the compiled twin of [F1] where there is one."""
-        twin = kernel("form_outer", self.a, self.d)
+        twin = given.kernel("form_outer", self.a, self.d)
         return Explicit(*outer_products(self.a, self.d)) if twin else super()._explicit()
 
     def sum_over_views(self, views):
@@ -338,7 +328,7 @@ class OuterSum(_Factored):
 
     def sq_norms_upper(self):
         """(B,) squared norms, rounded up by the bound on what the sums lost."""
-        if twin := kernel("gram_norms", self.a, self.d):
+        if twin := given.kernel("gram_norms", self.a, self.d):
             return twin(self.a, self.d, CANCELLING)
         a, d = row_norms(self.a), row_norms(self.d)
         most = self.xp.where(
@@ -351,35 +341,22 @@ class OuterSum(_Factored):
         """total += sum_b w_b g_b, in place, always in float64: terms of one example may cancel."""
         examples = self.n_examples * self.positions
         a, d = (factor.reshape((examples, factor.shape[2])) for factor in self._weighted(w))
-        part, rows = self.zeros(), self._rows()
+        part, rows = self.zeros(), self.product_rows()
         for at in range(0, a.shape[0], rows):
             add_products(part, a[at : at + rows], d[at : at + rows], 0)  # [P1]
         total += part
 
-    def _rows(self):
+    def product_rows(self):
         """Of one product, about as many as there are products: short chains of roundings."""
         return max(ROWS, math.isqrt(self.n_examples * self.positions))
-
-    def sum_part(self, rows):
-        """As of Outer: a (B, I, T), d (B, T, O), in float64."""
-        a, d = map(self.xp.ascontiguousarray, (self.a.transpose(0, 2, 1), self.d))
-        return a, d, None, self._rows(), True
 
     def materialise(self, out=None):
         """(B, I, O), by the definition: a_b^T d_b of each example; into `out` if given."""
         return self.xp.matmul(self.a.transpose(0, 2, 1), self.d, out=out)  # [F1]
 
-    def materialise_exactly(self):
-        """(B, I, O) float64: the product of factors that were cut, example by example."""
-
-        def whole(factor, bits):
-            rows = factor.reshape((self.n_examples, self.positions * factor.shape[2]))
-            X, e = cut(rows, bits, nearest=True)
-            return X.reshape(factor.shape), e
-
-        bits, xp = precision(self.positions), self.xp
-        (a, e), (d, f) = map(whole, self.arrays, bits)
-        return xp.ldexp(xp.matmul(a.transpose(0, 2, 1), d), (e + f - sum(bits))[:, :, None])
+    def materialise_exactly(self, product):
+        """(B, I, O) float64: the product of the factors, example by example."""
+        return product(self.a, self.d)
 
     def sum_over_views(self, views):
         """One gradient per example, over the positions of all its rows."""

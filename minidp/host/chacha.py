@@ -9,6 +9,7 @@ itself.
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .series import SPLIT, log_of, polynomial
 
@@ -59,19 +60,13 @@ def chacha(key, place):
     return x + start
 
 
-def places(stream, release, blocks):
-    """(4, n) uint32: the place of block numbers (n,) below 2^64, of release below 2^56 of stream
-    below 2^8.
+def words(state, blocks):
+    """(16, n) uint32: the words of blocks (n,), numbers below 2^64; state (16,): a block's input
+    without its number, as `Draws.state` gives it.
     """
-    tail = np.uint64(release) << np.uint64(8) | np.uint64(stream)
-    return np.array(
-        [
-            blocks,
-            blocks >> np.uint64(32),
-            np.full_like(blocks, tail & np.uint64(2**32 - 1)),
-            np.full_like(blocks, tail >> np.uint64(32)),
-        ]
-    ).astype(np.uint32)
+    low, high = blocks & np.uint64(2**32 - 1), blocks >> np.uint64(32)
+    tail = np.broadcast_to(state[14:, None], (2, blocks.size))
+    return chacha(state[4:12], np.array([low, high, *tail], np.uint32))
 
 
 def normals(words):
@@ -132,3 +127,33 @@ def rounded(x, grid):
         [F1]  own derivation: what is rounded so was released already, and costs nothing
     """
     return np.rint(x / grid) * grid if grid else x  # [F1]
+
+
+def choose(drawn: NDArray[np.uint64], n: int, taken: NDArray[np.uint64], out: NDArray) -> bool:
+    r"""Choose different numbers below n, all subsets equally likely; False if `drawn` did not
+    suffice.
+
+    Shapes
+        drawn (m,) uint64, random   out (size,), written   taken (n / 64 or more,) uint64, zeros,
+                                    which the compiled twin uses; n below 2^32
+
+    Forward
+        [F1]  t_i uniform below n - size + i + 1; out_i = t_i, or n - size + i where t_i was chosen
+              before
+        [F2]  t uniform below s: the high word of w s, w the next of `drawn` whose low word of w s
+              is at least 2^64 mod s
+
+    Source
+        [F1]  Floyd; Bentley 1987, Communications of the ACM 30(9), "A sample of brilliance"
+        [F2]  Lemire 2019, arXiv:1805.10941, algorithm 5
+    """
+    chosen: set[int] = set()
+    words = iter(drawn.tolist())
+    for i in range(out.size):
+        s = n - out.size + i + 1
+        t = next((w * s >> 64 for w in words if w * s % 2**64 >= 2**64 % s), None)  # [F2]
+        if t is None:
+            return False
+        out[i] = s - 1 if t in chosen else t  # [F1]
+        chosen.add(int(out[i]))
+    return True

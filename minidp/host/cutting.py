@@ -147,7 +147,7 @@ def put_back(S, e, f, y):
 
 @njit(**_options)
 def pairs(x, width, total):
-    """exact.cuts.in_pairs of x (B, N width), N at least 1, to total (B, width), with room for
+    """arrays.in_pairs of x (B, N width), N at least 1, to total (B, width), with room for
     half the terms.
     """
     # unsigned: vector loops

@@ -182,39 +182,21 @@ def add_integers(state, first, begin, parts, scale, thresholds, aliases, out):
 
 @njit("boolean(uint64[::1], int64, uint64[::1], int64[::1])", **_options)
 def choose(drawn, n, taken, out):
-    r"""Choose different numbers below n, all subsets equally likely; False if `drawn` did not
-    suffice.
-
-    Shapes
-        drawn (m,) uint64, random   taken (n / 64 or more,) uint64, zeros   out (size,), written; n
-                                    below 2^32
-
-    Forward
-        [F1]  t_i uniform below n - size + i + 1; out_i = t_i, or n - size + i where t_i was chosen
-              before
-        [F2]  t uniform below s: the high word of w s, w the next of `drawn` whose low word of w s
-              is at least 2^64 mod s
-
-    Source
-        [F1]  Floyd; Bentley 1987, Communications of the ACM 30(9), "A sample of brilliance"
-        [F2]  Lemire 2019, arXiv:1805.10941, algorithm 5
-    """
+    """chacha.choose; n below 2^32."""
     at = 0
     for i in range(out.size):
         s = uint64(n - out.size + i + 1)
-        least = uint64(uint64(0) - s) % s  # [F2]
+        least = uint64(uint64(0) - s) % s
         while True:
             if at == drawn.size:
                 return False
             w = drawn[at]
             at += 1
-            if uint64(w * s) >= least:  # [F2]
+            if uint64(w * s) >= least:
                 break
-        t = (
-            uint64(uint64((w >> U64_32) * s) + uint64(uint64((w & LOW) * s) >> U64_32)) >> U64_32
-        )  # [F2]
-        if taken[t >> U64_6] >> (t & U64_63) & U64_1:  # [F1]
-            t = uint64(s - U64_1)  # [F1]
+        t = uint64(uint64((w >> U64_32) * s) + uint64(uint64((w & LOW) * s) >> U64_32)) >> U64_32
+        if taken[t >> U64_6] >> (t & U64_63) & U64_1:
+            t = uint64(s - U64_1)
         taken[t >> U64_6] |= U64_1 << (t & U64_63)
         out[i] = t
     return True

@@ -5,7 +5,7 @@ the cache.
 from numba import njit
 from numba.core import event as events
 
-from ..util.waiting import say
+from .. import given
 from . import series
 
 __all__ = ["exp_parts", "horner", "log_of", "njit"]
@@ -18,7 +18,7 @@ class _Once(events.Listener):
 
     def on_start(self, event):
         if not self.told:
-            say("compiling kernels, once per machine: up to a minute")
+            given.say("compiling kernels, once per machine: up to a minute")
         self.told = True
 
     def on_end(self, event):

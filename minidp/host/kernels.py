@@ -27,7 +27,7 @@ _options = {
 
 @njit(**_options)
 def form_outer(a, d, g, sq):
-    """backend.outer_products: a (B, I), d (B, O) to g (B, I, O), sq (B,) in float64, runs of RUN in
+    """arrays.outer_products: a (B, I), d (B, O) to g (B, I, O), sq (B,) in float64, runs of RUN in
     float32.
     """
     for b in range(g.shape[0]):
@@ -47,7 +47,7 @@ def form_outer(a, d, g, sq):
 
 @njit(**_options)
 def add_weighted(total, w, g):
-    """backend.add_weighted: total (P,) float64 += w (B,) float64 @ g (B, P) float32, without rows
+    """arrays.add_weighted: total (P,) float64 += w (B,) float64 @ g (B, P) float32, without rows
     whose weight is 0.
     """
     kept = np.flatnonzero(w)
@@ -72,7 +72,7 @@ def add_weighted(total, w, g):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def add_whole(total, scale, G):
-    """backend.add_whole: total (P,) += sum_b trunc(scale_b G_b), scale (B,), G (B, P), without rows
+    """arrays.add_whole: total (P,) += sum_b trunc(scale_b G_b), scale (B,), G (B, P), without rows
     of scale 0.
     """
     kept = np.flatnonzero(scale)
@@ -86,7 +86,7 @@ def add_whole(total, scale, G):
 
 @njit(cache=True, nogil=True, error_model="numpy")  # `mechanism.rounding` charges for these pairs
 def add_blocks(total, parts):
-    """backend.add_products: total (I, O) float64 or float32 += sum of parts (K, I, O) float32, of
+    """arrays.add_products: total (I, O) float64 or float32 += sum of parts (K, I, O) float32, of
     four or two in pairs.
     """
     blocks = parts.shape[0]
@@ -109,7 +109,7 @@ def add_blocks(total, parts):
 
 @njit(**_options)
 def row_norms(x, norms):
-    """backend.row_norms: of x (B, P) float32 to norms (B,) float64, where no square overflows or
+    """arrays.row_norms: of x (B, P) float32 to norms (B,) float64, where no square overflows or
     vanishes.
     """
     for b in range(x.shape[0]):

@@ -14,13 +14,15 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ..backend import namespace_of
+from .. import given
+from ..arrays import namespace_of
 from ..errors import ParameterError
 from ..grads.forms import Key
-from ..kernels import kernel
 from ..util.validate import in_range, non_negative_finite, positive
-from .schedule import LEAST_NORM, MOST_NORM, Setting, value_at
+from .setting import Setting, value_at
 
+# clip norms whose squares, and those of gradients near them, float32 holds
+LEAST_NORM, MOST_NORM = 1e-12, 1e12
 MARGIN = 2.0**-20  # norms are enlarged by this factor, so that rounding cannot exceed the clip norm
 
 
@@ -50,7 +52,7 @@ def clip_weights(sq_norms: NDArray, clip_norm: float) -> NDArray:
         clip norm inf     weight 1: plain SGD
         ================  =====================================================
     """
-    if twin := kernel("clip_weights", sq_norms):
+    if twin := given.kernel("clip_weights", sq_norms):
         return twin(sq_norms, clip_norm, MARGIN)
     xp = namespace_of(sq_norms)
     finite = xp.isfinite(sq_norms)

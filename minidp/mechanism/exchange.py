@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..backend import namespace_of, synchronise, to_host
+from ..arrays import namespace_of, synchronise, to_host
 from ..grads.forms import Arrays, Key
 from ..streams import Draws
-from .noise import Law, on_host, released
+from .noise import Law, on_host
 
 
-def release(
+def release_over_ranks(
     ranks: Any,
     raw_sums: Sequence[Arrays],
     laws: Mapping[Key, Law],
@@ -24,17 +24,8 @@ def release(
 ) -> Arrays:
     """{key: scale times the sum of all ranks' raw sums, with the noise of the key's law}. Every
     rank must call it in every step, even if its part of the lot is empty.
-    """
-    if ranks.size > 1:
-        return _over_ranks(ranks, raw_sums, laws, draws, scale, dtype)
-    first, *others = raw_sums
-    raws = [first[key] for key in laws]
-    rest = [[other[key] for other in others] for key in laws]
-    return dict(zip(laws, released(raws, [*laws.values()], draws, rest, scale, dtype)))
 
-
-def _over_ranks(ranks, raw_sums, laws, draws, scale, dtype):
-    """The numbers of all parameters are concatenated. Each rank gets the sum of one slice, adds the
+    The numbers of all parameters are concatenated. Each rank gets the sum of one slice, adds the
     noise of that slice, by its places in the same stream, and sends the release to all. So every
     number gets noise once, as in one process. Sums are float64: exact arithmetic adds whole numbers
     below 2^53, for which the order does not matter.

@@ -3,18 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..backend import namespace_of, to_host
+from .. import given
+from ..arrays import namespace_of, to_host
 from ..errors import ParameterError
-from ..exact.laws import Integers, Normals
-from ..kernels import kernel
+from ..exact.laws import Normals
 from ..privacy.events import Composed, Event, TotalVariation
 from ..streams import Draws
 
-Law = Normals | Integers
+Law = Any  # Normals, or in exact arithmetic exact.integers.Integers
 
 
 def charged(event: Event, numbers: int, *laws: Law) -> Event:
@@ -66,7 +67,7 @@ def add_integers(
         raw is whole, so raw + round(N) = round(raw + N): the Gaussian mechanism, rounded, but for
         that distance.
     """
-    return released([raw], [Integers(units, grid)], draws, [others], scale, dtype)[0]  # [F1]
+    return released([raw], [given.Integers(units, grid)], draws, [others], scale, dtype)[0]  # [F1]
 
 
 def add_gaussian(
@@ -118,12 +119,12 @@ def released(
     For arrays on a device the noise is drawn and added there, in one launch per law.
     """
     for raw, law in zip(raws, laws):
-        if isinstance(law, Integers) and raw.dtype.name != "float64":
+        if isinstance(law, given.Integers) and raw.dtype.name != "float64":
             raise ParameterError(
                 f"exact arithmetic: expected a raw sum of dtype float64, got {raw.dtype}"
             )
     jobs = list(zip(raws, laws, others or [()] * len(raws)))
-    if type(draws) is not Draws or kernel("release", *raws) is None:
+    if type(draws) is not Draws or given.kernel("release", *raws) is None:
         return [
             namespace_of(raw).asarray(on_host([raw, *rest], law, draws, scale, dtype or raw.dtype))
             for raw, law, rest in jobs
@@ -170,9 +171,7 @@ def _on_device(jobs, units, draws, scale, dtype):
     """`released` of (raw, law, others) on a device, in one launch; units: of integer noise, or
     0.
     """
-    from ..host import discrete
-
-    table = discrete.table(units) if units else None
+    table = given.table(units) if units else None
     sets = table.parts + 1 if table else 1  # of blocks of random numbers, for 512 numbers
     sums = []
     for raw, law, rest in jobs:
@@ -183,5 +182,5 @@ def _on_device(jobs, units, draws, scale, dtype):
         rounded = 0.0 if units else law.grid
         first = draws.take(raw.size, needed)
         sums.append((total, result, first, needed, law.std, rounded, scale * law.unit))
-    kernel("release", sums[0][0])(sums, draws.state(), table)
+    given.kernel("release", sums[0][0])(sums, draws.state(), table)
     return [result for _, result, *_ in sums]

@@ -23,7 +23,7 @@ from ..util.validate import count, positive_finite
 from .rounding import DOUBLE, Products, products
 from .sampling import Sampler
 from .sanitizer import Sanitizer
-from .schedule import value_at
+from .setting import value_at
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,8 @@ the stream are arguments of `lots`; samplers store public configuration only. A 
 from the stream and the step alone. Training may stop after every `period` steps.
 """
 
-import math
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
@@ -16,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DataError, ParameterError
+from ..errors import ParameterError
 from ..privacy.events import (
     BallsInBins,
     Event,
@@ -25,7 +24,7 @@ from ..privacy.events import (
     PoissonSampled,
 )
 from ..streams import Stream
-from ..util.validate import count, one_of, probability
+from ..util.validate import count, probability
 
 
 class _Sampler:
@@ -301,42 +300,6 @@ class BallsInBinsSampler(_Parts):
 
 
 Sampler = PoissonSampler | FixedSizeSampler | ShuffleSampler | BallsInBinsSampler
-SAMPLERS: dict[str, Any] = {
-    each.name: each
-    for each in (PoissonSampler, FixedSizeSampler, ShuffleSampler, BallsInBinsSampler)
-}
-
-
-def steps_of_epochs(sampler: Sampler, epochs: float) -> float:
-    """Steps of so many passes over the data, on average; not rounded."""
-    if isinstance(sampler, PoissonSampler):
-        return epochs / sampler.sampling_probability if sampler.sampling_probability else math.inf
-    if isinstance(sampler, BallsInBinsSampler):
-        return epochs * sampler.period
-    return epochs * sampler.dataset_size / sampler.lot_size
-
-
-def make_sampler(name: str, dataset_size: int, lot_size: int) -> Sampler:
-    """The sampler of that name, for lots of lot_size examples, Poisson's on average."""
-    one_of(tuple(SAMPLERS), sampler=name)
-    _Parts(dataset_size, lot_size)  # checks them
-    return SAMPLERS[name].of(dataset_size, lot_size)
-
-
-def sampler_from(settings: Mapping[str, Any]) -> Sampler:
-    """The sampler of a run, from its settings: `sampler` and `period`, as the sampler's `settings`
-    gave them, and the public `dataset_size` and `expected_lot_size`.
-
-    Raises DataError for any other class.
-    """
-    found = {each.__name__: each for each in SAMPLERS.values()}
-    if settings["sampler"] not in found:
-        raise DataError(
-            f"expected a sampler of {', '.join(found)}, got {settings['sampler']!r:.80}: what its "
-            "lots cost is not known here"
-        )
-    sizes = settings["dataset_size"], settings["expected_lot_size"]
-    return found[settings["sampler"]].of(*sizes, settings["period"])
 
 
 @lru_cache(256)

@@ -12,18 +12,17 @@ from typing import Any
 
 from numpy.typing import DTypeLike, NDArray
 
-from ..backend import explicit_budget, namespace_of
+from .. import given
+from ..arrays import namespace_of
 from ..errors import ParameterError, ShapeError
-from ..exact.arithmetic import ARITHMETIC, ARITHMETICS, ORDINARY, Arithmetic
+from ..exact.ordinary import ORDINARY, Arithmetic
 from ..grads.forms import STRATEGIES, Arrays, Key, PerExampleGrad
 from ..grads.sums import add_weighted_sums, sum_of_squares
 from ..privacy.events import Event, Gaussian, JointGaussian, NeighbouringRelation, TotalVariation
-from ..ranks import SOLO
 from ..streams import Draws
 from ..util.validate import one_of, shape
 from .clip import ClipGroup, clip_weights
-from .exchange import release
-from .noise import Law, beside
+from .noise import Law, beside, released
 from .rounding import DOUBLE, Products
 
 # Norm by which the clipped sum of one group can move between neighbours, in units of the clip norm.
@@ -110,7 +109,7 @@ class Sanitizer:
         object.__setattr__(self, "groups", tuple(self.groups))
         object.__setattr__(self, "watcher", self.watcher or Watcher())
         one_of(STRATEGIES, strategy=self.strategy)
-        one_of(ARITHMETICS, arithmetic=self.arithmetic)
+        one_of(given.ARITHMETIC, arithmetic=self.arithmetic)
         if not self.groups or not all(isinstance(group, ClipGroup) for group in self.groups):
             raise ParameterError("expected groups to be one or more ClipGroup")
         keys = self.keys
@@ -125,7 +124,7 @@ class Sanitizer:
     @property
     def numbers(self) -> Arithmetic:
         """How sums and noise are computed."""
-        return ARITHMETIC[self.arithmetic]
+        return given.ARITHMETIC[self.arithmetic]
 
     @property
     def exact(self) -> bool:
@@ -285,17 +284,22 @@ class Sanitizer:
         others: Sequence[Arrays] = (),
         scale: float = 1.0,
         dtype: DTypeLike = "float64",
-        ranks: Any = SOLO,
+        ranks: Any = None,
     ) -> Arrays:
         """Release the lot's clipped sum: add the noise of each group. The result may be published.
 
         draws: the numbers of this release alone, `streams.noise(step)`. others: more raw sums of
         the same lot, which are added first. scale, dtype: of what is returned, public. ranks: whose
-        raw sums are added.
+        raw sums are added; None for this process alone.
         """
         self.watcher.end_lot()
         laws = {key: self.noise(group) for group in self.groups for key in group.keys}  # [F2]
-        return release(ranks, [raw_sum, *others], laws, draws, scale, dtype)
+        if ranks is not None and ranks.size > 1:
+            sums = [raw_sum, *others]
+            return given.release_over_ranks(ranks, sums, laws, draws, scale, dtype)
+        raws = [raw_sum[key] for key in laws]
+        rest = [[other[key] for other in others] for key in laws]
+        return dict(zip(laws, released(raws, [*laws.values()], draws, rest, scale, dtype)))
 
     def _check(self, grads):
         missing = set(self.keys).symmetric_difference(grads)
@@ -322,5 +326,5 @@ class Sanitizer:
         each = sum(g.explicit_bytes for g in chunked.values()) * self.numbers.copies
         if each == 0 or size == 0:
             return [(0, size)]
-        most = max(MIN_CHUNK, explicit_budget(next(iter(chunked.values())).xp) // each)
+        most = max(MIN_CHUNK, given.explicit_budget(next(iter(chunked.values())).xp) // each)
         return [(start, min(start + most, size)) for start in range(0, size, most)]

@@ -5,25 +5,13 @@ and does not look at the data (Abadi et al. 2016, Section 3.1, "time-dependent p
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 from ..errors import DataError
 from ..util.files import jsonable
 from ..util.validate import count, non_negative_finite
-
-# clip norms whose squares, and those of gradients near them, float32 holds
-LEAST_NORM, MOST_NORM = (
-    1e-12,
-    1e12,
-)
-Setting = float | Callable[[int], float]  # a number, or a function of the step
-
-
-def value_at(setting: Setting, step: int) -> float:
-    """The value of a setting at a step; a plain number is constant."""
-    return setting(step) if callable(setting) else setting
+from .setting import Setting
 
 
 @dataclass(frozen=True)

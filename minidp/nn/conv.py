@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import DTypeLike, NDArray
 
 from ..backend import namespace_of, patch_budget
-from ..exact.arithmetic import EXACT, ORDINARY, cut, in_pairs, precision, product, put_back
+from ..exact.arithmetic import ARITHMETIC, ORDINARY, in_pairs, product
 from ..grads.forms import Explicit, OuterSum, PerExampleGrad, gram_is_cheaper
 from ..util.validate import count, same_batch
 from .init import Initializer, Rng, generator, truncated_normal, zeros
@@ -56,9 +56,9 @@ class ConvGrad(PerExampleGrad):
             chunk.materialise(out=g[start : start + chunk.n_examples])
         return g.reshape((self.n_examples, *self.shape))
 
-    def materialise_exactly(self):
+    def materialise_exactly(self, product):
         return self.xp.concatenate(
-            [chunk.materialise_exactly() for _, chunk in self.chunks()]
+            [chunk.materialise_exactly(product) for _, chunk in self.chunks()]
         ).reshape((self.n_examples, *self.shape))
 
     def rows(self, start, stop):
@@ -86,27 +86,17 @@ def correlate(
 ) -> NDArray:
     """(B, H', W', O): the patches that the window cuts from x (B, H, W, C), times matrix (kh kw C,
     O), plus bias.
-
-    Exact: an image is cut to integers as a whole, before patches repeat its pixels.
     """
     xp = namespace_of(x, matrix)
     counts = window.output("correlate", x.shape[1:])
     inputs, outputs = matrix.shape
     y = xp.empty((x.shape[0], prod(counts), outputs), dtype=xp.result_type(x.dtype, matrix.dtype))
-    (p, q), exact = precision(inputs), arithmetic == EXACT
-    if exact:
-        X, e = cut(x.reshape((x.shape[0], prod(x.shape[1:]))), p, nearest=True)
-        x, (matrix, f) = X.reshape(x.shape), cut(matrix, q, axis=0, nearest=True)
+    x, multiply = ARITHMETIC[arithmetic].product_of_patches(x, matrix)
     for start, stop in in_chunks(xp, x.shape[0], prod(counts) * inputs * x.itemsize):
         rows = (stop - start) * prod(counts)
-        patches, chunk = (
-            window.patches(x[start:stop]).reshape((rows, inputs)),
-            y[start:stop].reshape((rows, outputs)),
-        )
-        if exact:
-            put_back(patches @ matrix, e[start:stop], f, p + q, out=chunk)  # [F1]
-        else:
-            xp.matmul(patches, matrix, out=chunk)  # [F1]
+        patches = window.patches(x[start:stop]).reshape((rows, inputs))
+        chunk = y[start:stop].reshape((rows, outputs))
+        multiply(patches, slice(start, stop), chunk)  # [F1]
         if bias is not None:
             images, biases = long_rows(chunk, bias, stop - start)
             images += biases  # [F1]

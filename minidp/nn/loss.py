@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backend import namespace_of, zero_rows_unless
+from ..arrays import namespace_of, zero_rows_unless
 from ..errors import DtypeError, ShapeError
 from ..exact.arithmetic import in_pairs
 from ..exact.elementwise import exp, log

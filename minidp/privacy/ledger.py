@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DataError, ParameterError
-from ..util.files import StrPath, atomic_write
+from ..util.atomic import StrPath, atomic_write
 from ..util.validate import MOST_128_BITS
 from ..util.validate import count as check_count
 from .event_json import event_from_json, event_to_json

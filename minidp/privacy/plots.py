@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..util import plotting
-from ..util.files import StrPath, atomic_write
+from ..util.atomic import StrPath, atomic_write
 from .accountant import Bound
 
 if TYPE_CHECKING:

@@ -22,7 +22,8 @@ from ..errors import CheckpointError, DataError, DivergedError, ParameterError
 from ..nn import Sequential
 from ..privacy.ledger import Ledger
 from ..train.trainer import Progress
-from ..util.files import StrPath, atomic_write, jsonable
+from ..util.atomic import StrPath, atomic_write
+from ..util.files import jsonable
 
 FORMAT = 1
 _SHORT = reprlib.Repr()  # whatever a crafted file holds, in one line

@@ -13,7 +13,7 @@ from .. import nn
 from ..backend import namespace_of, to_host
 from ..data.arrays import as_target_bounds
 from ..errors import CheckpointError, DtypeError, ParameterError, RowsError, ShapeError
-from ..util.files import StrPath
+from ..util.atomic import StrPath
 from ..util.validate import count, shown
 from .architecture import build, describe, one_line
 from .checkpoint import open_arrays, restore, save_arrays

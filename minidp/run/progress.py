@@ -7,7 +7,7 @@ import sys
 from contextlib import contextmanager
 
 from ..train import evaluate
-from ..util.files import atomic_write
+from ..util.atomic import atomic_write
 from ..util.text import upper_text
 from ..util.waiting import waiting
 

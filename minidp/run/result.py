@@ -14,7 +14,7 @@ from pathlib import Path
 from .. import host
 from ..backend import explicit_budget, namespace_of
 from ..mechanism import ClipGroup, Plan, Sanitizer
-from ..mechanism.sampling import sampler_from
+from ..mechanism.samplers import sampler_from
 from ..mechanism.schedule import from_json, to_json
 from ..privacy import (
     BallsInBins,

@@ -14,14 +14,15 @@ import numpy as np
 from ..backend import namespace_of
 from ..data.arrays import as_rows, refuse_bad_rows
 from ..errors import CheckpointError, DivergedError, ParameterError
-from ..mechanism.schedule import value_at
+from ..mechanism.setting import value_at
 from ..privacy import Event, Filter, Ledger
 from ..privacy.catalogue import ACCOUNTANTS
 from ..privacy.ledger import SETUP
 from ..ranks import current
 from ..streams import as_streams
 from ..train import Averaged, KeptBest, Progress, Trainer
-from ..util.files import atomic_write, jsonable
+from ..util.atomic import atomic_write
+from ..util.files import jsonable
 from ..util.validate import count, one_of
 from . import checkpoint, recovery
 from . import folder as folders

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from ..errors import ParameterError
 from ..privacy.ledger import Ledger
-from ..util.files import StrPath, waiting_lock
+from ..util.atomic import StrPath
+from ..util.files import waiting_lock
 from .folder import CONFIG
 
 

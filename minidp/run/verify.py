@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import DataError, MinidpError
-from ..mechanism.schedule import from_json, value_at
+from ..mechanism.schedule import from_json
+from ..mechanism.setting import value_at
 from ..privacy import Filter, Ledger
 from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make
 from ..privacy.event_json import event_from_json, event_to_json
 from ..privacy.ledger import SETUP, STEP
-from ..util.files import StrPath, read_json
+from ..util.atomic import StrPath
+from ..util.files import read_json
 from ..util.text import lower_text, upper_text
 from .checkpoint import differences, load_arrays, short
 from .folder import (

@@ -16,7 +16,7 @@ from ..backend import namespace_of
 from ..errors import ParameterError
 from ..grads.forms import Arrays, Key
 from ..kernels import kernel
-from ..mechanism.schedule import Setting, value_at
+from ..mechanism.setting import Setting, value_at
 from ..util.validate import in_range, non_negative_finite, positive_finite
 
 
@@ -25,11 +25,7 @@ class Optimizer:
     """Base: holds the learning rate (a number or a schedule over steps) and one array per slot and
     parameter.
 
-    A subclass gives `slot_names` and update_one(theta, g, rate, step, slots), which descends along
-    one released gradient g in place; slots are its arrays of this parameter, in the order of
-    slot_names.
-
-    During update_one, self.noise_std is the standard deviation of g's noise; 0 if it is unknown.
+    A subclass gives `slot_names` and `update_one`.
 
     `update` changes the parameters in place. `slots` is {slot name: {key: array}}, empty before the
     first step.
@@ -37,7 +33,6 @@ class Optimizer:
 
     learning_rate: Setting
     slots: dict[str, Arrays] = field(default_factory=dict, init=False, repr=False)
-    noise_std: float = field(default=0.0, init=False, repr=False, compare=False)
     slot_names: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self):
@@ -63,13 +58,22 @@ class Optimizer:
             return
         for key, theta in params.items():
             slots = [self.slots[name][key] for name in self.slot_names]
-            self.noise_std = noise_std.get(key, 0.0)
-            self.update_one(theta, grads[key], rate, step, slots)
+            self.update_one(theta, grads[key], rate, step, slots, noise_std.get(key, 0.0))
 
     def update_one(
-        self, theta: NDArray, g: NDArray, rate: float, step: int, slots: list[NDArray]
+        self,
+        theta: NDArray,
+        g: NDArray,
+        rate: float,
+        step: int,
+        slots: list[NDArray],
+        noise_std: float,
     ) -> None:
-        """Descend one parameter along its released gradient, in place."""
+        """Descend one parameter along its released gradient g, in place.
+
+        slots: its arrays, in the order of slot_names. noise_std: the standard deviation of g's
+        noise; 0 if it is unknown.
+        """
         raise NotImplementedError
 
     def allocate(self, params: Arrays) -> None:
@@ -92,7 +96,7 @@ class SGD(Optimizer):
         [F1]  Abadi et al. 2016, Algorithm 1, "Descent"
     """
 
-    def update_one(self, theta, g, rate, step, slots):
+    def update_one(self, theta, g, rate, step, slots, noise_std):
         g *= rate
         theta -= g  # [F1]
 
@@ -115,7 +119,7 @@ class Momentum(Optimizer):
         super().__post_init__()
         in_range(0, 1, open_high=True, momentum=self.momentum)
 
-    def update_one(self, theta, g, rate, step, slots):
+    def update_one(self, theta, g, rate, step, slots, noise_std):
         (v,) = slots
         v *= self.momentum
         v += g  # [F1]
@@ -133,7 +137,7 @@ class Nesterov(Momentum):
         [F1]  Nesterov 1983, in the form of Sutskever et al. 2013 with the rate outside
     """
 
-    def update_one(self, theta, g, rate, step, slots):
+    def update_one(self, theta, g, rate, step, slots, noise_std):
         (v,) = slots
         v *= self.momentum
         v += g  # [F1]
@@ -158,7 +162,7 @@ class AdaGrad(Optimizer):
         super().__post_init__()
         positive_finite(offset=self.offset)
 
-    def update_one(self, theta, g, rate, step, slots):
+    def update_one(self, theta, g, rate, step, slots, noise_std):
         (s,) = slots
         s += g * g  # [F1]
         theta -= rate * g / (namespace_of(s).sqrt(s) + self.offset)  # [F1]
@@ -188,16 +192,16 @@ class Adam(Optimizer):
         in_range(0, 1, open_high=True, beta1=self.beta1, beta2=self.beta2)
         positive_finite(offset=self.offset)
 
-    def update_one(self, theta, g, rate, step, slots):
+    def update_one(self, theta, g, rate, step, slots, noise_std):
         m, v = slots
         m *= self.beta1
         m += (1 - self.beta1) * g  # [F1]
         v *= self.beta2
-        v += (1 - self.beta2) * self._square(g)  # [F1]
+        v += (1 - self.beta2) * self._square(g, noise_std)  # [F1]
         rate = rate / (1 - self.beta1 ** (step + 1))
         theta -= rate * m / self._root(v, 1 - self.beta2 ** (step + 1))  # [F2]
 
-    def _square(self, g):
+    def _square(self, g, noise_std):
         return g * g  # [F1]
 
     def _root(self, v, weight):
@@ -227,8 +231,8 @@ class AdamBC(Adam):
         super().__post_init__()
         positive_finite(floor=self.floor)
 
-    def _square(self, g):
-        return g * g - self.noise_std**2  # [F1]
+    def _square(self, g, noise_std):
+        return g * g - noise_std**2  # [F1]
 
     def _root(self, v, weight):
         xp = namespace_of(v)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backend import row_norms, to_host
+from ..arrays import row_norms, to_host
 from ..exact.arithmetic import in_pairs
 from ..exact.elementwise import exp, log, tanh
 from ..grads.forms import Explicit, Outer, OuterSum

@@ -1,26 +1,22 @@
-"""Writing a file so that a reader, or a crash, sees the old content or the new and nothing between;
-JSON, strictly.
-"""
+"""Paths, locks, and JSON, strictly; files are written by `atomic.atomic_write`."""
 
 import dataclasses
 import enum
 import json
 import math
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from ..errors import DataError, ParameterError
+from .atomic import StrPath, atomic_write
 
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
-
-StrPath = str | os.PathLike[str]
 
 
 def check_path(**named: Any) -> None:
@@ -39,39 +35,6 @@ def check_path(**named: Any) -> None:
 
 
 @contextmanager
-def atomic_write(path: StrPath, mode: str = "w") -> Iterator[IO[Any]]:
-    """Open a file for writing that takes the place of `path` only once it is complete and on disk.
-
-    The content goes to a temporary file in the same directory, is forced to the disk, and is
-    renamed over `path` when the block ends. If the block raises, or the process dies, `path` stays
-    as it was; after an exception the temporary file is removed. Text (mode "w") is UTF-8; "wb"
-    writes bytes. A symbolic link is written through. Raises OSError where the directory is missing
-    or not writable.
-    """
-    path = Path(os.path.realpath(path))
-    binary = "b" in mode
-    try:
-        descriptor, temporary = tempfile.mkstemp(
-            prefix=f".{path.name}.", suffix=".tmp", dir=path.parent
-        )
-    except OSError as error:  # told of the file that was asked for, not of the temporary one
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
-    try:
-        with open(
-            descriptor, mode, encoding=None if binary else "utf-8", newline=None if binary else "\n"
-        ) as file:
-            _usual_permissions(descriptor, path)
-            yield file
-            file.flush()
-            os.fsync(descriptor)
-        os.replace(temporary, path)
-    except BaseException:  # an interrupt must not leave the temporary file behind either
-        os.unlink(temporary)
-        raise
-    _sync_directory(path.parent)
-
-
-@contextmanager
 def waiting_lock(path: StrPath) -> Iterator[None]:
     """Hold the lock of a file, which is made and stays, once no other process does. Raises OSError
     where there are no locks.
@@ -82,32 +45,6 @@ def waiting_lock(path: StrPath) -> Iterator[None]:
         except AttributeError:
             raise OSError("this system has no fcntl") from None
         yield
-
-
-def _usual_permissions(descriptor, path):
-    """mkstemp makes files private to their owner; give those of the file replaced, or of any new
-    file.
-    """
-    if hasattr(os, "fchmod"):
-        try:
-            permissions = path.stat().st_mode & 0o777
-        except FileNotFoundError:
-            mask = os.umask(0)
-            os.umask(mask)
-            permissions = 0o666 & ~mask
-        os.fchmod(descriptor, permissions)
-
-
-def _sync_directory(directory):
-    """Make the rename itself survive a power cut, where directories can be opened (not on
-    Windows).
-    """
-    if os.name == "posix":
-        descriptor = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def jsonable(value: object, where: str = "result") -> Any:

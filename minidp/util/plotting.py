@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, Any
 
-from .files import StrPath, atomic_write
+from .atomic import StrPath, atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -9,7 +9,7 @@ import minidp
 from minidp.__main__ import main
 from minidp.errors import ParameterError
 from minidp.mechanism import Plan, Sanitizer, flat_group
-from minidp.mechanism.sampling import make_sampler
+from minidp.mechanism.samplers import make_sampler
 from minidp.privacy import Laplace, Ledger, RenyiAccountant
 from minidp.privacy.gaussian import gaussian_epsilon
 from tests.support.accountants import ledger_of

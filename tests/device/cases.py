@@ -7,8 +7,8 @@ from unittest import mock
 import numpy as np
 
 from minidp import device
+from minidp.arrays import row_norms, to_host
 from minidp.audit import checks
-from minidp.backend import row_norms, to_host
 from minidp.exact.laws import Normals
 from minidp.grads import Outer, OuterSum
 from minidp.grads.sums import sum_of_squares

@@ -9,7 +9,7 @@ import pytest
 
 from experiments.common.results import ledger_of, packed, rows_of
 from minidp.privacy import Gaussian, Ledger
-from tools import collect, pages, tables
+from tools import cells, collect, pages, tables
 
 ENTRY = {
     "quantity": "test_accuracy",
@@ -21,7 +21,7 @@ ENTRY = {
     "because": "of the seeds",
     "when": {"dataset": "mnist"},
 }
-RUNS = rows_of(tables.load("figure_3.json"))
+RUNS = rows_of(cells.load("figure_3.json"))
 PAGE = (
     "text\n<!-- one: made by hand -->\nold\n<!-- end one -->\n"
     "<!-- two: made by hand -->\n<!-- end two -->\n"
@@ -33,7 +33,7 @@ def results(tmp_path, monkeypatch):
     """write(name, data): a JSON file in an empty results/."""
     folder = tmp_path / "results"
     folder.mkdir()
-    for module in (tables, pages, collect):
+    for module in (cells, tables, pages, collect):
         monkeypatch.setattr(module, "RESULTS", folder)
     return lambda name, data: (folder / f"{name}.json").write_text(json.dumps(data))
 
@@ -80,13 +80,13 @@ def test_a_run_whose_ledger_or_epsilon_does_not_follow_from_its_settings_is_refu
     assert tables.recheck() == 1
     results("r", packed([run | change]))
     with pytest.raises(
-        tables.TableError, match="results/r.json: moments-medium, seed 1: .*" + message
+        cells.TableError, match="results/r.json: moments-medium, seed 1: .*" + message
     ):
         tables.recheck()
 
 
 def column(template):
-    return tables.table([("a", template)], [tables.runs("a", "r")])
+    return cells.table([("a", template)], [cells.runs("a", "r")])
 
 
 def test_the_bound_of_several_seeds_is_the_worst(results):
@@ -100,16 +100,16 @@ def test_the_bound_of_several_seeds_is_the_worst(results):
         (lambda: column("{tset_accuracy:.2%}"), "results/r.json: a: no tset_accuracy"),
         (lambda: column("{seed}"), "differs between seeds: [1, 2]"),
         (lambda: column("{name:.2%}"), "Unknown format"),
-        (lambda: tables.runs("a", "none"), "no such file"),
-        (lambda: tables.runs("b", "r"), "results/r.json: no run of b"),
-        (lambda: tables.entries("r.json", "levles"), "no levles"),
+        (lambda: cells.runs("a", "none"), "no such file"),
+        (lambda: cells.runs("b", "r"), "results/r.json: no run of b"),
+        (lambda: cells.entries("r.json", "levles"), "no levles"),
         (lambda: pages.verdicts("mnist_pac", "r"), "no experiment mnist_pac"),
         (lambda: pages.judged(ENTRY, []), "95% at epsilon 2: no committed result"),
     ],
 )
 def test_what_is_missing_or_misspelt_is_an_error(results, make, message):
     results("r", rows({}, {}))
-    with pytest.raises(tables.TableError) as raised:
+    with pytest.raises(cells.TableError) as raised:
         make()
     assert message in str(raised.value)
 
@@ -128,12 +128,12 @@ def test_a_missing_misspelt_or_unknown_marker_is_an_error(text):
     made = {"one": lambda: ["new"], "two": lambda: ["more"]}
     full = PAGE.replace("old", "new").replace("<!-- end two", "more\n<!-- end two")
     assert tables.filled("page.md", PAGE, made) == full
-    with pytest.raises(tables.TableError, match="page.md"):
+    with pytest.raises(cells.TableError, match="page.md"):
         tables.filled("page.md", text, made)
 
 
 def test_an_error_is_one_line_and_exit_2(monkeypatch, capsys):
-    monkeypatch.setitem(pages.PAGES, "README.md", {"results": lambda: tables.runs("a", "none")})
+    monkeypatch.setitem(pages.PAGES, "README.md", {"results": lambda: cells.runs("a", "none")})
     with pytest.raises(SystemExit) as stopped:
         tables.main(["--check"])
     assert stopped.value.code == 2
@@ -187,7 +187,7 @@ def test_finished_runs_are_added_to_a_table_and_replace_those_of_their_seed(
         "table", packed([{"name": "eps2", "seed": seed, "test_accuracy": 0.5} for seed in (1, 2)])
     )
     assert collect.main(["table", str(folder)]) == 0
-    first, second = rows_of(tables.load("table.json"))
+    first, second = rows_of(cells.load("table.json"))
     assert second == {"name": "eps2", "seed": 2, "test_accuracy": 0.5} and first["seed"] == 1
     result = json.loads((folder / "result.json").read_text())
     assert ledger_of(first) == Ledger.load(folder / "ledger.json")

@@ -115,3 +115,13 @@ def test_parameters_come_back_after_an_error():
         raise RuntimeError()
     np.testing.assert_array_equal(params[KEYS[0]], before)
     assert set(optimizer.slots) == {"velocity", "average"} and optimizer.learning_rate == 0.1
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_an_update_leaves_nothing_but_slots_in_the_optimizer(name):
+    def fields(optimizer):
+        return {name: value for name, value in vars(optimizer).items() if name != "slots"}
+
+    optimizer, key = OPTIMIZERS[name](0.1), ("dense", "W")
+    optimizer.update({key: np.ones(2)}, {key: np.ones(2)}, 0, {key: 0.5})
+    assert fields(optimizer) == fields(OPTIMIZERS[name](0.1))

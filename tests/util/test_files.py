@@ -13,7 +13,8 @@ import pytest
 
 from minidp.errors import CheckpointError, DataError
 from minidp.privacy import Bound, NeighbouringRelation
-from minidp.util.files import atomic_write, jsonable, read_json
+from minidp.util.atomic import atomic_write
+from minidp.util.files import jsonable, read_json
 from tests.support.scripts import ROOT
 
 
@@ -34,7 +35,7 @@ def test_kill_keeps_the_old_content(tmp_path):
     path.write_text("old")
     script = textwrap.dedent("""
         import os, signal, sys
-        from minidp.util.files import atomic_write
+        from minidp.util.atomic import atomic_write
         with atomic_write(sys.argv[1]) as file:
             file.write("half")
             file.flush()

@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import mechanism
 from ...backend import to_host
-from ...exact import laws
+from ...exact import integers, laws
 from ...exact.laws import Normals
 from ...grads.forms import Explicit, Outer, OuterSum
 from ...mechanism import ClipGroup, Sanitizer, flat_group, noise, per_layer_groups
@@ -114,7 +114,7 @@ def grids_are_fine_powers_of_two(bench):
 
 
 @measures(
-    "exact.laws.integer_grid",
+    "exact.integers.integer_grid",
     "F1",
     "a power of two, whole in the quantum, 2^-33 to 2^-32 of noise below 2^32 quanta",
     0.0,
@@ -122,7 +122,7 @@ def grids_are_fine_powers_of_two(bench):
 def grids_of_integers_divide_the_quantum(bench):
     for quantum in (1.0, 2.0**-32):
         for std in (1e-3, 0.5, 1 - 2.0**-53, 1.0, 3.7, 4.0, 1e3, 2.0**33):
-            grid = laws.integer_grid(std, quantum)
+            grid = integers.integer_grid(std, quantum)
             yield quantum / grid % 1
             yield grid != quantum if std >= 2**32 * quantum else _fine(grid, std, 33)
 

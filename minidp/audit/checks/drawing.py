@@ -11,6 +11,7 @@ import mpmath
 import numpy as np
 
 from ...host import chacha, discrete, drawing
+from ...host.chacha import choose
 from . import measures, relative
 
 RFC = (  # RFC 8439, 2.3.2 and appendix A.1: key, the last four words of the input, the block
@@ -52,14 +53,10 @@ def _words(bench, blocks):
 
 
 def _drawn(bench):
-    """(state of a release's cipher, function of places that gives its words)."""
-    key, release = _words(bench, 1)[:8, 0], int(bench.rng.integers(0, 2**56))
-    start = chacha.places(3, release, np.zeros(1, np.uint64))[:, 0]
-
-    def words(blocks):
-        return chacha.chacha(key, chacha.places(3, release, np.asarray(blocks, np.uint64)))
-
-    return np.concatenate([chacha.CONSTANTS, key, start]), words
+    """(state of a release's cipher, function of blocks' numbers that gives their words)."""
+    key, tail = _words(bench, 1)[:8, 0], _words(bench, 1)[:2, 0]
+    state = np.concatenate([chacha.CONSTANTS, key, np.zeros(2, np.uint32), tail])
+    return state, lambda blocks: chacha.words(state, np.asarray(blocks, np.uint64))
 
 
 @measures("host.chacha.chacha", "F1", "the RFC's vectors", 0.0)
@@ -123,12 +120,13 @@ def compiled_noise_equals_the_definition(bench):
         yield (out != chacha.rounded(raw + noise, grid).astype(dtype)).sum()
 
 
-@measures("host.drawing.choose", "F1", "all subsets of 3 of 6, in standard errors", 6.0)
+@measures("host.chacha.choose", "F1", "all subsets of 3 of 6, in standard errors", 6.0)
 def subsets_are_uniform(bench):
     trials, p, counts = 20_000, 1 / 20, Counter()
     for _ in range(trials):
-        out, words = np.empty(3, np.int64), bench.rng.integers(0, 2**64, 11, dtype=np.uint64)
-        if drawing.choose(words, 6, np.zeros(1, np.uint64), out):
+        words = bench.rng.integers(0, 2**64, 11, dtype=np.uint64)
+        out = np.empty(3, np.int64)
+        if choose(words, 6, np.zeros(1, np.uint64), out):
             counts[tuple(sorted(out.tolist()))] += 1
     found = [counts[subset] for subset in combinations(range(6), 3)]
     yield abs(sum(found) - trials)
@@ -136,7 +134,7 @@ def subsets_are_uniform(bench):
 
 
 @measures(
-    "host.drawing.choose",
+    "host.chacha.choose",
     "F2",
     "one of n by Python's integers, words refused and running out",
     0.0,
@@ -149,9 +147,21 @@ def integers_equal_python(bench):
         for first in (0, 1, 2**63, 2**64 - 1, *edge, *drawn):
             words = [first, drawn[0]]
             kept = [w for w in words if w * n % 2**64 >= refused]
-            out, taken = np.full(1, -1), np.zeros(n // 64 + 1 if n < 10**6 else 2**26, np.uint64)
-            found = drawing.choose(np.array(words, np.uint64), n, taken, out)
-            yield found != bool(kept) or (found and out[0] != kept[0] * n >> 64)
+            for chosen in (choose, drawing.choose):
+                out = np.full(1, -1)
+                taken = np.zeros(n // 64 + 1 if n < 10**6 else 2**26, np.uint64)
+                found = chosen(np.array(words, np.uint64), n, taken, out)
+                yield found != bool(kept) or (found and out[0] != kept[0] * n >> 64)
+
+
+@measures("host.chacha.choose", "F1", "compiled", 0.0)
+def compiled_subsets_equal_the_definition(bench):
+    for n, size in ((6, 3), (50, 50), (1000, 300), (60_000, 600)):
+        words = bench.rng.integers(0, 2**64, size + 8, dtype=np.uint64)
+        one, two = np.zeros((2, size), np.int64)
+        yield not choose(words, n, np.zeros(n // 64 + 1, np.uint64), one)
+        yield not drawing.choose(words, n, np.zeros(n // 64 + 1, np.uint64), two)
+        yield (one != two).sum()
 
 
 def alias_weights(table):

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from ...backend import row_norms, to_host
+from ...arrays import row_norms, to_host
 from ...grads.forms import Explicit, Outer, OuterSum
 from ...host.memory import RUN
 from ..equation import Case

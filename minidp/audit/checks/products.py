@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from ...backend import to_host
-from ...exact import arithmetic
+from ...exact import arithmetic, cuts
 from . import by_definition, holds, measures, worst
 
 
@@ -44,7 +44,7 @@ def _cuts(bench, given):
     for dtype, nearest, last in product(("float32", "float64"), (False, True), (True, False)):
         x = _matrix(bench.rng, dtype, 12, 9)
         turned = bench.asarray(x if last else np.ascontiguousarray(x.T))
-        X, e = map(to_host, arithmetic.cut(given(turned), 23, int(last), nearest))
+        X, e = map(to_host, cuts.cut(given(turned), 23, int(last), nearest))
         X, e = (X, e) if last else (X.T, e.T)
         for row, got, power in zip(x, X, e):
             expected, exponent = _integers(row, 23, round if nearest else int)
@@ -94,6 +94,26 @@ def _pairs(bench, given):
             yield worst(arithmetic.in_pairs(given(bench.asarray(x)), axis, kept), expected)
 
 
+def _of_patches(bench, name):
+    """Images that are their own patches, in two parts, beside a product of float64."""
+    x, W = bench.rng.standard_normal((5, 2, 3)), bench.rng.standard_normal((6, 4))
+    images, multiply = arithmetic.ARITHMETIC[name].product_of_patches(*map(bench.asarray, (x, W)))
+    out = bench.asarray(np.empty((5, 4)))
+    for examples in (slice(0, 2), slice(2, 5)):
+        part = images[examples]
+        multiply(part.reshape((len(part), 6)), examples, out[examples])
+    yield worst(out, x.reshape((5, 6)) @ W)
+
+
+for _card, _name in (
+    ("exact.ordinary.Arithmetic.product_of_patches", "ordinary"),
+    ("exact.cuts.product_of_patches", "exact"),
+):
+    measures(_card, "F1", "a product of float64, in two parts", 1e-6, name=_card)(
+        partial(_of_patches, name=_name)
+    )
+
+
 def _register(card, labels, method, measure):
     for kind, given in (("defined", by_definition), ("compiled", _compiled)):
         register = measures(card, " ".join(labels), f"{kind}: {method}", 0.0, name=f"{kind} {card}")
@@ -103,4 +123,4 @@ def _register(card, labels, method, measure):
 _register("exact.cuts.cut", ("F1", "F2"), "fractions; rows, columns that differ", _cuts)
 _register("exact.cuts.product", ("F1",), "Python's integers, numbers of all sizes", _products)
 _register("exact.cuts.put_back", ("F1",), "Python's integers, numbers of all sizes", _products)
-_register("exact.cuts.in_pairs", ("F1",), "loop over terms, the same order of additions", _pairs)
+_register("arrays.in_pairs", ("F1",), "loop over terms, the same order of additions", _pairs)

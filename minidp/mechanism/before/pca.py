@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...backend import namespace_of, to_host, zero_rows_unless
+from ...arrays import in_pairs, namespace_of, to_host, zero_rows_unless
 from ...errors import ParameterError
 from ...exact.arithmetic import ARITHMETIC, ARITHMETICS, ORDINARY
-from ...exact.cuts import in_pairs
 from ...host.threads import single_blas
 from ...privacy.budget import Filter
 from ...privacy.events import Event, Gaussian, NeighbouringRelation

@@ -1,3 +1,3 @@
-"""The privacy-loss-distribution accountant, `pld.accountant`; the other modules are its private
-rooms.
-"""
+"""The distribution of the privacy loss. Masses of events are registered here."""
+
+from . import balls, cells, variants  # noqa: F401

@@ -15,7 +15,8 @@ import numpy as np
 from ...host.jit import njit
 from ..events import BallsInBins
 from .kernels import _integrals, knots_between
-from .masses import REMOVE, Masses, masses_of, sampled
+from .masses import REMOVE, Masses, masses_of
+from .samples import sampled
 
 # of a sum of lognormals: its grid's step, in steps of the loss as they add up to the whole sum
 FINENESS = 0.3

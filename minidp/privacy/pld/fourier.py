@@ -30,9 +30,3 @@ def spectrum_of(mass, knots, points):
 def square_sum(values):
     # not a BLAS product: starting its threads takes longer than the sum
     return float(np.sum(values * values))
-
-
-def fast_length(least):
-    """An even length, of factors 2, 3 and 5, of at least `least`."""
-    power = 2 ** max(4, math.ceil(math.log2(least)))
-    return min(length for length in (power, power // 4 * 3, power // 8 * 5) if length >= least)

@@ -1,4 +1,4 @@
-"""What an event's privacy loss looks like: masses on a grid of losses, and a rough sample of them.
+"""What an event's privacy loss looks like: masses on a grid of losses.
 
 A direction is REMOVE (loss of the data set with the example against that without) or ADD (the
 reverse). The masses of the second are those of the first at the negative losses, times e^-loss.
@@ -48,20 +48,10 @@ def masses_of(event, direction, upper, step, gaps, deviations):
     rest on its safe side, a lower bound leaves it out. Knots grow sparse away from loss 0: gaps =
     (relative, absolute) limit on their distance.
     """
-    return _randomised_response(_pure(event), step)
+    return _randomised_response(pure_epsilon_of(event), step)
 
 
-@singledispatch
-def sampled(event, direction, deviations):
-    """(losses, log P-masses) of the event on an even grid of outcomes: enough to choose tilt and
-    window.
-    """
-    pure = _pure(event)
-    log_p = -float(np.logaddexp(0.0, pure))
-    return np.array([-pure, pure]), np.array([log_p, log_p + pure])
-
-
-def _pure(event):
+def pure_epsilon_of(event):
     if event.pure_epsilon is None:
         raise UnsupportedEventError(f"loss_distribution: no masses of {event!r} are known")
     return event.pure_epsilon

@@ -8,9 +8,7 @@ whether it is right.
 import math
 from dataclasses import dataclass
 
-from .fourier import fast_length
-from .kernels import tilted_statistics
-from .masses import sampled
+from .samples import sampled, tilted_statistics
 
 OUTSIDE = (
     37.0  # what lies outside the window is e^-37 = 1e-16 of the tilted mass, the roundings' order
@@ -162,3 +160,9 @@ def window(samples, saddle, exponent):
             (-(at_tilt(samples, saddle.tilt - s).log_moment - saddle.log_moment + exponent) / s, s)
         )
     return min(right), max(left)
+
+
+def fast_length(least):
+    """An even length, of factors 2, 3 and 5, of at least `least`."""
+    power = 2 ** max(4, math.ceil(math.log2(least)))
+    return min(length for length in (power, power // 4 * 3, power // 8 * 5) if length >= least)

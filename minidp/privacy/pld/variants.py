@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from ..events import FixedSizeSampled
-from .cells import mixture_losses
 from .kernels import knots_between, log_tail, spread_gaussian_masses
-from .masses import Masses, masses_of, sampled
+from .masses import Masses, masses_of
+from .samples import mixture_losses, sampled
 
 
 @masses_of.register

@@ -1,0 +1,226 @@
+"""Which library an array belongs to; norms, and sums over rows: definitions for all devices.
+
+What NumPy and CuPy do not spell alike is a named function here. A compiled twin of a definition,
+where there is one, is `given`.
+"""
+
+import sys
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import given
+from .errors import BackendMismatchError
+
+_PLAIN = {np.ndarray}.__contains__
+DOUBLE_ROWS = 4096  # of a float64 product: what `mechanism.rounding` charges counts on it
+# blocks of products, and their numbers, that stay in the cache until they are added
+TOGETHER = 4
+PARTS = 2**20
+
+
+def namespace_of(*arrays):
+    """The library the arrays belong to, numpy or cupy.
+
+    What is no array but gives arrays (data.Examples) names their library in its attribute `xp`.
+    Raises BackendMismatchError if two libraries are mixed, or if something is no array.
+    """
+    if arrays and all(
+        map(_PLAIN, map(type, arrays))
+    ):  # the usual case, asked a hundred times per step
+        return np
+    spaces = {id(space): space for space in map(_namespace, arrays)}
+    if len(spaces) != 1:
+        kinds = ", ".join(type(a).__module__ + "." + type(a).__name__ for a in arrays)
+        raise BackendMismatchError(
+            f"expected arrays of one library, got {kinds}; move them with Backend.asarray or "
+            "to_host"
+        )
+    return next(iter(spaces.values()))
+
+
+def _namespace(array):
+    if (own := getattr(array, "xp", None)) is not None:
+        return own
+    if isinstance(array, (np.ndarray, np.generic)):
+        return np
+    if (cupy := sys.modules.get("cupy")) is not None and isinstance(array, cupy.ndarray):
+        return cupy
+    raise BackendMismatchError(
+        f"expected a numpy or cupy array, got {type(array).__name__}; convert it with "
+        "Backend.asarray"
+    )
+
+
+def to_host(array):
+    """A numpy array with the same values; a numpy array is returned as it is."""
+    return array.get() if hasattr(array, "get") else np.asarray(array)
+
+
+def zero_rows_unless(keep, array):
+    """The array with the rows b where keep_b is false replaced by zeros: where(keep, array, 0).
+
+    A factor that is not finite has to go before a product: zero times NaN is NaN. A device is not
+    made to wait for `keep`.
+    """
+    xp = namespace_of(array, keep)
+    if xp is np and keep.all():
+        return array
+    return xp.where(keep.reshape(keep.shape + (1,) * (array.ndim - 1)), array, array.dtype.type(0))
+
+
+def row_squares(x):
+    """Sums of squares along the last axis: einsum("...p,...p->...", x, x)."""
+    xp = namespace_of(x)
+    # one BLAS dot per row, three times faster
+    return np.vecdot(x, x) if xp is np else xp.einsum("...p,...p->...", x, x)
+
+
+def row_norms(x):
+    """float64 L2 norms along the last axis, sqrt(einsum("...p,...p->...", x, x)): no square
+    overflows or vanishes.
+    """
+    xp = namespace_of(x)
+    twin = given.kernel("row_norms", x)
+    if twin:
+        norms = xp.empty(x.shape[:-1])
+        twin(xp.ascontiguousarray(x).reshape((norms.size, x.shape[-1])), norms.reshape(-1))
+        return norms
+    x = x.astype(xp.float64)
+    largest = xp.concatenate([xp.abs(x), xp.zeros_like(x[..., :1])], axis=-1).max(axis=-1)
+    largest = xp.where(xp.isfinite(largest) & (largest > 0), largest, 1)
+    x = x / largest[..., None]
+    return xp.sqrt(row_squares(x)) * largest
+
+
+def outer_products(a, d):
+    """(g, sq): einsum("bi,bo->bio", a, d) and its squared norms in one pass, by a twin.
+
+    On the host g lies in memory with the longer of its two last axes last: three times faster where
+    the other is short.
+    """
+    xp = namespace_of(a, d)
+    if xp is np and a.shape[1] > d.shape[1]:
+        g, sq = outer_products(d, a)
+        return g.transpose(0, 2, 1), sq
+    g, sq = xp.empty((*a.shape, d.shape[1]), np.float32), xp.empty(a.shape[0])
+    given.kernel("form_outer", a, d)(xp.ascontiguousarray(a), xp.ascontiguousarray(d), g, sq)
+    return g, sq
+
+
+def add_weighted(total, w, g):
+    """total += w @ g in float64, in place, without the rows of g whose weight is 0; total (P,), w
+    (B,), g (B, P).
+    """
+    twin = given.kernel("add_weighted", g)
+    if twin:
+        twin(total, w, g)
+    else:
+        total += w @ zero_rows_unless(w != 0, g).astype(total.dtype)
+
+
+def add_whole(total, scale, G):
+    """total += sum_b trunc(scale_b G_b), in place, without rows whose scale is 0; all float64,
+    total (P,), G (B, P).
+    """
+    twin = given.kernel("add_whole", G)
+    if twin:
+        twin(total, scale, G)
+    else:
+        total += namespace_of(G).trunc(scale[:, None] * zero_rows_unless(scale != 0, G)).sum(axis=0)
+
+
+def add_products(total, a, d, rows):
+    """total += a^T d; total (I, O) float64, or None for a new one, a (B, I), d (B, O); returns it.
+
+    rows: of one product in float32, added in float64; 0 for float64. A new total of a few such
+    products is their float32 sum.
+    """
+    (examples, inputs), outputs = a.shape, d.shape[1]
+    blocks, add_blocks = -(-examples // rows) if rows else 0, given.kernel("add_blocks", a, d)
+    few = total is None and add_blocks is not None and 0 < blocks <= TOGETHER
+    if total is None:
+        total = (
+            np.empty((inputs, outputs), np.float32)
+            if few
+            else namespace_of(a).zeros((inputs, outputs))
+        )
+    if not rows:
+        for at in range(0, examples, DOUBLE_ROWS):
+            total += a[at : at + DOUBLE_ROWS].T.astype(total.dtype) @ d[
+                at : at + DOUBLE_ROWS
+            ].astype(total.dtype)
+        return total
+    rows = max(-(-examples // max(blocks, 1)), 1)  # the blocks are about as large as each other
+    if add_blocks is None or not total.flags.c_contiguous:
+        for at in range(0, examples, rows):
+            total += a[at : at + rows].T @ d[at : at + rows]
+        return total
+    together = max(min(blocks - few, TOGETHER), 1)
+    # rows of the sum, in tiles about as large as each other
+    tile = -(-inputs // max(-(-inputs * outputs * together // PARTS), 1))
+    parts = np.empty((together, tile, outputs), np.float32)
+    for at in range(0, inputs, tile):
+        sums, left = total[at : at + tile], a[:, at : at + tile].T
+        if few:
+            np.matmul(left[:, :rows], d[:rows], out=sums)
+        for start in range(few * rows, examples, together * rows):
+            places = range(start, min(start + together * rows, examples), rows)
+            for part, place in zip(parts, places):
+                np.matmul(
+                    left[:, place : place + rows], d[place : place + rows], out=part[: len(sums)]
+                )
+            add_blocks(sums, parts[: len(places), : len(sums)])
+    return total
+
+
+def synchronise(xp):
+    """Wait until the device has finished what it was given."""
+    if xp is not np:
+        xp.cuda.get_current_stream().synchronize()
+
+
+def in_pairs(x: NDArray, axis: int | tuple[int, ...], keepdims: bool = False) -> NDArray:
+    r"""The sum over an axis, or over several as one, in an order that is the same for every number
+    of rows.
+
+    Shapes
+        x of any shape and dtype; the sum has x's dtype
+
+    Forward
+        [F1]  of N terms the last N // 2 are added onto the first, again and again until one is left
+
+    Source
+        [F1]  Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.1: pairwise
+              summation
+    """
+    xp = namespace_of(x)
+    axes = tuple(each % x.ndim for each in (axis if isinstance(axis, tuple) else (axis,)))
+    others = tuple(each for each in range(x.ndim) if each not in axes)
+    first = axes[0] if axes else x.ndim
+    one_block = axes == tuple(range(first, first + len(axes)))
+    ahead = others[: first if one_block else None]
+    behind = others[len(ahead) :]
+    before, n, width = (prod(x.shape[each] for each in part) for part in (ahead, axes, behind))
+    terms: Any = x.transpose((*ahead, *axes, *behind)).reshape((before, n * width))
+    twin = given.kernel("pairs", terms)
+    if twin and terms.size:
+        total = xp.empty((before, width), x.dtype)
+        twin(xp.ascontiguousarray(terms), width, total)
+    else:
+        if not n:
+            terms, n = xp.zeros((before, width), x.dtype), 1
+        while n > 1:
+            half = (n + 1) // 2
+            summed = terms[:, : half * width].copy()
+            summed[:, : (n - half) * width] += terms[:, half * width : n * width]  # [F1]
+            terms, n = summed, half
+        total = terms.copy()
+    kept = tuple(
+        1 if each in axes else size
+        for each, size in enumerate(x.shape)
+        if keepdims or each not in axes
+    )
+    return total.reshape(kept)
