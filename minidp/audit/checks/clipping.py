@@ -12,17 +12,30 @@ from ...backend import to_host
 from ...exact import integers, laws
 from ...exact.laws import Normals
 from ...grads.forms import Explicit, Outer, OuterSum
-from ...mechanism import ClipGroup, Sanitizer, flat_group, noise, per_layer_groups
+from ...mechanism import ClipGroup, Sanitizer, noise
 from ...mechanism.rounding import in_blocks, products
 from ...mechanism.sanitizer import Watcher
-from ...privacy.events import JointGaussian
 from ...privacy.events import NeighbouringRelation as Relation
 from ...streams import Streams
 from ..equation import Case
-from . import holds, measures, slack, states, worst
+from . import holds, measures, slack, states
 
 EXACT, SANITIZER = 1e-12, "mechanism.sanitizer.Sanitizer"
-KEYS = (("one", "W"), ("one", "b"), ("two", "W"))
+KEYS = [[(f"layer{n}", name) for name in "Wb"] for n in range(3)]  # of group l, parameter k
+C, SIGMA = np.array([5.0, 2.0, 0.5]), np.array([1.5, 0.4, 3.0])
+
+
+def _sanitizer(clip_norms, sigmas=np.zeros(3), **settings):
+    groups = [ClipGroup(keys[0][0], keys, *each) for keys, *each in zip(KEYS, clip_norms, sigmas)]
+    return Sanitizer(groups, **settings)
+
+
+def _by_key(array_of):
+    return {key: array_of(n, k) for n, keys in enumerate(KEYS) for k, key in enumerate(keys)}
+
+
+def _stacked(arrays):
+    return np.array([[to_host(arrays[key]) for key in keys] for keys in KEYS])
 
 
 @measures("mechanism.clip.clip_weights", "N1", "excess over C in exact fractions, float32", 0.0)
@@ -64,9 +77,8 @@ def weights_of_no_number(bench):
 
 @states("mechanism.clip.ClipGroup", "F1")
 def noise_of_a_group(bench):
-    for clip_norm, sigma in ((3.0, 0.7), (math.inf, 0.0)):
-        noise_std = ClipGroup("g", KEYS, clip_norm, sigma).noise_std
-        yield Case({"noise_std": noise_std, "sigma": sigma, "C": clip_norm})
+    for each in ({"C": 3.0, "sigma": 0.7}, {"C": math.inf, "sigma": 0.0}):
+        yield Case({"noise_std": ClipGroup("g", KEYS[0], *each.values()).noise_std, **each})
 
 
 def standard(law, std, shape, draws):
@@ -80,23 +92,14 @@ def standard(law, std, shape, draws):
 
 @states("mechanism.noise.add_gaussian", "F1 F2")
 def noise_is_std_times_normal(bench):
-    for raw in bench.rng.uniform(-1, 1, (2, 5, 4)):
-        for std in (3.0, 0.3):
-            got = noise.add_gaussian(bench.asarray(raw.copy()), std, Streams(7).noise(2))
-            z = standard(Normals(std), std, raw.shape, Streams(7).noise(2))
-            given = {"raw": raw, "released": to_host(got), "noise_std": std, "z": z}
-            yield Case({**given, "g": Normals(std).grid})
-
-
-@measures("mechanism.noise.add_gaussian", "F1", "float64, rounded; of other strides", 0.0)
-def single_precision_is_rounded(bench):
-    raw = bench.rng.uniform(-1, 1, (50, 20)).astype("float32")
-    for array in (raw, raw.T):
-        single, double = (
-            to_host(noise.add_gaussian(bench.asarray(array.astype(dtype)), 3.0, draws))
-            for dtype, draws in (("float32", Streams(7).noise(2)), ("float64", Streams(7).noise(2)))
-        )
-        yield worst(single, double.astype("float32"))
+    """Float32 holds all bits of multiples of the grid that are as small as these."""
+    for dtype in ("float64", "float32"):
+        raw = bench.rng.uniform(-1, 1, (5, 4)).astype(dtype)
+        for array in (raw, raw.T):
+            got = noise.add_gaussian(bench.asarray(array.copy("K")), 3.0, Streams(7).noise(2))
+            z = standard(Normals(3.0), 3.0, array.shape, Streams(7).noise(2))
+            given = {"raw": array, "released": to_host(got), "noise_std": 3.0, "z": z}
+            yield Case({**given, "g": Normals(3.0).grid})
 
 
 def _fine(grid, std, bits):
@@ -127,11 +130,6 @@ def grids_of_integers_divide_the_quantum(bench):
             yield grid != quantum if std >= 2**32 * quantum else _fine(grid, std, 33)
 
 
-def _groupings(clip_norm=1.5):
-    yield flat_group(KEYS, clip_norm, 0.0)
-    yield per_layer_groups(KEYS, {"one": clip_norm, "two": clip_norm / 3}, 0.0)
-
-
 class _Norms(Watcher):
     """Keeps the squared norms of each group."""
 
@@ -142,38 +140,33 @@ class _Norms(Watcher):
         self.seen.setdefault(group, []).append(to_host(sq_norms))
 
 
-GRID = [[(f"layer{n}", name) for name in "Wb"] for n in range(3)]  # keys of group l, parameter k
-
-
 def _lots(bench, weights=None):
     """A lot of seven examples in three groups of two parameters, in every form of the gradients, at
     once and in batches.
     """
     a, d = (bench.rng.standard_normal((7, 3, 2, 4, n)) for n in (3, 5))
-    sums = np.einsum("blkti,blkto->blktio", a, d)
-    for cls, strategy, bounds, size in (
-        (OuterSum, "auto", (0, 7), 1.0),
-        (OuterSum, "factored", (0, 4, 4, 7), 9.0),
-        (Outer, "factored", (0, 7), 1.0),
-        (Outer, "explicit", (0, 2, 7), math.inf),
-        (Explicit, "auto", (0, 7), 1.0),
+    g = np.einsum("blkti,blkto->blkio", a, d)
+    single = a[..., 0, :], d[..., 0, :]
+    outer = np.einsum("blki,blko->blkio", *single)
+    for cls, factors, gradients, strategy, bounds, size in (
+        (OuterSum, (a, d), g, "auto", (0, 7), 1.0),
+        (OuterSum, (a, d), g, "factored", (0, 4, 4, 7), 9.0),
+        (Outer, single, outer, "factored", (0, 7), 1.0),
+        (Outer, single, outer, "explicit", (0, 2, 7), math.inf),
+        (Explicit, (g,), g, "auto", (0, 7), 1.0),
     ):
-        g = sums.sum(axis=3) if cls is OuterSum else sums[:, :, :, 0]
-        factors = {OuterSum: (a, d), Outer: (a[..., 0, :], d[..., 0, :]), Explicit: (g,)}[cls]
-        C, watcher, total = size * np.array([5.0, 4.0, 3.0]), _Norms(), None
-        groups = [ClipGroup(f"{n}", keys, C[n], 0.0) for n, keys in enumerate(GRID)]
-        sanitizer = Sanitizer(groups, strategy, watcher=watcher)
+        watcher, total = _Norms(), None
+        sanitizer = _sanitizer(size * C, strategy=strategy, watcher=watcher)
         for part in map(slice, bounds, bounds[1:]):
-            grads = {
-                key: cls(*(bench.asarray(factor[part, n, k].copy()) for factor in factors))
-                for n, keys in enumerate(GRID)
-                for k, key in enumerate(keys)
-            }
+
+            def grad(n, k):
+                return cls(*(bench.asarray(factor[part, n, k].copy()) for factor in factors))
+
             weight = None if weights is None else bench.asarray(weights[part])
-            total = sanitizer.add_clipped(grads, total, weight)
-        raw = np.array([[to_host(total[key]) for key in keys] for keys in GRID])
-        norms = np.sqrt([np.concatenate(watcher.seen[group.name]) for group in groups]).T
-        yield Case({"raw": raw, "g": g, "norm": norms, "C": C, "v": weights})
+            total = sanitizer.add_clipped(_by_key(grad), total, weight)
+        norms = np.sqrt([np.concatenate(parts) for parts in watcher.seen.values()]).T
+        given = {"g": gradients, "norm": norms, "C": size * C, "v": weights}
+        yield Case({"raw": _stacked(total), **given})
 
 
 @states(SANITIZER, "F1 N1")
@@ -188,24 +181,17 @@ def sums_with_weights(bench):
 
 @states(SANITIZER, "F2")
 def each_group_gets_its_own_noise(bench):
-    C, sigma = np.array([2.0, 5.0, 0.5]), np.array([1.5, 0.4, 3.0])
     for arithmetic in ("ordinary", "exact"):
-        groups = [ClipGroup(f"{n}", keys, C[n], sigma[n]) for n, keys in enumerate(GRID)]
-        sanitizer = Sanitizer(groups, arithmetic=arithmetic)
-        laws, draws = [sanitizer.noise(group) for group in groups], Streams(7).noise(0)
-        q, raw = np.array([law.grid for law in laws]), bench.rng.uniform(-9, 9, (3, 2, 5, 4))
-        if arithmetic == "exact":
-            raw = np.rint(raw / q[:, None, None, None]) * q[:, None, None, None]
-        sums = {
-            key: bench.asarray(laws[n].in_units(raw[n, k]))
-            for n, keys in enumerate(GRID)
-            for k, key in enumerate(keys)
-        }
-        got = sanitizer.release(sums, Streams(7).noise(0))
-        z = [[standard(law, s, (5, 4), draws) for _ in "Wb"] for law, s in zip(laws, sigma * C)]
-        released = np.array([[to_host(got[key]) for key in keys] for keys in GRID])
-        given = {"raw": raw, "q": q, "sigma": sigma, "C": C, "z": np.array(z)}
-        yield Case({**given, "released": released})
+        sanitizer, draws = _sanitizer(C, SIGMA, arithmetic=arithmetic), Streams(7).noise(0)
+        laws = [sanitizer.noise(group) for group in sanitizer.groups]
+        q = np.array([law.grid for law in laws])
+        raw = bench.rng.integers(-(2**34), 2**34, (2, 5, 4, 3)) * q
+        raw = np.moveaxis(raw, 3, 0)
+        sums = _by_key(lambda n, k: bench.asarray(laws[n].in_units(raw[n, k])))
+        released = _stacked(sanitizer.release(sums, Streams(7).noise(0)))
+        z = [standard(law, std, (5, 4), draws) for law, std in zip(laws, C * SIGMA) for _ in "Wb"]
+        given = {"raw": raw, "released": released, "z": np.reshape(z, raw.shape)}
+        yield Case({**given, "C": C, "sigma": SIGMA, "q": q})
 
 
 @measures(
@@ -215,54 +201,42 @@ def each_group_gets_its_own_noise(bench):
     1e-6,
 )
 def sensitivity_is_reached_and_not_exceeded(bench):
-    for relation, groups in product(Relation, _groupings()):
-        sanitizer, pairs = Sanitizer(groups), list(_far_gradients(bench))
-        claims = sanitizer.sensitivity(relation, 1 / (1 + 2.0**-21))
-        for group in groups:
+    sanitizer, pairs = _sanitizer(C), list(_far_gradients(bench))
+    for relation in Relation:
+        claims = sanitizer.sensitivity(relation, 1 / (1 + 2.0**-21)).values()
+        for group, claimed in enumerate(claims):
 
             def clipped(gradients):
-                grads = {key: Explicit(bench.asarray(g)) for key, g in zip(KEYS, gradients)}
-                total = sanitizer.add_clipped(grads)
-                return np.concatenate([to_host(total[key]).ravel() for key in group.keys])
+                grads = _by_key(lambda n, k: Explicit(bench.asarray(gradients[:, n, k])))
+                return _stacked(sanitizer.add_clipped(grads))[group].ravel()
 
-            yield slack(claims[group.name], relation, clipped, pairs)
+            yield slack(claimed, relation, clipped, pairs)
 
 
 def _far_gradients(bench):
     """Pairs of gradients of many sizes; opposite gradients are the farthest apart."""
     for dtype, scale in product(("f4", "f8"), 10.0 ** bench.rng.uniform(-2, 4, 15)):
-        first, second = (
-            [
-                (scale * bench.rng.standard_normal((1, *shape))).astype(dtype)
-                for shape in ((3, 2), (2,), (2, 2))
-            ]
-            for _ in range(2)
-        )
+        first, second = (scale * bench.rng.standard_normal((2, 1, 3, 2, 4))).astype(dtype)
         yield first, second
-        yield first, [-g for g in first]
+        yield first, -first
 
 
 @states(SANITIZER, "S1 S2")
 def sensitivities_and_the_event(bench):
-    C, sigma = np.array([2.0, 7.0, 0.5]), np.array([1.5, 0.4, 3.0])
     for relation, count in product(Relation, (3, 1)):
-        groups = [ClipGroup(f"{n}", keys, C[n], sigma[n]) for n, keys in enumerate(GRID[:count])]
-        sanitizer = Sanitizer(groups)
-        event = sanitizer.event(relation)
-        joint = isinstance(event, JointGaussian)
-        m = event.noise_multipliers if joint else [event.noise_multiplier]
-        s = event.effective_noise_multiplier if joint else event.noise_multiplier
-        yield Case(
-            {
-                "S": np.array([*sanitizer.sensitivity(relation).values()]),
-                "C": C[:count],
-                "sigma": sigma[:count],
-                "m": np.array(m),
-                "s": s,
-                "relation": relation,
-                "REPLACE_ONE": Relation.REPLACE_ONE,
-            }
-        )
+        given = {"C": C[:count], "sigma": SIGMA[:count], **related(relation)}
+        sanitizer = _sanitizer(given["C"], given["sigma"])
+        event, S = sanitizer.event(relation), [*sanitizer.sensitivity(relation).values()]
+        if count == 1:
+            m, s = [event.noise_multiplier], event.noise_multiplier
+        else:
+            m, s = event.noise_multipliers, event.effective_noise_multiplier
+        yield Case({**given, "S": np.array(S), "m": np.array(m), "s": s})
+
+
+def related(relation):
+    """The names of a sensitivity's condition."""
+    return {"relation": relation, "REPLACE_ONE": Relation.REPLACE_ONE}
 
 
 def _charges(bench, cases):

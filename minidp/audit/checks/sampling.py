@@ -73,15 +73,10 @@ def sizes_have_the_binomial_law(bench):
 @states(f"{SAMPLING}.PoissonSampler", "F2")
 def weights_of_sizes(bench):
     least, cumulative = sampling._binomial(5, 0.3)
-    shares = [0] * least + cumulative
-    w = np.diff([0, *(float(share) for share in shares)])
+    w = np.diff([0.0] * (least + 1) + [float(share) for share in cumulative])
     yield Case({"w": w, "N": 5, "q": 0.3}, ranges={"k": range(5)})
 
 
-in_words(f"{SAMPLING}.PoissonSampler", "F1 S1", "a law of draws; names the event")
-in_words(f"{SAMPLING}.FixedSizeSampler", "F1 S1", "a law of draws; names the event")
-in_words(f"{SAMPLING}.ShuffleSampler", "F1 S1", "a law of draws; names the event")
-in_words(f"{SAMPLING}.BallsInBinsSampler", "F1 S1", "a law of draws; names the event")
 in_words("mechanism.plan.Plan", "S1", "a sequence of events")
 
 
@@ -142,6 +137,7 @@ for _sampler, _sampled, _relation, _charged in (
     (mechanism.ShuffleSampler(10, 4), RELEASE, Relation.ZERO_OUT, {}),
 ):
     _card = f"{SAMPLING}.{type(_sampler).__name__}"
+    in_words(_card, "F1 S1", "a law of draws; names the event")
     _given = {"sampler": _sampler, "sampled": _sampled, "relation": _relation}
     measures(_card, "S1", "event, relation and number, by hand", 0.0, "event_of_a_sample")(
         partial(_event, **_given, charged=_charged)
@@ -181,8 +177,7 @@ def bins_are_uniform_and_independent(bench):
 
 
 def _values(bench, schedule, steps):
-    given = {**vars(schedule), "f": schedule}
-    yield Case(given, ranges={"step": steps})
+    yield Case({**vars(schedule), "f": schedule}, ranges={"step": steps})
 
 
 for _schedule, _steps in (

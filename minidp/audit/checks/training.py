@@ -75,25 +75,22 @@ for _name, (_labels, _others) in MOVES.items():
 
 @states("train.averaging.Averaged", "F1", 1e-14)
 def averages(bench):
+    """Of the weights that the optimizer alone has."""
     for decay in (0.0, 0.6, 0.999):
-        averaged, theta = train.Averaged(train.SGD(0.1), decay), {KEY: bench.asarray(np.ones(3))}
+        plain, averaged = train.SGD(0.1), train.Averaged(train.SGD(0.1), decay)
+        alone, theta = ({KEY: bench.asarray(np.ones(3))} for _ in range(2))
         averaged.allocate(theta)
-        for t in range(30):
-            a = to_host(averaged.slots[averaged.slot][KEY]).copy()
-            averaged.update(theta, {KEY: bench.asarray(bench.rng.uniform(-1, 1, 3))}, t)
-            given = {"a": a, "theta": to_host(theta[KEY]).copy(), "decay": decay, "t": t}
+        for t, g in enumerate(bench.rng.uniform(-1, 1, (30, 3))):
+            given = {
+                "a": to_host(averaged.slots[averaged.slot][KEY]).copy(),
+                "decay": decay,
+                "t": t,
+            }
+            for optimizer, params in ((plain, alone), (averaged, theta)):
+                optimizer.update(params, {KEY: bench.asarray(g.copy())}, t)
             with averaged.averaged_weights(theta):
-                yield Case(given, {"a": to_host(theta[KEY]).copy()})
-
-
-@measures("train.averaging.Averaged", "F1", "the same descent without", 0.0)
-def descent_is_that_without_the_average(bench):
-    optimizers = train.Averaged(train.SGD(0.1), 0.6), train.SGD(0.1)
-    thetas = [{KEY: bench.asarray(np.ones(3))} for _ in optimizers]
-    for t, g in enumerate(bench.rng.uniform(-1, 1, (9, 3))):
-        for optimizer, theta in zip(optimizers, thetas):
-            optimizer.update(theta, {KEY: bench.asarray(g.copy())}, t)
-        yield worst(*(theta[KEY] for theta in thetas))
+                after = {"a": to_host(theta[KEY]).copy()}
+            yield Case({**given, "theta": to_host(alone[KEY])}, after)
 
 
 class Mirrored:
@@ -189,16 +186,6 @@ def _on_host(arrays):
     return {key: to_host(array).copy() for key, array in arrays.items()}
 
 
-def _one_step(bench, rows, noise, clip, views):
-    """(optimizer that has seen a step over all of the rows, the trainer's plan)."""
-    how = {"steps": 1, "augmentation_multiplicity": views}
-    trainer, x, y = _setting(bench, noise, clip, PoissonSampler(1.0), **how)
-    trainer.optimizer = _Seen(0.3)
-    x = bench.asarray(x[rows])
-    trainer.run(Mirrored(x, bench) if views == 2 else x, bench.asarray(y[rows]), Streams(5))
-    return trainer.optimizer, trainer.plan
-
-
 def _descended(theta, g):
     params = {KEY: theta.copy()}
     train.SGD(0.3).update(params, {KEY: g.copy()}, 0)
@@ -207,27 +194,27 @@ def _descended(theta, g):
 
 @states(CARD, "F3 F4")
 def a_step(bench):
-    seen, plan = _one_step(bench, slice(12), 0.8, 0.5, 1)
-    trainer, x, y = _setting(bench, 0.8, 0.5, PoissonSampler(1.0))
-    z, caches = trainer.network.forward(bench.asarray(x))
-    grads = trainer.network.param_grads(trainer.loss(z, bench.asarray(y))[1], caches)
-    released = plan.sanitizer.release(plan.sanitizer.add_clipped(grads), Streams(5).noise(0))
-    for key, g in seen.g.items():
-        given = {"g": g, "released": to_host(released[key]), "L": 7, "theta": seen.before[key]}
+    trainer, x, y = _setting(bench, 0.8, 0.5, PoissonSampler(1.0), steps=1)
+    x, y, seen, sanitizer = bench.asarray(x), bench.asarray(y), _Seen(0.3), trainer.plan.sanitizer
+    z, caches = trainer.network.forward(x)
+    raw = sanitizer.add_clipped(trainer.network.param_grads(trainer.loss(z, y)[1], caches))
+    trainer.optimizer = seen
+    trainer.run(x, y, Streams(5))
+    for key, released in sanitizer.release(raw, Streams(5).noise(0)).items():
+        given = {"g": seen.g[key], "released": to_host(released), "L": 7, "theta": seen.before[key]}
         yield Case({**given, "optimizer": _descended}, {"theta": seen.after[key]})
 
 
 @states(CARD, "V1")
 def views_are_averaged(bench):
-    trainer, x, y = _setting(_HOST, 0.0, math.inf, PoissonSampler(1.0))
-    steps = [_one_step(bench, slice(b, b + 1), 0.0, math.inf, 2)[0].g for b in range(3)]
-    shown = [
-        reference.single_example_grads(trainer.network, trainer.loss, sign * x[:3], y[:3])
-        for sign in (1, -1)
-    ]
-    for key in trainer.network.params:
-        g = np.stack([view[key] for view in shown], axis=1)
-        yield Case({"g": g, "merged": 7 * np.stack([step[key] for step in steps]), "K": 2})
+    trainer, x, y = _setting(bench, 0.8, 0.5, PoissonSampler(1.0), augmentation_multiplicity=2)
+    z, caches = trainer.network.forward(bench.asarray(x))
+    dz = trainer.loss(z, bench.asarray(y))[1]
+    each = trainer.network.param_grads(dz.copy(), caches)
+    for key, merged in trainer._over_views(dz, caches).items():
+        g = to_host(each[key].materialise())
+        g = g.reshape((6, 2, *g.shape[1:]))
+        yield Case({"g": g, "merged": to_host(merged.materialise()), "K": 2})
 
 
 @measures(CARD, "F1", "steps drawn before the ledger, put on disk by on_charge, covers them", 0.0)
