@@ -72,7 +72,8 @@ class Latex:
 
     def word(self, text):
         letter = LETTERS.get(text, text)
-        return LATEX.get(letter) or (text if len(text) == 1 else rf"\mathrm{{{text}}}")
+        upright = text.replace("_", r"\_")
+        return LATEX.get(letter) or (text if len(text) == 1 else rf"\mathrm{{{upright}}}")
 
     def number(self, text):
         return text
@@ -155,6 +156,8 @@ def _name(parts, build):
 
 
 def _named(name, build):
+    if re.fullmatch("[A-Z]{2,}_[A-Z]{2,}", name):
+        return build.word(name)
     head, _, tail = name.partition("_")
     letters = re.match(r"[A-Za-z]+", head)[0]
     digits, primes = head[len(letters) :].rstrip("'"), head.count("'")

@@ -239,18 +239,24 @@ def related(relation):
     return {"relation": relation, "REPLACE_ONE": Relation.REPLACE_ONE}
 
 
-def _charges(bench, cases):
-    for lot, strategy, k in cases:
-        got = products(lot, strategy)
-        assert bool(got.rows) == (not k)  # float32 where no k counts
-        yield Case({"L": lot, "n": got.most, "R": got.rows, "factor": got.factor, "k": k})
+def _charge(bench, lot, strategy, k):
+    got = products(lot, strategy)
+    assert bool(got.rows) == (not k)  # float32 where no k counts
+    yield Case({"L": lot, "n": got.most, "R": got.rows, "factor": got.factor, "k": k})
 
 
-SINGLE = [(60, "auto", 0), (600, "factored", 0), (2000, "auto", 0)]
-DOUBLE = [(4000, "auto", 64), (600, "explicit", 1), (65_536, "explicit", 1), (65_536, "auto", 64)]
-for _labels, _lots_charged in (("F1 F2", SINGLE), ("F1 F3", DOUBLE)):
+for _lot, _strategy, _k in (
+    (60, "auto", 0),
+    (600, "factored", 0),
+    (2000, "auto", 0),
+    (4000, "auto", 64),
+    (600, "explicit", 1),
+    (65_536, "explicit", 1),
+    (65_536, "auto", 64),
+):
+    _labels, _how = "F1 F3" if _k else "F1 F2", {"lot": _lot, "strategy": _strategy, "k": _k}
     states("mechanism.rounding.products", _labels, EXACT, "charge for sums")(
-        partial(_charges, cases=_lots_charged)
+        partial(_charge, **_how)
     )
 
 

@@ -10,6 +10,7 @@ from ...backend import Backend, to_host
 from ...mechanism import LinearDecay, Plan, PoissonSampler, Sanitizer, per_layer_groups
 from ...streams import Streams
 from .. import reference
+from ..card import labels_of
 from ..equation import Case
 from . import Bench, in_words, measures, states, worst
 
@@ -22,13 +23,13 @@ _HOST = Bench(None, Backend.numpy())
 # the names that the equations give the fields and slots of optimizers
 NAMED = {"momentum": "m", "offset": "e", "beta1": "b1", "beta2": "b2", "velocity": "v"}
 NAMED |= {"sum_of_squares": "s", "mean": "m", "square": "v"}
-MOVES = {  # labels, and settings besides the rate
-    "sgd": ("F1", ()),
-    "momentum": ("F1", (0.5,)),
-    "nesterov": ("F1", (0.5,)),
-    "adagrad": ("F1", (0.5,)),
-    "adam": ("F1 F2", (0.5, 0.7, 0.2)),
-    "adam-bc": ("F1 F2", (0.5, 0.7, 0.2, 0.3)),
+SETTINGS = {  # besides the rate
+    "sgd": (),
+    "momentum": (0.5,),
+    "nesterov": (0.5,),
+    "adagrad": (0.5,),
+    "adam": (0.5, 0.7, 0.2),
+    "adam-bc": (0.5, 0.7, 0.2, 0.3),
 }
 
 
@@ -40,24 +41,18 @@ def _steps(bench, cls, others, label):
         optimizer = cls(rate, *settings)
         theta = {KEY: bench.asarray(bench.rng.uniform(-1, 1, (2, 3)))}
         optimizer.allocate(theta)
-        given = {name: value for name, value in vars(optimizer).items() if name != "slots"}
+        fields = {NAMED.get(name, name): value for name, value in vars(optimizer).items()}
         for step in range(6):
-            before = _state(optimizer, theta)
-            g = bench.rng.uniform(-1, 1, (2, 3)) * 10.0 ** bench.rng.uniform(-3, 1)
+            before, g = (
+                _state(optimizer, theta),
+                bench.rng.uniform(-1, 1, (2, 3)) * 8.0 ** (2 - step),
+            )
             optimizer.update(theta, {KEY: bench.asarray(g.copy())}, step, {KEY: NOISE_STD})
             after = _state(optimizer, theta)
-            given |= {
-                **before,
-                "g": g,
-                "t": step + 1,
-                "eta": rate(step) if callable(rate) else rate,
-            }
-            if cls is train.AdamBC:
-                given |= {"s": NOISE_STD}
-            if label == "F2":
-                given |= {**after, "theta": before["theta"]}
-            named = {NAMED.get(name, name): value for name, value in given.items()}
-            yield Case(named, after)
+            given = {"s": NOISE_STD, "g": g, "t": step + 1, **fields}
+            given["eta"] = rate(step) if callable(rate) else rate
+            given |= {**(after if label == "F2" else before), "theta": before["theta"]}
+            yield Case(given, after)
 
 
 def _state(optimizer, theta):
@@ -65,10 +60,11 @@ def _state(optimizer, theta):
     return {**found, "theta": to_host(theta[KEY]).copy()}
 
 
-for _name, (_labels, _others) in MOVES.items():
+for _name, _others in SETTINGS.items():
     _cls = train.OPTIMIZERS[_name]
-    for _label in _labels.split():
-        states(f"train.optimizer.{_cls.__name__}", _label, EXACT, "steps")(
+    _card = f"train.optimizer.{_cls.__name__}"
+    for _label in labels_of(_card):
+        states(_card, _label, EXACT, "steps")(
             partial(_steps, cls=_cls, others=_others, label=_label)
         )
 
@@ -77,20 +73,15 @@ for _name, (_labels, _others) in MOVES.items():
 def averages(bench):
     """Of the weights that the optimizer alone has."""
     for decay in (0.0, 0.6, 0.999):
-        plain, averaged = train.SGD(0.1), train.Averaged(train.SGD(0.1), decay)
+        plain, averaged, a = train.SGD(0.1), train.Averaged(train.SGD(0.1), decay), np.zeros(3)
         alone, theta = ({KEY: bench.asarray(np.ones(3))} for _ in range(2))
-        averaged.allocate(theta)
         for t, g in enumerate(bench.rng.uniform(-1, 1, (30, 3))):
-            given = {
-                "a": to_host(averaged.slots[averaged.slot][KEY]).copy(),
-                "decay": decay,
-                "t": t,
-            }
             for optimizer, params in ((plain, alone), (averaged, theta)):
                 optimizer.update(params, {KEY: bench.asarray(g.copy())}, t)
+            given = {"a": a, "theta": to_host(alone[KEY]), "decay": decay, "t": t}
             with averaged.averaged_weights(theta):
-                after = {"a": to_host(theta[KEY]).copy()}
-            yield Case({**given, "theta": to_host(alone[KEY])}, after)
+                a = to_host(theta[KEY]).copy()
+            yield Case(given, {"a": a})
 
 
 class Mirrored:
@@ -139,17 +130,6 @@ def _algorithm_1(trainer, x, y, views):
     return network.params
 
 
-def _training(bench, rows):
-    for noise, clip, q, strategy, batch_size, views in rows:
-        setting = noise, clip, PoissonSampler(q)
-        how = {"batch_size": batch_size, "augmentation_multiplicity": views}
-        trainer, x, y = _setting(bench, *setting, strategy=strategy, **how)
-        inputs = Mirrored(bench.asarray(x), bench) if views == 2 else bench.asarray(x)
-        trainer.run(inputs, bench.asarray(y), Streams(5))
-        expected = _algorithm_1(*_setting(_HOST, *setting), views)
-        yield from (worst(trainer.network.params[key], expected[key]) for key in expected)
-
-
 @measures(CARD, "F2 F3 F4 V1", "Algorithm 1 as a loop over examples, same draws", 1e-10)
 def training_equals_algorithm_1(bench):
     """With a learning rate that falls, in every form of the gradients, lots in batches, empty lots,
@@ -166,7 +146,14 @@ def training_equals_algorithm_1(bench):
         (0.0, 0.3, 1.0, "factored", 5, 2),
         (0.0, 0.3, 1.0, "explicit", 2, 2),
     )
-    return _training(bench, rows)
+    for noise, clip, q, strategy, batch_size, views in rows:
+        setting = noise, clip, PoissonSampler(q)
+        how = {"batch_size": batch_size, "augmentation_multiplicity": views}
+        trainer, x, y = _setting(bench, *setting, strategy=strategy, **how)
+        inputs = Mirrored(bench.asarray(x), bench) if views == 2 else bench.asarray(x)
+        trainer.run(inputs, bench.asarray(y), Streams(5))
+        expected = _algorithm_1(*_setting(_HOST, *setting), views)
+        yield from (worst(trainer.network.params[key], expected[key]) for key in expected)
 
 
 in_words(CARD, "F1", "an order of events")
@@ -174,35 +161,31 @@ in_words(CARD, "F2", "the equations of the sanitizer, one after the other")
 
 
 class _Seen(train.SGD):
-    """Keeps the gradients and the parameters before and after the last step, on the host."""
+    """Keeps the last gradients."""
 
     def update(self, params, grads, step, noise_std={}):
-        self.g, self.before = _on_host(grads), _on_host(params)
+        self.g = _on_host(grads)
         super().update(params, grads, step, noise_std)
-        self.after = _on_host(params)
 
 
 def _on_host(arrays):
     return {key: to_host(array).copy() for key, array in arrays.items()}
 
 
-def _descended(theta, g):
-    params = {KEY: theta.copy()}
-    train.SGD(0.3).update(params, {KEY: g.copy()}, 0)
-    return params[KEY]
-
-
 @states(CARD, "F3 F4")
 def a_step(bench):
-    trainer, x, y = _setting(bench, 0.8, 0.5, PoissonSampler(1.0), steps=1)
-    x, y, seen, sanitizer = bench.asarray(x), bench.asarray(y), _Seen(0.3), trainer.plan.sanitizer
-    z, caches = trainer.network.forward(x)
-    raw = sanitizer.add_clipped(trainer.network.param_grads(trainer.loss(z, y)[1], caches))
+    """Of plain SGD at a rate of 0.3."""
+    trainer, *data = _setting(bench, 0.8, 0.5, PoissonSampler(1.0), steps=1)
+    (x, y), network, sanitizer = map(bench.asarray, data), trainer.network, trainer.plan.sanitizer
+    before, seen = _on_host(network.params), _Seen(0.3)
+    z, caches = network.forward(x)
+    raw = sanitizer.add_clipped(network.param_grads(trainer.loss(z, y)[1], caches))
     trainer.optimizer = seen
     trainer.run(x, y, Streams(5))
     for key, released in sanitizer.release(raw, Streams(5).noise(0)).items():
-        given = {"g": seen.g[key], "released": to_host(released), "L": 7, "theta": seen.before[key]}
-        yield Case({**given, "optimizer": _descended}, {"theta": seen.after[key]})
+        given = {"g": seen.g[key], "released": to_host(released), "L": 7, "theta": before[key]}
+        given["optimizer"] = lambda theta, g: theta - 0.3 * g
+        yield Case(given, {"theta": to_host(network.params[key])})
 
 
 @states(CARD, "V1")
