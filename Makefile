@@ -12,7 +12,7 @@ mnist: $(VENV)/installed
 	$(VENV)/bin/python experiments/mnist_pca.py $(ARGS)
 
 test: $(VENV)/installed-test
-	$(VENV)/bin/python -m pytest $(ARGS)
+	$(VENV)/bin/python -m pytest -n auto --dist loadfile $(ARGS)
 
 $(VENV)/created:
 	@for python in python3 python3.13 python3.12 python3.11 python3.14 python; do \

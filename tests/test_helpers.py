@@ -69,32 +69,15 @@ TEXT = (
 def test_slow_tests_wait_to_be_asked_for_and_what_is_missing_is_said_loudly(tmp_path):
     (tmp_path / "test_it.py").write_text(TEXT)
     environment = {key: value for key, value in os.environ.items() if not key.startswith("MINIDP_")}
-    for more, expected in (
-        ((), "1 passed, 2 skipped, 1 deselected"),
-        (("--slow",), "2 passed, 2 skipped"),
-    ):
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-c",
-            str(ROOT / "setup.cfg"),
-            "--rootdir",
-            str(tmp_path),
-            "-p",
-            "tests.conftest",
-            "-p",
-            "no:cacheprovider",
-            *more,
-            str(tmp_path / "test_it.py"),
-        ]
-        said = subprocess.run(
-            command,
-            cwd=tmp_path,
-            env={**environment, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            timeout=120,
-        ).stdout
-        assert expected in said and "REAL DATA MISSING: 1 tests skipped, set MINIDP_DATA" in said
-        assert "CUPY MISSING: 1 tests skipped, pip install cupy-cuda12x" in said
+    flags = f"-c {ROOT / 'setup.cfg'} --rootdir . -p tests.conftest -p no:cacheprovider test_it.py"
+    said = subprocess.run(
+        [sys.executable, "-m", "pytest", *flags.split()],
+        cwd=tmp_path,
+        env={**environment, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    ).stdout
+    assert "1 passed, 2 skipped, 1 deselected" in said
+    assert "REAL DATA MISSING: 1 tests skipped, set MINIDP_DATA" in said
+    assert "CUPY MISSING: 1 tests skipped, pip install cupy-cuda12x" in said

@@ -24,7 +24,6 @@ def render(result):
             _warnings,
             in_short,
             _covered,
-            _not_covered,
             _epsilon,
             _done,
             _arithmetic,

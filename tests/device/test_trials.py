@@ -3,15 +3,12 @@
 import numpy as np
 import pytest
 
-from minidp import device, nn
+from minidp import device
 from minidp.device import launching
 from minidp.kernels import TWINS, kernel, only
-from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group
-from minidp.streams import Streams
-from minidp.train import SGD, Trainer, twins
+from minidp.train import twins
 from tests.support import shim
 from tests.support.guarded import guarded_backend
-from tests.support.training import values
 
 place = guarded_backend()
 needs_compiler = pytest.mark.skipif(
@@ -70,31 +67,3 @@ def test_a_twin_that_fails_is_left_out_with_one_line(
     if lost:
         assert said.startswith("NOTICE: GPU 3 computes without these compiled kernels, slower")
         assert lost.replace(" ", ", ") in said and why in said
-
-
-@needs_compiler
-@pytest.mark.parametrize("arithmetic", ["ordinary", "exact"])
-def test_weights_do_not_depend_on_the_twins_that_give_the_definitions_bits(arithmetic, monkeypatch):
-    alike = {name for names, trial in twins.TRIALS.items() if not trial[0] for name in TRIED[names]}
-    found = []
-    for used in (THERE, THERE - alike):
-        monkeypatch.setattr(twins, "_right", lambda xp, device, used=used: used)
-        rng = Streams(6).init
-        layers = [
-            nn.Conv2D(1, 2, 3, rng=rng),
-            nn.Tanh(),
-            nn.MaxPool2D(2),
-            nn.Flatten(),
-            nn.ReLU(),
-            nn.Dense(8, 3, rng=rng),
-        ]
-        network = nn.Sequential(layers, (4, 4, 1)).to(place)
-        sanitizer = Sanitizer(flat_group(network.params, 1.0, 1.0), arithmetic=arithmetic)
-        plan = Plan(PoissonSampler(0.5), sanitizer, 3, 10)
-        x = place.asarray(rng.standard_normal((20, 4, 4, 1)).astype("float32"))
-        y = place.asarray(rng.integers(0, 3, 20))
-        Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.5), plan).run(x, y, Streams(1))
-        assert (kernel("pairs", x) is not None) == (used is THERE)
-        found.append(values(network))
-    for key, array in found[0].items():
-        np.testing.assert_array_equal(array, found[1][key])

@@ -23,7 +23,7 @@ from tests.support.guarded import guarded_backend
 SIZES = (1, 2, 3, 64, 4096)
 
 
-@pytest.fixture(params=(1, 2, 4))
+@pytest.fixture(params=(1, 4))
 def threads(request):
     """Threads of BLAS."""
     get, set_ = thread_functions() or pytest.skip("no OpenBLAS")

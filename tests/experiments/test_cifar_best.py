@@ -1,13 +1,11 @@
 """A dense layer on scattering of colour images, run as a user runs it."""
 
 from common import job
-from common.linear import NORM
 
 import cifar_best
 import numpy as np
 
 from features import colours
-from features.random_features import RandomFeatures
 from minidp.backend import Backend
 from minidp.data import Dataset
 
@@ -40,16 +38,3 @@ def test_an_image_and_its_mirror_image_have_the_same_features(rng):
     np.testing.assert_allclose(take(one), take(other), atol=0.01)
     assert take(one).shape == (2, cifar_best.PROBLEM.width)
     assert np.abs(take(one)[0] - take(one)[1]).max() > 1
-
-
-def test_features_are_the_mean_cosines_of_the_cells_of_each_part(rng):
-    form = cifar_best.FORM | {"parts": 2, "cosines": 3}
-    seen, number = rng.standard_normal((2, 300, 8, 8, 243)).astype("f4"), 3
-    take = colours.features(form)
-    one = RandomFeatures(243, number, form["width"] * 243**0.5)
-    found = take(seen).reshape(300, 2, 2, number)
-    for i, down, right in ((0, 0, 1), (299, 1, 0)):
-        cells = seen[:, i, 4 * down : 4 * down + 4, 4 * right : 4 * right + 4].reshape(-1, 243)
-        np.testing.assert_allclose(
-            found[i, down, right], one(cells).mean(axis=0) * NORM / 2, rtol=1e-4, atol=1e-4
-        )

@@ -14,7 +14,6 @@ import pytest
 import settings
 
 from features.pretraining import CLASSES, even_classes
-from features.side_by_side import descend
 from features.stand_ins import MEMBERS, Colours
 from minidp.data import load_cifar10, load_mnist
 from minidp.data.cifar import CIFAR10
@@ -83,18 +82,6 @@ def test_choosing_opens_no_file_of_the_private_set(name, tmp_path, monkeypatch, 
     assert found["choice"] == choice
     assert [*choice["form"]] == [*SCRIPTS[name].FORM] and [*choice["rule"]] == [*SCRIPTS[name].RULE]
     assert all(0 <= value <= 1 for one in found["tried"] for value in np.ravel(one["accuracies"]))
-
-
-def test_layers_begin_with_the_first_weights_given():
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal((200, 3)).astype("f2")
-    first = rng.standard_normal((3, 10)).astype("f4"), rng.standard_normal(10).astype("f4")
-    y = (x @ first[0] + first[1]).argmax(axis=1)
-    grid = {"travels": np.array([1e-9]), "clips": np.array([1.0]), "decays": (0.9,), "seed": 1}
-    rule = {"steps": 2, "sigma": 3.0, "share": 0.03}
-    known, _ = descend(x, y, x, y, first, 1.0, 1e-5, rule, **grid)
-    unknown, _ = descend(x, y, x, y, None, 1.0, 1e-5, rule, **grid)
-    assert known.item() > 0.9 > unknown.item()
 
 
 def test_odd_classes_are_grouped_and_even_ones_left_to_learn_from(public_set):

@@ -3,14 +3,13 @@
 import json
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import minidp
 from minidp import nn
-from minidp.errors import CheckpointError, DataError, ParameterError, ShapeError
+from minidp.errors import CheckpointError, DataError, ParameterError
 from minidp.privacy import Ledger
 from minidp.privacy.catalogue import make
 from minidp.run.verify import verify
@@ -76,17 +75,6 @@ def test_the_report_is_the_folder_of_any_run(tmp_path, capsys):
         fitted().report(folder)
 
 
-def test_a_folder_of_ones_own_goes_on_and_is_not_trained_twice(tmp_path):
-    model = fitted(folder=tmp_path / "run", seed=None)
-    again = fitted(folder=tmp_path / "run", seed=None)
-    assert (
-        again.ledger == model.ledger
-        and (again.predict(problem()[0]) == model.predict(problem()[0])).all()
-    )
-    with pytest.raises(DataError, match="other examples"):
-        fitted(problem(4)[0], folder=tmp_path / "run", seed=None)
-
-
 def test_the_statement_says_what_was_told_and_what_was_chosen():
     text = fitted(group_size=4).statement
     for words in (
@@ -148,17 +136,6 @@ def test_a_private_scaling_is_charged_in_the_same_ledger():
     assert model.score(x, y) > fitted(x, y, epsilon=4.0).score(x, y) and model.score(x, y) > 0.7
 
 
-def test_a_regression_is_scored_by_r2():
-    rng = np.random.default_rng(0)
-    x = rng.uniform(0, 10, (4000, 3))
-    y = 3 * x[:, 0] - x[:, 1] + rng.normal(0, 0.5, 4000)
-    model = fitted(x, y, target_bounds=(-10, 30), bounds=(0, 10))
-    assert model.score(x, y) > 0.85 and -10 <= model.predict(x).min() and model.classes is None
-    assert model.result["test_accuracy"] is None and not verify(model.folder).failed
-    with pytest.raises(ParameterError, match="score"):
-        model.per_class(x, y)
-
-
 @pytest.mark.parametrize(
     "name, value, words",
     [
@@ -218,18 +195,6 @@ def test_files_of_ones_own_are_not_overwritten(tmp_path):
     with pytest.raises(ParameterError, match="holds model.npz, and no run"):
         fitted(folder=tmp_path)
     assert (tmp_path / "model.npz").read_text() == "mine"
-
-
-def test_the_columns_of_a_table_are_taken_by_name():
-    (x, y), table = (
-        problem(),
-        lambda columns, x: SimpleNamespace(columns=list(columns), to_numpy=lambda: x),
-    )
-    model = fitted(table("abcdef", x), y)
-    assert "the names of the columns" in model.result["disclosed"]
-    assert (model.predict(table("fedcba", x[:, ::-1])) == model.predict(x)).all()
-    with pytest.raises(ShapeError, match="missing: .'f'"):
-        model.predict(table("abcde", x[:, :5]))
 
 
 def test_hidden_layers_images_and_networks_of_ones_own_are_trained():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minidp import nn
-from minidp.backend import Backend, to_host
+from minidp.backend import Backend
 from minidp.errors import DtypeError, ParameterError, ShapeError
 
 
@@ -26,34 +26,6 @@ def test_nothing_is_computed_below_the_lowest_trained_layer(rng, monkeypatch):
     assert network.param_grads(np.ones_like(z), caches).keys() == {("dense3", "W"), ("dense3", "b")}
     network = nn.Sequential(network.layers, (2, 3), frozen=["dense1", "dense2", "dense3"])
     assert network.param_grads(np.ones_like(z), caches) == {} == network.params and called == []
-
-
-def test_layers_are_named_by_kind_and_number(rng):
-    network = nn.Sequential(
-        [
-            nn.Dense(3, 3, rng=rng),
-            nn.ReLU(),
-            nn.Dense(3, 3, rng=rng, name="middle"),
-            nn.ReLU(),
-            nn.Dense(3, 2, rng=rng),
-        ],
-        (3,),
-    )
-    assert [layer.name for layer in network.layers] == [
-        "dense1",
-        "relu1",
-        "middle",
-        "relu2",
-        "dense3",
-    ]
-    assert list(network.state()) == [
-        "dense1.W",
-        "dense1.b",
-        "middle.W",
-        "middle.b",
-        "dense3.W",
-        "dense3.b",
-    ]
 
 
 def test_bad_names_and_layers_that_do_not_fit_are_refused_when_the_network_is_built(rng):
@@ -84,15 +56,6 @@ def test_input_of_another_shape_or_of_integers_is_refused(rng):
         DtypeError, match="network: expected x of dtype float32 or float64, got int64"
     ):
         make_network(rng).forward(np.zeros((4, 2, 3), "int64"))
-
-
-@pytest.mark.parametrize("examples", [0, 1, 6, 7])
-def test_predict_in_batches_equals_one_forward(examples, backend, rng):
-    network = make_network(rng).to(backend)
-    x = backend.asarray(rng.uniform(-1, 1, (examples, 2, 3)))
-    got = network.predict(x, batch_size=3)
-    assert got.shape == (examples, 4)
-    np.testing.assert_allclose(to_host(got), to_host(network.forward(x)[0]), rtol=1e-13)
 
 
 def test_params_are_the_arrays_themselves_and_moving_changes_the_dtype(rng):

@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass
 
-import numpy as np
 import pytest
 
 from minidp import privacy
@@ -32,7 +31,11 @@ from tests.support.accountants import ADD_REMOVE, REPLACE_ONE, ROWS, ledger_of
 each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.label)
 each_event = pytest.mark.parametrize(
     "row, event",
-    [pytest.param(row, event, id=f"{row.label}-{event}") for row in ROWS for event in row.events],
+    [
+        pytest.param(row, event, id=f"{row.label}-{event}")
+        for row in ROWS
+        for event in (row.events[0], row.events[-1])
+    ],
 )
 DELTA = 1e-5
 
@@ -151,18 +154,6 @@ def test_targets_out_of_range_are_refused(row, what, value):
         getattr(row, what)(value, Gaussian(4.0))
 
 
-def test_gaussians_on_one_lot_are_one_gaussian():
-    forms = (
-        JointGaussian((2.0, 3.0)),
-        Composed((Gaussian(2.0), Gaussian(3.0))),
-        Gaussian(6 / 13**0.5),
-    )
-    joint, *others = [
-        ROWS[0].epsilon(DELTA, PoissonSampled(0.1, form), times=100).upper for form in forms
-    ]
-    assert others == pytest.approx([joint] * 2, rel=1e-12)
-
-
 def test_zero_out_takes_poisson_sampling_at_the_same_cost():
     event = PoissonSampled(0.01, Gaussian(4.0))
     zero_out = NeighbouringRelation.ZERO_OUT
@@ -177,14 +168,6 @@ def test_zero_out_takes_poisson_sampling_at_the_same_cost():
 )
 def test_lots_of_lots_of_several_kinds_of_noise_and_of_anything_pure_are_refused(event):
     assert not any(row.accountant.supports(PoissonSampled(0.1, event)) for row in ROWS)
-
-
-def test_a_bound_holds_plain_floats():
-    assert float(Bound(0.1, 0.2, 0.3)) == 0.3
-    assert (
-        repr(Bound(None, np.float64(1.5), np.float32(2)))
-        == "Bound(lower=None, estimate=1.5, upper=2.0)"
-    )
 
 
 @each_row

@@ -6,7 +6,6 @@ import signal
 import numpy as np
 import pytest
 
-from minidp.audit.checks.losses import stop_loss
 from minidp.errors import UnsupportedEventError
 from minidp.privacy import (
     ApproximateDP,
@@ -23,7 +22,6 @@ from minidp.privacy import (
 from minidp.privacy.gaussian import gaussian_epsilon
 from minidp.privacy.group_privacy import group_epsilon
 from minidp.privacy.pld import balls
-from minidp.privacy.pld.masses import ADD, REMOVE, masses_of
 from tests.support.accountants import REPLACE_ONE, ledger_of
 
 ACCOUNTANT = LossDistributionAccountant()
@@ -31,26 +29,6 @@ ACCOUNTANT = LossDistributionAccountant()
 
 def binned(bins, sigma, epochs=1):
     return ledger_of((BallsInBins(bins, Gaussian(sigma)), epochs))
-
-
-def test_on_a_finer_grid_both_ends_meet_at_the_truth(monkeypatch):
-    """Three lots, of which two are summed as equal laws: the estimate to 1e-6, the ends to 3e-6, in
-    both directions; without the limit on a grid's points.
-    """
-    monkeypatch.setattr(balls, "most_points", lambda bins: 10**6)
-    event, step = BallsInBins(3, Gaussian(1.0)), 2e-4
-    for direction, truth in (
-        (REMOVE, stop_loss(3, 1.0, math.e)),
-        (ADD, 1 + math.e * (stop_loss(3, 1.0, 1 / math.e) - 1)),
-    ):
-        ends = []
-        for upper in (False, True):
-            masses = masses_of(event, direction, upper, step, (1e-4, 8e-4), 8.0)
-            lost = np.maximum(-np.expm1(1 - masses.losses(step)), 0)
-            ends.append(float(np.exp(masses.log_mass) @ lost) + upper * math.exp(masses.infinite))
-        assert (1 - 3e-6) * truth < ends[0] <= truth * (1 + 1e-12)
-        assert truth * (1 - 1e-12) <= ends[1] < (1 + 3e-6) * truth
-        assert (2 * ends[0] + ends[1]) / 3 == pytest.approx(truth, rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +52,6 @@ def test_the_figures_of_another_program(bins, epochs, sigma, epsilon):
     "bins, epochs, sigma",
     [
         (10, 1, 0.7),
-        (1000, 1, 1.0),
         (10_000, 1000, 1.0),
         (10_000, 3, 10.0),
         (3, 2, 0.5),
@@ -90,12 +67,6 @@ def test_narrow_monotone_and_below_the_unsampled_gaussian(bins, epochs, sigma):
         (bins, sigma, 2 * epochs),
     ):
         assert ACCOUNTANT.epsilon(binned(*more), 1e-5).upper >= bound.upper
-
-
-def test_deltas_far_below_the_rounding_of_float64():
-    bound = ACCOUNTANT.epsilon(binned(50, 1.0, 10), 1e-60)
-    assert bound.lower < bound.upper < 1.005 * bound.lower
-    assert bound.upper < gaussian_epsilon(math.sqrt(10), 1e-60)
 
 
 @pytest.mark.parametrize("sigma, bins", [(0.05, 10), (1e6, 10), (1.0, 10**9)])
@@ -130,13 +101,6 @@ def test_one_epoch_at_a_small_delta_is_narrow_after_limited_work(
     assert bound.lower <= truth <= bound.upper <= 1.03 * bound.lower
     assert max(pairs) <= balls.MOST_POINTS**2
     assert sum(pairs) <= 12 * balls.MOST_PAIRS
-
-
-def test_little_noise_is_bounded_after_limited_work(pairs):
-    bound = LossDistributionAccountant().epsilon(binned(10**6, 0.1), 1e-5)
-    assert bound.lower < bound.upper < 1.002 * bound.lower
-    assert max(pairs) <= balls.MOST_POINTS**2
-    assert sum(pairs) <= 8 * balls.MOST_PAIRS
 
 
 def test_an_interrupt_during_a_sum_is_a_keyboard_interrupt():

@@ -101,11 +101,10 @@ class Counting(LossDistributionAccountant):
         return super().epsilon(ledger, delta)
 
 
-@pytest.mark.parametrize("k", [2, 100])
-def test_the_search_of_the_rule_for_any_mechanism_asks_for_few_epsilons(k):
+def test_the_search_of_the_rule_for_any_mechanism_asks_for_few_epsilons():
     accountant = Counting()
     group_epsilon(
-        accountant, ledger_of((STEP, 1000), (Gaussian(9.0), 2), (Laplace(20.0), 1)), 1e-5, k
+        accountant, ledger_of((STEP, 1000), (Gaussian(9.0), 2), (Laplace(20.0), 1)), 1e-5, 100
     )
     assert accountant.calls <= 12
 

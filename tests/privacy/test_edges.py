@@ -24,7 +24,6 @@ from minidp.privacy import (
     group_epsilon,
 )
 from minidp.privacy.catalogue import all_bounds, make
-from minidp.privacy.gaussian import gaussian_epsilon
 from tests.support.accountants import REPLACE_ONE, ledger_of
 
 TIGHT, RENYI = LossDistributionAccountant(), RenyiAccountant()
@@ -55,7 +54,7 @@ def random_ledger(seed):
 
 
 @pytest.mark.parametrize(
-    "seeds", [range(10), pytest.param(range(10, 2010), marks=pytest.mark.slow)], ids=["few", "all"]
+    "seeds", [range(5), pytest.param(range(5, 2010), marks=pytest.mark.slow)], ids=["few", "all"]
 )
 def test_any_ledger_is_answered_soon_and_all_bounds_agree(seeds):
     for seed in seeds:
@@ -95,13 +94,6 @@ def test_the_ends_of_every_range_are_answered_soundly(q, sigma, steps, delta):
     assert found[0].upper <= found[1].upper * (1 + 1e-6) + 1e-4
     if q * steps == 0:
         assert {bound.upper for bound in found} == {0.0}
-
-
-def test_very_many_releases_of_next_to_nothing_compose_as_one():
-    for noise, count in ((1e9, 10**18), (2.0**30, 2**60), (1e7, 10**16)):
-        mu = math.sqrt(count) / noise
-        bound = TIGHT.epsilon(ledger_of((Gaussian(noise), count)), 1e-5)
-        assert bound.lower <= gaussian_epsilon(mu, 1e-5) <= bound.upper < bound.lower * (1 + 1e-8)
 
 
 def test_a_fallback_is_named():

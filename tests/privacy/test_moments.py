@@ -8,7 +8,6 @@ import mpmath
 import numpy as np
 import pytest
 
-from minidp.audit.checks import excess
 from minidp.errors import UnsupportedEventError
 from minidp.privacy import (
     FixedSizeSampled,
@@ -29,7 +28,7 @@ from minidp.privacy.conversion import (
     tail_bound_delta,
     tail_bound_epsilon,
 )
-from minidp.privacy.moments import PAPER_ORDERS, log_moment_curve
+from minidp.privacy.moments import PAPER_ORDERS
 from tests.support.accountants import REPLACE_ONE, ledger_of
 
 STEP = PoissonSampled(0.01, Gaussian(4.0))
@@ -69,24 +68,6 @@ def test_a_fixed_size_sample_of_everything_is_no_sample():
         for event in (FixedSizeSampled(10, 10, Gaussian(4.0)), Gaussian(4.0))
     )
     assert whole == unsampled
-
-
-@pytest.mark.parametrize("q", [1e-7, 0.01, 0.999])
-@pytest.mark.parametrize("sigma", [0.1, 1.0, 100.0])
-@pytest.mark.parametrize("order", [1, 19, 256])
-def test_integral_and_sum_are_close_bounds_of_the_moment_from_corner_to_corner(q, sigma, order):
-    """Of the binomial sum in fifty digits."""
-    n = order + 1
-    with mpmath.workdps(50):
-        p, v = mpmath.mpf(q), 1 / mpmath.mpf(sigma) ** 2
-        terms = (
-            mpmath.binomial(n, k) * (1 - p) ** (n - k) * p**k * mpmath.expm1(k * (k - 1) * v / 2)
-            for k in range(2, n + 1)
-        )
-        truth = mpmath.log1p(mpmath.fsum(terms))
-    curve = log_moment_curve(PoissonSampled(q, Gaussian(sigma)), np.array([float(order)]))
-    assert excess(curve[0], truth) < 1e-9
-    assert excess(sum(kernels.binomial_sum(q, sigma, n)), truth) < 1e-9
 
 
 def test_random_stopping_checks_what_it_stops():

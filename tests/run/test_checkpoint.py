@@ -74,10 +74,14 @@ def test_what_could_not_be_read_again_is_not_written_and_the_file_stays(tmp_path
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.parametrize("block_steps", [1, 5, 100])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(
+    "sampler, optimizer, block_steps, dtype",
+    [
+        (sampler, optimizer, (1, 5, 100)[(i + j) % 3], ("float64", "float32")[(i // 2 + j) % 2])
+        for i, sampler in enumerate(SAMPLERS)
+        for j, optimizer in enumerate(OPTIMIZERS)
+    ],
+)
 def test_a_resumed_run_equals_an_uninterrupted_one(
     sampler, optimizer, block_steps, dtype, tmp_path
 ):

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from minidp.__main__ import main
 from minidp.privacy import (
     Composed,
     Gaussian,
@@ -106,24 +105,6 @@ def test_a_distance_may_differ_by_the_rounding_of_another_processor(run, factor,
     tell(run, {"ledger_sha256": after.sha256()})
     assert before != after
     assert ("not charged" in failed(run)) is noticed
-
-
-def test_the_command_trains_in_exact_arithmetic(rng, tmp_path):
-    x = rng.normal(size=(400, 3))
-    np.savez(tmp_path / "data.npz", x_train=x, y_train=x[:, 0] > 0)
-    flags = (
-        "--target-epsilon",
-        "1",
-        "--arithmetic",
-        "exact",
-        "--quiet",
-        "--out",
-        str(tmp_path / "run"),
-    )
-    assert main(["train", str(tmp_path / "data.npz"), *flags]) == 0
-    result = result_of(tmp_path / "run")
-    assert result["arithmetic"] == "exact" and 0 < result["delta_added"] < 1e-9
-    assert not verify(tmp_path / "run").failed
 
 
 def test_a_run_without_noise_claims_nothing_of_its_arithmetic(tmp_path):

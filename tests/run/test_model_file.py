@@ -102,7 +102,7 @@ def crafted(example, edit):
     return path.with_name("crafted.npz")
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_edits_of_the_header_are_refused_in_one_line(example, data):
     def edit(header):
@@ -151,7 +151,7 @@ def test_model_files_of_earlier_versions_load(name):
 def test_bytes_changed_and_cut_are_refused_or_harmless(example):
     path, cut = example[0], example[0].with_name("cut.npz")
     content, kept = path.read_bytes(), load_model(path).network.state()
-    for place in range(0, len(content), 11):
+    for place in range(0, len(content), 37):
         cut.write_bytes(
             content[:place] + bytes([content[place] ^ (1 << place % 8)]) + content[place + 1 :]
         )

@@ -4,6 +4,8 @@ back.
 A run's data go to the device once, and its epochs leave it for metrics and the checkpoint only.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -70,12 +72,9 @@ def test_a_step_takes_its_lot_and_an_epoch_leaves_for_metrics_and_the_checkpoint
 
 LAUNCHES = {  # (workload, gradients): kernels of a step at most
     ("W1", "factored"): 20,
-    ("W2", "factored"): 20,
     ("W3", "factored"): 29,
-    ("W4", "factored"): 57,
     ("W5", "factored"): 51,
     ("W1", "explicit"): 18,
-    ("W4", "auto"): 50,
     ("W5", "auto"): 44,
     ("W1", "exact"): 222,
     ("W5", "exact"): 565,
@@ -104,7 +103,7 @@ def too_much(workload, gradients):
 
 @pytest.mark.parametrize("name, gradients", LAUNCHES)
 def test_a_step_launches_few_kernels_and_copies_its_lot(name, gradients):
-    assert too_much(WORKLOADS[name].small(), gradients) == []
+    assert too_much(replace(WORKLOADS[name], lot=4, examples=8), gradients) == []
 
 
 @pytest.mark.parametrize("gradients", ["factored", "explicit"])
@@ -131,7 +130,7 @@ def test_a_step_that_does_too_much_is_noticed(mutant, found, monkeypatch):
         return forward(self, x, rng)
 
     monkeypatch.setattr(nn.Dense, "compute_y", changed)
-    assert too_much(WORKLOADS["W1"], "factored") == found
+    assert too_much(WORKLOADS["W1"].small(), "factored") == found
 
 
 def test_a_lot_in_several_batches_of_views_with_weights_is_one_copy():

@@ -106,23 +106,6 @@ def test_a_result_has_the_commit_that_the_caller_gives_and_nobody_asks_git(
     assert running.train(tmp_path / "run", steps=2, **told)["commit"] == commit
 
 
-LONG = (
-    "A title that goes on for far longer than any panel is wide, as one that quotes a data set's "
-    "notice does: synthetic digits, not MNIST; accuracies are not comparable with the paper's"
-)
-
-
-@pytest.mark.parametrize("rows, columns", [(1, 1), (1, 3), (2, 3)])
-def test_long_titles_and_notices_stay_inside(rows, columns, drawn, tmp_path):
-    figure, axes = plotting.new_figure(rows, columns, title=LONG, notice=LONG)
-    for axis in axes:
-        axis.plot([1, 2], [0.5, 0.6], label="a", **plotting.line(0, 2))
-        axis.set(title=LONG, xlabel="epoch", ylabel="accuracy")
-    plotting.legend(figure, axes[0].get_legend_handles_labels()[0])
-    plotting.save(figure, tmp_path / "p.png")
-    assert drawn == [figure]
-
-
 def test_text_that_is_cut_off_or_covered_is_noticed():
     figure, (axis,) = plotting.new_figure(title="title")
     axis.text(2, 0.5, "far to the right", transform=axis.transAxes)

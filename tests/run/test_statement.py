@@ -108,3 +108,8 @@ def test_the_lines_on_the_screen_hold_the_figure_to_quote_and_no_other_accountan
     assert "kept by the paper's accountant (moments); the tightest" in text
     assert "basic" not in text and "advanced" not in text and "renyi" not in text
     assert "kept by" not in lines({"target_epsilon": 2.0, "accountant": "loss_distribution"})
+
+
+def test_nothing_is_said_twice(said):
+    lines = [line.lstrip("- ") for line in said().splitlines() if len(line) > 60]
+    assert len(set(lines)) == len(lines)

@@ -4,7 +4,6 @@ came out.
 
 import math
 import os
-import signal
 import sys
 from hashlib import sha256
 from pathlib import Path
@@ -164,8 +163,6 @@ def fail(how):
         def __call__(self, z, y):
             calls.append(0)
             if len(calls) > 30 and current().rank == 1:
-                if how == "killed":
-                    os.kill(os.getpid(), signal.SIGKILL)
                 if how == "exit":
                     sys.exit(0)
                 raise (
@@ -184,19 +181,13 @@ def main(what, folder, steps=0):
     folder = Path(folder)
     with user_errors():
         if what == "cases":
-            found = cases()
-        elif what == "noise":
-            found = {"noise": noise()}
-        elif what == "ledger":
-            found = {"ledger": ledger_first(folder)}
+            found = {**cases(), "noise": noise(), "ledger": ledger_first(folder)}
         elif what == "long":
             return long_run(folder, int(steps))
         else:
             return fail(what)
         if current().rank == 0:
-            np.savez(folder / f"{what}{current().size}.npz", **found)
-        if current().size == 1:
-            assert "mpi4py" not in sys.modules
+            np.savez(folder / "found.npz", **found)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from minidp.streams import NAMES, Streams
 from minidp.train import SGD, Progress, Trainer, selfcheck
 from tests.support.guarded import guarded_backend
-from tests.support.training import make_data, make_network, make_trainer, values
+from tests.support.training import NUMPY, make_data, make_network, make_trainer, values
 from tests.support.wrong import LAYERS, LOSSES
 
 LABELS, LOSS = np.zeros(10, int), nn.SoftmaxCrossEntropy()
@@ -167,8 +167,12 @@ def test_losses_that_mix_and_ordinary_arithmetic_are_refused(rng):
         selfcheck.check_bits(dense(nn.Dense, rng).use("ordinary"), LOSS, ZEROS)
 
 
-@pytest.mark.parametrize("frozen", [(), ("conv1",), ("dense2",)])
-def test_networks_of_every_kind_of_layer_pass(frozen, backend, rng):
+@pytest.mark.parametrize(
+    "frozen, backend",
+    [((), NUMPY), ((), guarded_backend()), (("conv1",), NUMPY), (("dense2",), NUMPY)],
+)
+def test_networks_of_every_kind_of_layer_pass(frozen, backend, rng, monkeypatch):
+    monkeypatch.setattr(selfcheck, "NUMBERS", 2**17)  # of a batch
     layers = [
         nn.UnitNorm(),
         nn.Conv2D(3, 8, 3, rng=rng),

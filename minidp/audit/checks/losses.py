@@ -166,18 +166,16 @@ def two_releases_by_quadrature(bench):
     return _outside(got, _true_delta(events, 0.8))
 
 
-def stop_loss(bins, sigma, value):
-    """E (L - value)_+ of the mean L of 2 or 3 lognormals: the last lognormal by its closed form,
-    the others by the trapezoidal rule.
+def stop_loss(sigma, value):
+    """E (L - value)_+ of the mean L of two lognormals: one by its closed form, the other by the
+    trapezoidal rule.
     """
-    x = np.linspace(-9, 14, 20_001 if bins == 2 else 1501)
+    x = np.linspace(-9, 14, 20_001)
     density = np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi) * (x[1] - x[0])
-    y = np.exp(x / sigma - 0.5 / sigma**2)
-    weight, others = (density, y) if bins == 2 else (np.outer(density, density), np.add.outer(y, y))
-    strike = bins * value - others
+    strike = 2 * value - np.exp(x / sigma - 0.5 / sigma**2)
     z = np.log(np.maximum(strike, 1e-300)) * sigma
     call = np.where(strike > 0, ndtr(0.5 / sigma - z) - strike * ndtr(-0.5 / sigma - z), 1 - strike)
-    return float(np.sum(weight * call)) / bins
+    return float(np.sum(density * call)) / 2
 
 
 def _masses_against_quadrature(upper):
@@ -189,9 +187,9 @@ def _masses_against_quadrature(upper):
         masses = masses_of(event, direction, upper, 0.005, (0.0025, 0.02), 8.0)
         found = _summed(masses, 0.005, epsilon) + upper * math.exp(masses.infinite)
         truth = (
-            stop_loss(2, 1.0, math.exp(epsilon))
+            stop_loss(1.0, math.exp(epsilon))
             if direction == REMOVE
-            else 1 + math.exp(epsilon) * (stop_loss(2, 1.0, math.exp(-epsilon)) - 1)
+            else 1 + math.exp(epsilon) * (stop_loss(1.0, math.exp(-epsilon)) - 1)
         )
         above = (found / truth - 1) * (1 if upper else -1)
         yield above if above > -1e-9 else math.inf
