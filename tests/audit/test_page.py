@@ -12,6 +12,7 @@ from minidp import nn
 from minidp.__main__ import main
 from minidp.audit import check_layer, check_loss, checks, html, page, report
 from minidp.audit.algorithm import LINES
+from minidp.audit.notation import equation_of
 from tests.support.running import train
 from tests.support.scripts import ROOT
 from tests.support.wrong import LAYERS
