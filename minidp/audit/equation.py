@@ -43,7 +43,7 @@ def _prepared(text, case, context):
         if base and base not in case.given and base not in case.after:
             names.defined[base] = indices, part.children[2]
             names.parted.clear()
-    names.find_ranges([*parts, *(tree for _, tree in names.defined.values())])
+    names.find_ranges(parts)
     return names, parts
 
 

@@ -44,6 +44,7 @@ OPERATIONS = {
     "size": _size,
     "truth": lambda a: np.where(a, 1.0, 0.0)[()],
     "both": lambda a, b: a & b,
+    "fails": operator.not_,
     "member": lambda a, members: a in members,
     "inside": lambda a, low, high: (low <= np.real(a)) & (np.real(a) <= high),
     "outside": lambda a, low, high: (np.real(a) < low) | (high < np.real(a)),
@@ -140,12 +141,19 @@ class Names:
         return self.parted[name]
 
     def find_ranges(self, trees):
-        """Add the ranges of all indices that stand at an axis of an array. ValueError if two
-        disagree.
+        """Add the ranges of all indices that stand at an axis of an array, in the trees and in the
+        definitions that these use. ValueError if two disagree.
         """
-        stated = set(self.ranges)
-        for name in (name for tree in trees for name in names_in(tree)):
+        stated, used, waiting = set(self.ranges), set(), [*trees]
+        while waiting:
+            waiting += self._find_ranges(waiting.pop(), stated, used)
+
+    def _find_ranges(self, tree, stated, used):
+        for name in names_in(tree):
             base, indices = self.split(name)
+            if base in self.defined and base not in used:
+                used.add(base)
+                yield self.defined[base][1]
             array = self.given.get(base)
             if not isinstance(array, np.ndarray):
                 continue

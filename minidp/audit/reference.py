@@ -18,16 +18,12 @@ def single_example_grads(network, loss, x, y):
     return {key: np.concatenate([row[key].materialise() for row in rows]) for key in rows[0]}
 
 
-def noisy(raw, noise_std, draws, integer_grid=0.0):
+def noisy(raw, noise_std, draws):
     """raw + N(0, noise_std^2), on the grid of 2^-20 of the power of two below noise_std; raw itself
-    without noise. With an integer grid, the noise is discrete: whole multiples of it.
+    without noise.
     """
     if not noise_std:
         return raw
-    if integer_grid:
-        units = raw / integer_grid
-        draws.add_integers(units, noise_std / integer_grid)
-        return units * integer_grid
     grid = 2.0 ** (math.floor(math.log2(noise_std)) - 20)
     return np.round((raw + noise_std * draws.standard_normal(raw.shape)) / grid) * grid
 

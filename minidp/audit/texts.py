@@ -21,6 +21,7 @@ SHIFT = "any shift gives the same quotient; the largest only keeps exp from over
 PAIRED = "two such are multiplied, and their signs cancel"
 LESS = "true, but it speaks of fewer targets"
 ANY = "any power of two gives the same logarithm; this one keeps m near 1"
+SYMMETRIC = "a matrix of products of positions is symmetric"
 EQUIVALENT = {  # name of a broken text: the reason why it says the same
     "nn.activation.Softmax [F1] sign 4": SHIFT,
     "nn.activation.Softmax [F1] scale 2": SHIFT,
@@ -35,6 +36,10 @@ EQUIVALENT = {  # name of a broken text: the reason why it says the same
     "exact.elementwise.log [F1] drop 3": ANY,
     "host.chacha.normals [M1] scale 4": ANY,
     "host.chacha.normals [M1] drop 11": ANY,
+    "mechanism.before.pca.PrivatePCA [F3] exchange 5": "true, but it speaks of one half only",
+    "grads.forms.OuterSum [N1] exchange 2": SYMMETRIC,
+    "grads.forms.OuterSum [N1] exchange 4": SYMMETRIC,
+    "grads.forms.OuterSum [N3] sign 3": "it is squared",
 }
 
 

@@ -9,12 +9,13 @@ from html import escape
 from .notation import equation_of, parse
 
 GREEK = "alpha beta gamma delta epsilon eta theta lambda mu pi sigma Phi"
-LETTERS = dict(zip(GREEK.split(), "αβγδεηθλμπσΦ"))
+LETTERS = dict(zip(GREEK.split(), "αβγδεηθλμπσΦ")) | {"inf": "∞"}
 SIGNS = {"<-": "←", "<=": "≤", ">=": "≥", "~": "≈"}
 LATEX = {"←": r"\leftarrow", "≤": r"\le", "≥": r"\ge", "≈": r"\approx", "∑": r"\sum", "∏": r"\prod"}
 LATEX |= {"∈": r"\in", "⌊": r"\lfloor", "⌋": r"\rfloor", "⌈": r"\lceil", "⌉": r"\rceil"}
 LATEX |= {name: rf"\{name}" for name in ("exp", "ln", "log", "max", "min", "sin", "cos", "tanh")}
 LATEX |= {letter: rf"\{name}" for name, letter in LETTERS.items()} | {"−": "-", "·": r"\cdot"}
+LATEX["∞"] = r"\infty"
 ROUND = {"floor": "⌊⌋", "ceil": "⌈⌉"}
 BIG = {"sum": "∑", "prod": "∏"}
 SUMS = ("plus", "minus", "negative", "where")
@@ -71,7 +72,8 @@ class Latex:
 
     def word(self, text):
         letter = LETTERS.get(text, text)
-        return LATEX.get(letter) or (text if len(text) == 1 else rf"\mathrm{{{text}}}")
+        upright = text.replace("_", r"\_")
+        return LATEX.get(letter) or (text if len(text) == 1 else rf"\mathrm{{{upright}}}")
 
     def number(self, text):
         return text
@@ -156,6 +158,8 @@ def _name(parts, build):
 
 
 def _named(name, build):
+    if re.fullmatch("[A-Z]{2,}_[A-Z]{2,}", name):
+        return build.word(name)
     head, _, tail = name.partition("_")
     letters = re.match(r"[A-Za-z]+", head)[0]
     digits, primes = head[len(letters) :].rstrip("'"), head.count("'")
@@ -297,6 +301,10 @@ def _compare(parts, build):
 
 def _both(parts, build):
     return build.row(_show(parts[0], build), build.text("and"), _show(parts[1], build))
+
+
+def _fails(parts, build):
+    return build.row(build.text("not"), _show(parts[0], build))
 
 
 def _inside(parts, build):

@@ -1,4 +1,4 @@
-"""Equations are read as they are printed: what each form means, what is refused, how it is set."""
+"""Equations are read as printed: what each form means, what is refused, how it is typeset."""
 
 from xml.etree import ElementTree
 
@@ -12,6 +12,7 @@ from minidp.audit.typeset import latex, mathml
 
 X = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]])
 GIVEN = {"x": X, "W": np.arange(6.0).reshape(3, 2), "t": np.array([2, 0]), "c": 2.0, "n_max": 7.0}
+GIVEN["floor"] = 2.5
 MEANING = [
     ("y_bo = sum_i x_bi W_io", X @ GIVEN["W"]),
     ("y_b = sum_i x_bi / c + 1", X.sum(1) / 2 + 1),
@@ -30,6 +31,7 @@ MEANING = [
     ("y = C(4, 2) Phi(0) n_max", 21),
     ("y = prod_i (1 + a_i), a_i = x_0i", 2 * -1 * 4),
     ("y = e^-c + 2 c^2", np.exp(-2.0) + 8),
+    ("y = 1 where not finite(c), else max(c, floor)", 2.5),
 ]
 
 
@@ -38,6 +40,10 @@ def test_what_an_equation_means(text, expected):
     name, found = value(text, Case({**GIVEN, "e": np.e}, ranges={"i": range(3)}))
     assert name == "y"
     np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
+def test_a_definition_that_is_not_used_may_have_other_axes():
+    np.testing.assert_array_equal(value("y_b = x_b0", Case(GIVEN), ["q_b = x_ib"])[1], X[:, 0])
 
 
 def test_an_update_uses_what_was_before_and_then_what_is_after():
@@ -82,6 +88,7 @@ def test_every_evaluated_equation_is_typeset():
         ElementTree.fromstring(mathml(text).partition("</math>")[0] + "</math>")
         assert latex(text).count("{") == latex(text).count("}")
     assert latex("y_b = x_bi / sqrt(1 + c)") == r"y_{b} = \frac{x_{b i}}{\sqrt{1 + c}}"
+    assert latex("y = ONE_MORE") == r"y = \mathrm{ONE\_MORE}"
 
 
 def test_every_broken_text_is_noticed_or_listed():

@@ -217,17 +217,15 @@ def examples_beside_those_of_no_class(bench):
     return max(worst(to_host(whole)[[0, 3]], part) for whole, part in zip(together, alone))
 
 
-@measures("nn.init.truncated_normal", "F1", "the same numbers, drawn again one by one", 1e-15)
+@states("nn.init.truncated_normal", "F1", 1e-15)
 def initial_weights(bench):
     shape, rng = (3, 3, 5, 40), np.random.default_rng(7)
     z = list(rng.standard_normal(1800))
     while far := [place for place, value in enumerate(z) if abs(value) > 2]:
         for place in far:
             z[place] = rng.standard_normal()
-    return worst(
-        nn.init.truncated_normal(np.random.default_rng(7), shape, "float64").ravel(),
-        np.array(z) / 45**0.5,
-    )
+    W = nn.init.truncated_normal(np.random.default_rng(7), shape, "float64")
+    yield Case({"W": W, "z": np.reshape(z, shape), "I": 45})
 
 
 @states("nn.dropout.Dropout", "F1 B1", EXACT)
