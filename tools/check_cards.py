@@ -53,16 +53,24 @@ def main(root, registry):
         if (name, label) not in registry
     ]
     found += [
+        f"{card.module}:{card.line}: {card.qualname}: [{label}] is to be either evaluated "
+        "(`states`) or marked `in_words`, in minidp/audit/checks"
+        for (name, label), card in labels.items()
+        if ((name, label) in checks.STATED) == ((name, label) in checks.WORDS)
+    ]
+    found += [
         f"{name}: a check measures [{label}], which no card defines"
         for name, label in set(registry) - set(labels)
     ]
     found += _missing_cards(sources, {(card.module, card.qualname) for card in cards})
     if not cards:
         found.append(f"{root}: no card below minidp/")
+    evaluated = len(set(labels) & set(checks.STATED))
     print(
         "\n".join(sorted(found))
         if found
-        else f"check_cards: {len(cards)} cards, {len(labels)} labels"
+        else f"check_cards: {len(cards)} cards, {len(labels)} labels, {evaluated} evaluated from "
+        "their text"
     )
     return 1 if found else 0
 

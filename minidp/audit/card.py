@@ -24,7 +24,10 @@ import io
 import re
 import tokenize
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
+PACKAGE = Path(__file__).parents[1]
 HEADINGS = (
     "Shapes",
     "Forward",
@@ -122,6 +125,33 @@ def read_module(source, module):
     return cards, strays
 
 
+@cache
+def _package():
+    """{name: card} of the whole package."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        module = path.relative_to(PACKAGE.parent).as_posix()
+        for card in read_module(path.read_text(encoding="utf-8"), module)[0]:
+            found[card.name] = card
+    return found
+
+
+def card_of_class(cls):
+    """(card, lines of its file) of a class anywhere; (None, lines) without a card. Raises OSError
+    or TypeError where its source is not known.
+    """
+    path = inspect.getsourcefile(cls)
+    text = Path(path).read_text(encoding="utf-8")
+    qualname = cls.__qualname__.replace(".<locals>", "")
+    held = [card for card in read_module(text, path)[0] if card.qualname == qualname]
+    return (held[0] if held else None), text.splitlines()
+
+
+def labels_of(name):
+    """{label: equation as written} of the card with this name."""
+    return _package()[name].labels
+
+
 def _scopes(node, prefix):
     """Every class and function with its range of lines and qualified name, the outer before the
     inner.
@@ -169,7 +199,7 @@ def _card(node, qualname, module):
     if docstring is None:
         return None
     labels, sources, headings, repeated, misplaced = {}, {}, {}, [], []
-    heading, current = None, ()
+    heading, current, indent = None, (), 0
     for line in inspect.cleandoc(docstring).splitlines():
         text, leading = line.strip(), _LEADING_LABELS.match(line.strip())
         names = _names(leading[0]) if leading else ()
@@ -180,6 +210,9 @@ def _card(node, qualname, module):
             continue
         if leading:
             current, text = names, text[leading.end() :].strip()
+            indent = len(line) - len(line.lstrip())
+        elif text and len(line) - len(line.lstrip()) <= indent:
+            current = ()  # prose below the labels
         if heading is None:
             misplaced += names
         elif text or names:

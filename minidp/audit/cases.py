@@ -2,18 +2,21 @@
 run over all rows.
 """
 
+import math
 from dataclasses import dataclass
 from inspect import signature
+from itertools import product
+
+import numpy as np
 
 from .. import nn
 from ..backend import to_host
-from . import reference
+from .equation import Case
 
 
 @dataclass(frozen=True)
 class LayerCase:
-    """make(rng, dtype) gives a layer for inputs of `shape`; `reference(x, arrays)` is its slow
-    forward.
+    """make(rng, dtype) gives a layer for inputs of `shape`.
 
     wrong_shape: of an example, which the layer has to refuse; None if it takes any.
     """
@@ -21,7 +24,6 @@ class LayerCase:
     name: str
     make: object
     shape: tuple
-    reference: object
     wrong_shape: tuple | None = None
 
     def input(self, rng, batch, dtype="float64"):
@@ -40,10 +42,7 @@ def _case(name, cls, args, shape, wrong_shape=None, **settings):
             array[...] = rng.uniform(-1.5, 1.5, array.shape)
         return layer
 
-    slow = getattr(reference, cls.kind)
-    return LayerCase(
-        name, make, shape, lambda x, params: slow(x, {**settings, **params}), wrong_shape
-    )
+    return LayerCase(name, make, shape, wrong_shape)
 
 
 def _standardise(rng, dtype):
@@ -65,8 +64,8 @@ LAYERS = [
     _case("sigmoid", nn.Sigmoid, (), (2, 3)),
     _case("softmax", nn.Softmax, (), (2, 3)),
     _case("flatten", nn.Flatten, (), (2, 3, 2)),
-    LayerCase("standardise", _standardise, (2, 3), reference.standardise, (3, 2)),
-    LayerCase("project", _project, (4,), reference.project, (5,)),
+    LayerCase("standardise", _standardise, (2, 3), (3, 2)),
+    LayerCase("project", _project, (4,), (5,)),
     _case("conv", nn.Conv2D, (2, 3, 3), IMAGE, (4, 5, 3)),
     _case("conv stride 2", nn.Conv2D, (2, 3, 4), (5, 6, 2), (4, 2), stride=2),
     _case("conv even kernel", nn.Conv2D, (2, 3, 2), (3, 4, 2), (3, 4, 1)),
@@ -108,11 +107,10 @@ LAYERS = [
 
 @dataclass(frozen=True)
 class LossCase:
-    """loss, its slow forward, and target(rng, batch, classes)."""
+    """A loss, and target(rng, batch, classes)."""
 
     name: str
     loss: object
-    reference: object
     target: object
 
 
@@ -120,13 +118,11 @@ LOSSES = [
     LossCase(
         "cross-entropy",
         nn.SoftmaxCrossEntropy(),
-        reference.cross_entropy,
         lambda rng, batch, classes: rng.integers(0, classes, batch),
     ),
     LossCase(
         "squared error",
         nn.SquaredError(),
-        reference.squared_error,
         lambda rng, batch, classes: rng.uniform(-1, 1, (batch, classes)),
     ),
 ]
@@ -140,8 +136,107 @@ def to_backend(layer, backend):
     return layer
 
 
-def everything(layer):
-    """All arrays of a layer on the host, for its reference."""
+def stated(layer, **arrays):
+    """The Case of the equations in a layer's card: its arrays and settings under the names and in
+    the shapes that the card has.
+
+    arrays: x and what was computed from it, such as y, dy, dx, and dW of each example.
+    """
+    kept = arrays.pop("kept", None)
+    if isinstance(layer, (nn.GroupNorm, nn.LayerNorm)) and kept:
+        arrays["n"] = kept[0]
+    given = {**layer.params, **layer.constants, **arrays}
+    given = {name: to_host(array) for name, array in given.items()}
+    if "W" in given:
+        given.setdefault("b", np.zeros(given["W"].shape[-1]))
+    settings = vars(layer).items()
+    given |= {name: number for name, number in settings if isinstance(number, (int, float))}
+    seen = SEEN.get(type(layer))
+    return Case(seen(layer, given) if seen else given)
+
+
+def _reshaped(given, **shapes):
     return {
-        name: to_host(array).copy() for name, array in {**layer.params, **layer.constants}.items()
+        **given,
+        **{name: given[name].reshape(shape) for name, shape in shapes.items() if name in given},
     }
+
+
+def windows(size, stride, padding, image):
+    """For each window over an image (height, width), what it sees in reading order: (row, column)
+    of each place, -1 where that is outside.
+    """
+    axes = []
+    for axis, n in enumerate(image):
+        k, step = size[axis], stride[axis]
+        before = padding[axis] if isinstance(padding, tuple) else padding
+        if padding == "same":
+            count = math.ceil(n / step)
+            before = max((count - 1) * step + k - n, 0) // 2
+        else:
+            before = 0 if padding == "valid" else before
+            count = (n + 2 * before - k) // step + 1
+        seen = [[w * step - before + i for i in range(k)] for w in range(count)]
+        axes.append([[at if 0 <= at < n else -1 for at in each] for each in seen])
+    return [list(product(rows, columns)) for rows, columns in product(*axes)]
+
+
+def _seen(layer, given):
+    """(T, P): the pixel that each place of a window sees, or -1."""
+    image, how = given["x"].shape[1:3], layer.window
+    found = windows(how.size, how.stride, how.padding, image)
+    pixels = [[row * image[1] + column for row, column in place] for place in found]
+    inside = [[min(place) >= 0 for place in places] for places in found]
+    return np.where(inside, pixels, -1)
+
+
+def _pools(layer, given):
+    """Images as (B, pixels, C); w_t, the pixels of window t in reading order, and their number."""
+    seen, c = _seen(layer, given), given["x"].shape[-1]
+    w = np.empty(len(seen), object)
+    w[:] = [[int(pixel) for pixel in pixels if pixel >= 0] for pixels in seen]
+    n = np.array([float(len(pixels)) for pixels in w])
+    pixels, outputs = (len(given["x"]), -1, c), (len(given["x"]), len(seen), c)
+    return {**_reshaped(given, x=pixels, dx=pixels, y=outputs, dy=outputs), "w": w, "n": n}
+
+
+def _patches(layer, given):
+    """An image's numbers in one axis; s_tp, the one that place p of window t sees, or -1."""
+    seen, (b, _, _, c) = _seen(layer, given)[:, :, None], given["x"].shape
+    s = np.where(seen < 0, -1, seen * c + np.arange(c)).reshape((len(seen), -1))
+    matrix, y = (s.shape[1], given["W"].shape[-1]), (b, len(s), given["W"].shape[-1])
+    shapes = {"x": (b, -1), "dx": (b, -1), "W": matrix, "dW": (b, *matrix), "y": y, "dy": y}
+    return {**_reshaped(given, **shapes), "s": s}
+
+
+def _groups(layer, given):
+    """(B, T, G, M): positions, groups and the members of one; S, the axes averaged over."""
+    groups, axes = (layer.groups, (1, 3)) if isinstance(layer, nn.GroupNorm) else (1, (3,))
+    own = (groups, given["scale"].size // groups)
+    x, each = (len(given["x"]), -1, *own), (-1, *own)
+    shapes = {"x": x, "y": x, "dy": x, "dx": x, "scale": own, "shift": own}
+    return {**_reshaped(given, **shapes, dscale=each, dshift=each), "S": axes}
+
+
+def _merged(layer, given):
+    """All axes of an example but the last in one."""
+    last = given["x"].shape[-1]
+    shape = (len(given["x"]), -1, last)
+    return {**_reshaped(given, x=shape, dx=shape), "L": last}
+
+
+def _rows(layer, given):
+    """The last axis is normalised, each place before it by itself."""
+    shape = (-1, given["x"].shape[-1])
+    return _reshaped(given, x=shape, y=shape, dy=shape, dx=shape)
+
+
+SEEN = {
+    nn.Softmax: _rows,
+    nn.Conv2D: _patches,
+    nn.MaxPool2D: _pools,
+    nn.AvgPool2D: _pools,
+    nn.GroupNorm: _groups,
+    nn.LayerNorm: _groups,
+    nn.Flatten: _merged,
+}

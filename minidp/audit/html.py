@@ -6,6 +6,8 @@ from html import escape
 from itertools import groupby
 from pathlib import Path
 
+from .typeset import mathml
+
 STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
 LEAST = -18  # a bar runs from 1e-18 to 1
 
@@ -186,7 +188,8 @@ def _label(row, titles):
         else ("not measured by itself", "small")
     )
     inherited = f", inherited from {row['of']}" if row["of"] else ""
-    faults = "".join(f'<div class="fail">{escape(fault)}</div>' for fault in row["faults"])
+    found = filter(None, (*row["faults"], row["suspect"]))
+    faults = "".join(f'<div class="fail">{escape(fault)}</div>' for fault in found)
     errors = "".join(map(_error, row["measured"]))
     where = f"{row['card']}.{row['label']}"
     source = _linked(row["source"], titles)
@@ -197,9 +200,22 @@ def _label(row, titles):
         f'href="#{escape(where)}">[{row["label"]}]</a> <span '
         f'class="{kind}">{text}</span></div><div><div '
         f'class="small">{escape(row["heading"] + inherited)}</div>'
-        f"<pre>{_linked(row['equation'], titles)}</pre>"
+        f"{_equation(row, titles)}"
         f'<div class="small">{source}</div>{faults}</div>'
         f'<div class="code">{_code(row, titles)}{errors}</div></div>\n'
+    )
+
+
+def _equation(row, titles):
+    """As a paper prints it where it is evaluated, else as it is written."""
+    words = row["in_words"]
+    if not words:
+        try:
+            return f'<div class="equation">{mathml(row["equation"])}</div>'
+        except (ValueError, ImportError):  # your own card, or no parser
+            words = "not evaluated"
+    return (
+        f'<pre>{_linked(row["equation"], titles)}</pre><div class="small">in words: {words}</div>'
     )
 
 

@@ -2,14 +2,21 @@
 
 import inspect
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 import numpy as np
 
 from ..errors import DtypeError, ShapeError
 from ..train.selfcheck import SEED, targets
 from ..train.trial import THOROUGH, LayerTrial, LossTrial, host_copy
+from .card import card_of_class
+from .cases import stated
+from .checks import printed
+from .checks.layers import printed_gradient
+from .notation import parse
 
 ROWS = 5
+PRINTED_ERROR = 1e-9  # of an equation beside the code, both in float64
 
 
 @dataclass(frozen=True)
@@ -18,21 +25,23 @@ class Report:
     all passed.
 
     subject: the class, or the function that is a loss; errors: {"B1", "P1", ...: (gradient, its
-    relative error)}.
+    relative error)}; note: what was not tried, and why.
     """
 
     rows: tuple
     subject: object
     errors: dict
+    note: str = ""
 
     def __bool__(self):
         return not any(problem for _, problem in self.rows)
 
     def __repr__(self):
-        return "\n".join(
+        lines = [
             f"FAIL  {name}: {problem}" if problem else f"ok    {name}"
             for name, problem in self.rows
-        )
+        ]
+        return "\n".join([*lines, f"note  {self.note}"] if self.note else lines)
 
 
 def check_layer(layer, input_shape):
@@ -89,12 +98,68 @@ def check_layer(layer, input_shape):
                 got = f"got {raised!r}"
             yield f"{what}: expected a {error.__name__} that names {own.where}, {got}"
 
-    return _report(
-        type(layer),
-        tried,
+    texts, note = _texts(type(layer))
+
+    def printed_equations():
+        for label in texts:
+            try:
+                error = printed(texts, label, _case(tried(2)))
+            except (NameError, ValueError, IndexError) as unknown:
+                yield f"[{label}] {texts[label]}: {unknown}"
+                continue
+            if not error <= PRINTED_ERROR:
+                yield f"[{label}] {texts[label]}: differs from the code by {error:.2g}"
+
+    def printed_gradients():
+        case = _case(tried(1))
+        given = {name: each for name, each in case.given.items() if name not in ("y", "dx")}
+        for label in (label for label in texts if label[0] in "BP"):
+            error = printed_gradient(texts, label, case._replace(given=given), given["dy"])
+            if not error <= PRINTED_ERROR:
+                yield f"[{label}] {texts[label]}: is not the derivative of the printed output"
+
+    tests = [
         ("backward called late and twice", late),
         ("wrong inputs are refused by name", refusals),
-    )
+    ]
+    if texts:
+        tests += [
+            ("the card's equations equal the code", printed_equations),
+            ("the card's gradients are derivatives of its output", printed_gradients),
+        ]
+    return _report(type(layer), tried, *tests, note=note)
+
+
+def _texts(cls):
+    """({label: equation} of the card of a class, "") or ({}, why no equation is evaluated)."""
+    try:
+        card = card_of_class(cls)[0]
+    except (OSError, TypeError, SyntaxError):
+        return {}, f"the source of {cls.__name__} is not known, so no card was read"
+    if card is None:
+        return {}, (
+            f"{cls.__name__} has no card: with labelled equations in its docstring, such as [F1] "
+            "y_bi = x_bi w_i under Forward, they are compared with the code too"
+        )
+    if find_spec("lark") is None:
+        return {}, "the card's equations are compared too after pip install 'minidp[audit]'"
+    texts, unread = {}, []
+    for label, text in card.labels.items():
+        try:
+            parse(text)
+            texts[label] = text
+        except ValueError as error:
+            unread.append(f"[{label}] {error}")
+    return texts, "; ".join(unread)
+
+
+def _case(trial):
+    """What the card's names stand for in one pass of a trial's layer."""
+    layer = trial.layer
+    y, cache = layer.forward(trial.x)
+    found = {"x": trial.x, "y": y, "dy": trial.dy, "dx": layer.backward(trial.dy, cache)}
+    grads = layer.param_grads(trial.dy, cache).items()
+    return stated(layer, **found, **{f"d{name}": grad.materialise() for name, grad in grads})
 
 
 def check_loss(loss, classes=3, target=None):
@@ -121,7 +186,7 @@ def check_loss(loss, classes=3, target=None):
     return _report(loss if inspect.isfunction(loss) else type(loss), tried)
 
 
-def _report(subject, tried, *more):
+def _report(subject, tried, *more, note=""):
     """The Report of tried(rows, dtype), a trial, and of more (name, function that yields
     problems).
     """
@@ -157,4 +222,4 @@ def _report(subject, tried, *more):
         except Exception as error:  # a user's class may raise anything: that is what is reported
             problems.append(f"{type(error).__name__}: {error}")
         report.append((name, "; ".join(problems)))
-    return Report(tuple(report), subject, errors)
+    return Report(tuple(report), subject, errors, note)

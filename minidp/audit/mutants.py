@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from ..util.waiting import say
 from .broken import noticed
 from .card import own_lines
-from .report import PACKAGE, cards, named, need_mpmath
+from .report import PACKAGE, cards, named, need_extra
 
 PARTS = {
     ast.Dict: ["values"],
@@ -213,7 +213,7 @@ def main(only=None):
     """Run all mutants, or those of the card `only` and its bases, print what notices each, return
     the exit status.
     """
-    need_mpmath()
+    need_extra()
     mutants = generate()
     faults = unmatched(mutants)
     if only is not None:

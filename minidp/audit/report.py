@@ -22,9 +22,10 @@ from ..util.atomic import atomic_write
 from ..util.files import write_json
 from . import checks
 from .algorithm import as_it_runs
-from .card import Card, read_module
+from .card import Card, card_of_class, read_module
 from .checks import Check, Outcome
 from .html import formulas_page
+from .typeset import latex
 
 PACKAGE = Path(__file__).parents[1]
 OWN = "Layers and losses of your own"
@@ -146,6 +147,7 @@ def _row(name, card, lines, label, outcomes):
         "of": "",
         "label": label,
         "equation": card.labels[label],
+        "in_words": checks.WORDS.get((card.name, label), ""),
         "heading": "Per-example gradient" if per_example else card.headings[label],
         "source": card.sources.get(label) or card.sources.get("") or others,
         "faults": faults,
@@ -154,8 +156,24 @@ def _row(name, card, lines, label, outcomes):
             for first, last in card.code_lines.get(label, ())
         ],
         "measured": [found.to_json() for found in outcomes],
+        "suspect": _suspect(outcomes),
         "passed": not faults and all(found.passed for found in outcomes),
     }
+
+
+def _suspect(outcomes):
+    """Which of text and code is wrong, of a gradient and its output, where two of three pairs
+    differ.
+    """
+    failed = {found.check.method for found in outcomes if not found.passed}
+    derived = checks.DERIVED in failed
+    if checks.PRINTED in failed and derived != (checks.CODE in failed):
+        return f"{'its text' if derived else 'its line of code'} is the odd one out"
+    if derived:
+        return "the text of the output's equation is the odd one out"
+    if checks.CODE in failed:
+        return "the output's line of code is the odd one out"
+    return ""
 
 
 def one_line(lines):
@@ -177,12 +195,14 @@ def _text(row):
     """The lines of a row that are printed."""
     passed = "ok  " if row["passed"] else "FAIL"
     yield f"  {passed} {row['card']} [{row['label']}]  {row['equation']}"
+    if row["in_words"]:
+        yield f"         in words: {row['in_words']}"
     yield from (f"         {line['path']}:{line['line']}   {line['text']}" for line in row["code"])
     yield f"         source: {row['source']}"
     if n := len(row["measured"]):
         checks_ = "checks" if n > 1 else "check"
         yield f"         {n} {checks_}, nearest to its limit: {row['measured'][0]['text']}"
-    yield from (f"         {fault}" for fault in row["faults"])
+    yield from (f"         {fault}" for fault in (*row["faults"], row["suspect"]) if fault)
 
 
 def named(only, cards):
@@ -212,17 +232,26 @@ def listing():
             yield f"  {card.qualname:26} {where}  {' '.join(card.labels)}"
 
 
-def need_mpmath():
-    """Raises ParameterError if it is missing: most checks compare with it."""
-    if importlib.util.find_spec("mpmath") is None:
-        raise ParameterError("the audit compares with mpmath: pip install 'minidp[audit]'")
+def in_latex(only=None):
+    """Lines with the equations of `shown(only)` that are evaluated, as LaTeX prints them."""
+    need_extra()
+    for public, parts in shown(only):
+        for card, _ in parts:
+            for label, text in checks.texts_of(card.name).items():
+                yield f"% {public.name} [{label}]\n\\[ {latex(text)} \\]"
+
+
+def need_extra():
+    """Raises ParameterError if what the extra `audit` installs is missing."""
+    if not all(map(importlib.util.find_spec, ("mpmath", "lark"))):
+        raise ParameterError("the audit needs mpmath and lark: pip install 'minidp[audit]'")
 
 
 def measure(layer=None, device="auto", on_row=None, reports=(), run=None):
     """What a page and a JSON file hold: rows of all cards or of one, reports of one's own layers
     before them, a run.
     """
-    need_mpmath()
+    need_extra()
     backend, started = Backend.pick(device), time.perf_counter()
     try_twins(backend.xp)
     own = [row for n, each in enumerate(reports, 1) for row in _own(each, n)]
@@ -258,8 +287,8 @@ def page(file, *reports, layer=None, device="auto"):
     the library's equations.
 
     layer: the one card of the library to measure, with its bases; None for all, which takes a
-    quarter of a minute. Returns True if everything passed. Raises ParameterError without mpmath, or
-    if no card has the name.
+    quarter of a minute. Returns True if everything passed. Raises ParameterError without the extra
+    `audit`, or if no card has the name.
     """
     data = measure(layer, device, reports=reports)
     with atomic_write(file) as out:
@@ -277,14 +306,12 @@ def _own(report, number):
     cls = report.subject
     try:
         path, (_, line) = inspect.getsourcefile(cls), inspect.getsourcelines(cls)
-        text = Path(path).read_text(encoding="utf-8")
-        qualname = cls.__qualname__.replace(".<locals>", "")
-        held = [card for card in read_module(text, path)[0] if card.qualname == qualname]
+        held, lines = card_of_class(cls)
     except (OSError, TypeError, SyntaxError):  # typed at a prompt: nobody has its lines
-        path, line, text, held = "", 0, "", []
+        path, line, held, lines = "", 0, None, []
     labels = {"tests": (cls.__doc__ or "").partition("\n")[0]}
     sources = {"": "the library's tests: minidp.audit.check_layer, check_loss"}
-    code = {"tests": ((line, line),)} if text else {}
+    code = {"tests": ((line, line),)} if lines else {}
     tests = Card(path, cls.__name__, line, labels, sources, {"tests": ""}, code)
     measured = {
         label: [Outcome(Check(what, "central differences", THOROUGH.tolerance, None), error, "")]
@@ -299,8 +326,8 @@ def _own(report, number):
     ]
     name = f"own{number}.{cls.__name__.strip('<>')}"
     return [
-        _row(name, card, text.splitlines(), label, measured.get(label, ()))
-        for card in (tests, *held)
+        _row(name, card, lines, label, measured.get(label, ()))
+        for card in filter(None, (tests, held))
         for label in card.labels
     ]
 

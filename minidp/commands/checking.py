@@ -112,6 +112,9 @@ def audit(parser):
         help="break every labelled line: a check must notice (some 8 minutes; with --layer, "
         "one or two)",
     )
+    parser.add_argument(
+        "--latex", action="store_true", help="print the equations in LaTeX, and end"
+    )
     parser.add_argument("--device", default="auto", help="auto (the default), cpu, gpu or gpu:N")
     parser.add_argument(
         "--html",
@@ -132,6 +135,9 @@ def _audit(args):
         raise ParameterError(f"{args.run}: --mutants and --list take no run's folder")
     if args.list:
         print(*report.listing(), sep="\n")
+        return 0
+    if args.latex:
+        print(*report.in_latex(args.layer), sep="\n")
         return 0
     if args.mutants:
         return mutants.main(args.layer)

@@ -35,8 +35,9 @@ class Exact(Arithmetic):
     `noise_of_sum` and `noise` raise ParameterError for noise that there are no integers for.
 
     Forward
-        [F1]  a clip weight w counts as w 2^32 / C: a sum is in units of the grid C 2^-32
-        [F2]  noise on it has deviation sigma 2^32 of these units, which is sigma C
+        [F1]  v = w 2^32 / C, g = C 2^-32    a clip weight w counts as v: a sum is in units of the
+              grid g
+        [F2]  units = sigma 2^32, units g = sigma C    the deviation of noise on it, in units
 
     Source
         [F1]  own derivation: a clipped gradient, at most C long, is at most 2^32 units long

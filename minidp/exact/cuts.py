@@ -23,9 +23,9 @@ def product(x: NDArray, W: NDArray) -> NDArray:
         x (B, K)   W (K, O)   y (B, O), of the dtype of x @ W
 
     Forward
-        [F1]  y_bo = (sum_k X_bk V_ko) 2^(e_b + f_o - p - q), rounded once; X, e the rows of
-              x cut to p bits, to the nearest integer, V, f the columns of W to q, p + q + ceil(log2
-              K) = 53: no partial sum is above 2^53
+        [F1]  y_bo = round((sum_k X_bk V_ko) 2^(e_b + f_o - p - q)), X_bk = rint(x_bk 2^(p - e_b)),
+              V_ko = rint(W_ko 2^(q - f_o)), p + q + ceil(log2 K) = 53    rounded once; e and f
+              as in `cut`: no partial sum is above 2^53
 
     Source
         [F1]  Ozaki, Ogita, Oishi, Rump 2012, Numerical Algorithms 59: error-free transformations of
@@ -47,7 +47,7 @@ def product_of_patches(x: NDArray, W: NDArray) -> tuple[NDArray, Any]:
     repeat its pixels.
 
     Forward
-        [F1]  out_bto = (sum_k P_btk V_ko) 2^(e_b + f_o - p - q), P the patches of X; X, e the
+        [F1]  out_bto = (sum_k P_btk V_ko) 2^(e_b + f_o - p - q)    P the patches of X; X, e the
               images of x cut to p bits, V, f the columns of W to q, as in `product`
 
     Source
@@ -96,9 +96,11 @@ def cut(x: NDArray, bits: int, axis: int = 1, nearest: bool = False) -> tuple[ND
                                       of axis 0
 
     Forward
-        [F1]  X = trunc(x 2^(bits - e)), or the nearest integer; 2^(e-1) <= max |x| < 2^e along the
-              axis, e = 0 where all are zero: |X| < 2^bits, or |X| <= 2^bits if nearest
-        [F2]  X = NaN and e = 0 along the axis where a number is not finite
+        [F1]  X_bk = round(x_bk 2^(bits - e_b)), |X_bk| <= 2^bits,
+              e_b = floor(log2 max_k |x_bk|) + 1 where max_k |x_bk| > 0, else 0    along the axis;
+              round is trunc, and then |X| < 2^bits, or to the nearest integer
+        [F2]  NaN(X_bk) = 1 - prod_j finite(x_bj), e_b = 0 where prod_j finite(x_bj) = 0    along
+              the axis where a number is not finite
 
     Source
         [F1]  Ozaki, Ogita, Oishi, Rump 2012, Numerical Algorithms 59; a power of two in place of
@@ -122,7 +124,7 @@ def put_back(S: NDArray, e: NDArray, f: NDArray, bits: int, out: NDArray) -> NDA
         S (B T, O) float64   e (B, 1), each for T rows   f (1, O)   bits p + q   out (B T, O)
 
     Forward
-        [F1]  out_(bt)o = S_(bt)o 2^(e_b + f_o - bits)
+        [F1]  out_bto = round(S_bto 2^(e_b + f_o - bits))    to the dtype of `out`
 
     Source
         [F1]  own derivation: X = x 2^(p - e) and V = W 2^(q - f) give x W = X V 2^(e + f - p - q)

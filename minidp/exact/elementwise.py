@@ -18,8 +18,8 @@ def exp(x: NDArray) -> NDArray:
     r"""The exponential of each coordinate.
 
     Forward
-        [F1]  y = 2^k (1 + p), 0 where x < -708
-        [M1]  k = rint(x / ln 2), r = x - k ln 2, p = exp(r) - 1 by r + r^2/2! + ... + r^13/13!
+        [F1]  y = 2^k (1 + p) where x >= -708, else 0
+        [M1]  k = rint(x / ln 2), p = sum_(n=1..13) r^n / n!, r = x - k ln 2    p is exp(r) - 1
 
     Source
         [F1]  own derivation: exp(x) = 2^k exp(r); below -708 float64 would lose digits
@@ -41,8 +41,9 @@ def log(x: NDArray) -> NDArray:
     r"""The natural logarithm of each coordinate.
 
     Forward
-        [F1]  y = n ln 2 + log m, x = 2^n m, 1/sqrt 2 <= m < sqrt 2 but for rounding
-        [M2]  log m = s (2 + 2/3 s^2 + ... + 2/19 s^18), s = (m - 1) / (m + 1)
+        [F1]  y = n ln 2 + log m, m = x / 2^n, n = floor(log2 x + 1/2)    1/sqrt 2 <= m < sqrt
+              2, but for rounding
+        [M2]  log m = s sum_(i=0..9) 2 s^(2 i) / (2 i + 1), s = (m - 1) / (m + 1)
 
     Source
         [F1]  own derivation: log(2^n m)
@@ -73,8 +74,8 @@ def tanh(x: NDArray) -> NDArray:
     r"""The hyperbolic tangent of each coordinate.
 
     Forward
-        [F1]  y = sign(x) (1 - e) / (1 + e), e = exp(-2 |x|) = w (1 + p) with p as in exp, so that 1
-              - e = (1 - w) - w p
+        [F1]  y = sign(x) (1 - e) / (1 + e), e = exp(-2 |x|), w (1 + p) = e,
+              (1 - w) - w p = 1 - e    p as in exp, w = 2^k
 
     Source
         [F1]  own derivation: near 0, w = 1 and nothing cancels

@@ -21,7 +21,7 @@ def noise_grid(noise_std: float) -> float:
     without noise.
 
     Forward
-        [F1]  g = 2^(floor(log2 noise_std) - 20), at least 2^-1000
+        [F1]  g = max(2^(floor(log2 noise_std) - 20), 2^-1000) where noise_std > 0, else 0
 
     Source
         [F1]  own derivation: at most 2^-20 of the noise, so that rounding costs no accuracy, and

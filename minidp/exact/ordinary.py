@@ -35,7 +35,7 @@ class Arithmetic:
         multiply(patches, examples, out) writes patches @ W, of the examples of a slice, to out.
 
         Forward
-            [F1]  out_bto = sum_k P_btk W_ko, P the patches
+            [F1]  out_bto = sum_k P_btk W_ko    P the patches
 
         Source
             [F1]  own derivation: the definition

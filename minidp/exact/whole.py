@@ -82,9 +82,10 @@ class WholeRows(_Whole):
         g (B, *shape)   w (B,) weights in units: clip weights times 2^32 / C   total (*shape)
 
     Forward
-        [F1]  G, e = g cut to integers of 20 bits
+        [F1]  G_bp = rint(g_bp 2^(20 - e_b)),
+              e_b = floor(log2 max_p |g_bp|) + 1 where max_p |g_bp| > 0, else 0
         [N1]  sq_b = 4^(e_b - 20) sum_p G_bp^2
-        [P1]  total_p += sum_b trunc(w_b 2^(e_b - 20) G_bp)
+        [P1]  total_p <- total_p + sum_b [w_b > 0] trunc(w_b 2^(e_b - 20) G_bp)
 
     Source
         [P1]  own derivation: truncated toward zero, a contribution is no longer than w_b |g_b|, at
@@ -126,9 +127,12 @@ class WholeOuter(_Whole):
                    C   total (I, O)
 
     Forward
-        [F1]  A, e = a cut to integers of 20 bits, D, f = d likewise
+        [F1]  A_bi = rint(a_bi 2^(20 - e_b)), D_bo = rint(d_bo 2^(20 - f_b)),
+              e_b = floor(log2 max_i |a_bi|) + 1 where max_i |a_bi| > 0, else 0,
+              f_b = floor(log2 max_o |d_bo|) + 1 where max_o |d_bo| > 0, else 0
         [N1]  sq_b = 4^(e_b + f_b - 40) sum_i A_bi^2 sum_o D_bo^2
-        [P1]  total_io += sum_b s_bi t_bo,  t_bo = trunc(D_bo 2^16 / |D_b| (1 - 2^-40)),
+        [P1]  total_io <- total_io + sum_b [w_b |D_b| > 0] (s_bi t_bo),
+              t_bo = trunc(D_bo 2^16 / |D_b| (1 - 2^-40)),
               s_bi = trunc(A_bi w_b 2^(e_b + f_b - 40) |D_b| / 2^16 (1 - 2^-40))
 
     Source

@@ -128,10 +128,10 @@ class Explicit(PerExampleGrad):
 
     Forward
         [N1]  sq_b = sum_p g_bp^2
-        [N2]  upper_b = sq_b (1 + n eps), n the longest chain of roundings, eps their size
+        [N2]  upper_b = sq_b (1 + n eps)    n the longest chain of roundings, eps their size
               (`sq_norms_upper`)
-        [P1]  sum = sum_b w_b g_b
-        [V1]  sum_over_views: g_b = sum_v g_bv, v the rows of example b
+        [P1]  total = sum_b w_b g_b
+        [V1]  merged_b = sum_v g_bv    v the rows of example b (`sum_over_views`)
 
     Source
         [N2]  Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1: a dot
@@ -223,9 +223,10 @@ class Outer(_Factored):
     Forward
         [F1]  g_bio = a_bi d_bo
         [N1]  sq_b = (sum_i a_bi^2) (sum_o d_bo^2)
-        [P1]  sum_io = sum_b (w_b a_bi) d_bo, in float64, or in float32 over a few rows at a time
-        [V1]  sum_over_views: g_bio = sum_v a_bvi d_bvo, an OuterSum whose positions are the rows of
-              example b
+        [P1]  total_io = sum_b (w_b a_bi) d_bo    in float64, or in float32 over a few rows at a
+              time
+        [V1]  merged_bio = sum_v a_bvi d_bvo    an OuterSum whose positions are the rows of example
+              b (`sum_over_views`)
 
     Source
         [N1] [P1]  Goodfellow 2015, arXiv:1510.01799, section 4: rescale one factor, then one matrix
@@ -299,9 +300,10 @@ class OuterSum(_Factored):
         [F1]  g_bio = sum_t a_bti d_bto
         [N1]  sq_b = sum_tu A_btu D_btu,  A_btu = sum_i a_bti a_bui,  D_btu = sum_o d_bto d_buo
         [N3]  upper_b = max(sq_b + n eps m_b^2, (m_b / 64)^2), m_b = sum_t |a_bt| |d_bt|, n = I + O
-              + 2 log2 T + 32
-        [P1]  sum_io = sum_bt (w_b a_bti) d_bto
-        [V1]  sum_over_views: the positions of all rows of an example are positions of that example
+              + 2 ceil(log2 T) + 32
+        [P1]  total_io = sum_bt (w_b a_bti) d_bto
+        [V1]  merged_bio = sum_vt a_bvti d_bvto    the positions of all rows of an example are
+              positions of that example (`sum_over_views`)
 
     Source
         [N1]  Rochette, Manoel, Tramel 2019, arXiv:1912.06015; Bu, Mao, Xu 2022, arXiv:2205.10683

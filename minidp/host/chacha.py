@@ -77,14 +77,16 @@ def normals(words):
                                                    blocks
 
     Forward
-        [F1]  u = (W_j 2^32 + W_{j+4} + 1/2) 2^-64, j < 4, rounded to float64
-        [F2]  f = (V_j 2^31 + floor(W_{j+12} / 2) + 1/2) 2^-63, V_j = W_{j+8} as a signed number; c
-              = -1 if W_{j+12} is odd, else 1
-        [F3]  z_j = r c cos(pi f), z_{j+4} = r sin(pi f), r = sqrt(-2 ln u); of 64 blocks, row after
-              row
-        [M1]  ln u = e ln 2 + ln m, u = 2^e m, 1/sqrt 2 <= m < sqrt 2 but for rounding, ln m by 10
-              terms of its series
-        [M2]  sin and cos by 11 terms of theirs
+        [F1]  u_j = W_j 2^-32 + (W_(j + 4) + 1/2) 2^-64    j < 4, rounded to float64
+        [F2]  f_j = V_j 2^-32 + (floor(W_(j + 12) / 2) + 1/2) 2^-63, c_j = (-1)^(W_(j + 12)),
+              V_j = W_(j + 8) - 2^32 [W_(j + 8) >= 2^31]    W as a signed number
+        [F3]  z_j = r_j c_j cos(pi f_j), z_(j + 4) = r_j sin(pi f_j), r_j = sqrt(-2 ln u_j)    of 64
+              blocks, row after row
+        [M1]  -r_j^2 / 2 = e ln 2 + 2 sum_(n=0..9) s^(2 n + 1) / (2 n + 1), s = (m - 1) / (m + 1),
+              m = u_j / 2^e, e = floor(log2 u_j + 1/2)    ln u_j = e ln 2 + ln m, 1/sqrt 2 <= m <
+              sqrt 2 but for rounding
+        [M2]  cos(pi f) = sum_(n=0..10) (-1)^n (pi f)^(2 n) / (2 n)!,
+              sin(pi f) = sum_(n=0..10) (-1)^n (pi f)^(2 n + 1) / (2 n + 1)!
 
     Source
         [F1]  own derivation: the middle of one of 2^64 cells; never 0, so that |z| <= sqrt(130 ln
@@ -121,7 +123,7 @@ def rounded(x, grid):
     r"""Round x to the nearest multiple of a public grid, ties to even; 0 is no grid.
 
     Forward
-        [F1]  g rint(x / g), g a power of two, so that dividing and multiplying by it are exact
+        [F1]  y = g rint(x / g) where g > 0, else x    g is a power of two: its products are exact
 
     Source
         [F1]  own derivation: what is rounded so was released already, and costs nothing
@@ -138,10 +140,11 @@ def choose(drawn: NDArray[np.uint64], n: int, taken: NDArray[np.uint64], out: ND
                                     which the compiled twin uses; n below 2^32
 
     Forward
-        [F1]  t_i uniform below n - size + i + 1; out_i = t_i, or n - size + i where t_i was chosen
-              before
-        [F2]  t uniform below s: the high word of w s, w the next of `drawn` whose low word of w s
-              is at least 2^64 mod s
+        [F1]  out_i = n - size + i where sum_(j=0..i - 1) [out_j = t_i] > 0, else t_i    t_i uniform
+              below n - size + i + 1
+        [F2]  t = floor(w s / 2^64) where accepted = 1,
+              accepted = [mod(w s, 2^64) >= mod(2^64, s)]    uniform below s; w the next of `drawn`
+              until one is accepted
 
     Source
         [F1]  Floyd; Bentley 1987, Communications of the ACM 30(9), "A sample of brilliance"

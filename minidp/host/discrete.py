@@ -77,12 +77,12 @@ def alias_table(plan: Plan) -> Table:
     other value.
 
     Forward
-        [F1]  p_x = exp(-x^2 / (2 s_0^2)): p_(x+1) = p_x r_x, r_(x+1) = r_x r_0^2, r_0 = exp(-1 / (2
-              s_0^2)), a series
-        [F2]  w_x = 2^64 n m_x / sum_y m_y to the nearest integer, m_0 = p_0, m_x = 2 p_x; w_0
-              closes the sum, 2^64 n
-        [F3]  cells of weight 2^64 each: cell x holds x below its threshold, and above it a part of
-              a heavier value
+        [F1]  p_x = exp(-x^2 / (2 s_0^2)), p_(x + 1) = p_x r_x,
+              r_x = exp(-1 / (2 s_0^2))^(2 x + 1)    r_(x + 1) = r_x r_0^2, and r_0 by a series
+        [F2]  w_x = rint(2^64 n m_x / sum_y m_y) where x > 0, else 2^64 n - sum_y [y > 0] w_y,
+              m_x = 2 p_x where x > 0, else p_x
+        [F3]  threshold_x + sum_y [alias_y = x] (2^64 - threshold_y) = w_x    cell x, of weight
+              2^64, holds x below its threshold, and above it a part of a heavier value
 
     Source
         [F1]  own derivation: with 192 bits behind the point p_x is off by less than 2^-157, w_x by
@@ -127,12 +127,13 @@ def integers(words: NDArray[np.uint32], table: Table) -> NDArray[np.int64]:
         words (16, 64 (J + 1) n) uint32   returns (512 n,) int64
 
     Forward
-        [F1]  U_q = 2^32 W_q + W_(q+512), q < 512, of each 64 blocks' words W, row after row; J + 1
-              of these make Z_q
-        [F2]  look-up j takes b + 1 bits of the first U_q, from bit (b + 1) j on: cell i, n = 2^b,
-              and then the sign
-        [F3]  |X_j| = i where U_q of the 64 blocks number j + 1 is below threshold_i, else alias_i
-        [F4]  Z = k (k (X_0 k + X_1) + ...) + X_(J-1)
+        [F1]  U_qt = 2^32 W_qt + W_(q + 512, t)    q < 512, of the words W_t of 64 blocks, row after
+              row; t <= J make Z_q
+        [F2]  i_qj = mod(floor(U_q(0) / (2 n)^j), n),
+              s_qj = (-1)^floor(U_q(0) / (2^j n^(j + 1)))    b + 1 bits from bit (b + 1) j on: a
+              cell, n = 2^b, and then the sign
+        [F3]  X_qj = s_qj i_qj where U_q(j + 1) < threshold(i_qj), else s_qj alias(i_qj)
+        [F4]  Z_q = sum_(j=0..J - 1) k^(J - 1 - j) X_qj
 
     Source
         [F1]  own derivation: integers only, the same on every device
@@ -163,12 +164,12 @@ def distances(std: float, plan: Plan) -> tuple[float, float, float, float]:
     deviation std, rounded.
 
     Bound
-        [M1]  tables     J 2^-65
-        [M2]  tails      J erfc((n - 1) / (s_0 sqrt 2))
-        [M3]  smoothing  (J - 1) t / (1 - t), t = 2 e / (1 - e), e = exp(-2 pi^2 s_0^2 / (k^2 + 1))
-        [M4]  rounding   (f(1) / 12 + f(0) (1 + 4 exp(-3/2)) / (24 std)) / std^2 + e / (1 - e), e =
-              exp(-2 pi^2 std^2),
-                         f the standard normal density: .0202 / std^2
+        [M1]  tables = J 2^-65
+        [M2]  tails = J erfc((n - 1) / (s_0 sqrt 2))
+        [M3]  smoothing = (J - 1) t / (1 - t), t = 2 e / (1 - e),
+              e = exp(-2 pi^2 s_0^2 / (k^2 + 1))
+        [M4]  rounding = (f(1) / 12 + f(0) (1 + 4 exp(-3/2)) / (24 std)) / std^2 + e / (1 - e),
+              e = exp(-2 pi^2 std^2)    f the standard normal density: .0202 / std^2
 
     Source
         [M1]  host.discrete.alias_table [F2]; distances of independent parts add

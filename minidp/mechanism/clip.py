@@ -35,7 +35,7 @@ def clip_weights(sq_norms: NDArray, clip_norm: float) -> NDArray:
     Forward
         [N1]  norm_b = sqrt(sq_b) (1 + 2^-20)
         [N2]  w_b = 1 / max(1, norm_b / C)
-        [N3]  w_b = 0 where the norm is not finite
+        [N3]  w_b = 0 where not finite(norm_b)
 
     Source
         [N2]  Abadi et al. 2016, Algorithm 1, "Clip gradient"
@@ -74,8 +74,8 @@ class ClipGroup:
     Both numbers may be schedules over steps (`mechanism.schedule`).
 
     Forward
-        [F1]  noise_std = sigma C, the standard deviation of the noise on each coordinate of the
-              group's sum
+        [F1]  noise_std = sigma C where sigma > 0, else 0    the standard deviation of the noise on
+              each coordinate of the group's sum
 
     Source
         [F1]  Abadi et al. 2016, Algorithm 1, "Add noise"

@@ -57,7 +57,7 @@ def add_integers(
         returns scale times the release, a new array of `dtype`, by default that of raw
 
     Forward
-        [F1]  released = g (raw + Z), Z of independent coordinates
+        [F1]  released = g (raw + Z)    Z of independent coordinates
 
     Source
         [F1]  Abadi et al. 2016, Algorithm 1, "Add noise", in whole multiples of g; the law of Z,
@@ -86,9 +86,9 @@ def add_gaussian(
         returns scale times the release, a new array of `dtype`, by default that of raw
 
     Forward
-        [F1]  released = raw + noise_std z, z standard normal, independent in every coordinate, in
-              float64
-        [F2]  rounded to the grid of noise_std, and then to `dtype`
+        [F1]  released = g rint((raw + noise_std z) / g)    z standard normal, independent in every
+              coordinate, in float64, and then rounded to `dtype`
+        [F2]  g = 2^(floor(log2 noise_std) - 20)    the grid of noise_std (exact.laws.noise_grid)
 
     Source
         [F1]  Abadi et al. 2016, Algorithm 1, "Add noise"

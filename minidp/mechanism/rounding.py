@@ -41,12 +41,13 @@ def products(expected_lot_size: float, strategy: str) -> Products:
     r"""The sums of lots of a public expected size L.
 
     Forward
-        [F1]  n = ceil(L + 3 sqrt L + 10), the largest lot for float32
-        [F2]  factor = 1 + 2 n (11 R / 19 + 7) u / (1 - (R + 6) u), u = 2^-24; R, at most 150, the
-              largest with 2 n (11 R / 19 + 7) u <= 0.0099
-        [F3]  where R is below 30, and where all gradients are explicit: factor = 1 + 2 n (2 n +
-              2^13) k 2^-52, but 1 where that is below 1 + 2^-21; k = 64 (grads.CANCELLING), and 1
-              for explicit gradients
+        [F1]  n = ceil(L + 3 sqrt L + 10)    the largest lot for float32
+        [F2]  factor = 1 + 2 n (11 R / 19 + 7) u / (1 - (R + 6) u), u = 2^-24,
+              R = min(150, floor((0.0099 / (2 n u) - 7) 19 / 11))    R, at most 150, the largest
+              with 2 n (11 R / 19 + 7) u <= 0.0099
+        [F3]  factor = 1 + p where p > 2^-21, else 1, p = 2 n (2 n + 2^13) k 2^-52    where R is
+              below 30, and where all gradients are explicit; k = 64 (grads.CANCELLING), and 1 for
+              explicit gradients
 
     Source
         [F2]  own derivation, from Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
@@ -77,7 +78,7 @@ def in_blocks(most: int, block: int) -> float:
     r"""Sensitivity of a float64 sum of up to m clipped rows in blocks of R, in clip norms.
 
     Forward
-        [F1]  factor = 1 + m (2 R + m / R) 2^-52, but 1 where that is below 1 + 2^-21
+        [F1]  factor = 1 + p where p > 2^-21, else 1, p = m (2 R + m / R) 2^-52
 
     Source
         [F1]  own derivation, from Higham, section 3.1, as for `products` [F3]: a row goes through

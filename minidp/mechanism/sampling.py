@@ -121,8 +121,8 @@ class PoissonSampler(_Sampler):
 
     Forward
         [F1]  size ~ Binomial(N, q), then `size` of the N examples, all subsets equally likely
-        [F2]  P(size <= k) is cut to a multiple of 2^-64, from weights w_(k+1) / w_k = (N - k) q /
-              ((k + 1) (1 - q))
+        [F2]  w_(k+1) / w_k = (N - k) q / ((k + 1) (1 - q))    weights of the sizes; P(size <= k) is
+              their share, cut to a multiple of 2^-64
 
     Event
         [S1]  PoissonSampled(q, event), proved for ADD_REMOVE

@@ -53,20 +53,22 @@ class Sanitizer:
         raw sum and release {key: array of shape}
 
     Forward
-        [F1]  raw_sum_k = sum_b w_b,l g_b,k for the parameters k of group l, w_b,l = min(1, C_l /
-              |g_b,l|)
-        [F3]  with example weights, w_b,l v_b in place of w_b,l; v_b outside [0, 1] counts as 0
-        [F2]  released_k = raw_sum_k + N(0, sigma_l^2 C_l^2 I), once per lot, rounded to the group's
-              grid
-        [N1]  |g_b,l|^2 = sum over the parameters k of group l of |g_b,k|^2
+        [F1]  raw_lk = sum_b w_bl g_blk, w_bl = 1 / max(1, norm_bl (1 + 2^-20) / C_l)    for the
+              parameters k of group l
+        [F3]  raw_lk = sum_b w_bl u_b g_blk, u_b = v_b where v_b in 0 .. 1, else 0    with example
+              weights
+        [F2]  released_lk = q_l rint((raw_lk + sigma_l C_l z_lk) / q_l)    z_lk ~ N(0, I), once per
+              lot, rounded to the group's grid q_l
+        [N1]  norm_bl^2 = sum_k |g_blk|^2    over the parameters k of group l
 
     Sensitivity
-        [S1]  of group l: C_l if one example is added, removed or zeroed; 2 C_l if one is replaced
+        [S1]  S_l = 2 C_l where relation = REPLACE_ONE, else C_l    of group l, if one example is
+              replaced; if one is added, removed or zeroed
 
     Event
-        [S2]  one joint Gaussian with noise multipliers sigma_l C_l / sensitivity_l, since all
-              groups are released from the same lot; it dominates like one Gaussian of (sum_l
-              s_l^-2)^(-1/2)
+        [S2]  m_l = sigma_l C_l / S_l, s = (sum_l m_l^-2)^(-1/2)    one joint Gaussian with noise
+              multipliers m_l, since all groups are released from the same lot; it dominates like
+              one Gaussian of s
 
     Source
         [F1]  Abadi et al. 2016, Algorithm 1 and "Per-layer and time-dependent parameters", Section
@@ -76,7 +78,7 @@ class Sanitizer:
               any weights in [0, 1]
         [S2]  own derivation: divide the coordinates of group l by sigma_l C_l. The noise becomes
               standard and the two neighbours' means differ by a vector of squared norm at most
-              sum_l s_l^-2.
+              sum_l m_l^-2.
 
     Guarantees
         There is no mean and no division here. An empty lot releases noise alone. A gradient that is

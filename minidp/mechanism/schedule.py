@@ -19,7 +19,7 @@ class LinearDecay:
     r"""From `initial` linearly to `final` over `steps` steps, then constant.
 
     Forward
-        [F1]  f(step) = initial + (final - initial) step / steps for step < steps, else final
+        [F1]  f(step) = initial + (final - initial) step / steps where step < steps, else final
 
     Source
         [F1]  Abadi et al. 2016, Section 5.2: the learning rate falls from 0.1 to 0.052 over 10
@@ -50,7 +50,7 @@ class Stages:
     does not end.
 
     Forward
-        [F1]  f(step) = first + (last - first) min(step // length, stages - 1) / (stages - 1)
+        [F1]  f(step) = first + (last - first) min(floor(step / length), stages - 1) / (stages - 1)
 
     Source
         [F1]  Abadi et al. 2016, Section 3.1, "Per-layer and time-dependent parameters"

@@ -56,7 +56,7 @@ class Clamp(_Activation):
         [F1]  y = min(max(x, -limit), limit)
 
     Backward, with dy = d(sum_b loss_b)/dy
-        [B1]  dx = dy where |y| < limit, else 0     (the kinks count as 0)
+        [B1]  dx = dy where -limit < y < limit, else 0     (the kinks count as 0)
 
     Source
         [B1]  own derivation: the derivative is 1 between the limits and 0 beyond them
@@ -113,7 +113,7 @@ class Sigmoid(_Activation):
         x, y (B, ...)
 
     Forward
-        [F1]  y = 1 / (1 + exp(-x)), computed as (1 + tanh(x / 2)) / 2, which does not overflow
+        [F1]  y = 1 / (1 + exp(-x))    computed as (1 + tanh(x / 2)) / 2, which does not overflow
 
     Backward, with dy = d(sum_b loss_b)/dy
         [B1]  dx = dy y (1 - y)

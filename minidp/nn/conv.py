@@ -125,11 +125,11 @@ class Conv2D(Layer):
         x (B, H, W, C)   W (kh, kw, C, O)   b (O,)   y (B, H', W', O)   P (B, T, kh kw C), T = H' W'
 
     Forward
-        [F1]  y_bto = sum_p P_btp W_po + b_o, P_btp what window t sees of x_b, zeros outside the
-              image
+        [F1]  y_bto = sum_p P_btp W_po + b_o, P_btp = x_b(s_tp)    where place p of window t sees
+              the number s_tp of an image, or 0 outside the image
 
     Backward, with dy = d(sum_b loss_b)/dy
-        [B1]  dx_b = sum_t of dy_bto W_po, put back to where window t saw p
+        [B1]  dx_bn = sum_tp [s_tp = n] sum_o dy_bto W_po
         [P1]  dW_bpo = sum_t P_btp dy_bto          factors OuterSum(a = P, d = dy)
         [P2]  db_bo  = sum_t dy_bto
 

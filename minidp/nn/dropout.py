@@ -13,9 +13,9 @@ class Dropout(Layer):
         x, y, m (B, ...)
 
     Forward
-        [F1]  y = x m, m = 1 / (1 - rate) with probability 1 - rate, else 0, each coordinate by
+        [F1]  y = x m, m = [u >= rate] / (1 - rate)    u uniform on [0, 1), for each coordinate by
               itself
-        [F2]  y = x without a generator: evaluation
+        [F2]  y = x    without a generator: evaluation
 
     Backward, with dy = d(sum_b loss_b)/dy
         [B1]  dx = dy m

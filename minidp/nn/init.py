@@ -67,7 +67,7 @@ def truncated_normal(rng: Generator, shape: tuple[int, ...], dtype: DTypeLike) -
     """Normal, redrawn beyond two standard deviations, and scaled.
 
     Forward
-        [F1]  W = z / sqrt(fan-in), z standard normal on the condition |z| <= 2
+        [F1]  W = z / sqrt(I)    I the fan-in, z standard normal on the condition |z| <= 2
 
     Source
         [F1]  the initial values of the 2016 code of Abadi et al. (tensorflow/models,

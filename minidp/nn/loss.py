@@ -22,13 +22,13 @@ class SoftmaxCrossEntropy:
         z (B, K)   target (B,) integers in 0..K-1   losses (B,)   dz (B, K)
 
     Forward
-        [F1]  loss_b = log sum_k exp(z_bk) - z_b,target(b), shifted by max_k z_bk so that nothing
+        [F1]  loss_b = log sum_k exp(z_bk) - z_b(target_b)    shifted by max_k z_bk so that nothing
               overflows
-        [F2]  loss_b = 0 where target(b) is not in 0..K-1
+        [F2]  loss_b = 0 where target_b not in 0..K-1
 
     Backward
-        [B1]  dz_bk = exp(z_bk) / sum_j exp(z_bj) - [k = target(b)]
-        [B2]  dz_bk = 0 where target(b) is not in 0..K-1
+        [B1]  dz_bk = exp(z_bk) / sum_j exp(z_bj) - [k = target_b]
+        [B2]  dz_bk = 0 where target_b not in 0..K-1
 
     Source
         [F1]  Abadi et al. 2016, Section 5.2, "softmax of 10 classes with cross-entropy loss"

@@ -27,8 +27,9 @@ class _Norm(Layer):
         [F1]  n = (x - mean_S x) / sqrt(mean_S (x - mean_S x)^2 + epsilon)
         [F2]  y = n scale + shift
 
-    Backward, with dy = d(sum_b loss_b)/dy and dn = dy scale
-        [B1]  dx = (dn - mean_S dn - n mean_S(n dn)) / sqrt(mean_S (x - mean_S x)^2 + epsilon)
+    Backward, with dy = d(sum_b loss_b)/dy
+        [B1]  dx = (dn - mean_S dn - n mean_S(n dn)) / sqrt(mean_S (x - mean_S x)^2 + epsilon),
+              dn = dy scale
         [P1]  dscale_b = sum_t dy_bt n_bt
         [P2]  dshift_b = sum_t dy_bt
 

@@ -46,10 +46,10 @@ class MaxPool2D(_Pool):
         x (B, H, W, C)   y (B, H', W', C)   windows may overlap; padding never wins
 
     Forward
-        [F1]  y_btc = max over the pixels p of window t of x_bpc
+        [F1]  y_btc = max_(p in w_t) x_bpc    w_t: the pixels that window t sees, in reading order
 
     Backward, with dy = d(sum_b loss_b)/dy
-        [B1]  dx_bpc = sum over the windows t whose first maximum is p of dy_btc
+        [B1]  dx_bpc = sum_t [p = f_btc] dy_btc, f_btc = min_(q in w_t, x_bqc = y_btc) q
 
     Source
         [B1]  own derivation: each output moves with the first maximum of its window only, so each
@@ -83,10 +83,10 @@ class AvgPool2D(_Pool):
         x (B, H, W, C)   y (B, H', W', C)   n_t pixels of window t lie inside the image
 
     Forward
-        [F1]  y_btc = (1 / n_t) sum over the pixels p of window t inside the image of x_bpc
+        [F1]  y_btc = (1 / n_t) sum_(p in w_t) x_bpc    w_t: the pixels that window t sees
 
     Backward, with dy = d(sum_b loss_b)/dy
-        [B1]  dx_bpc = sum over the windows t that see p of dy_btc / n_t
+        [B1]  dx_bpc = sum_t [p in w_t] dy_btc / n_t
 
     Source
         [B1]  own derivation: the adjoint of [F1]

@@ -18,10 +18,10 @@ class Flatten(Layer):
         x (B, d1, d2, ...)   y (B, d1 d2 ...)
 
     Forward
-        [F1]  y_bj = x_b,(d1, d2, ...), j counting the last axis fastest
+        [F1]  y_b(k L + l) = x_bkl    k counts all axes but the last in the same way
 
     Backward, with dy = d(sum_b loss_b)/dy
-        [B1]  dx_b,(d1, d2, ...) = dy_bj
+        [B1]  dx_bkl = dy_b(k L + l)
 
     Source
         [B1]  own derivation: the inverse of a reordering

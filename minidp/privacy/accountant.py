@@ -86,12 +86,13 @@ class Accountant:
 
     Bound
         Of every accountant whose kind is "bound":
-        [C1]  epsilon <= the sum of pure epsilons, where each release has one, and delta is 0 from
-              there on
-        [C2]  delta <= D = 1 - prod (1 - q_i)^n_i, q_i the share sampled; epsilon is 0 where delta
-              >= D
-        [C3]  releases of which D is below 1e-6 delta are left out, and D is taken from delta as in
-              `Exposed`
+        [C1]  epsilon(t) = min(epsilon'(t), sum_i n_i e_i), delta(E) = 0 where E >= sum_i n_i
+              e_i    epsilon' of `epsilon_of` at delta = t, where each release i is e_i-DP, made n_i
+              times
+        [C2]  D = 1 - prod_i (1 - q_i)^n_i, delta(E) = min(delta'(E), D), epsilon(t) = 0 where t >=
+              D    delta' of `delta_of`, q_i the share sampled
+        [C3]  epsilon(t) = epsilon'((t - D) / (1 - D)) where D < 1e-6 t    epsilon' of the ledger
+              without the releases of which D is so small, as in `Exposed`
 
     Source
         [C1]  Dwork, Roth 2014, Theorem 3.14

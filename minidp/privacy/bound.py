@@ -53,7 +53,7 @@ class Exposed:
     r"""A mechanism M' that gives everything away with probability D, and otherwise is M.
 
     Bound
-        [C1]  delta' = D + (1 - D) delta(epsilon); lower ends are those of M
+        [C1]  delta' = D + (1 - D) delta(epsilon)    lower ends are those of M
 
     Source
         [C1]  own derivation: D + (1 - D) delta is the hockey-stick divergence of the mixture, whose
@@ -80,17 +80,17 @@ class Within:
     r"""A mechanism M' within total variation distance T of M.
 
     Bound
-        [C1]  delta' = delta(epsilon) + (1 + e^epsilon) T
-        [C2]  epsilon' = E wherever epsilon(delta - (1 + e^E) T) <= E; infinite where no such E is
-              found
-        [C3]  lower ends: delta(epsilon) - (1 + e^epsilon) T, and epsilon(delta + (1 + e^epsilon')
-              T)
+        [C1]  delta'(E) = delta(E) + (1 + e^E) T    at epsilon = E
+        [C2]  epsilon(t - (1 + e^epsilon') T) <= epsilon'    of M at delta less that, of M' at
+              delta = t; infinite where no such epsilon' is found
+        [C3]  delta_lower(E) = delta(E) - (1 + e^E) T, epsilon_lower(t) = epsilon(t + (1 +
+              e^epsilon') T)    the lower ends
 
     Source
         own derivation (coupling), for neighbours D, N, any set S of outputs, and p, p' the laws of
         M, M':
         [C1]  p'_D(S) <= p_D(S) + T <= e^eps p_N(S) + delta + T <= e^eps (p'_N(S) + T) + delta + T
-        [C2]  [C1] at epsilon = E, since delta falls as epsilon grows
+        [C2]  [C1] at epsilon', since delta falls as epsilon grows
         [C3]  [C1] with M and M' exchanged, for M is as near to M'
     """
 
@@ -114,8 +114,8 @@ class Within:
         return Bound(lower, more(known.estimate), more(known.upper), known.fallback)
 
     def left(self, delta: float, lost: float) -> float:
-        """What remains for M where `lost` of delta is kept back for an E with (1 + e^E) T <=
-        lost.
+        """What remains for M where `lost` of delta is kept back for an epsilon' with (1 +
+        e^epsilon') T <= lost.
         """
         return math.nextafter(delta - lost, 0.0)  # [C2]
 

@@ -15,11 +15,12 @@ from .moments import PAPER_ORDERS, MomentsAccountant
 
 
 class PairAccountant(Accountant):
-    r"""Base of the accountants that give each release its (epsilon_i, delta_i) and compose those.
+    r"""Base of the accountants that give each release its (e_i, d_i) and compose those.
 
     Bound
-        [M1]  epsilon_i = ln(1 + q (exp(e) - 1)), e from the exact curve of the Gaussian at delta_i
-              / q; delta_i = (delta's share for the releases) / (kinds * count)
+        [M1]  e_i = ln(1 + q_i (exp(E(d_i / q_i)) - 1)), d_i = share delta / (kinds n_i)    release
+              i is (e_i, d_i)-DP, sampled with probability q_i, made n_i times; E is the exact curve
+              of the Gaussian, share the share of delta for releases, of which there are `kinds`
 
     Valid for
         any mix of Gaussian and Laplace releases, Poisson-sampled (ADD_REMOVE) or of fixed size
@@ -33,8 +34,8 @@ class PairAccountant(Accountant):
     release_share = 1.0  # of delta, for the releases
 
     def total(self, sums: NDArray, kept: float) -> float:
-        """epsilon from the sums of epsilon_i, epsilon_i^2 and epsilon_i (exp(epsilon_i) - 1), and
-        the delta kept for composition.
+        """epsilon from the sums of e_i, e_i^2 and e_i (exp(e_i) - 1), and the delta kept for
+        composition.
         """
         raise NotImplementedError
 
@@ -62,7 +63,7 @@ class PairAccountant(Accountant):
         return Bound(None, math.exp(high), math.exp(high))
 
     def pair(self, event: Event, delta: float) -> float:
-        """epsilon_i of one release that is not pure DP, at delta_i."""
+        """e_i of one release that is not pure DP, at d_i."""
         q, alone = event.share, 0.0
         if delta == 0:
             alone = math.inf
@@ -82,7 +83,7 @@ class BasicAccountant(PairAccountant):
     r"""epsilons and deltas add up, with all of delta for the releases.
 
     Bound
-        [C1]  epsilon = sum epsilon_i, delta = sum delta_i
+        [C1]  epsilon = sum_i n_i e_i, delta = sum_i n_i d_i
 
     Source
         [C1]  Dwork, Roth 2014, Theorem 3.16
@@ -98,11 +99,11 @@ class AdvancedAccountant(PairAccountant):
     r"""Strong composition, each step of it proved, with half of delta for the releases.
 
     Bound
-        [C1]  epsilon = sqrt(2 ln(1/delta') sum epsilon_i^2) + sum epsilon_i (exp(epsilon_i) - 1),
-              delta' = delta/2; never above the sum of epsilon_i
+        [C1]  epsilon = min(sum_i n_i e_i, sqrt(2 ln(1/delta') sum_i n_i e_i^2) + sum_i n_i e_i
+              (exp(e_i) - 1)), delta' = delta/2
 
     Source
-        [C1]  Dwork, Rothblum, Vadhan 2010, Theorem III.3, for unequal epsilon_i: Kairouz, Oh,
+        [C1]  Dwork, Rothblum, Vadhan 2010, Theorem III.3, for unequal e_i: Kairouz, Oh,
               Viswanath 2015
     """
 
@@ -118,13 +119,12 @@ class PaperStrongComposition(AdvancedAccountant):
     r"""The strong composition that the paper draws in Figure 2: a comparison, not a guarantee.
 
     Bound
-        [M1]  epsilon_0 = sqrt(2 ln(1.25/delta_0)) / sigma, q epsilon_0, q delta_0
-        [C1]  epsilon = e sqrt(2 T ln(1/delta')) + T e (exp(e) - 1), e = q epsilon_0, delta split
-              evenly
+        [M1]  e = q epsilon0, epsilon0 = sqrt(2 ln(1.25/delta0)) / sigma, delta0 = delta/(2 q T)
+        [C1]  epsilon = e sqrt(2 T ln(1/delta')) + T e (exp(e) - 1), delta' = delta/2
 
     Valid for
-        nothing: the formula for epsilon_0 is proved for epsilon_0 < 1, the amplification to q
-        epsilon_0 for epsilon_0 <= 1; neither is checked, because neither holds in the paper's own
+        nothing: the formula for epsilon0 is proved for epsilon0 < 1, the amplification to q
+        epsilon0 for epsilon0 <= 1; neither is checked, because neither holds in the paper's own
         settings
 
     Source

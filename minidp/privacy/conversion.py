@@ -36,7 +36,7 @@ def tail_bound_delta(log_moments: NDArray, orders: NDArray, epsilon: float) -> f
     r"""The delta of the tail bound: the smallest over the given orders, at most 1.
 
     Bound
-        [C1]  delta = min_lambda exp(alpha(lambda) - lambda epsilon)
+        [C1]  delta = min(1, min_lambda exp(alpha(lambda) - lambda epsilon))
 
     Source
         [C1]  Abadi et al. 2016, Theorem 2 (tail bound)
@@ -51,8 +51,8 @@ def sharper_epsilon(log_moments: NDArray, orders: NDArray, delta: float) -> floa
     r"""The epsilon of the sharper conversion, with a = lambda + 1 and D_a = alpha(lambda) / lambda.
 
     Bound
-        [C1]  epsilon = min_a D_a + ln((a-1)/a) - (ln delta + ln a) / (a-1)
-              epsilon = 0 where delta >= `total_variation_bound`
+        [C1]  epsilon = 0 where delta >= T, else min_a (D_a + ln((a-1)/a) - (ln delta + ln a) /
+              (a-1))    T the `total_variation_bound`
 
     Source
         [C1]  Canonne, Kamath, Steinke 2020 (arXiv:2004.00010), Proposition 12
@@ -71,7 +71,8 @@ def sharper_delta(log_moments: NDArray, orders: NDArray, epsilon: float) -> floa
     r"""The delta of the sharper conversion, at most `total_variation_bound`.
 
     Bound
-        [C1]  ln delta = min_a (a-1) (D_a - epsilon + ln((a-1)/a)) - ln a
+        [C1]  ln delta = min(ln T, min_a ((a-1) (D_a - epsilon + ln((a-1)/a)) - ln a))    T the
+              `total_variation_bound`
 
     Source
         [C1]  Canonne, Kamath, Steinke 2020 (arXiv:2004.00010), Proposition 12
@@ -91,7 +92,7 @@ def total_variation_bound(log_moments: NDArray, orders: NDArray) -> float:
     r"""A bound on the total variation distance, which is delta at epsilon 0, and so on every delta.
 
     Bound
-        [C1]  sqrt(1 - e^-D), D the smallest D_a
+        [C1]  T = sqrt(1 - exp(-min_a D_a))
 
     Source
         [C1]  Bretagnolle, Huber 1979; D_a grows with a, so any order bounds the Kullback-Leibler

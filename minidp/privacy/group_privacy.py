@@ -32,9 +32,8 @@ def group_epsilon(
     removed.
 
     Bound
-        [C2]  (epsilon, d)-DP gives (k epsilon, d (e^(k epsilon) - 1) / (e^epsilon - 1))-DP; d such
-              that this is delta, less (1 + e^(k epsilon)) T for the total variation T of the
-              ledger, which is added once
+        [C2]  delta = d (e^(k epsilon) - 1) / (e^epsilon - 1) + (1 + e^(k epsilon)) T    (epsilon,
+              d)-DP gives (k epsilon, delta)-DP; T the total variation of the ledger, added once
         upper is the smaller of this and of what the group's own events cost (`Event.for_group`;
         none for fixed lots, nor for sampled lots of mixed groups); lower is the group's where
         nothing is sampled, else unknown.
@@ -74,7 +73,8 @@ def group_delta(
 
     Bound
         [C3]  delta at epsilon of the group's events, as in `group_epsilon`
-        [C4]  (epsilon / k, d)-DP gives (epsilon, d (e^epsilon - 1) / (e^(epsilon / k) - 1))-DP
+        [C4]  delta = d (e^epsilon - 1) / (e^(epsilon / k) - 1)    (epsilon / k, d)-DP gives
+              (epsilon, delta)-DP
         upper is the smaller of both (C3 is not for fixed lots); lower the group's, unknown where
         something is sampled.
 

@@ -24,11 +24,11 @@ def meaning_of(ledger: Ledger, delta: float, group_size: int = 1) -> dict[str, A
     changes no bound. Neighbours differ in `group_size` examples, all in the data or none.
 
     Bound
-        [C1]  1 - f(a) <= min over tangents (epsilon, delta(epsilon)) of e^epsilon a +
-              delta(epsilon)
-        [C2]  mu: the largest Phi^-1(1 - a) - Phi^-1(f(a)) at the corners a >= LEAST_RATE of the
-              tangents' maximum; the Gaussian curve G_mu lies below f where neither rate of error is
-              smaller
+        [C1]  1 - f(a) <= p(a), p(a) = min_epsilon (e^epsilon a + delta(epsilon))    over the
+              tangents (epsilon, delta(epsilon))
+        [C2]  mu = max_a (Phi^-1(1 - a) - Phi^-1(1 - min_epsilon (e^epsilon a +
+              delta(epsilon))))    over the corners a >= LEAST_RATE; the Gaussian curve G_mu lies
+              below f where neither rate of error is smaller
 
     Source
         [C1]  Wasserman, Zhou 2010; Dong, Roth, Su 2022 (arXiv:1905.02383), Proposition 2; told as

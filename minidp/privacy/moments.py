@@ -26,14 +26,15 @@ class MomentsAccountant(OrdersAccountant):
     Bound
         With mu_0 = N(0, sigma^2), mu = (1-q) mu_0 + q N(1, sigma^2), E2 =
         E_mu0[(mu/mu_0)^(lambda+1)]:
-        [M1]  alpha = ln E2 for PoissonSampled(q, Gaussian(sigma)); E1 <= E2
-        [M2]  alpha = lambda (lambda+1) / (2 sigma^2) for Gaussian(sigma), and for BallsInBins as if
-              it were not sampled
-        [M3]  exp alpha = 1 + g^2 C(a,2) min(4 (e^(1/s2) - 1), 2 e^(1/s2)) + sum_(j=3..a) g^j C(a,j)
-              min(2 e^(j(j-1)/(2 s2)), 4 sqrt(B_(2 floor(j/2)) B_(2 ceil(j/2)))), a = lambda+1, g =
-              lot/size, s2 = sigma^2, B_l = E_Q (dP/dQ - 1)^l of the unsampled Gaussian, for
-              FixedSizeSampled(Gaussian); never above [M2]
-        [M4]  alpha = min(lambda e, lambda e (exp(e)-1) + lambda^2 e^2 exp(2e)/2) for an e-DP
+        [M1]  alpha = ln E2, E1 <= E2    for PoissonSampled(q, Gaussian(sigma))
+        [M2]  alpha = lambda (lambda+1) / (2 sigma^2)    for Gaussian(sigma), and for BallsInBins as
+              if it were not sampled
+        [M3]  alpha = min(a (a-1) / (2 s2), ln(1 + g^2 C(a,2) min(4 (exp(1/s2) - 1), 2 exp(1/s2)) +
+              sum_(j=3..a) g^j C(a,j) min(2 exp(j (j-1) / (2 s2)), 4 sqrt(B_(2 floor(j/2)) B_(2
+              ceil(j/2)))))), a = lambda+1, g = lot/size, s2 = sigma^2, B_l = sum_(i=0..l)
+              (-1)^i C(l,i) exp(i (i-1) / (2 s2))    for FixedSizeSampled(Gaussian) at integer
+              lambda; B_l, of even l, is E_Q (dP/dQ - 1)^l of the unsampled Gaussian
+        [M4]  alpha = min(lambda e, lambda e (exp(e)-1) + lambda^2 e^2 exp(2e)/2)    for an e-DP
               release
         Composition adds alpha (Theorem 2, any adaptive choice of queries with noise fixed ahead).
         Numerical error is bounded and added to alpha.

@@ -25,11 +25,12 @@ class RenyiAccountant(OrdersAccountant):
     1.0355
 
     Bound
-        [M1]  (a-1) D_a = alpha(a-1), the log moment of MomentsAccountant at real orders, numerical
-              error added
-        [M2]  (a-1) D_a = ln[(e^(a e) + e^(-(a-1) e)) / (1 + e^e)] for an e-DP release
-        [M3]  D'_a = D_a + (1+eta) ((1 - 1/b) D_b + ln(1/gamma)/b) + ln(E K)/(a-1), the smallest
-              over orders b > 1, for the best of K runs, K truncated negative binomial (eta, gamma)
+        [M1]  (a-1) D_a = alpha(a-1)    the log moment of MomentsAccountant at real orders,
+              numerical error added
+        [M2]  (a-1) D_a = ln((exp(a e) + exp(-(a-1) e)) / (1 + exp(e)))    for an e-DP release
+        [M3]  D'_a = D_a + (1+eta) min_b ((1 - 1/b) D_b + ln(1/gamma)/b) + ln(m)/(a-1)    over
+              orders b > 1, for the best of K runs, K truncated negative binomial (eta, gamma) with
+              mean m
         Composition adds D_a (Mironov 2017, Proposition 1; queries adaptive, noise fixed ahead).
 
     Valid for

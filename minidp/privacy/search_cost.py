@@ -29,13 +29,13 @@ def theorem_d1(
 
     Bound
         With p = good_share, the share of settings that are good enough:
-        [C1]  calls = (1/(eps' delta p))^2 ln(1/(eps' delta p))
-        [C2]  accuracy loss = (4/eps') ln(1/(eps' delta p))
-        [C3]  privacy eps + 8 eps'; where training and validation data are disjoint, max(eps, 8
-              eps')
+        [C1]  calls = (1/(epsilon' delta p))^2 ln(1/(epsilon' delta p))
+        [C2]  loss = (4/epsilon') ln(1/(epsilon' delta p))    of accuracy
+        [C3]  epsilon_shared = epsilon + 8 epsilon', epsilon_apart = max(epsilon, 8
+              epsilon')    apart where training and validation data are disjoint
 
     Valid for
-        pure epsilon-DP only, eps' in (0, 1/2], delta in (0, 1), p in (0, 1]
+        pure epsilon-DP only, epsilon' in (0, 1/2], delta in (0, 1), p in (0, 1]
 
     Source
         [C1] [C2]  Abadi et al. 2016, Theorem D.1 (after Gupta, Ligett, McSherry, Roth, Talwar 2010)
@@ -57,7 +57,7 @@ def liu_talwar(epsilon: float) -> float:
     r"""The best of K runs, K geometric and independent of everything, each run pure epsilon-DP.
 
     Bound
-        [C1]  3 epsilon, whatever the mean of K
+        [C1]  epsilon' = 3 epsilon    whatever the mean of K
 
     Source
         [C1]  Liu, Talwar 2019 (arXiv:1811.07971), Theorem 3.2
@@ -73,8 +73,9 @@ def poisson_stopped_epsilon(
     `ledger`, by Renyi.
 
     Bound
-        [M1]  D'_a = D_a + mean * d_a + ln(mean)/(a-1), where one run is (ln(1 + 1/(a-1)), d_a)-DP;
-              then the sharper conversion. With K = 0 nothing is released.
+        [M1]  epsilon = min_a (D'_a + ln((a-1)/a) - (ln delta + ln a) / (a-1)), D'_a = D_a + m
+              d(ln(1 + 1/(a-1))) + max(0, ln m) / (a-1)    one run is (x, d(x))-DP, K has the mean
+              m; with the sharper conversion. With K = 0 nothing is released.
 
     Source
         [M1]  Papernot, Steinke 2022 (arXiv:2110.03620), Theorem 6

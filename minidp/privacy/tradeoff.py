@@ -21,7 +21,7 @@ def epsilon_delta_curve(alphas: NDArray, epsilon: float, delta: float) -> NDArra
     r"""The curve of (epsilon, delta)-DP.
 
     Bound
-        [C1]  f_(eps,delta)(a) = max(0, 1 - delta - e^eps a, e^-eps (1 - delta - a))
+        [C1]  f(a) = max(0, 1 - delta - e^epsilon a, e^-epsilon (1 - delta - a))
 
     Source
         [C1]  Wasserman, Zhou 2010; Dong, Roth, Su 2022, Proposition 2
@@ -79,8 +79,8 @@ def true_positive_rate(alphas: NDArray, betas: NDArray, false_positive_rate: flo
     r"""The largest power of a test at the given false positive rate.
 
     Bound
-        [C1]  1 - f(a), a the smallest of `alphas` (rising, up to 1) at or above the rate: f falls,
-              so that this is never too low, where a line between two points of a convex f would be
+        [C1]  power = 1 - f(a), a = min_(x in alphas, x >= rate) x    f falls, so that this is never
+              too low, where a line between two points of a convex f would be
 
     Source
         [C1]  own derivation: f, and every lower bound of it at its points, holds for each smaller

@@ -50,9 +50,9 @@ def in_short(result):
         "## In short",
         f"**This model is ({upper_text(epsilon)}, {delta:g})-differentially private for one row of "
         f"the training data, {change}.** This holds for every row by itself; a row is one training "
-        "example, such as a line of a table or an image. The first number, epsilon, limits how much "
-        "the released files can reveal about a row: smaller is stronger. The second, delta, is a "
-        f"small allowance beyond that limit: {delta:g} is 1 in {1 / delta:,.0f}.",
+        "example, such as a line of a table or an image. The first number, epsilon, limits how "
+        "much the released files can reveal about a row: smaller is stronger. The second, delta, "
+        f"is a small allowance beyond that limit: {delta:g} is 1 in {1 / delta:,.0f}.",
         "\n".join(f"- {bullet}" for bullet in bullets if bullet),
     ]
 

@@ -175,9 +175,9 @@ def _arithmetic(result):
             "## For experts: arithmetic, ordinary",
             "Sums over a lot are kept in float64, and in float32 within short products."
             f"{charged} Noise is drawn in float64 by {cipher} and rounded, together with the sum, "
-            f"to a public grid. {added} is added to delta for this. The known floating-point attacks "
-            "on released sums were tried on this library and found nothing; that is evidence and "
-            "no proof.",
+            f"to a public grid. {added} is added to delta for this. The known floating-point "
+            "attacks on released sums were tried on this library and found nothing; that is "
+            "evidence and no proof.",
         ]
     others = [
         setup["name"]
@@ -222,8 +222,8 @@ def _not_covered(result):
     charged = ", ".join(setup["name"] for setup in result["settings"]["setup"])
     figures = "; ".join(result["not_private"])
     return [
-        "Other runs on the same data: tuning, other seeds, runs that were thrown away. Each weakens "
-        "the protection further: their epsilons add up.",
+        "Other runs on the same data: tuning, other seeds, runs that were thrown away. Each "
+        "weakens the protection further: their epsilons add up.",
         "Anything computed from the rows before this run, such as scalers, medians, categories, or "
         "a choice of columns. "
         + (

@@ -65,7 +65,7 @@ class Averaged(_Beside):
     costs no privacy.
 
     Forward
-        [F1]  a <- d a + (1 - d) theta, d = min(decay, t / (t + 9)), t = 0 at the first step
+        [F1]  a <- d a + (1 - d) theta, d = min(decay, t / (t + 9))    t = 0 at the first step
 
     Source
         [F1]  Polyak and Juditsky 1992, in the exponential form; for private training De et al.

@@ -174,8 +174,8 @@ class Adam(Optimizer):
 
     Forward
         [F1]  m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) g^2
-        [F2]  theta <- theta - eta (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + e), t = 1 at the first
-              step
+        [F2]  theta <- theta - eta (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + e)    t = 1 at the
+              first step
 
     Source
         [F1]  Kingma and Ba 2015, Algorithm 1
@@ -213,10 +213,10 @@ class AdamBC(Adam):
     r"""Adam with the noise's known variance subtracted from the second moment ("DP-AdamBC").
 
     Forward
-        [F1]  m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) (g^2 - s^2), s the standard deviation of
-              g's noise, sigma C / L
-        [F2]  theta <- theta - eta (m / (1 - b1^t)) / sqrt(max(v / (1 - b2^t), floor)), t = 1 at the
-              first step
+        [F1]  m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) (g^2 - s^2)    s the standard deviation
+              of g's noise, sigma C / L
+        [F2]  theta <- theta - eta (m / (1 - b1^t)) / sqrt(max(v / (1 - b2^t), floor))    t = 1 at
+              the first step
 
     Source
         [F1]  Tang, Shpilevskiy, Lecuyer 2024, arXiv:2312.14334, Algorithm 1; s^2 is taken out in

@@ -70,10 +70,10 @@ class Trainer:
     Forward
         [F1]  the ledger covers a step before the step draws its lot
         [F2]  released = clipped sum over the lot, in batches, plus noise once
-        [F3]  g = released / L, L the public expected lot size
+        [F3]  g = released / L    L the public expected lot size
         [F4]  theta <- optimizer(theta, g)
-        [V1]  with an augmentation multiplicity K, an example's gradient is (1/K) sum_v g_bv over K
-              views of it, before clipping
+        [V1]  merged_b = (1 / K) sum_v g_bv    with an augmentation multiplicity K, an example's
+              gradient over K views of it, before clipping
 
     Source
         [F1]  Abadi et al. 2016, Figure 1: "Accumulate privacy spending before computing and using

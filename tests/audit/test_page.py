@@ -12,6 +12,7 @@ from minidp import nn
 from minidp.__main__ import main
 from minidp.audit import check_layer, check_loss, checks, html, page, report
 from minidp.audit.algorithm import LINES
+from minidp.audit.notation import equation_of
 from tests.support.running import train
 from tests.support.scripts import ROOT
 from tests.support.wrong import LAYERS
@@ -65,7 +66,10 @@ def test_the_whole_page(file):
     for public, card, label in shown:  # whichever a reader's dice choose
         block = blocks[f"{public.name}.{label}"]
         assert (card.sources.get(label) or card.sources.get("") or "see [") in block
-        assert card.labels[label] in block
+        said = card.labels[label]
+        if (card.name, label) in checks.STATED:  # whose equation is typeset
+            said = said.removeprefix(equation_of(said)).strip()
+        assert said in block
         for first, last in card.code_lines[label]:
             line = report.one_line((ROOT / card.module).read_text().splitlines()[first - 1 : last])
             for said in (f"{card.module}:{first}", re.sub(" +# ", "  # ", line)):

@@ -84,7 +84,7 @@ def test_without_mpmath_it_says_what_to_install(monkeypatch, capsys):
     assert main(["audit"]) == 2
     assert (
         capsys.readouterr().err
-        == "error: the audit compares with mpmath: pip install 'minidp[audit]'\n"
+        == "error: the audit needs mpmath and lark: pip install 'minidp[audit]'\n"
     )
 
 

@@ -16,14 +16,25 @@ import pkgutil
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 
 import numpy as np
 
 from ...backend import Backend, to_host
 from ...privacy.events import NeighbouringRelation
+from ..card import labels_of
+from ..equation import sides
+
+PRINTED = "the equation as it is printed"
+CODE = "complex step of the code"
+DERIVED = "complex step of the printed output"
 
 REGISTRY: dict[tuple[str, str], list] = {}  # (card, label): list of Check
+# (card, label): functions that yield the Cases in which the equation is compared as it is printed
+STATED: dict[tuple[str, str], list] = {}
+# (card, label): why its text is no equation that could be evaluated
+WORDS: dict[tuple[str, str], str] = {}
 
 
 @dataclass(frozen=True)
@@ -102,6 +113,59 @@ def measures(card, labels, method, tolerance, name=None, subject=""):
     return register
 
 
+def states(card, labels, tolerance=1e-12, name=None, subject="", error=None):
+    """Register the decorated function of a bench, which yields Cases: what the names of the labels'
+    equations stand for, as the code has computed it.
+
+    Each equation is evaluated as it is printed and compared with the code.
+
+    error: of a left and a right side; `worst` by default, `excess` where the left bounds the right.
+    """
+
+    def register(function):
+        for label in labels.split():
+            STATED.setdefault((card, label), []).append(function)
+            check = Check(
+                name or function.__name__,
+                PRINTED,
+                tolerance,
+                partial(_as_printed, card=card, label=label, function=function, error=error),
+                subject,
+            )
+            REGISTRY.setdefault((card, label), []).append(check)
+        return function
+
+    return register
+
+
+def in_words(card, labels, reason):
+    """Mark labels whose text is not evaluated, with the reason in a phrase."""
+    WORDS.update({(card, label): reason for label in labels.split()})
+
+
+def _as_printed(bench, card, label, function, error):
+    for case in function(bench):
+        yield printed(texts_of(card), label, case, error)
+
+
+def texts_of(card):
+    """{label: equation} of those labels of a card that are evaluated."""
+    return {label: text for label, text in labels_of(card).items() if (card, label) in STATED}
+
+
+def printed(texts, label, case, error=None):
+    """The largest error between the sides of an equation in one case; the others define names."""
+    context = [text for other, text in texts.items() if other != label]
+    errors = []
+    for relation, left, right in sides(texts[label], case, context):
+        if relation in ("<=", ">="):
+            low, high = (left, right) if relation == "<=" else (right, left)
+            errors.append(holds(np.all(low <= high + 1e-12 * np.abs(high))))
+        else:
+            errors.append((error or worst)(left, right))
+    return max(errors, default=math.inf)
+
+
 def load():
     """Import every module of this package, which registers its checks; returns {(card, label):
     [Check]}.
@@ -111,13 +175,16 @@ def load():
     return REGISTRY
 
 
+def bench_for(name, backend=None):
+    """The Bench of a check with this name."""
+    return Bench(np.random.default_rng(zlib.crc32(name.encode())), backend or Backend.numpy())
+
+
 def run(check, backend=None):
     """The Outcome of one check. Whatever it raises is a problem, not a crash; NaN, and no error at
     all, is infinite.
     """
-    bench = Bench(
-        np.random.default_rng(zlib.crc32(check.name.encode())), backend or Backend.numpy()
-    )
+    bench = bench_for(check.name, backend)
     try:
         with np.errstate(all="ignore"):
             found = check.measure(bench)
@@ -155,11 +222,13 @@ def relative(got, expected):
 
 
 def excess(bound, truth):
-    """How far a bound is above the truth, relative; infinity if it is below by more than rounding
+    """How far bounds are above the truths, relative; infinity if one is below by more than rounding
     (1e-13).
     """
-    bound, truth = float(bound), float(truth)
-    return math.inf if bound < truth * (1 - 1e-13) else _no_nan(abs(bound / truth - 1))
+    bound, truth = (np.asarray(each, dtype=np.float64) for each in (bound, truth))
+    if np.any(bound < truth * (1 - 1e-13)):
+        return math.inf
+    return _no_nan(float(np.max(np.abs(bound / truth - 1))))
 
 
 def holds(condition):

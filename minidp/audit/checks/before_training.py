@@ -16,58 +16,52 @@ from ...mechanism.before.centring import shrunk
 from ...privacy.events import Gaussian
 from ...privacy.events import NeighbouringRelation as Relation
 from ...streams import Streams
-from .. import reference
-from . import holds, measures, relative, slack, worst
+from ..equation import Case
+from . import holds, in_words, measures, slack, states, worst
+from .clipping import related, standard
 
 PCA, SCALING = "mechanism.before.pca.PrivatePCA", "mechanism.before.scaling.PrivateScaling"
-EXACT = 1e-12
-# of the integers of each arithmetic
-GRIDS = {"ordinary": 0.0, "exact": 2.0**-32}
+ARITHMETICS = "ordinary", "exact"
 
 
-@measures(
-    PCA,
-    "F1",
-    "each row over its norm, beyond a cell; infinity if longer than 1 in fractions",
-    EXACT,
-)
-def rows_are_scaled_to_unit_norm(bench):
-    """Of many sizes; zero where not finite; all in cells of 2^-16."""
+@measures(PCA, "F1", "infinity if longer than 1 in fractions", 0.0)
+def rows_are_no_longer_than_one(bench):
+    """Of many sizes."""
     for (dtype, scale), width in product((("float32", 15), ("float64", 30)), (1, 5, 784)):
         sizes = 10.0 ** bench.rng.uniform(-scale, scale, (20, 1))
         x = (bench.rng.standard_normal((20, width)) * sizes).astype(dtype)
-        x[3], x[5, 0] = 0.0, np.nan
-        got = to_host(pca.unit_rows(bench.asarray(x)))
-        for n, (row, unit) in enumerate(zip(x.astype(float), got)):
-            norm = math.inf if n in (3, 5) else math.sqrt(math.fsum(v * v for v in row))
-            yield np.abs(unit - np.nan_to_num(row) / norm).max() - 2.0**-16
-            longer = sum(Fraction(float(v)) ** 2 for v in unit) > 1
-            yield holds(not (longer or (unit * 2**16 % 1).any()))
+        for unit in to_host(pca.unit_rows(bench.asarray(x))):
+            yield holds(1 - 1e-3 < sum(Fraction(float(v)) ** 2 for v in unit) <= 1)
 
 
-@measures(PCA, "F2", "sums over unit rows, also of two batches", EXACT)
-def second_moments_equal_a_loop(bench):
-    for examples in (0, 1, pca.BATCH_ROWS + 3):
-        x = bench.asarray(bench.rng.standard_normal((examples, 3)))
-        columns = to_host(pca.unit_rows(x)).T
-        expected = [[math.fsum(first * second) for second in columns] for first in columns]
-        yield worst(PrivatePCA(2, 4.0).raw_second_moments(x), expected)
+@states(PCA, "F1 F2")
+def unit_rows_and_their_second_moments(bench):
+    x = bench.rng.standard_normal((6, 3)) * 10.0 ** bench.rng.uniform(-9, 9, (6, 1))
+    x[1], x[2, 0], x[3, 1] = 0.0, np.nan, np.inf
+    a = to_host(pca.unit_rows(bench.asarray(x)))
+    G = PrivatePCA(2, 4.0).raw_second_moments(bench.asarray(x))
+    yield Case({"x": x, "a": a, "G": G, "inf": math.inf})
 
 
-@measures(
-    PCA, "F3", "the same numbers, drawn again: the diagonal's, and then those above it", EXACT
-)
+@measures(PCA, "F2", "the sum over two parts; no rows", 0.0)
+def second_moments_of_batches_are_added(bench):
+    x = bench.asarray(bench.rng.standard_normal((pca.BATCH_ROWS + 3, 3)))
+    whole, *parts = map(PrivatePCA(2, 4.0).raw_second_moments, (x, x[:5], x[5:], x[:0]))
+    yield worst(whole, sum(parts))
+
+
+@states(PCA, "F3")
 def noise_is_added_to_the_moments(bench):
-    raw = np.add.outer(np.arange(4.0), np.arange(4.0))
-    places = [(i, i) for i in range(4)], [(i, j) for i in range(4) for j in range(i + 1, 4)]
-    for arithmetic, grid in GRIDS.items():
-        draws, expected = Streams(7).noise("pca"), np.empty((4, 4))
-        for part, std in zip(places, (3.0, 4.5**0.5)):
-            values = np.array([raw[place] for place in part])
-            for (i, j), value in zip(part, reference.noisy(values, std, draws, grid)):
-                expected[i, j] = expected[j, i] = value
-        got = PrivatePCA(1, 3.0, arithmetic).noisy_second_moments(raw, Streams(7).noise("pca"))
-        yield worst(got, expected)
+    """Of a matrix whose lower half, which does not count, is another."""
+    raw = np.rint(bench.rng.uniform(-9, 9, (4, 4)))
+    places = np.diag_indices(4), np.triu_indices(4, 1)
+    for arithmetic in ARITHMETICS:
+        model, draws = PrivatePCA(1, 3.0, arithmetic), Streams(7).noise("pca")
+        z, q = np.ones((2, 4, 4))
+        for at, law, std in zip(places, model._noise(), (3.0, 4.5**0.5)):
+            z[at], q[at] = standard(law, std, at[0].shape, draws), law.grid
+        got = model.noisy_second_moments(raw, Streams(7).noise("pca"))
+        yield Case({"G": raw, "released": got, "sigma_p": 3.0, "z": z, "q": q})
 
 
 @measures(PCA, "F4", "singular value decomposition", 1e-5)
@@ -97,13 +91,16 @@ def sensitivity_is_reached_and_not_exceeded_by_rows(bench):
         yield slack(model.sensitivity(relation), relation, raw, pairs) - 2.0**-15
 
 
-@measures(PCA, "S2", "sigma_p over the sensitivity", EXACT)
+@states(PCA, "S1 S2")
 def event_follows_the_relation(bench):
     for relation in Relation:
-        event = PrivatePCA(60, 7.0).event(relation)
-        factor = math.sqrt(2) if relation is Relation.REPLACE_ONE else 1
-        yield holds(isinstance(event, Gaussian))
-        yield relative(event.noise_multiplier, 7.0 / factor)
+        model = PrivatePCA(60, 7.0)
+        event, given = model.event(relation), {"S": model.sensitivity(relation), "sigma_p": 7.0}
+        yield Case({**given, "m": event.noise_multiplier, **related(relation)})
+
+
+in_words(PCA, "F4", "names eigenvectors")
+in_words(SCALING, "S3", "names the event")
 
 
 def _rows(bench, size=40):
@@ -113,64 +110,50 @@ def _rows(bench, size=40):
     return x
 
 
-@measures(SCALING, "F1", "loop over numbers, by logarithms", 0.0)
-def magnitudes_are_counted(bench):
-    x = np.vstack([_rows(bench), [[1.0, 2.0, 0.5]], [[1e-30, 1e30, -4.0]]])
-    expected = np.zeros((3, 61))
-    for row in x[np.isfinite(x).all(axis=1)]:
-        for d, value in enumerate(row):
-            e = -30 if value == 0 else min(max(math.floor(math.log2(abs(value))) + 1, -30), 30)
-            expected[d, e + 30] += 1
-    return worst(scaling.raw_magnitudes(bench.asarray(x)), expected)
+@states(SCALING, "F1 F3")
+def sums_over_rows(bench):
+    """Of those that are finite."""
+    x = np.vstack([_rows(bench, 8), [[1.0, 2.0, 0.5]], [[1e-30, 1e30, -4.0]]])
+    limits, kept = np.array([2e-3, 2.0, 2e5]), x[np.isfinite(x).all(axis=1)]
+    count = np.roll(scaling.raw_magnitudes(bench.asarray(x)), -30, axis=1)  # at e, below 0 too
+    first, second = scaling.raw_moments(bench.asarray(x), limits)
+    given = {"x": kept, "limit": limits, "count": count, "raw_1": first, "raw_2": second}
+    yield Case(given, ranges={"e": range(-30, 31)})
 
 
-@measures(SCALING, "F2", "without noise, of features whose values are one number", 0.0)
+@states(SCALING, "F2")
 def limits_are_twice_the_top_of_the_fullest_count(bench):
-    x = bench.asarray(np.full((9, 3), [3.0, -0.25, 0.0]))  # 2 <= 3 < 4, 1/4 <= 1/4 < 1/2, and zero
-    return worst(PrivateScaling(0.0).release_limits(x, Relation.ADD_REMOVE, None), [8, 1, 2.0**-29])
-
-
-@measures(SCALING, "F3", "loop over numbers", EXACT)
-def moments_equal_a_loop(bench):
-    x, limits, expected = _rows(bench), np.array([2e-3, 2.0, 2e5]), np.zeros((2, 3))
-    for row in x[np.isfinite(x).all(axis=1)]:
-        for d, value in enumerate(row):
-            z = round(min(max(value / limits[d], -1.0), 1.0) * 2**14) / 2**14
-            expected[:, d] += z, z * z
-    return worst(scaling.raw_moments(bench.asarray(x), limits), expected)
-
-
-@measures(
-    SCALING, "F4", "mean and standard deviation of values within the limits; the floor", EXACT
-)
-def centre_and_spread_are_those_of_the_values(bench):
-    limits = np.array([4.0, 64.0])
-    x = bench.rng.uniform(-1, 1, (50, 2)) * [3, 40] + [0.5, 10]
-    x = np.round(x / limits * 2**14) / 2**14 * limits
-    raw = scaling.raw_moments(bench.asarray(x), limits)
-    floor = scaling.centre_and_spread(limits, np.array([[25.0, 0.0], [12.5, -3.0]]), 50)[1]
-    found = *scaling.centre_and_spread(limits, raw, 50), floor
-    yield from map(worst, found, (x.mean(axis=0), x.std(axis=0), limits / 16))
-
-
-@measures(SCALING, "F5", "the same numbers, drawn again", EXACT)
-def both_releases_carry_noise(bench):
-    x, limits = _rows(bench), np.array([2e-3, 2.0, 2e5])
-    cases = [(Relation.ADD_REMOVE, 3, 6), (Relation.REPLACE_ONE, 6, 12)]
-    for arithmetic, (relation, counts, moments) in product(GRIDS, cases):
-
-        def noisy(raw, variance, number):
-            noise_std = 3 * math.sqrt(variance)
-            # below 2^-28
-            grid = 2.0 ** math.floor(math.log2(noise_std)) * GRIDS[arithmetic]
-            return reference.noisy(raw, noise_std, Streams(7).noise(number), grid)
-
+    x = bench.asarray(_rows(bench))
+    for arithmetic, relation in product(ARITHMETICS, Relation):
         model = PrivateScaling(3.0, arithmetic)
-        got = model.release_moments(bench.asarray(x), limits, relation, Streams(7).noise(0))
-        yield worst(got, noisy(scaling.raw_moments(x, limits), moments, 0))
-        released = model.release_limits(bench.asarray(x), relation, Streams(7).noise(1))
-        fullest = noisy(scaling.raw_magnitudes(x), counts, 1).argmax(axis=1)
-        yield worst(released, 2.0 ** (fullest - 29))
+        std = 3.0 * model.count_sensitivity(relation, 3)
+        law, raw = model._noise(std / 3.0), scaling.raw_magnitudes(x)
+        noisy = raw + std * standard(law, std, raw.shape, Streams(7).noise(1))
+        limit = model.release_limits(x, relation, Streams(7).noise(1))
+        yield Case({"limit": limit, "e": noisy.argmax(axis=1) - 30.0})
+
+
+@states(SCALING, "F4")
+def centre_and_spread_of_moments(bench):
+    """Some of a spread below the floor."""
+    limits, m = np.array([4.0, 64.0, 0.5]), np.array([[0.5, -0.2, 0.1], [0.25, 0.9, 0.01]])
+    centre, spread = scaling.centre_and_spread(limits, 50 * m, 50)
+    yield Case({"limit": limits, "m_1": m[0], "m_2": m[1], "centre": centre, "spread": spread})
+
+
+@states(SCALING, "F5 S1 S2")
+def moments_carry_noise(bench):
+    x, limits = bench.asarray(_rows(bench)), np.array([2e-3, 2.0, 2e5])
+    raw = scaling.raw_moments(x, limits)
+    for arithmetic, relation in product(ARITHMETICS, Relation):
+        model = PrivateScaling(3.0, arithmetic)
+        S = model.moment_sensitivity(relation, 3)
+        law = model._noise(S)
+        z = standard(law, 3.0 * S, raw.shape, Streams(7).noise(0))
+        released = model.release_moments(x, limits, relation, Streams(7).noise(0))
+        given = {"raw": raw, "released": released, "z": z, "q": law.grid, "sigma": 3.0, "S": S}
+        given |= {"S_1": model.count_sensitivity(relation, 3), "S_2": S, "D": 3}
+        yield Case({**given, **related(relation)})
 
 
 @measures(SCALING, "S1 S2", "worst pair of rows by search: 1 - reached / claimed", 1e-12)
@@ -184,16 +167,14 @@ def sensitivities_are_reached_and_not_exceeded(bench):
         yield slack(sensitivity(relation, 3) * (1 + 1e-15), relation, raw, pairs)
 
 
-@measures(SCALING, "S3", "noise over sensitivity", EXACT)
+@measures(SCALING, "S3", "a Gaussian of sigma", 0.0)
 def event_is_that_of_each_release(bench):
-    event = PrivateScaling(3.0).event()
-    return worst([event.noise_multiplier], [3.0]) if isinstance(event, Gaussian) else math.inf
+    return holds(PrivateScaling(3.0).event() == Gaussian(3.0))
 
 
-@measures("mechanism.before.centring.shrunk", "F1", "loop; noise explains none, a part, all", 1e-14)
-def shrinking_equals_a_loop(bench):
-    yield worst(shrunk(np.array([3.0, 4.0]), 1e3), [3.0, 4.0])
-    for noise_std in (0.0, 0.1, 0.7, 50.0):
-        mean = bench.rng.standard_normal(9)
-        share = 1 - 7 * noise_std * noise_std / sum(float(m) * float(m) for m in mean)
-        yield worst(shrunk(mean, noise_std), [float(m) * share if share > 0 else 0.0 for m in mean])
+@states("mechanism.before.centring.shrunk", "F1")
+def shrinking(bench):
+    """Noise explains none, a part or all; of two coordinates, nothing."""
+    for noise_std, D in ((0.0, 9), (0.1, 9), (0.7, 9), (50.0, 9), (1e3, 2)):
+        m = bench.rng.standard_normal(D)
+        yield Case({"m": m, "D": D, "s": noise_std}, {"m": shrunk(m.copy(), noise_std)})

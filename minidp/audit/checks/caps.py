@@ -7,88 +7,76 @@ from fractions import Fraction
 from itertools import product
 
 import mpmath
+import numpy as np
 
-from ...privacy.accountant import COVERED
+from ...privacy.accountant import COVERED, _exposure
 from ...privacy.bound import Bound, Exposed
 from ...privacy.catalogue import ACCOUNTANTS, make
-from ...privacy.events import ApproximateDP, Gaussian, Laplace, PoissonSampled, PureDP
-from ...privacy.events import NeighbouringRelation as Relation
-from ...privacy.gaussian import GaussianAccountant
-from . import excess, holds, measures, relative
-from .truths import exact_delta, exact_epsilon, ledger_of
+from ...privacy.events import Gaussian, Laplace, PoissonSampled, PureDP
+from ..equation import Case
+from . import holds, measures, states
+from .truths import ends_of, ledger_of
 
+ACCOUNTANT = "privacy.accountant.Accountant"
 BOUNDS = [make(name) for name in ACCOUNTANTS if make(name).kind == "bound"]
 
 
-@measures(
-    "privacy.accountant.Accountant",
-    "C1",
-    "sums of pure epsilons by hand, at deltas next to none",
-    1e-12,
-)
+def _uncapped_too(accountant, *entries):
+    """`ends_of`, and epsilon' and delta' before they are capped."""
+    parts = accountant._charged(ledger_of(*entries)).parts
+    return {
+        **ends_of(accountant, *entries),
+        "epsilon'": lambda delta: accountant.epsilon_of(parts, delta).upper,
+        "delta'": lambda epsilon: accountant.delta_of(parts, epsilon).upper,
+    }
+
+
+@states(ACCOUNTANT, "C1")
 def pure_releases_cost_their_sum(bench):
+    """At a delta next to none."""
     cases = (
-        (((Laplace(100.0), 1),), 0.01),
-        (((PureDP(1.0), 30), (Laplace(2.0), 3)), 31.5),
-        (((PoissonSampled(0.1, Laplace(1.0)), 2),), 2 * math.log1p(0.1 * math.expm1(1))),
+        ([Laplace(100.0)], [0.01], [1]),
+        (
+            [PureDP(1.0), PoissonSampled(0.1, Laplace(1.0))],
+            [1.0, math.log1p(0.1 * math.expm1(1))],
+            [30, 3],
+        ),
     )
-    for accountant, (parts, total) in product(BOUNDS, cases):
-        yield excess(accountant.epsilon(ledger_of(*parts), 1e-300).upper, total)
-        yield accountant.delta(ledger_of(*parts), total * (1 + 1e-12)).upper
+    for accountant, (events, e, n) in product(BOUNDS, cases):
+        ranges = {"t": [1e-300], "E": [float(np.dot(e, n)) * (1 + 1e-12)]}
+        found = _uncapped_too(accountant, *zip(events, n))
+        yield Case({**found, "e": np.array(e), "n": np.array(n)}, ranges=ranges)
 
 
-@measures("privacy.accountant.Accountant", "C2", "1 - prod (1 - q)^n in mpmath", 1e-9)
+@states(ACCOUNTANT, "C2")
 def an_example_in_no_lot_costs_nothing(bench):
-    ledger = ledger_of(
-        (PoissonSampled(1e-3, Gaussian(1e-3)), 7), (PoissonSampled(1e-9, Laplace(1e-3)), 10**6)
-    )
+    parts = (PoissonSampled(1e-3, Gaussian(1e-3)), 7), (PoissonSampled(1e-9, Laplace(1e-3)), 10**6)
+    share, counts = _exposure(parts), np.array([7, 10**6], dtype=object)
     with mpmath.workdps(30):
-        share = 1 - (1 - mpmath.mpf("1e-3")) ** 7 * (1 - mpmath.mpf("1e-9")) ** 10**6
-    for accountant in BOUNDS:
-        yield excess(accountant.delta(ledger, 1.0).upper, share)
-        above, below = (
-            accountant.epsilon(ledger, float(share) * (1 + gap)).upper for gap in (1e-9, -1e-9)
-        )
-        yield holds(above == 0 < below)
+        given = {"D": share, "n": counts, "q": np.array([mpmath.mpf(1e-3), mpmath.mpf(1e-9)])}
+        for accountant in BOUNDS:
+            ranges = {"E": [1.0], "t": [share * (1 + 1e-9)]}
+            yield Case({**given, **_uncapped_too(accountant, *parts)}, ranges=ranges)
 
 
-@measures(
-    "privacy.accountant.Accountant",
-    "C3",
-    "the ledger without them at delta less their share",
-    1e-12,
-)
+@states(ACCOUNTANT, "C3", 1e-9)
 def rare_releases_are_paid_by_delta(bench):
-    """At a share just below the limit, and just above it, where they cost as much as their noise of
-    1e-3 does.
-    """
-
-    def epsilon(accountant, share):
-        rare = PoissonSampled(share / 3, Gaussian(1e-3)), 3 if share else 0
-        return accountant.epsilon(ledger_of((Gaussian(4.0), 3), rare), 1e-5).upper
-
+    """At a share just below the limit."""
+    share, rest = COVERED * 0.5 * 0.999, (Gaussian(0.3), 1)
+    rare = PoissonSampled(share, Gaussian(1e-3)), 1
     for accountant in BOUNDS:
-        without, below, above = (
-            epsilon(accountant, COVERED * 1e-5 * factor) for factor in (0, 0.999, 1.001)
-        )
-        yield holds(without < below < without * (1 + COVERED) < above)
+        without = ends_of(accountant, rest)["epsilon"]
+        given = {**ends_of(accountant, rest, rare), "epsilon'": without, "D": share}
+        yield Case(given, ranges={"t": [0.5]})
 
 
-@measures("privacy.bound.Exposed", "C1", "the exact curve of a Gaussian, mixed by hand", 1e-7)
-def beside_what_gives_itself_away(bench):
-    accountant, alone = GaussianAccountant(Relation.ADD_REMOVE), (Gaussian(4.0), 4)
-    for exposure, part in (
-        (1e-3, (PoissonSampled(1e-3, Gaussian(0.0)), 1)),
-        (-math.expm1(3 * math.log1p(-1e-4)), (ApproximateDP(0.0, 1e-4), 3)),
-    ):
-        ledger = ledger_of(alone, part)
-        exposed = Exposed(exposure).delta(accountant.delta(ledger_of(alone), 0.3)).upper
-        yield excess(exposed, exposure + (1 - exposure) * exact_delta(0.3, 0.5))
-        yield relative(accountant.delta(ledger, 0.3).upper, exposed)
-        got = accountant.epsilon(ledger, 0.01)
-        yield excess(got.upper, exact_epsilon((0.01 - exposure) / (1 - exposure), 0.5))
-        yield relative(got.lower, exact_epsilon(0.01, 0.5))
-        yield holds(accountant.epsilon(ledger, exposure).upper == math.inf)
+@states("privacy.bound.Exposed", "C1")
+def mixtures(bench):
+    for exposure in (0.3, 1e-3):
+        mixture, known = Exposed(exposure), Bound(0.0, 0.2, 0.2)
+        for mixed, alone in (mixture.delta(known).upper, 0.2), (0.7, mixture.left(0.7)):
+            given = {"delta'": mixed, "delta": lambda epsilon: alone}
+            yield Case({**given, "D": exposure, "epsilon": 1.0})
 
 
 @measures("privacy.bound.Exposed", "C1", "fractions: safe in the last bit", 0.0)

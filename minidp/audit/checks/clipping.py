@@ -2,24 +2,39 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 from itertools import product
 
 import numpy as np
 
 from ... import mechanism
 from ...backend import to_host
-from ...exact import integers, laws
+from ...exact.laws import Normals
 from ...grads.forms import Explicit, Outer, OuterSum
-from ...mechanism import ClipGroup, Sanitizer, flat_group, noise, per_layer_groups
+from ...mechanism import ClipGroup, Sanitizer, noise
 from ...mechanism.rounding import in_blocks, products
-from ...privacy.events import JointGaussian
+from ...mechanism.sanitizer import Watcher
 from ...privacy.events import NeighbouringRelation as Relation
 from ...streams import Streams
-from .. import reference
-from . import holds, measures, relative, slack, worst
+from ..equation import Case
+from . import holds, measures, slack, states
 
 EXACT, SANITIZER = 1e-12, "mechanism.sanitizer.Sanitizer"
-KEYS = (("one", "W"), ("one", "b"), ("two", "W"))
+KEYS = [[(f"layer{n}", name) for name in "Wb"] for n in range(3)]  # of group l, parameter k
+C, SIGMA = np.array([5.0, 2.0, 0.5]), np.array([1.5, 0.4, 3.0])
+
+
+def _sanitizer(clip_norms, sigmas=np.zeros(3), **settings):
+    groups = [ClipGroup(keys[0][0], keys, *each) for keys, *each in zip(KEYS, clip_norms, sigmas)]
+    return Sanitizer(groups, **settings)
+
+
+def _by_key(array_of):
+    return {key: array_of(n, k) for n, keys in enumerate(KEYS) for k, key in enumerate(keys)}
+
+
+def _stacked(arrays):
+    return np.array([[to_host(arrays[key]) for key in keys] for keys in KEYS])
 
 
 @measures("mechanism.clip.clip_weights", "N1", "excess over C in exact fractions, float32", 0.0)
@@ -42,113 +57,112 @@ def clipped_norms_stay_within_the_bound(bench):
         yield clipped / Fraction(clip_norm) ** 2 - 1
 
 
-@measures("mechanism.clip.clip_weights", "N2 N3", "loop over norms, not finite ones too", 1e-14)
-def weights_equal_the_definition(bench):
-    special = [0.0, 2.5**2, 1e-60, np.nan, np.inf, -np.inf]
-    squares = np.concatenate([special, 10.0 ** bench.rng.uniform(-4, 6, 50)])
-    for clip_norm in (2.5, math.inf):
-        expected = [
-            1 / max(1.0, v**0.5 * (1 + 2.0**-20) / clip_norm) if math.isfinite(v) else 0.0
-            for v in squares
-        ]
-        yield worst(mechanism.clip_weights(bench.asarray(squares), clip_norm), expected)
+@states("mechanism.clip.clip_weights", "N1 N2")
+def weights_and_norms(bench):
+    """A norm is C over the weight, where C is far below it."""
+    squares = np.array([0.0, *10.0 ** bench.rng.uniform(-2, 2, 50)])
+    norms = 1e-15 / to_host(mechanism.clip_weights(bench.asarray(squares), 1e-15))
+    for clip_norm in (2.5, 1e-15, math.inf):
+        w = to_host(mechanism.clip_weights(bench.asarray(squares), clip_norm))
+        yield Case({"sq": squares, "norm": norms, "w": w, "C": clip_norm})
 
 
-@measures("mechanism.clip.ClipGroup", "F1", "by hand", EXACT)
-def noise_std_is_sigma_times_c(bench):
-    got = [ClipGroup("g", KEYS, 3.0, 0.7).noise_std, ClipGroup("g", KEYS, math.inf, 0).noise_std]
-    return worst(got, [2.1, 0.0])
+@states("mechanism.clip.clip_weights", "N3", 0.0)
+def weights_of_no_number(bench):
+    squares = np.array([4.0, np.nan, np.inf, -np.inf])
+    w = to_host(mechanism.clip_weights(bench.asarray(squares), 2.5))
+    yield Case({"sq": squares, "w": w})
 
 
-@measures("mechanism.noise.add_gaussian", "F1 F2", "the same normal numbers, drawn again", EXACT)
+@states("mechanism.clip.ClipGroup", "F1")
+def noise_of_a_group(bench):
+    for each in ({"C": 3.0, "sigma": 0.7}, {"C": math.inf, "sigma": 0.0}):
+        yield Case({"noise_std": ClipGroup("g", KEYS[0], *each.values()).noise_std, **each})
+
+
+def standard(law, std, shape, draws):
+    """What a law draws next, in standard deviations."""
+    if isinstance(law, Normals):
+        return draws.standard_normal(shape)
+    units = np.zeros(shape)
+    draws.add_integers(units, law.units)
+    return units * law.grid / std
+
+
+@states("mechanism.noise.add_gaussian", "F1 F2")
 def noise_is_std_times_normal(bench):
-    raw = bench.rng.uniform(-1, 1, (50, 20))
+    """Float32 holds all bits of multiples of the grid that are as small as these."""
     for dtype in ("float64", "float32"):
-        for array in (raw.astype(dtype), raw.astype(dtype).T):
+        raw = bench.rng.uniform(-1, 1, (5, 4)).astype(dtype)
+        for array in (raw, raw.T):
             got = noise.add_gaussian(bench.asarray(array.copy("K")), 3.0, Streams(7).noise(2))
-            yield worst(got, reference.noisy(array, 3.0, Streams(7).noise(2)).astype(dtype))
+            z = standard(Normals(3.0), 3.0, array.shape, Streams(7).noise(2))
+            given = {"raw": array, "released": to_host(got), "noise_std": 3.0, "z": z}
+            yield Case({**given, "g": Normals(3.0).grid})
 
 
-def _fine(grid, std, bits):
-    """0.0 for a power of two between 2^-bits and 2^(1-bits) of the noise, else 1.0."""
-    return float(
-        math.frexp(grid)[0] != 0.5 or not std * 2.0**-bits < grid <= std * 2.0 ** (1 - bits)
-    )
+class _Norms(Watcher):
+    """Keeps the squared norms of each group."""
+
+    def __init__(self):
+        self.seen = {}
+
+    def take_norms(self, group, sq_norms):
+        self.seen.setdefault(group, []).append(to_host(sq_norms))
 
 
-@measures("exact.laws.noise_grid", "F1", "a power of two, 2^-21 to 2^-20 of the noise", 0.0)
-def grids_are_fine_powers_of_two(bench):
-    yield abs(laws.noise_grid(0.0)) + (laws.noise_grid(1e-300) != 2.0**-1000)
-    for std in (1e-30, 0.5, 1 - 2.0**-53, 1.0, 3.7, 4.0, 1e30):
-        yield _fine(laws.noise_grid(std), std, 21)
+def _lots(bench, weights=None):
+    """A lot of seven examples in three groups of two parameters, in every form of the gradients, at
+    once and in batches.
+    """
+    a, d = (bench.rng.standard_normal((7, 3, 2, 4, n)) for n in (3, 5))
+    g = np.einsum("blkti,blkto->blkio", a, d)
+    single = a[..., 0, :], d[..., 0, :]
+    outer = np.einsum("blki,blko->blkio", *single)
+    for cls, factors, gradients, strategy, bounds, size in (
+        (OuterSum, (a, d), g, "auto", (0, 7), 1.0),
+        (OuterSum, (a, d), g, "factored", (0, 4, 4, 7), 9.0),
+        (Outer, single, outer, "factored", (0, 7), 1.0),
+        (Outer, single, outer, "explicit", (0, 2, 7), math.inf),
+        (Explicit, (g,), g, "auto", (0, 7), 1.0),
+    ):
+        watcher, total = _Norms(), None
+        sanitizer = _sanitizer(size * C, strategy=strategy, watcher=watcher)
+        for part in map(slice, bounds, bounds[1:]):
+
+            def grad(n, k):
+                return cls(*(bench.asarray(factor[part, n, k].copy()) for factor in factors))
+
+            weight = None if weights is None else bench.asarray(weights[part])
+            total = sanitizer.add_clipped(_by_key(grad), total, weight)
+        norms = np.sqrt([np.concatenate(parts) for parts in watcher.seen.values()]).T
+        given = {"g": gradients, "norm": norms, "C": size * C, "v": weights}
+        yield Case({"raw": _stacked(total), **given})
 
 
-@measures(
-    "exact.integers.integer_grid",
-    "F1",
-    "a power of two, whole in the quantum, 2^-33 to 2^-32 of noise below 2^32 quanta",
-    0.0,
-)
-def grids_of_integers_divide_the_quantum(bench):
-    for quantum in (1.0, 2.0**-32):
-        for std in (1e-3, 0.5, 1 - 2.0**-53, 1.0, 3.7, 4.0, 1e3, 2.0**33):
-            grid = integers.integer_grid(std, quantum)
-            yield quantum / grid % 1
-            yield grid != quantum if std >= 2**32 * quantum else _fine(grid, std, 33)
+@states(SANITIZER, "F1 N1")
+def sums_of_clipped_gradients(bench):
+    return _lots(bench)
 
 
-def _groupings(clip_norm=1.5):
-    yield flat_group(KEYS, clip_norm, 0.0)
-    yield per_layer_groups(KEYS, {"one": clip_norm, "two": clip_norm / 3}, 0.0)
+@states(SANITIZER, "F3")
+def sums_with_weights(bench):
+    return _lots(bench, np.array([1, 0.25, 0, 1.5, -1, np.nan, 0.5]))
 
 
-@measures(
-    SANITIZER,
-    "F1 F3 N1",
-    "loop over examples; every form, at once and in batches, with weights",
-    EXACT,
-)
-def clipped_sum_equals_a_loop(bench):
-    a, d, p, q = (bench.rng.standard_normal((7, *s)) for s in ((3,), (2,), (4, 2), (4, 2)))
-    factors = (Outer, a, d), (Explicit, d), (OuterSum, p, q)
-    plain = np.einsum("bi,bo->bio", a, d), d, np.einsum("bti,bto->bio", p, q)
-    weights = np.array([1, 0.25, 0, 1.5, -1, np.nan, 0.5])
-    counted = np.array([1, 0.25, 0, 0, 0, 0, 0.5])
-    for groups in (*_groupings(), *_groupings(20.0), *_groupings(math.inf)):
-        alone = [
-            reference.clipped_sum({key: g[b : b + 1] for key, g in zip(KEYS, plain)}, groups)
-            for b in range(7)
-        ]
-        for strategy, weighted, bounds in product(
-            ("auto", "explicit", "factored"), (False, True), ((0, 7), (0, 4, 4, 7))
-        ):
-            sanitizer, total = Sanitizer(groups, strategy), None
-            for part in map(slice, bounds, bounds[1:]):
-                grads = {
-                    key: cls(*(bench.asarray(each[part]) for each in arrays))
-                    for key, (cls, *arrays) in zip(KEYS, factors)
-                }
-                weight = bench.asarray(weights[part]) if weighted else None
-                total = sanitizer.add_clipped(grads, total, weight)
-            w = counted if weighted else np.ones(7)
-            yield from (
-                worst(total[key], sum(v * one[key] for v, one in zip(w, alone))) for key in KEYS
-            )
-
-
-@measures(SANITIZER, "F2", "the same normal numbers, drawn again", EXACT)
+@states(SANITIZER, "F2")
 def each_group_gets_its_own_noise(bench):
-    keys = KEYS[0], KEYS[2]
-    groups = per_layer_groups(keys, {"one": 2.0, "two": 5.0}, {"one": 1.5, "two": 0.4})
-    raw = dict(zip(keys, (np.full((30, 20), 10.0), np.full((5, 3), -7.0))))
     for arithmetic in ("ordinary", "exact"):
-        moved = {key: bench.asarray(array.copy()) for key, array in raw.items()}
-        got = Sanitizer(groups, arithmetic=arithmetic).release(moved, Streams(7).noise(0))
-        again = Streams(7).noise(0)
-        for key, sigma, clip_norm in zip(keys, (1.5, 0.4), (2.0, 5.0)):
-            grid = clip_norm * 2.0**-32 if arithmetic == "exact" else 0.0
-            expected = raw[key] * (grid or 1)
-            yield worst(got[key], reference.noisy(expected, sigma * clip_norm, again, grid))
+        sanitizer, draws = _sanitizer(C, SIGMA, arithmetic=arithmetic), Streams(7).noise(0)
+        laws = [sanitizer.noise(group) for group in sanitizer.groups]
+        q = np.array([law.grid for law in laws])
+        raw = bench.rng.integers(-(2**34), 2**34, (2, 5, 4, 3)) * q
+        raw = np.moveaxis(raw, 3, 0)
+        sums = _by_key(lambda n, k: bench.asarray(laws[n].in_units(raw[n, k])))
+        released = _stacked(sanitizer.release(sums, Streams(7).noise(0)))
+        z = [standard(law, std, (5, 4), draws) for law, std in zip(laws, C * SIGMA) for _ in "Wb"]
+        given = {"raw": raw, "released": released, "z": np.reshape(z, raw.shape)}
+        yield Case({**given, "C": C, "sigma": SIGMA, "q": q})
 
 
 @measures(
@@ -158,84 +172,77 @@ def each_group_gets_its_own_noise(bench):
     1e-6,
 )
 def sensitivity_is_reached_and_not_exceeded(bench):
-    for relation, groups in product(Relation, _groupings()):
-        sanitizer, pairs = Sanitizer(groups), list(_far_gradients(bench))
-        claims = sanitizer.sensitivity(relation, 1 / (1 + 2.0**-21))
-        for group in groups:
+    sanitizer, pairs = _sanitizer(C), list(_far_gradients(bench))
+    for relation in Relation:
+        claims = sanitizer.sensitivity(relation, 1 / (1 + 2.0**-21)).values()
+        for group, claimed in enumerate(claims):
 
             def clipped(gradients):
-                grads = {key: Explicit(bench.asarray(g)) for key, g in zip(KEYS, gradients)}
-                total = sanitizer.add_clipped(grads)
-                return np.concatenate([to_host(total[key]).ravel() for key in group.keys])
+                grads = _by_key(lambda n, k: Explicit(bench.asarray(gradients[:, n, k])))
+                return _stacked(sanitizer.add_clipped(grads))[group].ravel()
 
-            yield slack(claims[group.name], relation, clipped, pairs)
+            yield slack(claimed, relation, clipped, pairs)
 
 
 def _far_gradients(bench):
     """Pairs of gradients of many sizes; opposite gradients are the farthest apart."""
     for dtype, scale in product(("f4", "f8"), 10.0 ** bench.rng.uniform(-2, 4, 15)):
-        first, second = (
-            [
-                (scale * bench.rng.standard_normal((1, *shape))).astype(dtype)
-                for shape in ((3, 2), (2,), (2, 2))
-            ]
-            for _ in range(2)
-        )
+        first, second = (scale * bench.rng.standard_normal((2, 1, 3, 2, 4))).astype(dtype)
         yield first, second
-        yield first, [-g for g in first]
+        yield first, -first
 
 
-@measures(SANITIZER, "S2", "noise std over the sensitivity that was searched", EXACT)
-def event_is_one_joint_gaussian(bench):
-    groups = [ClipGroup("a", KEYS[:2], 2.0, 1.5), ClipGroup("b", KEYS[2:], 7.0, 0.4)]
-    for relation in Relation:
-        factor = 2 if relation is Relation.REPLACE_ONE else 1
-        event = Sanitizer(groups).event(relation)
-        single = Sanitizer(flat_group(KEYS, 2.0, 1.5)).event(relation)
-        yield holds(isinstance(event, JointGaussian))
-        # the direction of squared norm sum s^-2, by which the scaled means differ at most
-        shift = factor * math.hypot(2.0 / 3.0, 7.0 / 2.8)
-        yield worst(event.noise_multipliers, [1.5 / factor, 0.4 / factor])
-        yield relative(event.effective_noise_multiplier, 1 / shift)
-        yield relative(single.noise_multiplier, 1.5 / factor)
+@states(SANITIZER, "S1 S2")
+def sensitivities_and_the_event(bench):
+    for relation, count in product(Relation, (3, 1)):
+        given = {"C": C[:count], "sigma": SIGMA[:count], **related(relation)}
+        sanitizer = _sanitizer(given["C"], given["sigma"])
+        event, S = sanitizer.event(relation), [*sanitizer.sensitivity(relation).values()]
+        if count == 1:
+            m, s = [event.noise_multiplier], event.noise_multiplier
+        else:
+            m, s = event.noise_multipliers, event.effective_noise_multiplier
+        yield Case({**given, "S": np.array(S), "m": np.array(m), "s": s})
 
 
-@measures("mechanism.rounding.products", "F1 F2 F3", "by hand, in exact fractions", 1e-12)
-def charge_for_float32_sums(bench):
-    """Lots of 600 take 150 rows, of 2,000 54; larger ones, and explicit gradients, float64, which
-    counts from some size on.
-    """
-    for lot, strategy, rows, k in (
-        (60, "auto", 150, 0),
-        (600, "factored", 150, 0),
-        (2000, "auto", 54, 0),
-        (4000, "auto", 0, 64),
-        (600, "explicit", 0, 0),
-        (65_536, "explicit", 0, 1),
-        (65_536, "auto", 0, 64),
-    ):
-        got, n = products(lot, strategy), math.ceil(lot + 3 * math.sqrt(lot) + 10)
-        lost = (Fraction(11 * rows, 19) + 7) / (2**24 - rows - 6)
-        factor = float(1 + (2 * n * lost if rows else Fraction(2 * k * n * (2 * n + 2**13), 2**52)))
-        yield abs(got.rows - rows) + abs(got.most - n)
-        yield relative(got.factor, factor)
-        yield factor - got.factor
+def related(relation):
+    """The names of a sensitivity's condition."""
+    return {"relation": relation, "REPLACE_ONE": Relation.REPLACE_ONE}
 
 
-@measures("mechanism.rounding.in_blocks", "F1", "by hand, in exact fractions", 1e-12)
+def _charge(bench, lot, strategy, k):
+    got = products(lot, strategy)
+    assert bool(got.rows) == (not k)  # float32 where no k counts
+    yield Case({"L": lot, "n": got.most, "R": got.rows, "factor": got.factor, "k": k})
+
+
+for _lot, _strategy, _k in (
+    (60, "auto", 0),
+    (600, "factored", 0),
+    (2000, "auto", 0),
+    (4000, "auto", 64),
+    (600, "explicit", 1),
+    (65_536, "explicit", 1),
+    (65_536, "auto", 64),
+):
+    _labels, _how = "F1 F3" if _k else "F1 F2", {"lot": _lot, "strategy": _strategy, "k": _k}
+    states("mechanism.rounding.products", _labels, EXACT, "charge for sums")(
+        partial(_charge, **_how)
+    )
+
+
+@states("mechanism.rounding.in_blocks", "F1")
 def charge_for_float64_sums_in_blocks(bench):
     """Nothing up to 767,610 rows in blocks of 1,024, and then more and more."""
     cases = [(rows, 1024) for rows in (1, 767_610, 767_611, 10**7, 2**41)]
     for rows, block in (*cases, (10**7, 64)):
-        lost = Fraction(rows * (2 * block + Fraction(rows, block)), 2**52)
-        factor = float(1 + lost) if lost > Fraction(1, 2**21) else 1.0
-        yield relative(in_blocks(rows, block), factor)
+        yield Case({"m": rows, "R": block, "factor": in_blocks(rows, block)})
 
 
-@measures("mechanism.noise.add_integers", "F1", "the same integers, drawn again", 0.0)
+@states("mechanism.noise.add_integers", "F1")
 def integer_noise_is_added_in_units(bench):
-    raw, more = np.rint(bench.rng.uniform(-1, 1, (2, 50, 20)) * 2**40)
-    units, others, again = bench.asarray(raw.copy()), [bench.asarray(more)], np.zeros(1000)
+    raw, more = np.rint(bench.rng.uniform(-1, 1, (2, 5, 4)) * 2**40)
+    units, others, Z = bench.asarray(raw.copy()), [bench.asarray(more)], np.zeros((5, 4))
     got = noise.add_integers(units, 2.0**33, 0.25, Streams(7).noise(2), others)
-    Streams(7).noise(2).add_integers(again, 2.0**33)
-    return worst(got, (raw + more + again.reshape((50, 20))) / 4)
+    Streams(7).noise(2).add_integers(Z, 2.0**33)
+    yield Case({"released": to_host(got), "g": 0.25, "raw": raw + more, "Z": Z})

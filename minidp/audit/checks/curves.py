@@ -3,10 +3,10 @@ selection.
 """
 
 import math
+from functools import partial
 
 import mpmath
 import numpy as np
-from scipy.optimize import brentq
 
 from ...privacy import composition, group_privacy, search_cost, tradeoff
 from ...privacy.events import (
@@ -21,10 +21,10 @@ from ...privacy.events import NeighbouringRelation as Relation
 from ...privacy.gaussian import GaussianAccountant, gaussian_delta
 from ...privacy.moments import MomentsAccountant
 from ...privacy.renyi import RenyiAccountant
-from . import excess, holds, measures, relative, worst
-from .truths import exact_delta, exact_epsilon, ledger_of, log_integral
+from ..equation import Case
+from . import excess, holds, in_words, measures, relative, states
+from .truths import ends_of, exact_delta, exact_epsilon, ledger_of, log_integral
 
-ALPHAS = np.linspace(0.0, 1.0, 2001)
 GAUSSIAN, COMPOSITION = "privacy.gaussian.GaussianAccountant", "privacy.composition"
 GROUPS = "privacy.group_privacy.group"
 
@@ -44,23 +44,42 @@ def unsampled_gaussians_compose_exactly(bench):
     yield relative(got.estimate, truth)
 
 
-@measures("privacy.bound.Within", "C1 C2 C3", "the exact curve of a Gaussian, in delta", 0.0002)
-def near_a_gaussian(bench):
-    """mu = 1/2. What epsilon' gives away of delta, none of it downward; delta' and lower ends,
-    exact to 1e-7.
-    """
-    accountant = GaussianAccountant()
-    for epsilon, tau in ((0.5, 2.0**-30), (1.0, 2.0**-20), (0.3, 2.0**-12)):
-        ledger, total = ledger_of((Gaussian(4.0), 4), (TotalVariation(tau, 3), 5)), 15 * tau
-        known, added = exact_delta(epsilon, 0.5), (1 + math.exp(epsilon)) * total
-        got = accountant.delta(ledger, epsilon)
-        yield 1e3 * relative(got.upper, known + added)
-        yield 1e3 * relative(got.lower, known - added)
-        for delta in (float(known + added), float(known + 3 * added)):
-            got = accountant.epsilon(ledger, delta)
-            added = (1 + math.exp(got.upper)) * total
-            yield 1e3 * relative(got.lower, exact_epsilon(delta + added, 0.5))
-            yield excess(delta, (exact_delta(got.upper, 0.5) + added) * (1 - 1e-9))
+@states("privacy.gaussian.gaussian_delta", "C1")
+def delta_of_gaussians(bench):
+    for epsilon, mu in ((0.0, 0.3), (0.7, 1.1), (-0.4, 0.6), (6.0, 2.0)):
+        delta = gaussian_delta(epsilon, mu)
+        yield Case({"epsilon": epsilon, "mu": mu, "delta": delta})
+
+
+def _within(bench, end):
+    """Of Gaussians within some distance of the exact ones; one end of their bounds."""
+    accountant, alone = GaussianAccountant(), (Gaussian(4.0), 4)
+    for tau in (2.0**-30, 2.0**-12):
+        beside = alone, (TotalVariation(tau, 1), 1)
+        found, lower = (ends_of(accountant, *beside, end=each) for each in ("upper", "lower"))
+        given = {**ends_of(accountant, alone, end=end), "T": tau}
+        given |= {"epsilon'": found["epsilon"](0.01), "delta'": found["delta"]}
+        given |= {f"{name}_lower": function for name, function in lower.items()}
+        yield Case(given, ranges={"t": [0.01], "E": [1.0]})
+
+
+for _labels, _end in (("C1 C2", "upper"), ("C3", "lower")):
+    states("privacy.bound.Within", _labels, name=_end)(partial(_within, end=_end))
+
+
+def _central_limit(bench, event, **given):
+    sigma, cost = event.noise.noise_multiplier, GaussianAccountant().cost_curve(event, False)[0]
+    with mpmath.workdps(30):
+        yield Case({"mu": mpmath.sqrt(cost), "sigma": mpmath.mpf(sigma), **given})
+
+
+for _label, _event, _given in (
+    ("M1", Gaussian(0.3), {}),
+    ("M2", PoissonSampled(0.01, Gaussian(4.0)), {"q": 0.01}),
+    ("M3", FixedSizeSampled(1000, 10, Gaussian(0.8)), {"lot": 10, "size": 1000}),
+    ("M3", FixedSizeSampled(1000, 10, Gaussian(50.0)), {"lot": 10, "size": 1000}),
+):
+    states(GAUSSIAN, _label, name=repr(_event))(partial(_central_limit, event=_event, **_given))
 
 
 @measures(GAUSSIAN, "M2", "variance of the likelihood ratio by quadrature", 1e-9)
@@ -71,38 +90,30 @@ def central_limit_mu_of_poisson_sampling(bench):
         yield relative(got, q * q * mpmath.expm1(log_integral(1, s, 2)))
 
 
-@measures(GAUSSIAN, "M3", "the formula in mpmath", 1e-11)
-def central_limit_mu_of_uniform_sampling(bench):
-    accountant = GaussianAccountant(Relation.REPLACE_ONE)
-    for sigma in (0.8, 4.0, 50.0):
-        got = accountant.cost_curve(FixedSizeSampled(1000, 10, Gaussian(sigma)), False)[0]
-        with mpmath.workdps(30):
-            s = 1 / mpmath.mpf(sigma)
-            mu = mpmath.exp(s * s) * mpmath.ncdf(1.5 * s) + 3 * mpmath.ncdf(-0.5 * s) - 2
-            yield relative(got, 2 * mpmath.mpf("0.01") ** 2 * mu)
-
-
-@measures("privacy.tradeoff.epsilon_delta_curve", "C1", "loop over points", 1e-12)
+@states("privacy.tradeoff.epsilon_delta_curve", "C1")
 def epsilon_delta_lines(bench):
-    expected = [max(0.0, 1 - 0.05 - math.e * a, (1 - 0.05 - a) / math.e) for a in ALPHAS]
-    return worst(tradeoff.epsilon_delta_curve(ALPHAS, 1.0, 0.05), expected)
+    def curve(alpha):
+        return tradeoff.epsilon_delta_curve([alpha], 1.0, 0.05)[0]
+
+    yield Case({"f": curve, "epsilon": 1.0, "delta": 0.05}, ranges={"a": np.linspace(0, 1, 41)})
 
 
-@measures(
-    "privacy.tradeoff.true_positive_rate",
-    "C1",
-    "the exact power, at points and between them: shortfall",
-    1e-12,
-)
-def power_is_never_too_low(bench):
-    """And no larger than the power at the next point."""
+@states("privacy.tradeoff.gaussian_curve", "C1")
+def gaussian_curve(bench):
+    def curve(alpha):
+        return tradeoff.gaussian_curve([alpha], 0.7)[0]
+
+    yield Case({"G_mu": curve, "mu": 0.7}, ranges={"a": np.linspace(0.01, 0.99, 9)})
+
+
+@states("privacy.tradeoff.true_positive_rate", "C1", 0.0)
+def power_at_the_next_point(bench):
     alphas = np.linspace(0, 1, 11)
     betas = tradeoff.gaussian_curve(alphas, 2.0)
-    for rate in (0.0, 1e-5, 0.05, 0.1, 0.37, 0.999, 1.0):
-        found = tradeoff.true_positive_rate(alphas, betas, rate)
-        exact, above = 1 - tradeoff.gaussian_curve([rate, alphas[alphas >= rate][0]], 2.0)
-        yield exact - found
-        yield abs(found - above)
+    for rate in (0.0, 1e-5, 0.1, 0.37, 0.999, 1.0):
+        power = tradeoff.true_positive_rate(alphas, betas, rate)
+        f = dict(zip(alphas, betas)).__getitem__
+        yield Case({"alphas": alphas, "f": f, "rate": rate, "power": power})
 
 
 @measures(
@@ -117,39 +128,58 @@ def gaussian_curve_is_a_threshold_test(bench):
         yield relative(tradeoff.gaussian_curve([alpha], 0.7)[0], mpmath.ncdf(threshold - mu))
 
 
-def _amplified(q, sigma, delta):
-    return math.log(1 + q * (math.exp(exact_epsilon(delta / q, 1 / sigma)) - 1))
-
-
 def _sampled(steps, q=0.01, event=Gaussian(4.0)):
     return ledger_of((PoissonSampled(q, event), steps))
 
 
-@measures(f"{COMPOSITION}.PairAccountant", "M1", "sum of exact Gaussian epsilons, amplified", 1e-9)
-@measures(f"{COMPOSITION}.BasicAccountant", "C1", "sum over releases, by hand", 1e-9)
-def basic_composition_adds(bench):
-    ledger = ledger_of((PoissonSampled(0.01, Gaussian(4.0)), 100), (Laplace(20.0), 3))
-    expected = 100 * _amplified(0.01, 4.0, 1e-5 / 100) + 3 / 20
-    return excess(composition.BasicAccountant().epsilon(ledger, 1e-5).upper, expected)
+MIXED = (
+    (PoissonSampled(0.01, Gaussian(4.0)), 70),
+    (PoissonSampled(0.2, Gaussian(4.0)), 3),
+    (Laplace(20.0), 4),
+)
 
 
-@measures(f"{COMPOSITION}.PairAccountant", "M1", "the theorem's formula of exact ones", 1e-9)
-@measures(f"{COMPOSITION}.AdvancedAccountant", "C1", "the theorem's formula, by hand", 1e-9)
-def strong_composition(bench):
-    for steps in (100, 10_000):
-        e = _amplified(0.01, 4.0, 5e-6 / steps)
-        strong = math.sqrt(2 * math.log(2e5) * steps * e * e) + steps * e * (math.exp(e) - 1)
-        got = composition.AdvancedAccountant().epsilon(_sampled(steps), 1e-5).upper
-        yield excess(got, min(strong, steps * e))
+def _composed(kind, parts):
+    """A Case of what an accountant makes of a ledger, and of each release, at delta 1e-5."""
+    pairs = {event: (0.0, event.pure_epsilon) for event, _ in parts}
+
+    class Recording(kind):
+        def pair(self, event, delta):
+            pairs[event] = delta, super().pair(event, delta)
+            return pairs[event][1]
+
+    given = {"epsilon": Recording().epsilon(ledger_of(*parts), 1e-5).upper, "delta": 1e-5}
+    columns = zip(*((*pairs[event], event.share, count) for event, count in parts))
+    given |= {name: np.array(column) for name, column in zip("deqn", columns)}
+    return Case({**given, "share": kind.release_share, "kinds": len(parts)})
 
 
-@measures(f"{COMPOSITION}.PaperStrongComposition", "M1 C1", "Figure 2's formula, by hand", 1e-9)
+@states(f"{COMPOSITION}.PairAccountant", "M1", 1e-9, error=excess)
+def pairs_of_releases(bench):
+    for kind in (composition.BasicAccountant, composition.AdvancedAccountant):
+        given = _composed(kind, MIXED[:2]).given
+        yield Case({**given, "E": partial(exact_epsilon, mu=1 / 4)})
+
+
+@states(f"{COMPOSITION}.BasicAccountant", "C1", 2e-12)
+def basic_composition(bench):
+    yield _composed(composition.BasicAccountant, MIXED)
+
+
+@states(f"{COMPOSITION}.AdvancedAccountant", "C1", 2e-12)
+def advanced_composition(bench):
+    for parts in (MIXED, MIXED[1:], MIXED[:1]):
+        yield _composed(composition.AdvancedAccountant, parts)
+
+
+@states(f"{COMPOSITION}.PaperStrongComposition", "M1 C1")
 def figure_2(bench):
-    e = 0.01 * math.sqrt(2 * math.log(1.25 / (5e-6 / 10_000 / 0.01))) / 4
-    expected = e * math.sqrt(2 * 10_000 * math.log(2e5)) + 10_000 * e * (math.exp(e) - 1)
-    accountant = composition.PaperStrongComposition()
-    yield holds(accountant.kind == "comparison")
-    yield relative(accountant.epsilon(_sampled(10_000), 1e-5).upper, expected)
+    event = PoissonSampled(0.01, Gaussian(4.0))
+    given = _composed(composition.PaperStrongComposition, [(event, 10_000)]).given
+    yield Case({**given, "e": given["e"][0], "q": 0.01, "sigma": 4.0, "T": 10_000})
+
+
+in_words(f"{COMPOSITION}.PerTensorAccountant2016", "M1", "says which releases are charged")
 
 
 @measures(
@@ -173,35 +203,30 @@ def the_2016_ledger_charges_per_tensor(bench):
 FIXED = ledger_of((FixedSizeSampled(1000, 10, Gaussian(4.0)), 20), relation=Relation.REPLACE_ONE)
 
 
-@measures(
-    "privacy.events.sampled.PoissonSampled.for_group",
-    "C1",
-    "ledger of the group, written by hand",
-    1e-9,
-)
+@states("privacy.events.sampled.PoissonSampled.for_group", "C1")
 def sampled_groups(bench):
-    """Of so large a share of the data that the generic rule gives more."""
-    accountant = RenyiAccountant()
-    got = group_privacy.group_epsilon(accountant, _sampled(30, 0.9), 1e-5, 3).upper
-    by_hand = _sampled(30, 1 - 0.1**3, Gaussian(4 / 3))
-    return relative(got, accountant.epsilon(by_hand, 1e-5).upper)
+    for k, q in ((3, 0.9), (5, 1e-4)):
+        first = PoissonSampled(q, Gaussian(6.0)).for_group(k)
+        second = PoissonSampled(q, Laplace(0.7)).for_group(k)
+        given = {"k": k, "q": q, "s": 6.0, "b": 0.7, "q'": first.share}
+        noise = {"s'": first.event.noise_multiplier, "b'": second.event.noise_multiplier}
+        yield Case({**given, **noise})
 
 
-@measures(f"{GROUPS}_epsilon", "C2", "the share d at which the rule is met, by Brent", 1e-5)
+@states(f"{GROUPS}_epsilon", "C2", 2e-4)
 def the_generic_rule(bench):
     """By itself, and beside a law that is off by a total variation distance."""
     accountant = RenyiAccountant(Relation.REPLACE_ONE)
     for tau in (0.0, 2.0**-20):
-
-        def excess_log(log_d):
-            e = math.exp(accountant.epsilon(FIXED, math.exp(log_d)).upper)
-            return log_d + math.log((1 + e + e * e) / (1e-5 - (1 + e**3) * tau))
-
-        share = math.exp(brentq(excess_log, math.log(1e-8), math.log(1e-5)))
         beside = [(TotalVariation(tau, 1), 1)] if tau else []
         ledger = ledger_of(*FIXED.items(), *beside, relation=Relation.REPLACE_ONE)
-        got = group_privacy.group_epsilon(accountant, ledger, 1e-5, 3).upper
-        yield relative(got, 3 * accountant.epsilon(FIXED, share).upper)
+        epsilon = group_privacy.group_epsilon(accountant, ledger, 1e-5, 3).upper / 3
+        d = accountant.delta(FIXED, epsilon).upper
+        given = {"epsilon": epsilon, "d": d, "delta": 1e-5, "k": 3, "T": tau}
+        yield Case(given)
+
+
+in_words(f"{GROUPS}_delta", "C3", "names the ledger whose delta it is")
 
 
 @measures(
@@ -213,41 +238,36 @@ def delta_of_a_group(bench):
     return relative(got, exact_delta(1.0, 0.5))
 
 
-@measures(f"{GROUPS}_delta", "C4", "neighbour by neighbour along the chain", 1e-12)
+@states(f"{GROUPS}_delta", "C4")
 def delta_of_a_group_by_the_generic_rule(bench):
-    """P(x) <= e^a P(x') + d from one member to the next: d, then e^a d + d, then e^2a d + e^a d +
-    d.
-    """
-    accountant, step = RenyiAccountant(Relation.REPLACE_ONE), math.exp(0.9 / 3)
-    claimed = group_privacy.group_delta(accountant, FIXED, 0.9, 3).upper
-    return relative(claimed, (1 + step + step * step) * accountant.delta(FIXED, 0.9 / 3).upper)
+    accountant, epsilon = RenyiAccountant(Relation.REPLACE_ONE), 0.9
+    delta = group_privacy.group_delta(accountant, FIXED, epsilon, 3).upper
+    d = accountant.delta(FIXED, epsilon / 3).upper
+    yield Case({"epsilon": epsilon, "d": d, "delta": delta, "k": 3})
 
 
-@measures("privacy.search_cost.theorem_d1", "C1 C2 C3", "the paper's setting, by hand", 1e-12)
-def theorem_d1_by_hand(bench):
-    cost = search_cost.theorem_d1(1.5, 0.4, 0.05, 1 / 300)
-    inverse = 300 / (0.4 * 0.05)
-    return worst(
-        [cost.calls / inverse**2, cost.accuracy_loss, cost.epsilon, cost.epsilon_validation],
-        [math.log(inverse), 10 * math.log(inverse), 4.7, 3.2],
-    )
+@states("privacy.search_cost.theorem_d1", "C1 C2 C3")
+def theorem_d1(bench):
+    for epsilon, prime in ((1.5, 0.4), (5.0, 0.3)):
+        cost = search_cost.theorem_d1(epsilon, prime, 0.05, 1 / 300)
+        given = {"epsilon": epsilon, "epsilon'": prime, "delta": 0.05, "p": 1 / 300}
+        found = {"calls": cost.calls, "loss": cost.accuracy_loss}
+        ends = {"epsilon_shared": cost.epsilon, "epsilon_apart": cost.epsilon_validation}
+        yield Case({**given, **found, **ends})
 
 
-@measures("privacy.search_cost.liu_talwar", "C1", "by hand", 1e-12)
-def liu_talwar_by_hand(bench):
-    return relative(search_cost.liu_talwar(0.7), 2.1)
+@states("privacy.search_cost.liu_talwar", "C1")
+def liu_talwar(bench):
+    yield Case({"epsilon": 0.7, "epsilon'": search_cost.liu_talwar(0.7)})
 
 
-@measures("privacy.search_cost.poisson_stopped_epsilon", "M1", "loop over orders", 1e-9)
-def poisson_stopping_by_a_loop(bench):
-    orders, mean = (4.0, 10.0, 30.0), 5.0
-    accountant, ledger = RenyiAccountant(orders=orders), ledger_of((Gaussian(20.0), 4))
-    candidates = []
-    for a in orders:
-        divergence = 4 * a / (2 * 400)
-        single = accountant.delta(ledger, math.log(1 + 1 / (a - 1))).upper
-        total = divergence + mean * single + math.log(mean) / (a - 1)
-        candidates.append(total + math.log((a - 1) / a) - (math.log(1e-5) + math.log(a)) / (a - 1))
-    return relative(
-        search_cost.poisson_stopped_epsilon(accountant, ledger, 1e-5, mean), min(candidates)
-    )
+@states("privacy.search_cost.poisson_stopped_epsilon", "M1")
+def poisson_stopping(bench):
+    orders, release = (4.0, 10.0, 30.0), (Gaussian(20.0), 4)
+    accountant, ledger = RenyiAccountant(orders=orders), ledger_of(release)
+    costs = accountant.total_curve(ledger)
+    given = {"D": {(a,): cost / (a - 1) for a, cost in zip(orders, costs)}, "delta": 1e-5}
+    for mean in (5.0, 0.5):
+        epsilon = search_cost.poisson_stopped_epsilon(accountant, ledger, 1e-5, mean)
+        given |= {"epsilon": epsilon, "m": mean, "d": ends_of(accountant, release)["delta"]}
+        yield Case(given, ranges={"a": orders})

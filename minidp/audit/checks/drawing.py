@@ -9,10 +9,11 @@ from itertools import combinations, product
 
 import mpmath
 import numpy as np
+from scipy import stats
 
 from ...host import chacha, discrete, drawing
-from ...host.chacha import choose
-from . import measures, relative
+from ..equation import Case
+from . import holds, in_words, measures, states
 
 RFC = (  # RFC 8439, 2.3.2 and appendix A.1: key, the last four words of the input, the block
     (
@@ -48,6 +49,9 @@ RFC = (  # RFC 8439, 2.3.2 and appendix A.1: key, the last four words of the inp
 )
 
 
+SMALL = discrete.Plan(1, 1, Fraction(7, 3), 16)
+
+
 def _words(bench, blocks):
     return bench.rng.integers(0, 2**32, (16, blocks), dtype=np.uint32)
 
@@ -68,31 +72,46 @@ def blocks_equal_the_rfc(bench):
         yield got[:, 0].astype("<u4").tobytes().hex() != block
 
 
-@measures(
-    "host.chacha.normals",
-    "F1 F2 F3 M1 M2",
-    "fractions, 80 bits and the library's functions; absolute",
-    1e-14,
-)
-def normals_equal_their_definition(bench):
-    words = _words(bench, 128 * chacha.LANES)
+@states("host.chacha.normals", "F1 F2 M1 M2")
+def normals_of_words(bench):
+    """u, f and c are what the numbers tell of them."""
+    few = bench.rng.integers(0, 9, (16, chacha.LANES), dtype=np.uint32)
+    few[:4] = few[8:12] = 0
+    low = _words(bench, chacha.LANES)
+    low[:4] &= 1
+    low[8:12] &= 1
+    for words in (_words(bench, 2 * chacha.LANES), low, few):
+        z = _normals(words)
+        r, f = np.hypot(z[:4], z[4:]), np.arctan2(z[4:], np.abs(z[:4])) / math.pi
+        given = {"u": np.exp(-(r**2) / 2), "f": f, "c": np.sign(z[:4]), "r": r}
+        given |= {"W": words.astype(float), "pi": math.pi, "cos": _cos, "sin": _sin}
+        yield Case(given, ranges={"j": range(4)})
+
+
+def _cos(angle):
+    return chacha.polynomial(chacha.COS, (angle / math.pi) ** 2)
+
+
+def _sin(angle):
+    return angle / math.pi * chacha.polynomial(chacha.SIN, (angle / math.pi) ** 2)
+
+
+@states("host.chacha.normals", "F3", 1e-15)
+def normals_to_their_last_bits(bench):
+    words = _words(bench, 16 * chacha.LANES)
     # the ends: u, f and both signs
     words[:, :6] = np.array([0, 2**32 - 1, 0, 2**31, 2**31 - 1, 1], np.uint32)
     # u near 1, whose logarithm is small, near 0 and near 1/sqrt 2
     ramp = np.arange(300, dtype=np.uint32)
-    words[:4, 6:306] = 2**32 - 1 - ramp
-    words[:4, 306:606] = ramp
-    words[:4, 606:906] = 0xB504F333 - 150 + ramp
-    numbers = words.astype(object)  # Python's integers
-    odd = 2 * (numbers[:4] * 2**32 + numbers[4:8]) + 1
-    u = (odd / 2**65).astype(np.longdouble)  # Python rounds a fraction once
-    turns = (numbers[8:12] + 2**31) % 2**32 - 2**31
-    angle = np.ldexp((turns * 2**31 + numbers[12:] // 2).astype(np.longdouble) + 0.5, -63)
-    pi, sign = 4 * np.arctan(np.longdouble(1)), np.where(words[12:] % 2, -1, 1)
-    r = np.sqrt(-2 * np.log(u))
-    rows = np.concatenate([r * sign * np.cos(pi * angle), r * np.sin(pi * angle)])
-    expected = rows.reshape((8, -1, 64)).transpose(1, 0, 2).ravel()
-    return np.abs(chacha.normals(words) - expected).max()
+    for place, numbers in enumerate((2**32 - 1 - ramp, ramp, 0xB504F333 - 150 + ramp)):
+        words[:4, 6 + 300 * place : 306 + 300 * place] = numbers
+    given = {"W": words.astype(float), "z": _normals(words), "pi": math.pi}
+    yield Case(given, ranges={"j": range(4)})
+
+
+def _normals(words):
+    """z_j, a column for each block."""
+    return chacha.normals(words).reshape((-1, 8, chacha.LANES)).swapaxes(0, 1).reshape((8, -1))
 
 
 @measures("host.chacha.chacha", "F1", "compiled, blocks in any order", 0.0)
@@ -106,6 +125,13 @@ def compiled_words_equal_the_definition(bench):
 
 
 SLICES = ((0, 1), (0, 8192), (511, 2), (700, 3000), (8191, 1), (40, 0))  # (begin, size)
+
+
+@states("host.chacha.rounded", "F1", 0.0)
+def multiples_of_a_grid(bench):
+    for grid in (0.0, 0.25):
+        x = bench.rng.integers(-40, 40, 30) / 16  # ties too
+        yield Case({"x": x, "g": grid, "y": chacha.rounded(x, grid)})
 
 
 @measures("host.chacha.normals", "F3", "compiled, any slice, float32 and float64", 0.0)
@@ -126,42 +152,51 @@ def subsets_are_uniform(bench):
     for _ in range(trials):
         words = bench.rng.integers(0, 2**64, 11, dtype=np.uint64)
         out = np.empty(3, np.int64)
-        if choose(words, 6, np.zeros(1, np.uint64), out):
+        if chacha.choose(words, 6, np.zeros(1, np.uint64), out):
             counts[tuple(sorted(out.tolist()))] += 1
     found = [counts[subset] for subset in combinations(range(6), 3)]
     yield abs(sum(found) - trials)
     yield from (abs(count - trials * p) / math.sqrt(trials * p * (1 - p)) for count in found)
 
 
-@measures(
-    "host.chacha.choose",
-    "F2",
-    "one of n by Python's integers, words refused and running out",
-    0.0,
-)
-def integers_equal_python(bench):
+@states("host.chacha.choose", "F1", 0.0)
+def chosen_again(bench):
+    n, size = 6, 4
+    for words in bench.rng.integers(0, 2**64, (20, size), dtype=np.uint64):
+        t = [_chosen(words[i : i + 1], n - size + i + 1, 1)[1][0] for i in range(size)]
+        given = {"out": _chosen(words, n, size)[1], "t": np.array(t), "n": n, "size": size}
+        yield Case(given)
+
+
+def _chosen(words, n, size):
+    """What both the definition and its compiled twin choose, if they agree."""
+    outs = []
+    for chosen in (chacha.choose, drawing.choose):
+        out, taken = np.full(size, -1), np.zeros(min(n // 64 + 1, 2**26), np.uint64)
+        outs.append((chosen(np.array(words, np.uint64), n, taken, out), out.tolist()))
+    return (outs[0][0], np.array(outs[0][1])) if outs[0] == outs[1] else (math.nan, out * math.nan)
+
+
+@states("host.chacha.choose", "F2", 0.0)
+def one_of_n_by_its_word(bench):
+    """Words that are refused, and the next one, too."""
     for n in (1, 3, 60_000, 2**31 + 11, 3 * 10**9 + 1, 2**32 - 1):
         refused = 2**64 % n
         edge = [v * pow(n, -1, 2**64) % 2**64 for v in (refused - 1, refused)] if n % 2 else []
-        drawn = bench.rng.integers(0, 2**64, 51, dtype=np.uint64).tolist()
+        drawn = bench.rng.integers(0, 2**64, 21, dtype=np.uint64).tolist()
         for first in (0, 1, 2**63, 2**64 - 1, *edge, *drawn):
-            words = [first, drawn[0]]
-            kept = [w for w in words if w * n % 2**64 >= refused]
-            for chosen in (choose, drawing.choose):
-                out = np.full(1, -1)
-                taken = np.zeros(n // 64 + 1 if n < 10**6 else 2**26, np.uint64)
-                found = chosen(np.array(words, np.uint64), n, taken, out)
-                yield found != bool(kept) or (found and out[0] != kept[0] * n >> 64)
+            for words in ([first], [first, drawn[0]]):
+                accepted, t = _chosen(words, n, 1)
+                yield Case({"w": Fraction(words[-1]), "s": n, "t": t[0], "accepted": accepted})
+                if accepted:
+                    break
 
 
 @measures("host.chacha.choose", "F1", "compiled", 0.0)
 def compiled_subsets_equal_the_definition(bench):
     for n, size in ((6, 3), (50, 50), (1000, 300), (60_000, 600)):
         words = bench.rng.integers(0, 2**64, size + 8, dtype=np.uint64)
-        one, two = np.zeros((2, size), np.int64)
-        yield not choose(words, n, np.zeros(n // 64 + 1, np.uint64), one)
-        yield not drawing.choose(words, n, np.zeros(n // 64 + 1, np.uint64), two)
-        yield (one != two).sum()
+        yield holds(_chosen(words, n, size)[0] == 1)
 
 
 def alias_weights(table):
@@ -194,28 +229,75 @@ def tables_hold_the_discrete_gaussian(bench):
         return abs(weights - exact)[1:].max() + abs(weights.sum() - plan.cells * 2**64)
 
 
-@measures("host.discrete.integers", "F1 F2 F3 F4", "Python's integers, one by one", 0.0)
-def integers_equal_look_ups_in_python(bench):
+@states("host.discrete.alias_table", "F1")
+def masses_of_a_small_table(bench):
+    """p is what the weights tell of it."""
+    weights = np.array(alias_weights(discrete.alias_table(SMALL)), float)
+    p = weights / (2 * weights[0])
+    p[0] = 1
+    yield Case({"p": p, "s_0": float(SMALL.variance) ** 0.5})
+
+
+@states("host.discrete.alias_table", "F2 F3", 0.0)
+def weights_of_a_small_table(bench):
+    with mpmath.workdps(60):
+        table = discrete.alias_table(SMALL)
+        thresholds, weights = (
+            np.array([mpmath.mpf(int(each)) for each in numbers])
+            for numbers in (table.thresholds, alias_weights(table))
+        )
+        given = {"n": SMALL.cells, "s_0": mpmath.sqrt(SMALL.variance), "alias": table.aliases}
+        yield Case({**given, "threshold": thresholds, "w": weights})
+
+
+def _look_ups(bench, table, most=2**32 - 1):
+    """(what the equations name, numbers) of the second stretch of words."""
+    words, blocks = _words(bench, 128 * (table.parts + 1)), 64 * (table.parts + 1)
+    words[:8] &= np.uint32(most)
+    second = words[:, blocks:].reshape((16, -1, 64)).swapaxes(0, 1).reshape((-1, 1024)).T
+    given = {"W": np.array([[Fraction(int(w)) for w in row] for row in second])}
+    given |= {"n": table.thresholds.size, "J": table.parts, "k": table.scale}
+    given["threshold"] = np.array([*map(int, table.thresholds)], object)
+    return given | {"alias": table.aliases.astype(int)}, discrete.integers(words, table)[512:]
+
+
+def _digits(numbers, table):
+    """X_qj of numbers whose scale is more than twice as large."""
+    rest, found = numbers.astype(object), []
+    for _ in range(table.parts):
+        x = (rest + table.scale // 2) % table.scale - table.scale // 2
+        rest, found = (rest - x) // table.scale, [x, *found]
+    return np.array(found).T
+
+
+@states("host.discrete.integers", "F1 F2", 0.0)
+def bits_of_look_ups(bench):
+    """Every cell holds itself alone, and so the numbers tell all bits of the first U."""
+    n = 2**15
+    table = discrete.Table(4, 2 * n, np.full(n, 2**64 - 1, np.uint64), np.arange(n, dtype="u2"))
+    for most in (2**32 - 1, 2**17 - 1):
+        given, numbers = _look_ups(bench, table, most)
+        X = _digits(numbers, table)
+        i, s = abs(X), np.sign(X.astype(float))
+        fields = (i + n * (s < 0)) * np.array([Fraction(2 * n) ** j for j in range(4)])
+        known = [q for q in range(512) if X[q].all()]  # zero does not tell its sign
+        given |= {"W": given["W"][:, :1], "U": fields.sum(axis=1)[:, None], "i": i, "s": s}
+        yield Case(given, ranges={"q": known[::29]})
+
+
+@states("host.discrete.integers", "F3", 0.0)
+def values_of_look_ups(bench):
+    thresholds = bench.rng.integers(0, 2**64, 16, dtype=np.uint64)
+    table = discrete.Table(3, 2**10, thresholds, bench.rng.permutation(16).astype("u2"))
+    given, numbers = _look_ups(bench, table)
+    yield Case({**given, "X": _digits(numbers, table)}, ranges={"q": range(0, 512, 29)})
+
+
+@states("host.discrete.integers", "F4", 0.0)
+def integers_of_look_ups(bench):
     for std in (2.0**28, 2.0**35.5, 2.0**37):
-        table = discrete.table(std)
-        words = _words(bench, 640 * (table.parts + 1))
-        got, cells = discrete.integers(words, table), table.thresholds.size
-        first, *others = words[:, : 64 * (table.parts + 1)].reshape((16, -1, 64)).swapaxes(0, 1)
-        fields = _joined(first)
-        for q, z in enumerate(got[:512].tolist()):
-            expected = 0
-            for j, numbers in enumerate(map(_joined, others)):
-                sign, cell = divmod(fields[q] // (2 * cells) ** j % (2 * cells), cells)
-                size = cell if numbers[q] < table.thresholds[cell] else int(table.aliases[cell])
-                expected += table.scale ** (table.parts - 1 - j) * (-size if sign else size)
-            yield z != expected
-        yield got.size != 5120
-
-
-def _joined(words):
-    """Numbers of 64 bits: the upper halves first, then the lower."""
-    high, low = words.astype(object).reshape((2, -1))
-    return (high * 2**32 + low).tolist()
+        given, numbers = _look_ups(bench, discrete.table(std))
+        yield Case({**given, "Z": numbers}, ranges={"q": range(0, 512, 29)})
 
 
 @measures("host.discrete.integers", "F4", "compiled, any slice", 0.0)
@@ -232,20 +314,14 @@ def compiled_integers_equal_the_definition(bench):
             yield (out != raw + z[begin : begin + size]).sum()
 
 
-@measures("host.discrete.distances", "M1 M2 M3 M4", "the formulas by mpmath; relative", 1e-12)
+@states("host.discrete.distances", "M1 M2 M3 M4")
 def bounds_equal_their_formulas(bench):
     plans = [(s, discrete.plan(s)) for s in (2.0**32, 2.0**40)]
     for std, plan in ((0.5, discrete.Plan(2, 1, Fraction(1), 8)), *plans):
-        with mpmath.workdps(40):
-            s0, s, (j, k, _, n) = mpmath.sqrt(plan.variance), mpmath.mpf(std), plan
-            e, narrow = (
-                mpmath.exp(-2 * (mpmath.pi * v) ** 2) for v in (s0 / mpmath.hypot(1, k), s)
-            )
-            third = mpmath.npdf(0) * (1 + 4 * mpmath.exp(-1.5)) / 24 / s**3
-            expected = (
-                j * mpmath.mpf(2) ** -65,
-                j * mpmath.erfc((n - 1) / s0 / mpmath.sqrt(2)),
-                (j - 1) * (2 * e / (1 - e)) / (1 - 2 * e / (1 - e)),
-                mpmath.npdf(1) / 12 / s**2 + third + narrow / (1 - narrow),
-            )
-            yield from map(relative, discrete.distances(std, plan), expected)
+        names = "tables", "tails", "smoothing", "rounding"
+        given = dict(zip(names, discrete.distances(std, plan)))
+        given |= {"J": plan.parts, "k": plan.scale, "n": plan.cells, "std": std, "pi": math.pi}
+        yield Case({**given, "s_0": float(plan.variance) ** 0.5, "f": stats.norm.pdf})
+
+
+in_words("host.chacha.chacha", "F1", "operations on bits, in the RFC's order")

@@ -9,7 +9,9 @@ from ...backend import to_host
 from ...exact import elementwise
 from ...exact.arithmetic import in_pairs
 from ...host import elementwise as twins
-from . import measures
+from ...host.series import MAGIC, exp_parts, log_of
+from ..equation import Case
+from . import measures, states
 
 SPECIAL = np.array(
     [0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 709.7, 710, -708, -745, 1e-45, 3e-39, 88.7, -103.9]
@@ -92,6 +94,31 @@ _register(
         ]
     ),
 )
+
+
+def _at(bench, name, x):
+    return to_host(getattr(elementwise, name)(bench.asarray(np.array([x]))))[0]
+
+
+@states("exact.elementwise.exp", "F1 M1")
+def exp_by_its_parts(bench):
+    for x in (-800.0, -708.5, *bench.rng.uniform(-9, 9, 20)):
+        t, p = exp_parts(np.float64(x))
+        yield Case({"x": x, "y": _at(bench, "exp", x), "k": t - MAGIC, "p": p})
+
+
+@states("exact.elementwise.log", "F1 M2")
+def log_by_its_parts(bench):
+    for x in np.exp(bench.rng.uniform(-9, 9, 20)):
+        given = {"x": x, "y": _at(bench, "log", x), "log": lambda m: log_of(m, 0.0)}
+        yield Case(given)
+
+
+@states("exact.elementwise.tanh", "F1")
+def tanh_by_its_parts(bench):
+    for x in bench.rng.choice([-1, 1], 20) * bench.rng.uniform(0.2, 3, 20):
+        t, p = exp_parts(-2 * abs(x))
+        yield Case({"x": x, "y": _at(bench, "tanh", x), "w": 2 ** (t - MAGIC), "p": p})
 
 
 @measures("nn.activation.ReLU", "F1 B1", "compiled, against float64 bit for bit", 0.0)

@@ -8,67 +8,58 @@ import numpy as np
 from ...arrays import row_norms, to_host
 from ...grads.forms import Explicit, Outer, OuterSum
 from ...host.memory import RUN
-from . import measures, worst
+from ..equation import Case
+from . import measures, states, worst
 
 EXACT = 1e-12
 
 
-def _forms(bench, cls, spoilt=False):
-    """(gradient object of a class, its gradients by einsum): wide, tall, of one number, longer than
-    a run of a blocked sum; in all, more positions than one product takes; and of no example.
-
-    spoilt: the object holds NaN in its second example.
-    """
-    for i, o, positions in ((4, 3, 4), (2, 5, 4), (1, 1, 200), (1300, 1, 1)):
-        for examples in (3, 0):
-            count = 1 if cls is Outer else positions
-            a, d = (bench.rng.uniform(-1, 1, (examples, count, n)) for n in (i, o))
-            g = np.einsum("bti,bto->bio", a, d)
-            if spoilt:
-                a[1:2] = np.nan
-            factors = {Explicit: [a[:, 0]], Outer: [a[:, 0], d[:, 0]], OuterSum: [a, d]}[cls]
-            yield cls(*map(bench.asarray, factors)), factors[0] if cls is Explicit else g
-
-
-def _squares(g):
-    """sum v^2 of each example, in the arithmetic of its numbers."""
-    return [sum(v * v for v in one.ravel().tolist()) for one in g]
-
-
-def _materialised(bench, cls):
-    return max(worst(grad.materialise(), g) for grad, g in _forms(bench, cls))
+def _cases(bench, cls, views, shapes):
+    """Gradients of three examples, which have some views or are known by their rows alone (0)."""
+    for i, o, positions in shapes:
+        rows = (3, views) if views else (3,)
+        inside = (positions,) if cls is OuterSum else ()
+        factors = [bench.rng.uniform(-1, 1, (*rows, *inside, n)) for n in (i, o)]
+        factors = factors[:1] if cls is Explicit else factors
+        given = dict(zip("g" if cls is Explicit else "ad", factors))
+        flat = [array.reshape((-1, *array.shape[len(rows) :])) for array in factors]
+        grad = cls(*map(bench.asarray, flat))
+        if views:
+            merged = grad.sum_over_views(views)
+            given |= {"merged": to_host(merged.materialise())}
+        else:
+            w = bench.rng.uniform(0, 1, 3) * [1, 0, 1]
+            spoilt = cls(*(bench.asarray(np.where(w, array.T, np.nan).T) for array in flat))
+            total = to_host(spoilt.weighted_sum(bench.asarray(w)))
+            given |= {"sq": to_host(grad.sq_norms()), "w": w, "total": total}
+        yield Case({"g": to_host(grad.materialise()), **given})
 
 
-def _squared_norms(bench, cls):
-    return max(worst(grad.sq_norms(), _squares(g)) for grad, g in _forms(bench, cls))
-
-
-def _weighted_sums(bench, cls):
-    for grad, g in _forms(bench, cls, spoilt=True):
-        w = bench.rng.uniform(0, 1, 3)[: len(g)] * [1, 0, 1][: len(g)]
-        yield worst(grad.weighted_sum(bench.asarray(w)), np.tensordot(w, np.nan_to_num(g), 1))
-
-
-def _views(bench, cls):
-    for grad, g in _forms(bench, cls):
-        for views in (3, 1):
-            got, merged = grad.sum_over_views(views), sum(g[view::views] for view in range(views))
-            yield worst(got.materialise(), merged)
-            yield worst(got.sq_norms(), _squares(merged))
-
+# wide and long enough for several runs of a blocked sum; more positions than one product takes
+SHAPES, LONG = [(4, 3, 5), (2, 5, 4), (1300, 1, 1)], [(1, 1, 200)]
 
 for _cls in (Explicit, Outer, OuterSum):
-    for _label, _method, _measure in (
-        ("F1", "loop over numbers", _materialised),
-        ("N1", "loop over numbers", _squared_norms),
-        ("P1", "sum over examples, of which one weighs 0 and is not finite", _weighted_sums),
-        ("V1", "loop over an example's rows", _views),
+    _card, _each = f"grads.forms.{_cls.__name__}", "N1" if _cls is Explicit else "F1 N1"
+    for _labels, _views, _shapes in (
+        (f"{_each} P1", 0, SHAPES),
+        ("V1", 2, SHAPES[:2]),
+        ("P1", 0, LONG),
     ):
-        if _cls is not Explicit or _label != "F1":
-            _register = measures(
-                f"grads.forms.{_cls.__name__}", _label, _method, EXACT, _measure.__name__[1:]
-            )
-            _register(partial(_measure, cls=_cls))
+        states(_card, _labels, EXACT, f"gradients of {_cls.__name__}")(
+            partial(_cases, cls=_cls, views=_views, shapes=_shapes)
+        )
+
+
+@states("grads.forms.Explicit", "N2")
+def norms_that_are_rounded_up(bench):
+    """Also squares from compiled float32, which lose enough to be seen."""
+    g = bench.asarray(bench.rng.uniform(-1, 1, (3, 5)))
+    for grad, n, eps in (
+        (Explicit(g), 5 + 32, 2.0**-52),
+        (Explicit(g, Explicit(g).sq_norms()), RUN + 8, 2.0**-23),
+    ):
+        given = {"sq": to_host(grad.sq_norms()), "upper": to_host(grad.sq_norms_upper())}
+        yield Case({**given, "n": n, "eps": eps})
 
 
 def fractions(g):
@@ -86,33 +77,26 @@ def norms_round_up(bench):
     found = [(Explicit, [g.astype("float32")]) for g in rows]
     found.append((Outer, [bench.rng.uniform(-1, 1, (40, n)).astype("float32") for n in (17, 9)]))
     for cls, factors in found:
-        truths = np.prod([_squares(fractions(factor)) for factor in factors], axis=0)
+        truths = np.prod([(fractions(factor) ** 2).sum(axis=1) for factor in factors], axis=0)
         uppers = to_host(cls(*map(bench.asarray, factors)).sq_norms_upper())
         for upper, truth in zip(uppers, truths):
             above = Fraction(float(upper)) / truth - 1
             yield np.inf if above > Fraction(1, 50) else max(0.0, -float(above))
 
 
-@measures(
-    "grads.forms.OuterSum",
-    "N3",
-    "by loops: the slack, and the least value where positions cancel",
-    1e-3,
-)
-def slack_of_sums_of_outer_products(bench):
-    a, d = (bench.rng.uniform(-1, 1, (3, 4, n)) for n in (6, 5))
-
-    def grad_and_sizes():
-        sizes = np.linalg.norm(a, axis=2) * np.linalg.norm(d, axis=2)
-        return OuterSum(bench.asarray(a), bench.asarray(d)), sizes.sum(axis=1)
-
-    grad, sizes = grad_and_sizes()
-    allowed = sizes**2 * (6 + 5 + 4 + 32) * 2.0**-52
-    slack = to_host(grad.sq_norms_upper() - grad.sq_norms()) / allowed
-    yield float(np.abs(slack - 1).max()) - 0.1  # which a rounding of the difference may take
-    d[:, 1::2], a[:, 1::2] = -d[:, ::2], a[:, ::2]
-    grad, sizes = grad_and_sizes()
-    yield worst(grad.sq_norms_upper(), (sizes / 64) ** 2)
+@states("grads.forms.OuterSum", "N3")
+def norms_of_sums_that_cancel(bench):
+    """Of gradients so wide that their slack tells n; and where all positions cancel."""
+    for left, width in ((0.0365, 20_000), (0.0, 6)):
+        a, d = (bench.rng.uniform(-1, 1, (2, 3, n)) for n in (width, 5))
+        a[:, 1], d[:, 1], d[:, 2] = a[:, 0], (left - 1) * d[:, 0], left / 30 * d[:, 2]
+        grad = OuterSum(bench.asarray(a), bench.asarray(d))
+        sq, upper = to_host(grad.sq_norms()), to_host(grad.sq_norms_upper())
+        given = {"sq": sq, "upper": upper, "eps": 2.0**-52, "a": a, "d": d}
+        if left:
+            most = (np.linalg.norm(a, axis=2) * np.linalg.norm(d, axis=2)).sum(axis=1)
+            given["n"] = np.rint(((upper - sq) / most**2).max() * 2.0**52)
+        yield Case({**given, "I": width, "O": 5, "T": 3})
 
 
 def _single(bench):

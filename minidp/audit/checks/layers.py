@@ -11,11 +11,13 @@ from functools import partial
 import numpy as np
 
 from ... import nn
+from ...backend import to_host
 from ...exact import arithmetic
 from ...train.trial import COMPLEX_STEP, LayerTrial, LossTrial, quantities
-from .. import reference
-from ..cases import LAYERS, LOSSES, everything, to_backend
-from . import holds, measures, worst
+from ..card import labels_of
+from ..cases import LAYERS, LOSSES, stated, to_backend
+from ..equation import Case, derivative, value
+from . import CODE, DERIVED, holds, in_words, measures, printed, states, texts_of, worst
 
 # norms that are rounded up are off by more than rounding alone
 CLOSE = COMPLEX_STEP._replace(apart=1e-10)
@@ -26,17 +28,57 @@ def _layer(bench, case):
     return to_backend(case.make(bench.rng, "float64"), bench.backend)
 
 
-def _output(bench, case):
-    layer, x = _layer(bench, case), case.input(bench.rng, 3)
+def _cases(bench, case, kind=arithmetic.ORDINARY, size=1):
+    """What a layer computes from two examples."""
+    layer, x = _layer(bench, case), bench.asarray(size * case.input(bench.rng, 2))
+    layer.arithmetic = kind
+    y, cache = layer.forward(x)
+    dy = bench.asarray(bench.rng.uniform(-1, 1, y.shape))
+    found = {"x": x, "y": y, "dy": dy, "dx": layer.backward(dy, cache), "kept": cache.kept}
+    grads = layer.param_grads(dy, cache).items()
+    yield stated(layer, **found, **{f"d{name}": grad.materialise() for name, grad in grads})
+
+
+def _empty_output(bench, case):
+    layer = _layer(bench, case)
     empty = layer.forward(bench.asarray(case.input(bench.rng, 0)))[0]
-    yield holds(empty.shape == (0, *layer.output_shape(case.shape)))
-    yield worst(layer.forward(bench.asarray(x))[0], case.reference(x, everything(layer)))
+    return holds(empty.shape == (0, *layer.output_shape(case.shape)))
 
 
-def _exact_output(bench, case):
-    layer, x = _layer(bench, case), 8 * case.input(bench.rng, 3)
-    layer.arithmetic = arithmetic.EXACT
-    return worst(layer.forward(bench.asarray(x))[0], case.reference(x, everything(layer)))
+def _output(bench, case, card, kind=arithmetic.ORDINARY, size=1):
+    """The output beside its equation, which stands in `card`."""
+    texts = texts_of(card)
+    label = "F2" if card.endswith("Dropout") else output_label(texts)
+    return max(printed(texts, label, found) for found in _cases(bench, case, kind, size))
+
+
+def _derivatives(bench, case, card, label):
+    """A gradient's equation beside complex steps of the output's, without the code."""
+    layer, x = _layer(bench, case), case.input(bench.rng, 1)
+    dy = bench.rng.uniform(-1, 1, (1, *layer.output_shape(case.shape)))
+    found = stated(layer, x=x, dy=dy)
+    return printed_gradient(texts_of(card), label, found, found.given["dy"])
+
+
+def output_label(texts):
+    """The label whose equation gives y or the losses."""
+    return next(label for label, text in texts.items() if re.match("(y|loss)(_| |\\()", text))
+
+
+def printed_gradient(texts, label, case, dy):
+    """The error of what a gradient's equation gives beside complex steps of the output's equation,
+    both as they are printed.
+
+    case: without what the equations compute; dy: the gradient of the output.
+    """
+    output = output_label(texts)
+    context = [text for other, text in texts.items() if other != label]
+    computed, y = value(texts[output], case, context)
+    shapes = {f"d{key}": np.zeros_like(each) for key, each in case.given.items() if key in "xz"}
+    with_output = case._replace(given={**shapes, **case.given, computed: y})
+    name, given = value(texts[label], with_output, context)
+    slopes = derivative(texts[output], case, name.removeprefix("d"), dy, context)
+    return worst(given.reshape(slopes.shape), slopes)
 
 
 def _gradient(bench, case, label):
@@ -46,7 +88,8 @@ def _gradient(bench, case, label):
 
 def _error(trial, label):
     """The error of one gradient by the complex step; infinity if its shape is wrong."""
-    yield from (np.inf for _ in (*trial.forms(), *trial.derivatives()))
+    yield from (np.inf for _ in trial.forms())
+    list(trial.derivatives())
     yield trial.labelled()[label][1]
 
 
@@ -64,38 +107,82 @@ def _card_of(cls):
     return f"{cls.__module__.removeprefix('minidp.')}.{cls.__qualname__}"
 
 
+# of each kind, since the equations are evaluated number by number
+SMALLEST = {type(case.make(np.random.default_rng(0), "float64")): case for case in LAYERS[::-1]}
+
+
 def _register_layer(case):
     """Register the checks of one row for the labels of the cards of the layer's class and bases."""
-    kind = case.make(np.random.default_rng(0), "float64")
-    outputs = "F2" if isinstance(kind, nn.Dropout) else "F0 F1 F2"
-    rows = [
-        (outputs, "output", "loop over numbers", EXACT, _output),
-        ("F1", "exact output", "loop over numbers, exact arithmetic", CUT, _exact_output),
-        ("B1", "input gradient", "complex step", COMPLEX, partial(_gradient, label="B1")),
+    layer = case.make(np.random.default_rng(0), "float64")
+    kind = type(layer)
+    cards = [
+        _card_of(cls) for cls in kind.__mro__ if re.search(r"^ +\[F\d\]", cls.__doc__ or "", re.M)
     ]
-    for label, name in ((f"P{n}", name) for n, name in enumerate(kind.params, 1)):
-        gradient, forms = partial(_gradient, label=label), partial(_forms, name=name)
-        rows += [
-            (label, f"gradients of {name}", "complex step of each example", COMPLEX, gradient),
-            (label, f"forms of {name}", "explicit against factored", EXACT, forms),
-        ]
-    for cls in type(kind).__mro__:
-        labels = re.findall(r"^ +\[(\w+)\]", cls.__doc__ or "", re.M)
-        for wanted, name, method, tolerance, measure in rows:
-            found = " ".join(label for label in wanted.split() if label in labels)
-            name = f"{name} of {case.name}"
-            register = measures(_card_of(cls), found, method, tolerance, name, _card_of(type(kind)))
-            register(partial(measure, case=case))
+    subject, whole = cards[0], cards[-1]
+    output = output_label(labels_of(whole))
+    grads = {f"P{n}": name for n, name in enumerate(layer.params, 1)}
+    if kind is nn.Dropout:
+        labels = output = "F2"  # without a generator
+    else:
+        labels = " ".join(n for n in labels_of(whole) if n[0] != "P" or n in grads)
+    states(whole, labels, EXACT, f"equations of {case.name}", subject)(partial(_cases, case=case))
+    rows = [
+        (output, "no example", "an empty output", 0.0, _empty_output),
+        (
+            output,
+            "exact output",
+            "the equation, exact arithmetic",
+            CUT,
+            partial(_output, card=whole, kind=arithmetic.EXACT, size=8),
+        ),
+    ]
+    for label in ["B1", *grads]:
+        rows.append(
+            (
+                label,
+                "gradient",
+                CODE,
+                COMPLEX,
+                partial(_gradient, label=label),
+            )
+        )
+        if label in labels and case in SMALLEST.values():
+            rows.append(
+                (
+                    label,
+                    "printed gradient",
+                    DERIVED,
+                    COMPLEX,
+                    partial(_derivatives, card=whole, label=label),
+                )
+            )
+    rows += [
+        (label, "forms", "explicit against factored", EXACT, partial(_forms, name=name))
+        for label, name in grads.items()
+    ]
+    for label, name, method, tolerance, measure in rows:
+        register = measures(whole, label, method, tolerance, f"{name} of {case.name}", subject)
+        register(partial(measure, case=case))
+    if whole != subject:
+        register = measures(
+            subject, "F0", f"the equation [{output}]", EXACT, f"output of {case.name}"
+        )
+        register(partial(_output, case=case, card=whole))
 
 
 for _case in LAYERS:
     _register_layer(_case)
 
 
-def _losses(bench, case):
-    z, target = bench.rng.uniform(-3, 3, (6, 4)), case.target(bench.rng, 6, 4)
-    got, _ = case.loss(bench.asarray(z), bench.asarray(target))
-    return worst(got, case.reference(z, target))
+def _loss_cases(bench, case):
+    z, target = bench.rng.uniform(-3, 3, (3, 4)), case.target(bench.rng, 3, 4)
+    losses, dz = case.loss(bench.asarray(z), bench.asarray(target))
+    yield Case({"z": z, "target": target, "loss": to_host(losses), "dz": to_host(dz)})
+
+
+def _loss_derivative(bench, case, card):
+    z, target = bench.rng.uniform(-3, 3, (3, 4)), case.target(bench.rng, 3, 4)
+    return printed_gradient(texts_of(card), "B1", Case({"z": z, "target": target}), np.ones(3))
 
 
 def _loss_gradient(bench, case):
@@ -104,45 +191,55 @@ def _loss_gradient(bench, case):
 
 
 for _case in LOSSES:
-    for _label, _name, _method, _tolerance, _measure in (
-        ("F1", "losses", "loop over numbers", EXACT, _losses),
-        ("B1", "gradient", "complex step", COMPLEX, _loss_gradient),
+    _card = _card_of(type(_case.loss))
+    states(_card, "F1 B1", EXACT, f"equations of {_case.name}")(partial(_loss_cases, case=_case))
+    for _method, _measure in (
+        (CODE, _loss_gradient),
+        (DERIVED, partial(_loss_derivative, card=_card)),
     ):
-        _name = f"{_name} of {_case.name}"
-        _register = measures(_card_of(type(_case.loss)), _label, _method, _tolerance, _name)
+        _register = measures(_card, "B1", _method, COMPLEX, f"gradient of {_case.name}")
         _register(partial(_measure, case=_case))
 
 
-@measures("nn.loss.SoftmaxCrossEntropy", "F2 B2", "zero, and loops over the other examples", EXACT)
+@states("nn.loss.SoftmaxCrossEntropy", "F2 B2", 0.0)
 def targets_of_no_class(bench):
-    z, target, known = bench.rng.uniform(-3, 3, (5, 3)), np.array([0, 3, -1, 2, 100]), [0, 3]
-    losses, dz = np.zeros(5), np.zeros((5, 3))
-    losses[known] = reference.cross_entropy(z[known], target[known])
-    dz[known] = reference.softmax(z[known], {}) - np.eye(3)[target[known]]
-    found = nn.SoftmaxCrossEntropy()(bench.asarray(z), bench.asarray(target))
-    return max(map(worst, found, (losses, dz)))
+    z, target = bench.rng.uniform(-3, 3, (5, 3)), np.array([0, 3, -1, 2, 100])
+    losses, dz = map(to_host, nn.SoftmaxCrossEntropy()(bench.asarray(z), bench.asarray(target)))
+    yield Case({"z": z, "target": target, "loss": losses, "dz": dz, "K": 3})
 
 
-@measures("nn.init.truncated_normal", "F1", "the same numbers, drawn again one by one", 1e-15)
+@measures("nn.loss.SoftmaxCrossEntropy", "F2 B2", "the other examples by themselves", EXACT)
+def examples_beside_those_of_no_class(bench):
+    z, target = bench.rng.uniform(-3, 3, (5, 3)), np.array([0, 3, -1, 2, 100])
+    loss = nn.SoftmaxCrossEntropy()
+    together = loss(bench.asarray(z), bench.asarray(target))
+    alone = loss(bench.asarray(z[[0, 3]]), bench.asarray(target[[0, 3]]))
+    return max(worst(to_host(whole)[[0, 3]], part) for whole, part in zip(together, alone))
+
+
+@states("nn.init.truncated_normal", "F1", 1e-15)
 def initial_weights(bench):
     shape, rng = (3, 3, 5, 40), np.random.default_rng(7)
     z = list(rng.standard_normal(1800))
     while far := [place for place, value in enumerate(z) if abs(value) > 2]:
         for place in far:
             z[place] = rng.standard_normal()
-    return worst(
-        nn.init.truncated_normal(np.random.default_rng(7), shape, "float64").ravel(),
-        np.array(z) / 45**0.5,
-    )
+    W = nn.init.truncated_normal(np.random.default_rng(7), shape, "float64")
+    yield Case({"W": W, "z": np.reshape(z, shape), "I": 45})
 
 
-@measures("nn.dropout.Dropout", "F1 B1", "the same numbers, drawn again", EXACT)
+@states("nn.dropout.Dropout", "F1 B1", EXACT)
 def a_drawn_mask(bench):
     layer, (x, dy) = nn.Dropout(0.3), bench.rng.uniform(1, 2, (2, 20, 10))
     y, cache = layer.forward(bench.asarray(x), rng=np.random.default_rng(7))
-    mask = (np.random.default_rng(7).random((20, 10)) >= 0.3) / 0.7
-    yield worst(y, x * mask)
-    yield worst(layer.backward(bench.asarray(dy), cache), dy * mask)
+    u = np.random.default_rng(7).random((20, 10))
+    dx = layer.backward(bench.asarray(dy), cache)
+    yield Case({"x": x, "y": to_host(y), "u": u, "rate": 0.3, "dy": dy, "dx": to_host(dx)})
+
+
+in_words("nn.norm.GroupNorm", "F0", "names the set S of the equations in _Norm")
+in_words("nn.norm.LayerNorm", "F0", "names the set S of the equations in _Norm")
+in_words("nn.network.Sequential", "F1 B1 P1", "a chain of layers, each with equations of its own")
 
 
 def _networks(bench):
@@ -157,13 +254,14 @@ def _networks(bench):
         yield network.to(bench.backend), bench.rng.uniform(-1, 1, (4, 2, 3))
 
 
-@measures("nn.network.Sequential", "F1", "loop over numbers", EXACT)
+@measures("nn.network.Sequential", "F1", "each layer by itself", EXACT)
 def forward_is_the_chain(bench):
     for network, x in _networks(bench):
-        got = network.forward(bench.asarray(x))[0]
+        each = bench.asarray(x)
+        got = network.forward(each)[0]
         for layer in network.layers:
-            x = getattr(reference, layer.kind)(x, everything(layer))
-        yield worst(got, x)
+            each = layer.forward(each)[0]
+        yield worst(got, each)
 
 
 @measures("nn.network.Sequential", "B1 P1", "complex step through whole networks", COMPLEX)

@@ -1,6 +1,4 @@
-"""Checks of the loss-distribution accountant, against truths by quadrature alone, and of what an
-epsilon means.
-"""
+"""Checks of the loss-distribution accountant, against truths by quadrature alone."""
 
 import itertools
 import math
@@ -11,15 +9,16 @@ from scipy.special import ndtr
 
 from ...privacy.events import BallsInBins, FixedSizeSampled, Gaussian, PoissonSampled
 from ...privacy.gaussian import gaussian_delta
-from ...privacy.meaning import meaning_of
 from ...privacy.pld import balls, kernels
 from ...privacy.pld.accountant import LossDistributionAccountant
 from ...privacy.pld.masses import ADD, REMOVE, masses_of
-from . import excess, measures, relative
+from ...privacy.pld.variants import _log_atom
+from ..equation import Case
+from . import excess, in_words, measures, relative, states
 from .truths import ledger_of
 
 CARD = "privacy.pld.accountant.LossDistributionAccountant"
-MEANING = "privacy.meaning.meaning_of"
+FIXED_SIZE = "privacy.pld.variants.fixed_size_masses"
 NODES, STEP = 3001, 2e-4
 
 
@@ -40,14 +39,6 @@ def _delta(p, losses, epsilon):
 def _summed(masses, step, epsilon):
     """delta at epsilon of masses on cells of width `step`, but for what is infinite."""
     return _delta(np.exp(masses.log_mass), masses.losses(step), epsilon)
-
-
-def _deltas(event, direction, epsilons):
-    """delta at each epsilon of the event's dominating masses, and what their sum lacks of 1."""
-    masses = masses_of(event, direction, True, STEP, (1e-3, math.inf), 9.0)
-    tail = math.exp(masses.infinite)
-    missing = abs(math.fsum([*np.exp(masses.log_mass), tail, -1.0]))
-    return [_summed(masses, STEP, epsilon) + tail for epsilon in epsilons], missing
 
 
 def _true_delta(events, epsilon):
@@ -118,45 +109,48 @@ def one_release_by_normal_tails(bench):
             yield _outside(accountant.epsilon(ledger, delta), epsilon, slack=1e-12)
 
 
+in_words(CARD, "M1", "an order of distributions")
+
+
+@states(CARD, "M2")
+def tilted_and_normalised(bench):
+    log_mass, losses = bench.rng.uniform(-3, 1, 6), bench.rng.uniform(-2, 2, 6)
+    mass, _ = kernels.tilted_masses(log_mass, losses, 1.3)
+    yield Case({"m": mass, "p": np.exp(log_mass), "L": losses, "t": 1.3})
+
+
 def _masses():
-    """(masses, step, first loss, tilt, centre) of a made-up tilted loss, and delta(epsilon) by a
-    sum over its atoms.
-    """
-    mass, step, first, tilt, centre = np.random.default_rng(0).random(40), 0.05, -0.7, 1.3, 0.4
-    losses = first + step * np.arange(40)
-    return (mass, step, first, tilt, centre), lambda epsilon: _delta(
-        mass * np.exp(-tilt * (losses - centre)), losses, epsilon
-    )
+    """(masses, step, first loss, tilt, centre) of a made-up tilted loss."""
+    return np.random.default_rng(0).random(40), 0.05, -0.7, 1.3, 0.4
 
 
-@measures("privacy.pld.kernels.delta_at", "C1", "sum over the atoms", 1e-12)
+def _delta_at(epsilon):
+    return kernels.delta_at(*_masses(), epsilon)
+
+
+@states("privacy.pld.kernels.delta_at", "C1")
 def tail_of_the_masses(bench):
-    masses, truth = _masses()
-    for epsilon in (-1.0, 0.0, 0.33, 1.2):
-        yield relative(kernels.delta_at(*masses, epsilon), truth(epsilon))
+    mass, step, first, tilt, centre = _masses()
+    given = {"m": mass, "l": first + step * np.arange(40), "tilt": tilt, "centre": centre}
+    ranges = {"epsilon": (-1.0, 0.0, 0.33, 1.2)}
+    yield Case({**given, "delta": _delta_at}, ranges=ranges)
 
 
-@measures(
-    "privacy.pld.kernels.crossing",
-    "C1",
-    "delta and errors, by a sum over the atoms, at what it finds",
-    1e-9,
-)
+@states("privacy.pld.kernels.crossing", "C1", 1e-9)
 def crossing_of_the_target(bench):
     """Targets lie close to the value at a knot, so that an error of 3e-4 in a value finds the wrong
     pair of knots.
     """
-    masses, truth = _masses()
-    _, step, first, tilt, centre = masses
-
-    def value(epsilon, knot, sign):  # between knots, the errors are those of the lower one
-        error = 1e-3 * math.exp(-tilt * (first + knot * step - centre)) + 1e-3
-        return 1.1 * truth(epsilon) + sign * error
-
+    _, step, first, tilt, centre = _masses()
+    given = {"tilt": tilt, "centre": centre, "factor": 1.1, "weighted": 1e-3, "plain": 2e-3}
     for knot, sign, share in itertools.product((22, 26, 30), (1, -1), (1 - 3e-4, 1 + 3e-4)):
-        target = share * value(first + knot * step, knot, sign)
-        epsilon = kernels.crossing(*masses, 1.1, 1e-3, 1e-3, target, sign == 1)
-        yield relative(value(epsilon, math.floor((epsilon - first) / step), sign), target)
+        at = first + knot * step
+        target = 1.1 * _delta_at(at) + sign * (1e-3 * math.exp(-tilt * (at - centre)) + 2e-3)
+        target *= share
+        epsilon = kernels.crossing(*_masses(), 1.1, 1e-3, 2e-3, target, sign == 1)
+        below = first + step * math.floor((epsilon - first) / step)
+        found = {"epsilon": epsilon, "target": target, "l": below, "s": sign}
+        yield Case({**given, **found, "delta": _delta_at})
 
 
 @measures(CARD, "M2", "two different releases by quadrature inside the interval; its width", 0.005)
@@ -202,6 +196,17 @@ for _label, _upper in (("C1", True), ("C2", False)):
     )
 
 
+in_words("privacy.pld.balls.masses", "C1 C2", "says between which points masses move")
+
+
+def _fixed_size_masses():
+    """(lot of 1000, sigma, masses in either direction)."""
+    for lot, sigma in ((10, 2.0), (300, 0.8), (50, 5.0)):
+        event = FixedSizeSampled(1000, lot, Gaussian(sigma))
+        for direction in (REMOVE, ADD):
+            yield lot, sigma, masses_of(event, direction, True, STEP, (1e-3, math.inf), 9.0)
+
+
 @measures(
     "privacy.pld.balls.masses", "C1", "sums of masses and of mass e^-loss before and after", 1e-12
 )
@@ -213,50 +218,29 @@ def losses_moved_to_two_knots_keep_two_sums(bench):
     yield relative(found @ np.exp(-knots), masses @ np.exp(-losses))
 
 
-@measures(
-    "privacy.pld.variants.fixed_size_masses",
-    "C1 C2",
-    "the profile's formula, both signs of epsilon; a bound",
-    1e-8,
-)
+@states(FIXED_SIZE, "C1", 1e-8, error=excess)
 def profile_of_fixed_size_lots(bench):
-    epsilons = [-0.5, -0.1, -0.01, 0.0, 0.005, 0.02, 0.1]
-    shares = (0.01, 2.0), (0.3, 0.8), (0.05, 5.0)
-    for (share, sigma), direction in itertools.product(shares, (REMOVE, ADD)):
-        event = FixedSizeSampled(1000, round(1000 * share), Gaussian(sigma))
-        found, missing = _deltas(event, direction, epsilons)
-        yield 1e6 * missing
-        for epsilon, delta in zip(epsilons, found):
-            size = abs(epsilon)
-            exact = share * gaussian_delta(math.log1p(math.expm1(size) / share), 1 / sigma)
-            mirrored = -math.expm1(-size) + math.exp(-size) * exact
-            if exact > 1e-5:
-                yield excess(delta, exact if epsilon >= 0 else mirrored)
+    for lot, sigma, masses in _fixed_size_masses():
+        given = {
+            "delta": lambda epsilon: _summed(masses, STEP, epsilon) + math.exp(masses.infinite),
+            "delta_G": lambda epsilon: gaussian_delta(epsilon, 1 / sigma),
+            "lot": lot,
+            "size": 1000,
+        }
+        yield Case(given, ranges={"epsilon": [0.0, 0.005, 0.02 if lot > 10 else 0.01]})
 
 
-def _normal(p):
-    """The p-quantile."""
-    return math.sqrt(2) * mpmath.erfinv(2 * mpmath.mpf(p) - 1)
+@states(FIXED_SIZE, "C2")
+def masses_below_and_at_0(bench):
+    for lot, sigma, masses in _fixed_size_masses():
+        by_loss = dict(zip(masses.losses(STEP), np.exp(masses.log_mass)))
+        above = [loss for loss in by_loss if loss > 0][:-1:500]
+        at_0 = math.exp(_log_atom(lot / 1000, 1 / sigma))
+        given = {"g": lot / 1000, "sigma": sigma, "p_0": at_0}
+        yield Case({**given, "p": by_loss.__getitem__}, ranges={"l": above})
 
 
-def _meaning(event, delta, key):
-    return meaning_of(ledger_of((event, 1)), delta)[key]
-
-
-@measures(MEANING, "C1", "the power of the test of one Gaussian; a bound", 1e-3)
-def power_at_false_positive_rates(bench):
-    for sigma in (0.4, 1.0, 20.0):
-        rates = _meaning(Gaussian(sigma), 1e-5, "true_positive_rates")
-        for rate, power in rates.items():
-            yield excess(power, mpmath.ncdf(1 / mpmath.mpf(sigma) + _normal(rate)))
-
-
-@measures(MEANING, "C2", "the mu of one Gaussian, and of a lottery that tells all", 0.02)
-def mu_of_a_gaussian(bench):
-    """A release without noise of a share of 1e-3 of the data leaves f(1e-6) = 1 - 1e-3 - 1e-6: mu
-    decided there.
-    """
-    for sigma in (0.4, 1.0, 20.0):
-        yield excess(_meaning(Gaussian(sigma), 1e-5, "mu"), 1 / sigma)
-    exposed = _meaning(PoissonSampled(1e-3, Gaussian(0.0)), 0.1, "mu")
-    yield 100 * relative(exposed, _normal(1 - 1e-6) - _normal(1 - 1e-3 - 1e-6))
+@measures(FIXED_SIZE, "C1 C2", "their sum is 1", 1e-14)
+def masses_of_fixed_size_lots_sum_to_1(bench):
+    for _, _, masses in _fixed_size_masses():
+        yield abs(math.fsum([*np.exp(masses.log_mass), math.exp(masses.infinite), -1.0]))

@@ -18,7 +18,8 @@ from ...privacy.events import (
 )
 from ...privacy.events import NeighbouringRelation as Relation
 from ...streams import Streams
-from . import holds, measures, worst
+from ..equation import Case
+from . import holds, in_words, measures, states
 
 EXACT, SIGMAS = 1e-12, 6.0  # a right implementation exceeds six standard errors once in 500 million
 SAMPLING = "mechanism.sampling"
@@ -67,6 +68,16 @@ def sizes_have_the_binomial_law(bench):
             total += math.comb(n, k) * p**k * (1 - p) ** (n - k)
             got = 0 if k < least else cumulative[min(k - least, len(cumulative) - 1)]
             yield float(abs(Fraction(got, 2**64) - total))
+
+
+@states(f"{SAMPLING}.PoissonSampler", "F2")
+def weights_of_sizes(bench):
+    least, cumulative = sampling._binomial(5, 0.3)
+    w = np.diff([0.0] * (least + 1) + [float(share) for share in cumulative])
+    yield Case({"w": w, "N": 5, "q": 0.3}, ranges={"k": range(5)})
+
+
+in_words("mechanism.plan.Plan", "S1", "a sequence of events")
 
 
 @measures(f"{SAMPLING}.FixedSizeSampler", "F1", "all subsets of 2 of 5, in standard errors", SIGMAS)
@@ -126,6 +137,7 @@ for _sampler, _sampled, _relation, _charged in (
     (mechanism.ShuffleSampler(10, 4), RELEASE, Relation.ZERO_OUT, {}),
 ):
     _card = f"{SAMPLING}.{type(_sampler).__name__}"
+    in_words(_card, "F1 S1", "a law of draws; names the event")
     _given = {"sampler": _sampler, "sampled": _sampled, "relation": _relation}
     measures(_card, "S1", "event, relation and number, by hand", 0.0, "event_of_a_sample")(
         partial(_event, **_given, charged=_charged)
@@ -164,21 +176,17 @@ def bins_are_uniform_and_independent(bench):
     yield np.abs(np.einsum("eta,eta->a", z[1:], z[:-1])).max() / math.sqrt(epochs * 16 / 3)
 
 
-def _values(bench, schedule, values):
-    return worst([*map(schedule, values)], [*values.values()])
+def _values(bench, schedule, steps):
+    yield Case({**vars(schedule), "f": schedule}, ranges={"step": steps})
 
 
-FALLS = {0: 0.1, 1: 0.0952, 5: 0.076, 9: 0.0568, 10: 0.052, 11: 0.052, 10**9: 0.052}
-STAGES = {0: 6, 9: 6, 10: 5, 20: 4, 30: 3, 39: 3, 40: 3, 10_000: 3}
-for _schedule, _expected in (
-    (mechanism.LinearDecay(0.1, 0.052, 10), FALLS),
-    (mechanism.LinearDecay(2.0, 3.0, 0), {0: 3.0}),
-    (mechanism.Stages(6.0, 3.0, 4, 10), STAGES),
+for _schedule, _steps in (
+    (mechanism.LinearDecay(0.1, 0.052, 10), (0, 1, 5, 9, 10, 11, 10**9)),
+    (mechanism.LinearDecay(2.0, 3.0, 0), (0,)),
+    (mechanism.Stages(6.0, 3.0, 4, 10), (0, 9, 10, 20, 30, 39, 40, 10_000)),
 ):
     _card = f"mechanism.schedule.{type(_schedule).__name__}"
-    measures(_card, "F1", "by hand", EXACT, "values")(
-        partial(_values, schedule=_schedule, values=_expected)
-    )
+    states(_card, "F1", EXACT, "values")(partial(_values, schedule=_schedule, steps=_steps))
 
 
 @measures("mechanism.plan.Plan", "S1", "charges one step at a time", 0.0)

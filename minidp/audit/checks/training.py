@@ -1,7 +1,6 @@
 """Checks of the trainer, the optimizers and the averaged weights."""
 
 import math
-from collections import defaultdict
 from functools import partial
 
 import numpy as np
@@ -11,7 +10,9 @@ from ...backend import Backend, to_host
 from ...mechanism import LinearDecay, Plan, PoissonSampler, Sanitizer, per_layer_groups
 from ...streams import Streams
 from .. import reference
-from . import Bench, measures, worst
+from ..card import labels_of
+from ..equation import Case
+from . import Bench, in_words, measures, states, worst
 
 EXACT, NOISE_STD = 1e-12, 0.3
 CARD = "train.trainer.Trainer"
@@ -19,87 +20,68 @@ KEY = ("layer", "W")
 _HOST = Bench(None, Backend.numpy())
 
 
-def _momentum(g, t, state, m=0.9):
-    state["v"] = m * state["v"] + g
-    return state["v"]
-
-
-def _nesterov(g, t, state, m=0.9):
-    return g + m * _momentum(g, t, state, m)
-
-
-def _adagrad(g, t, state, offset=1e-8):
-    state["s"] += g * g
-    return g / (math.sqrt(state["s"]) + offset)
-
-
-def _adam(g, t, state, b1=0.9, b2=0.999, offset=1e-8):
-    state["m"], state["v"] = b1 * state["m"] + (1 - b1) * g, b2 * state["v"] + (1 - b2) * g * g
-    return state["m"] / (1 - b1 ** (t + 1)) / (math.sqrt(state["v"] / (1 - b2 ** (t + 1))) + offset)
-
-
-def _adam_bc(g, t, state, b1=0.9, b2=0.999, offset=1e-8, floor=5e-8):
-    state["m"] = b1 * state["m"] + (1 - b1) * g
-    state["v"] = b2 * state["v"] + (1 - b2) * (g * g - NOISE_STD**2)
-    second = max(state["v"] / (1 - b2 ** (t + 1)), floor)
-    return state["m"] / (1 - b1 ** (t + 1)) / math.sqrt(second)
-
-
-# name: (labels, how far a number goes per unit of learning rate, given its gradient, the step and
-# what it remembers; other settings)
-MOVES = {
-    "sgd": ("F1", lambda g, t, state: g, ()),
-    "momentum": ("F1", _momentum, (0.5,)),
-    "nesterov": ("F1", _nesterov, (0.5,)),
-    "adagrad": ("F1", _adagrad, (0.5,)),
-    "adam": ("F1 F2", _adam, (0.5, 0.7, 0.2)),
-    "adam-bc": ("F1 F2", _adam_bc, (0.5, 0.7, 0.2, 0.3)),
+# the names that the equations give the fields and slots of optimizers
+NAMED = {"momentum": "m", "offset": "e", "beta1": "b1", "beta2": "b2", "velocity": "v"}
+NAMED |= {"sum_of_squares": "s", "mean": "m", "square": "v"}
+SETTINGS = {  # besides the rate
+    "sgd": (),
+    "momentum": (0.5,),
+    "nesterov": (0.5,),
+    "adagrad": (0.5,),
+    "adam": (0.5, 0.7, 0.2),
+    "adam-bc": (0.5, 0.7, 0.2, 0.3),
 }
 
 
-def _steps(bench, cls, move, others):
-    """With the settings it has by itself and others, a constant rate and one that falls."""
+def _steps(bench, cls, others, label):
+    """With the settings it has by itself and others, a constant rate and one that falls. What a
+    second label starts from is what the first has changed.
+    """
     for rate, settings in ((0.1, ()), (LinearDecay(0.2, 0.1, 3), others)):
-        optimizer, expected = cls(rate, *settings), bench.rng.uniform(-1, 1, (2, 3))
-        gs = bench.rng.uniform(-1, 1, (6, 2, 3)) * 10.0 ** bench.rng.uniform(-3, 1, (6, 1, 1))
-        theta = {KEY: bench.asarray(expected.copy())}
-        for step, g in enumerate(gs):
+        optimizer = cls(rate, *settings)
+        theta = {KEY: bench.asarray(bench.rng.uniform(-1, 1, (2, 3)))}
+        optimizer.allocate(theta)
+        fields = {NAMED.get(name, name): value for name, value in vars(optimizer).items()}
+        for step in range(6):
+            before, g = (
+                _state(optimizer, theta),
+                bench.rng.uniform(-1, 1, (2, 3)) * 8.0 ** (2 - step),
+            )
             optimizer.update(theta, {KEY: bench.asarray(g.copy())}, step, {KEY: NOISE_STD})
-        for index in np.ndindex(2, 3):
-            state = defaultdict(float)
-            for step, g in enumerate(gs[(slice(None), *index)]):
-                eta = 0.2 - 0.1 * min(step / 3, 1) if callable(rate) else 0.1
-                expected[index] -= eta * move(g, step, state, *settings)
-        yield worst(theta[KEY], expected)
+            after = _state(optimizer, theta)
+            given = {"s": NOISE_STD, "g": g, "t": step + 1, **fields}
+            given["eta"] = rate(step) if callable(rate) else rate
+            given |= {**(after if label == "F2" else before), "theta": before["theta"]}
+            yield Case(given, after)
 
 
-for _name, (_labels, _move, _others) in MOVES.items():
+def _state(optimizer, theta):
+    found = {NAMED[name]: to_host(slot[KEY]).copy() for name, slot in optimizer.slots.items()}
+    return {**found, "theta": to_host(theta[KEY]).copy()}
+
+
+for _name, _others in SETTINGS.items():
     _cls = train.OPTIMIZERS[_name]
     _card = f"train.optimizer.{_cls.__name__}"
-    _register = measures(_card, _labels, "loop over single numbers, 6 steps", EXACT, "steps")
-    _register(partial(_steps, cls=_cls, move=_move, others=_others))
+    for _label in labels_of(_card):
+        states(_card, _label, EXACT, "steps")(
+            partial(_steps, cls=_cls, others=_others, label=_label)
+        )
 
 
-@measures(
-    "train.averaging.Averaged",
-    "F1",
-    "loop over single numbers, 30 steps; the same descent without",
-    1e-14,
-)
-def average_equals_a_scalar_loop(bench):
-    plain = train.SGD(0.1)
+@states("train.averaging.Averaged", "F1", 1e-14)
+def averages(bench):
+    """Of the weights that the optimizer alone has."""
     for decay in (0.0, 0.6, 0.999):
-        averaged, start = train.Averaged(train.SGD(0.1), decay), bench.rng.uniform(-1, 1, 5)
-        (theta, alone), expected = ({KEY: bench.asarray(start.copy())} for _ in range(2)), 0.0
-        for t in range(30):
-            g = bench.rng.uniform(-1, 1, 5)
-            averaged.update(theta, {KEY: bench.asarray(g.copy())}, t)
-            plain.update(alone, {KEY: bench.asarray(g)}, t)
-            yield worst(theta[KEY], alone[KEY])
-            d = min(decay, t / (t + 9))
-            expected = d * expected + (1 - d) * to_host(theta[KEY])
+        plain, averaged, a = train.SGD(0.1), train.Averaged(train.SGD(0.1), decay), np.zeros(3)
+        alone, theta = ({KEY: bench.asarray(np.ones(3))} for _ in range(2))
+        for t, g in enumerate(bench.rng.uniform(-1, 1, (30, 3))):
+            for optimizer, params in ((plain, alone), (averaged, theta)):
+                optimizer.update(params, {KEY: bench.asarray(g.copy())}, t)
+            given = {"a": a, "theta": to_host(alone[KEY]), "decay": decay, "t": t}
             with averaged.averaged_weights(theta):
-                yield worst(theta[KEY], expected)
+                a = to_host(theta[KEY]).copy()
+            yield Case(given, {"a": a})
 
 
 class Mirrored:
@@ -148,7 +130,22 @@ def _algorithm_1(trainer, x, y, views):
     return network.params
 
 
-def _training(bench, rows):
+@measures(CARD, "F2 F3 F4 V1", "Algorithm 1 as a loop over examples, same draws", 1e-10)
+def training_equals_algorithm_1(bench):
+    """With a learning rate that falls, in every form of the gradients, lots in batches, empty lots,
+    plain SGD; with two views, of which all are clipped, none is, some are.
+    """
+    rows = (
+        (0.0, 0.5, 0.4, "explicit", 4096, 1),
+        (0.8, 0.5, 0.4, "factored", 2, 1),
+        (0.8, 0.5, 0.4, "auto", 5, 1),
+        (0.8, 0.5, 0.0, "auto", 4096, 1),
+        (0.0, math.inf, 1.0, "auto", 4096, 1),
+        (0.0, 0.1, 1.0, "auto", 4096, 2),
+        (0.0, 5.0, 1.0, "explicit", 4096, 2),
+        (0.0, 0.3, 1.0, "factored", 5, 2),
+        (0.0, 0.3, 1.0, "explicit", 2, 2),
+    )
     for noise, clip, q, strategy, batch_size, views in rows:
         setting = noise, clip, PoissonSampler(q)
         how = {"batch_size": batch_size, "augmentation_multiplicity": views}
@@ -159,31 +156,48 @@ def _training(bench, rows):
         yield from (worst(trainer.network.params[key], expected[key]) for key in expected)
 
 
-@measures(CARD, "F2 F3 F4", "Algorithm 1 as a loop over examples, same draws", 1e-10)
-def training_equals_algorithm_1(bench):
-    """With a learning rate that falls, in every form of the gradients, lots in batches, empty lots,
-    plain SGD.
-    """
-    rows = (
-        (0.0, 0.5, 0.4, "explicit", 4096, 1),
-        (0.8, 0.5, 0.4, "factored", 2, 1),
-        (0.8, 0.5, 0.4, "auto", 5, 1),
-        (0.8, 0.5, 0.0, "auto", 4096, 1),
-        (0.0, math.inf, 1.0, "auto", 4096, 1),
-    )
-    return _training(bench, rows)
+in_words(CARD, "F1", "an order of events")
+in_words(CARD, "F2", "the equations of the sanitizer, one after the other")
 
 
-@measures(CARD, "V1", "mean of the views' gradients by loops, clipped", 1e-10)
-def views_are_averaged_before_clipping(bench):
-    """All are clipped, none is, some are."""
-    rows = (
-        (0.0, 0.1, 1.0, "auto", 4096, 2),
-        (0.0, 5.0, 1.0, "explicit", 4096, 2),
-        (0.0, 0.3, 1.0, "factored", 5, 2),
-        (0.0, 0.3, 1.0, "explicit", 2, 2),
-    )
-    return _training(bench, rows)
+class _Seen(train.SGD):
+    """Keeps the last gradients."""
+
+    def update(self, params, grads, step, noise_std={}):
+        self.g = _on_host(grads)
+        super().update(params, grads, step, noise_std)
+
+
+def _on_host(arrays):
+    return {key: to_host(array).copy() for key, array in arrays.items()}
+
+
+@states(CARD, "F3 F4")
+def a_step(bench):
+    """Of plain SGD at a rate of 0.3."""
+    trainer, *data = _setting(bench, 0.8, 0.5, PoissonSampler(1.0), steps=1)
+    (x, y), network, sanitizer = map(bench.asarray, data), trainer.network, trainer.plan.sanitizer
+    before, seen = _on_host(network.params), _Seen(0.3)
+    z, caches = network.forward(x)
+    raw = sanitizer.add_clipped(network.param_grads(trainer.loss(z, y)[1], caches))
+    trainer.optimizer = seen
+    trainer.run(x, y, Streams(5))
+    for key, released in sanitizer.release(raw, Streams(5).noise(0)).items():
+        given = {"g": seen.g[key], "released": to_host(released), "L": 7, "theta": before[key]}
+        given["optimizer"] = lambda theta, g: theta - 0.3 * g
+        yield Case(given, {"theta": to_host(network.params[key])})
+
+
+@states(CARD, "V1")
+def views_are_averaged(bench):
+    trainer, x, y = _setting(bench, 0.8, 0.5, PoissonSampler(1.0), augmentation_multiplicity=2)
+    z, caches = trainer.network.forward(bench.asarray(x))
+    dz = trainer.loss(z, bench.asarray(y))[1]
+    each = trainer.network.param_grads(dz.copy(), caches)
+    for key, merged in trainer._over_views(dz, caches).items():
+        g = to_host(each[key].materialise())
+        g = g.reshape((6, 2, *g.shape[1:]))
+        yield Case({"g": g, "merged": to_host(merged.materialise()), "K": 2})
 
 
 @measures(CARD, "F1", "steps drawn before the ledger, put on disk by on_charge, covers them", 0.0)

@@ -1,5 +1,7 @@
 """What the checks of accountants compare with: exact values by mpmath, and ledgers of pairs."""
 
+from functools import cache
+
 import mpmath
 from scipy.optimize import brentq
 
@@ -12,6 +14,16 @@ def ledger_of(*entries, relation=Relation.ADD_REMOVE):
     return Ledger(relation, entries)
 
 
+def ends_of(accountant, *entries, end="upper"):
+    """{"epsilon", "delta"}: an end of an accountant's bounds, functions of the other."""
+    ledger = ledger_of(*entries)
+    return {
+        "epsilon": lambda delta: getattr(accountant.epsilon(ledger, delta), end),
+        "delta": lambda epsilon: getattr(accountant.delta(ledger, epsilon), end),
+    }
+
+
+@cache
 def log_integral(q, sigma, n):
     """log of the integral of mu_0 (mu/mu_0)^n, mu_0 = N(0, sigma^2), mu = (1-q) mu_0 + q N(1,
     sigma^2), in mpmath with 30 digits.

@@ -1,15 +1,16 @@
-"""Checks of gradients as whole numbers, for exact arithmetic."""
+"""Checks of gradients as whole numbers, for exact arithmetic, and of the grids of noise."""
 
-import math
-from fractions import Fraction
+from itertools import product
 
 import numpy as np
 
 from ...backend import to_host
+from ...exact import integers, laws
 from ...exact.arithmetic import Exact
-from ...exact.whole import WholeOuter, WholeRows, contributions, cut_squares
+from ...exact.whole import WholeOuter, WholeRows, contributions
 from ...mechanism import ClipGroup, clip_weights
-from . import by_definition, holds, measures, worst
+from ..equation import Case
+from . import by_definition, holds, measures, states, worst
 
 
 def _integers(bench):
@@ -22,84 +23,100 @@ def _integers(bench):
     return a, d, a[:, :, None] * d[:, None]
 
 
-@measures("exact.whole.WholeRows", "F1 N1", "Python's integers and fractions", 1e-15)
+def _powers(e):
+    """Exponents of two as numbers whose powers are exact."""
+    return to_host(e).astype(float)
+
+
+def _weights(grad):
+    """Clip weights in units, as an example's clipping gives them; 0 for one that is not finite."""
+    w = to_host(clip_weights(grad.sq_norms(), 0.5)) * (2.0**32 / 0.5)
+    w[6] = 2.0**20
+    return w
+
+
+@states("exact.whole.WholeRows", "F1 N1", 0.0)
 def rows_in_whole_numbers(bench):
-    """Longer than a block of squares, too; relative."""
-    _, _, g = _integers(bench)
-    for rows in (g.reshape((9, 35)), bench.rng.standard_normal((2, 9000))):
+    """Longer than a block of squares, too."""
+    g = np.delete(_integers(bench)[2].reshape((9, 35)), 5, axis=0)
+    for rows in (g, bench.rng.standard_normal((1, 4100))):
         grad = WholeRows(bench.asarray(rows))
-        for row, G, e, sq in zip(rows, *map(to_host, (grad.G, grad.e, grad.sq_norms()))):
-            if not np.isfinite(row).all():
-                yield holds(np.isnan(sq))
-                continue
-            power = max(math.frexp(v)[1] for v in row) if row.any() else 0
-            whole = [round(Fraction(v) * Fraction(2) ** (20 - power)) for v in row]
-            true = Fraction(2) ** (2 * power - 40) * sum(v * v for v in whole)
-            yield worst(G, whole)
-            yield abs(e + 20 - power)
-            yield abs(Fraction(sq) / true - 1) if true else sq
+        e = _powers(grad.e) + 20
+        yield Case({"g": rows, "G": to_host(grad.G), "e": e, "sq": to_host(grad.sq_norms())})
 
 
-@measures("exact.whole.WholeRows", "P1", "Python's integers, in another order", 0.0)
+@states("exact.whole.WholeRows", "P1", 0.0)
 def sums_of_rows_in_whole_numbers(bench):
-    _, _, g = _integers(bench)
-    grad = WholeRows(bench.asarray(g))
-    w, e = to_host(clip_weights(grad.sq_norms(), 0.5)) * (2.0**32 / 0.5), to_host(grad.e)
-    expected = [
-        sum(math.trunc(math.ldexp(w[b], int(e[b])) * v) for b, v in enumerate(column) if w[b])
-        for column in to_host(grad.G).T
-    ]
-    return worst(grad.weighted_sum(bench.asarray(w)).reshape((35,)), expected)
+    grad = WholeRows(bench.asarray(_integers(bench)[2].reshape((9, 35))))
+    w, start = _weights(grad), bench.rng.integers(-9, 9, 35).astype(float)
+    total = bench.asarray(start.copy())
+    grad.add_weighted_sum(total, bench.asarray(w))
+    given = {"G": to_host(grad.G), "e": _powers(grad.e) + 20, "w": w, "total": start}
+    yield Case(given, {"total": to_host(total)})
 
 
-@measures(
-    "exact.whole.WholeOuter", "F1 N1", "explicit gradients of the same numbers: relative", 1e-5
-)
-def squared_norms_in_whole_numbers(bench):
-    a, d, g = map(bench.asarray, _integers(bench))
-    outer, rows = (to_host(each.sq_norms()) for each in (WholeOuter(a, d), WholeRows(g)))
-    kept = [b for b in range(9) if b not in (3, 4, 5)]
-    return worst(outer[kept] / rows[kept], np.ones(6))
+def _outer(bench, a, d):
+    """(gradients, what the equations name of them), of both dtypes, by definition and compiled."""
+    for dtype, given in product(("float32", "float64"), (by_definition, np.asarray)):
+        grad = WholeOuter(*(bench.asarray(given(x.astype(dtype))) for x in (a, d)))
+        found = {"a": grad.a, "d": grad.d, "sq": grad.sq_norms(), "e": grad.e, "f": grad.f}
+        found["A"] = contributions(grad.a, grad.e, grad.e * 0.0 + 1)
+        found["D"] = contributions(grad.d, grad.f, grad.f * 0.0 + 1)
+        yield grad, {name: to_host(x).astype(float) for name, x in found.items()}
 
 
-@measures(
-    "exact.whole.WholeOuter",
-    "P1",
-    "whole numbers within 1e-3 of the weighted product, never longer; in another order",
-    1e-3,
-)
+@states("exact.whole.WholeOuter", "F1 N1", 1e-14)
+def factors_in_whole_numbers(bench):
+    a, d, _ = _integers(bench)
+    for b in (*range(5), 8):
+        yield from (Case(found) for _, found in _outer(bench, a[b : b + 1], d[b : b + 1]))
+
+
+@states("exact.whole.WholeOuter", "N1", 1e-14)
+def squares_of_more_than_a_block(bench):
+    a, d = bench.rng.standard_normal((1, 4100)), bench.rng.standard_normal((1, 3))
+    yield from (Case(found) for _, found in _outer(bench, a, d))
+
+
+@states("exact.whole.WholeOuter", "P1", 0.0)
+def sums_of_products_in_whole_numbers(bench):
+    a, d, _ = _integers(bench)
+    a[6], d[6] = np.arange(7) == 2, np.arange(5) == 3  # products that are whole without the margin
+    start = bench.rng.integers(-9, 9, (7, 5)).astype(float)
+    for grad, found in _outer(bench, a, d):
+        w, total = _weights(grad), bench.asarray(start.copy())
+        grad.add_weighted_sum(total, bench.asarray(w))
+        yield Case({**found, "w": w, "total": start}, {"total": to_host(total)})
+
+
+@measures("exact.whole.WholeOuter", "P1", "never longer than C; exact in another order", 0.0)
 def sums_of_factors_in_whole_numbers(bench):
-    a, d, g = _integers(bench)
+    a, d, _ = _integers(bench)
     w = clip_weights(WholeOuter(a, d).sq_norms(), 0.5) * (2.0**32 / 0.5)
     got = to_host(WholeOuter(bench.asarray(a), bench.asarray(d)).weighted_sum(bench.asarray(w)))
     alone = [WholeOuter(a[b : b + 1], d[b : b + 1]).weighted_sum(w[b : b + 1]) for b in range(9)]
-    longest = max(float(np.linalg.norm(each)) for each in alone)
-    whole = (got == np.rint(got)).all() and (got == sum(alone[::-1])).all()
-    yield holds(whole and longest <= 2.0**32)
-    yield from (np.abs(alone[b] - w[b] * g[b]).max() / 2.0**32 for b in range(9) if b != 5)
+    yield worst(got, sum(alone[::-1]))
+    yield holds(max(float(np.linalg.norm(each)) for each in alone) <= 2.0**32)
 
 
-@measures(
-    "exact.whole.WholeOuter", "P1", "compiled: integers, their squares and their truncation", 0.0
-)
-def compiled_truncation(bench):
-    for rows in (_integers(bench)[0], bench.rng.standard_normal((2, 9000))):
-        for x in (rows, rows.astype("float32")):
-            defined = by_definition(x)
-            (e, squares), (expected_e, expected) = cut_squares(x), cut_squares(defined)
-            scale = np.where(np.isfinite(squares), bench.rng.uniform(0, 1, len(x)), 0)
-            yield worst(e, expected_e)
-            yield worst(np.nan_to_num(squares), np.nan_to_num(expected))
-            yield worst(contributions(x, e, scale), contributions(defined, e, scale))
-
-
-@measures(
-    "exact.arithmetic.Exact", "F1 F2", "clip norm and noise by hand, in units of the grid", 0.0
-)
+@states("exact.arithmetic.Exact", "F1 F2", 0.0)
 def sums_and_noise_are_in_units_of_the_grid(bench):
-    for clip_norm, sigma in ((0.75, 4.0), (3.0, 0.5)):
-        group = ClipGroup("all", [("layer", "W")], clip_norm, sigma)
-        law = Exact().noise_of_sum(group)
-        yield abs(law.units - sigma * 2**32)
-        yield abs(law.unit - clip_norm / 2**32)
-        yield abs(float(Exact().weights(np.float64(0.5), clip_norm)) - 2**31 / clip_norm)
+    for C, sigma in ((0.75, 4.0), (3.0, 0.5)):
+        law = Exact().noise_of_sum(ClipGroup("all", [("layer", "W")], C, sigma))
+        v = Exact().weights(np.float64(0.7), C)
+        given = {"w": 0.7, "C": C, "v": v, "sigma": sigma, "units": law.units, "g": law.unit}
+        yield Case(given)
+
+
+@states("exact.laws.noise_grid", "F1", 0.0)
+def grids_of_noise(bench):
+    for std in (0.0, 1e-300, 1e-30, 0.5, 1 - 2.0**-53, 1.0, 3.7, 4.0, 1e30):
+        yield Case({"noise_std": std, "g": laws.noise_grid(std)})
+
+
+@states("exact.integers.integer_grid", "F1", 0.0)
+def grids_of_integers(bench):
+    for quantum in (1.0, 2.0**-32):
+        for std in (1e-3, 0.5, 1 - 2.0**-53, 1.0, 3.7, 4.0, 1e3, 2.0**33):
+            given = {"noise_std": std, "quantum": quantum, "g": integers.integer_grid(std, quantum)}
+            yield Case(given)

@@ -80,7 +80,7 @@ def shrunk(mean: NDArray, noise_std: float) -> NDArray:
         mean (D,)   noise_std a number, of each coordinate
 
     Forward
-        [F1]  m <- m max(0, 1 - (D - 2) s^2 / |m|^2); D <= 2 changes nothing
+        [F1]  m <- m max(0, 1 - max(0, D - 2) s^2 / |m|^2)    D <= 2 changes nothing
 
     Source
         [F1]  James and Stein 1961, in the positive-part form of Baranchik 1970

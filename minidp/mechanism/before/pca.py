@@ -34,22 +34,23 @@ class PrivatePCA:
                    host
 
     Forward
-        [F1]  a_n = x_n / |x_n|, cut to 16 bits: sums are exact; a row that is zero or not finite
-              becomes zero
-        [F2]  G = sum_n a_n a_n^T
-        [F3]  released_ii = G_ii + N(0, sigma_p^2), released_ij = released_ji = G_ij + N(0,
-              sigma_p^2 / 2), i < j, all independent: rounded to a grid, or integer noise in
-              multiples of one
+        [F1]  a_ni = 2^-16 trunc(2^16 x_ni / |x_n|) where 0 < |x_n| < inf, else 0    cut to 16 bits:
+              sums are exact; a row that is zero or not finite becomes zero
+        [F2]  G_ij = sum_n a_ni a_nj
+        [F3]  released_ii = q_ii rint((G_ii + sigma_p z_ii) / q_ii),
+              released_ij = q_ij rint((G_ij + sigma_p z_ij / sqrt 2) / q_ij) where i < j,
+              else released_ji    z_ij ~ N(0, 1), i <= j, all independent: rounded to grids q, or
+              integer noise in multiples of them
         [F4]  the eigenvectors of the `dimensions` largest eigenvalues, as columns
 
     Sensitivity
-        [S1]  of G in the Frobenius norm: |a a^T|_F = |a|^2 <= 1 if a row is added, removed or
-              zeroed; sqrt 2 if one is replaced
+        [S1]  S = sqrt 2 where relation = REPLACE_ONE, else 1    of G in the Frobenius norm:
+              |a a^T|_F = |a|^2 <= 1 if a row is added, removed or zeroed
 
     Event
-        [S2]  Gaussian(sigma_p / sensitivity), all rows used (q = 1). In the orthonormal basis E_ii,
-              (E_ij + E_ji)/sqrt 2 of the symmetric matrices, the noise has variance sigma_p^2 in
-              each direction. In exact arithmetic its law is off by a distance that `charge` adds.
+        [S2]  m = sigma_p / S    Gaussian(m), all rows used. In the orthonormal basis E_ii, (E_ij +
+              E_ji)/sqrt 2 of the symmetric matrices, the noise has variance sigma_p^2 in each
+              direction. In exact arithmetic its law is off by a distance that `charge` adds.
 
     Source
         [F1]  Abadi et al. 2016, Section 4, "Differentially private PCA"

@@ -31,20 +31,21 @@ class PrivateScaling:
                                         D)   all float64
 
     Forward
-        [F1]  count_de = number of rows with 2^(e-1) <= |x_nd| < 2^e, e held between -30 and 30; 0
-              counts at -30
-        [F2]  limit_d = 2^(e + 1), e the exponent with the largest noisy count
-        [F3]  moments = sum_n (z_nd, z_nd^2), z_nd = x_nd / limit_d held between -1 and 1, rounded
-              to 2^-14: sums are exact
-        [F4]  mean_d = limit_d m_1d, spread_d = limit_d max(1/16, sqrt(m_2d - m_1d^2)), with m =
-              noisy moments / N
-        [F5]  both releases add N(0, (sigma sensitivity)^2) to each number; integer noise in exact
-              arithmetic
+        [F1]  count_de = sum_n [e = max(-30, min(30, 1 + floor(log2 |x_nd|)))]    rows with 2^(e-1)
+              <= |x_nd| < 2^e, e held between -30 and 30; 0 counts at -30
+        [F2]  limit_d = 2^(e_d + 1)    e_d the exponent with the largest noisy count
+        [F3]  raw_1d = sum_n z_nd, raw_2d = sum_n z_nd^2,
+              z_nd = 2^-14 rint(2^14 max(-1, min(1, x_nd / limit_d)))    sums are exact
+        [F4]  centre_d = limit_d m_1d, spread_d = limit_d max(1/16, sqrt(m_2d - m_1d^2))    m =
+              noisy moments / N, held between -1 and 1
+        [F5]  released_kd = q rint((raw_kd + sigma S z_kd) / q)    z_kd ~ N(0, 1), independent, in
+              both releases, S the sensitivity: rounded to a grid q, or integer noise in multiples
+              of it
 
     Sensitivity
-        [S1]  of the counts: sqrt D if a row is added, removed or zeroed, sqrt(2 D) if one is
-              replaced
-        [S2]  of the moments: sqrt(2 D), and sqrt(4 D) if one is replaced
+        [S1]  S_1 = sqrt(2 D) where relation = REPLACE_ONE, else sqrt D    of the counts, if a row
+              is replaced; if one is added, removed or zeroed
+        [S2]  S_2 = sqrt(4 D) where relation = REPLACE_ONE, else sqrt(2 D)    of the moments
 
     Event
         [S3]  each release Gaussian(sigma), all rows used (q = 1); the second may depend on the

@@ -95,8 +95,8 @@ class PoissonSampled(Sampled):
         r"""The lot that holds any of the k with probability 1 - (1-q)^k, its noise that of k.
 
         Bound
-            [C1]  Gaussian(s) -> Gaussian(s/k), Laplace(b) -> Laplace(b/k), and sampled with
-                  probability q -> the same sampled with 1 - (1-q)^k
+            [C1]  s' = s/k, b' = b/k, q' = 1 - (1-q)^k    Gaussian(s) becomes Gaussian(s'),
+                  Laplace(b) Laplace(b'), and what is sampled with probability q is sampled with q'
 
         Source
             [C1]  own derivation: sensitivity grows k-fold. With probability (1-q)^k no member is in

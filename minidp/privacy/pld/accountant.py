@@ -31,7 +31,8 @@ class LossDistributionAccountant(Accountant):
     Bound
         With losses L = ln(dP/dQ) of the sampled Gaussian against its absence, and reversed:
         [M1]  each release as masses on a grid that dominate it (upper) or that it dominates (lower)
-        [M2]  tilted by e^(t L), normalised, and folded: composition multiplies the transforms
+        [M2]  m_l = p_l e^(t L_l) / sum_k p_k e^(t L_k)    masses p, tilted and normalised, are
+              folded: composition multiplies the transforms
         delta(epsilon) and epsilon(delta) of the composed masses: `kernels.delta_at` and
         `kernels.crossing`. Added to upper and taken from lower: noise beyond the tails kept (as
         loss infinity, or left out), mass that wraps around (Chernoff, at two orders), rounding of

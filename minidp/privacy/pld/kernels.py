@@ -144,14 +144,15 @@ def crossing(mass, h, first, tilt, centre, factor, weighted_error, plain_error, 
     """The epsilon at which delta, from tilted masses at losses first + k h, crosses `target`.
 
     Bound
-        [C1]  factor * delta(e), with delta of `delta_at`, to which errors are added (safe_up) or
-              from which they are taken: weighted_error * e^(-tilt (e - centre)) and plain_error
-        Returns an e on or above which that is certainly at most the target (safe_up; infinity if
-        there is none), or one at which it certainly is at least the target (-infinity if there is
-        none), as tight as the errors allow.
+        [C1]  target = factor delta(epsilon) + s (weighted e^(-tilt (l - centre)) + plain)    with
+              delta of `delta_at`; errors are added (safe_up, s = 1) or taken (s = -1), those of the
+              knot l at or below epsilon
+        Returns an epsilon on or above which that is certainly at most the target (safe_up; infinity
+        if there is none), or one at which it certainly is at least the target (-infinity if there
+        is none), as tight as the errors allow.
 
     Source
-        [C1]  own derivation: between knots delta is linear in e^e
+        [C1]  own derivation: between knots delta is linear in e^epsilon
     """
     sign = 1.0 if safe_up else -1.0
     knots = len(mass)
@@ -186,7 +187,8 @@ def delta_at(mass, h, first, tilt, centre, epsilon):
     """delta at `epsilon`, from tilted masses at losses l = first + k h.
 
     Bound
-        [C1]  delta(epsilon) = sum_(l > epsilon) mass e^(-tilt (l - centre)) (1 - e^(epsilon - l))
+        [C1]  delta(epsilon) = sum_k [l_k > epsilon] m_k e^(-tilt (l_k - centre)) (1 -
+              e^(epsilon - l_k))    masses m at losses l
 
     Source
         [C1]  Sommer, Meiser, Mohammadi 2019, Lemma 10

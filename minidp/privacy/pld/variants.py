@@ -15,10 +15,10 @@ def fixed_size_masses(event: FixedSizeSampled, direction, upper, step, gaps, dev
     r"""`masses_of` a Gaussian over lots of fixed size, under REPLACE_ONE.
 
     Bound
-        [C1]  delta(e) = g delta_G(ln(1 + (e^e - 1) / g)) for e >= 0, g = lot/size: losses above 0
-              are those of Poisson sampling with probability g
-        [C2]  masses at losses below 0 are those above times e^-loss; (1 - g) (2 Phi(1/(2 sigma)) -
-              1) has the loss 0
+        [C1]  delta(epsilon) = g delta_G(ln(1 + (e^epsilon - 1) / g)) where epsilon >= 0, g =
+              lot/size    losses above 0 are those of Poisson sampling with probability g
+        [C2]  p(-l) = p(l) e^-l where l > 0, p_0 = (1 - g) (2 Phi(1/(2 sigma)) - 1)    the masses of
+              losses l and 0
 
     Source
         [C1]  Balle, Barthe, Gaboardi 2018 (arXiv:1807.01647), Theorem 9; as a pair: Zhu, Dong, Wang

@@ -1,0 +1,100 @@
+"""Both sides of a printed equation, its value, and the derivative of that value."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .notation import UNSTATED, Names, evaluate, names_in, parse
+
+STEP = 1e-200j  # of a derivative: without cancellation, since it is imaginary
+
+
+class Case(NamedTuple):
+    """What the names of an equation stand for.
+
+    given: {name: number, array or function}; after: what a name on the left of `<-` is afterwards;
+    ranges: {index: the numbers that it runs over}, where no array's axis says so.
+    """
+
+    given: dict
+    after: dict = {}
+    ranges: dict = {}
+
+
+def _left(part, names):
+    """(base, indices) of what a part computes; ("", indices) if its left side is more than a
+    name.
+    """
+    left = part.children[0]
+    if left.data == "name":
+        base, indices = names.split(str(left.children[0]))
+        return base, [index for index in indices if not index.isdigit()]
+    used = {index for name in names_in(left) for index in names.split(name)[1]}
+    free = used | {*names_in(left)}
+    return "", [index for index in names.ranges if index in free]
+
+
+def _prepared(text, case, context):
+    """(names, parts): what a text and the definitions of others need to be evaluated."""
+    names = Names(dict(case.given), dict(case.ranges))
+    parts = parse(text)
+    for part in [part for other in context for part in parse(other)] + list(parts):
+        base, indices = _left(part, names)
+        if base and base not in case.given and base not in case.after:
+            names.defined[base] = indices, part.children[2]
+            names.parted.clear()
+    names.find_ranges(parts)
+    return names, parts
+
+
+def sides(text, case, context=()):
+    """(relation, left, right) of each part whose left side the code computes: arrays of the values
+    at all places where the equation says something.
+
+    context: texts whose parts define names too.
+    """
+    names, parts = _prepared(text, case, context)
+    for part in parts:
+        left, relation, right = part.children
+        base, indices = _left(part, names)
+        if base in names.defined:
+            continue
+        places = list(names.places(indices))
+        stated = [evaluate(right, names, at) for at in places]
+        if relation == "<-":
+            names.given[base] = case.after[base]
+        pairs = [
+            (evaluate(left, names, at), value)
+            for at, value in zip(places, stated)
+            if value is not UNSTATED
+        ]
+        if pairs:
+            yield str(relation), *(np.array(side) for side in zip(*pairs))
+
+
+def value(text, case, context=()):
+    """(name, array) of what a text's first part computes."""
+    names, parts = _prepared(text, case, context)
+    base, indices = _left(parts[0], names)
+    values = np.array([evaluate(parts[0].children[2], names, at) for at in names.places(indices)])
+    shape = [len(names.ranges[index]) for index in indices]
+    return base, values.reshape((*shape, *values.shape[1:]))
+
+
+def derivative(forward, case, wrt, dy, context=()):
+    """sum of dy * d(value of the forward text)/d(case.given[wrt]), by complex steps and without any
+    backward formula: a row for each example.
+    """
+    array = case.given[wrt]
+    of_examples = wrt in ("x", "z")
+    out = np.zeros(array.shape if of_examples else (len(dy), *array.shape))
+    for place in np.ndindex(array.shape):
+        moved = array.astype(complex)
+        moved[place] += STEP
+        _, y = value(forward, case._replace(given={**case.given, wrt: moved}), context)
+        slopes = (np.imag(y) / STEP.imag * dy.reshape(y.shape)).reshape((len(dy), -1)).sum(axis=1)
+        if of_examples:
+            out[place] = slopes[place[0]]
+        else:
+            out[(slice(None), *place)] = slopes
+    return out

@@ -1,0 +1,150 @@
+"""Break the printed equations on purpose: the comparison with the code has to notice.
+
+sign      a + that becomes a -, or the other way round; a right side with the other sign
+scale     a right side times 1 + 1e-3; times 1 - 1e-3 where it is an upper bound
+drop      a sum or difference without one of its terms
+exchange  two neighbouring indices of a name exchanged
+index     a reducer over another index of the equation
+"""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from .card import labels_of
+from .checks import STATED, bench_for, printed, texts_of
+from .notation import equation_of, parse
+
+SHIFT = "any shift gives the same quotient; the largest only keeps exp from overflowing"
+PAIRED = "two such are multiplied, and their signs cancel"
+LESS = "true, but it speaks of fewer targets"
+ANY = "any power of two gives the same logarithm; this one keeps m near 1"
+SYMMETRIC = "a matrix of products of positions is symmetric"
+EQUIVALENT = {  # name of a broken text: the reason why it says the same
+    "nn.activation.Softmax [F1] sign 4": SHIFT,
+    "nn.activation.Softmax [F1] scale 2": SHIFT,
+    "nn.activation.Softmax [F1] index 2": SHIFT,
+    "nn.loss.SoftmaxCrossEntropy [F2] sign 1": LESS,
+    "privacy.gaussian.GaussianAccountant [M3] sign 4": PAIRED,
+    "privacy.moments.MomentsAccountant [M3] sign 11": PAIRED,
+    "nn.loss.SoftmaxCrossEntropy [F2] drop 1": LESS,
+    "nn.loss.SoftmaxCrossEntropy [B2] sign 1": LESS,
+    "nn.loss.SoftmaxCrossEntropy [B2] drop 1": LESS,
+    "exact.elementwise.log [F1] scale 3": ANY,
+    "exact.elementwise.log [F1] drop 3": ANY,
+    "host.chacha.normals [M1] scale 4": ANY,
+    "host.chacha.normals [M1] drop 11": ANY,
+    "mechanism.before.pca.PrivatePCA [F3] exchange 5": "true, but it speaks of one half only",
+    "grads.forms.OuterSum [N1] exchange 2": SYMMETRIC,
+    "grads.forms.OuterSum [N1] exchange 4": SYMMETRIC,
+    "grads.forms.OuterSum [N3] sign 3": "it is squared",
+}
+
+
+@dataclass(frozen=True)
+class Broken:
+    """One change of the text of a label: `text` in place of `of`."""
+
+    card: str
+    label: str
+    operator: str
+    number: int  # among those of the label by this operator
+    of: str
+    text: str
+
+    @property
+    def name(self):
+        return f"{self.card} [{self.label}] {self.operator} {self.number}"
+
+    def __str__(self):
+        return f"{self.name}  {self.of}  ->  {self.text}"
+
+
+def generate():
+    """Every Broken text of every label that is evaluated."""
+    found = []
+    for card, label in STATED:
+        text, counts = equation_of(labels_of(card)[label]), Counter()
+        for operator, start, end, new in _changes(text):
+            counts[operator] += 1
+            changed = text[:start] + new + text[end:]
+            found.append(Broken(card, label, operator, counts[operator], text, changed))
+    return found
+
+
+def _changes(text):
+    """(operator, start, end, what stands there instead)."""
+    parts = parse(text)
+    letters = {i for part in parts for name in _tokens(part, "NAME") for i in _indices(name)}
+    for part in parts:
+        _, relation, right = part.children
+        scale = "0.999" if relation == "<=" else "1.001"
+        for value in _values(right):
+            start, end = _span(value, text)
+            if text[start:end] == "0":
+                continue
+            yield "sign", start, end, f"(-({text[start:end]}))"
+            yield "scale", start, end, f"({scale} ({text[start:end]}))"
+        for tree in right.iter_subtrees():
+            if tree.data in ("plus", "minus"):
+                (start, middle), (second, end) = (_span(each, text) for each in tree.children)
+                other = "-" if tree.data == "plus" else "+"
+                sign = re.sub("[+-]", other, text[middle:second], count=1)
+                yield "sign", middle, second, sign
+                yield "drop", start, end, text[start:middle]
+                yield "drop", start, end, text[second:end]
+        for token in _tokens(right, "NAME"):
+            for at in range(len(_indices(token)) - 1):
+                first = token.end_pos - len(_indices(token)) + at
+                if text[first] != text[first + 1]:
+                    yield "exchange", first, first + 2, text[first + 1] + text[first]
+        for token in _tokens(right, "REDUCER"):
+            for at, letter in enumerate(_indices(token)):
+                for other in sorted(letters - set(_indices(token)))[:1]:
+                    place = token.end_pos - len(_indices(token)) + at
+                    yield "index", place, place + 1, other
+
+
+def _values(tree):
+    """What a part gives: both values of a `where`."""
+    if tree.data == "where":
+        return [tree.children[0], *(each for part in tree.children[2:] for each in _values(part))]
+    return [tree]
+
+
+def _span(tree, text):
+    """Where a tree stands, with the brackets that the parse has left out."""
+    start, end = tree.meta.start_pos, tree.meta.end_pos
+    while text[start:end].count("(") < text[start:end].count(")"):
+        start = text.rindex("(", 0, start)
+    while text[start:end].count("(") > text[start:end].count(")"):
+        end = text.index(")", end) + 1
+    return start, end
+
+
+def _tokens(tree, kind):
+    return list(tree.scan_values(lambda token: token.type == kind))
+
+
+def _indices(name):
+    """The letters behind a name's underscore, if they are indices and no word."""
+    letters = name.partition("_")[2]
+    return letters if re.fullmatch("[a-z]{1,4}", letters) else ""
+
+
+def killed(broken, tolerance=1e-9):
+    """What notices a broken text, in words; None if nothing does."""
+    texts = {**texts_of(broken.card), broken.label: broken.text}
+    for function in STATED[broken.card, broken.label]:
+        try:
+            with np.errstate(all="ignore"):
+                errors = [
+                    printed(texts, broken.label, case) for case in function(bench_for(broken.card))
+                ]
+        except Exception as error:  # it cannot be read, or has no value
+            return f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
+        if not max(errors) <= tolerance:
+            return f"it differs from the code by {max(errors):.1e}"
+    return None
