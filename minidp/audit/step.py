@@ -9,10 +9,11 @@ from typing import Any
 from ..errors import ParameterError
 from ..util.files import atomic_write
 from ..util.validate import count, one_of, positive_finite, probability
-from . import html, step_tests
-from .step_trials import LEVEL, Finding, Trials
+from . import html, step_given, step_tests
+from .step_trials import LEVEL, Finding, Trials, Undecided
 
 CLAIMS = ("finite", "bits", "poisson", "processes")
+REQUIRED = ("row_shape", "clip_norm", "noise_multiplier", "expected_lot_size")
 RELATIONS = ("add_remove", "replace_one", "zero_out")
 
 
@@ -62,7 +63,7 @@ class Stated:
     delta: float | None = None
     claimed_epsilon: float | None = None
     seed: int | None = None
-    most_releases: int = 3000
+    most_releases: int = 6000
 
     def __post_init__(self):
         positive_finite(
@@ -109,7 +110,10 @@ class StepReport:
             ((each.verdict, kinds.get(each.verdict, "")), each.name, each.text, f"{each.level:.1e}")
             for each in self.findings
         ]
-        text = f"<p>{self.calls} calls of the step. Together, the tests accuse a right step at most once in {1 / LEVEL:,.0f} reports.</p>\n"
+        text = (
+            f"<p>{self.calls} calls of the step. Together, the tests accuse a right step in at "
+            f"most one of {1 / LEVEL:,.0f} reports.</p>\n"
+        )
         with atomic_write(path) as file:
             table = html.table(("verdict", "test", "finding", "level"), rows)
             file.write(html.page("A private step, checked", text + table))
@@ -136,9 +140,11 @@ def check_step(step: Callable[[Any], Any], **stated: Any) -> StepReport:
     violated     divisor: ... divided by the number of rows at hand, not by the expected lot size
     ...
     """
-    known = [field.name for field in fields(Stated)]
     for name in stated:
-        one_of(known, **{"argument of check_step": name})
+        one_of([field.name for field in fields(Stated)], **{"argument of check_step": name})
+    missing = [each for each in REQUIRED if each not in stated]
+    if missing:
+        raise ParameterError(f"check_step: expected {', '.join(missing)} as well")
     given = Stated(step, **stated)
     trials = Trials(given)
     wanted = _wanted(given)
@@ -159,13 +165,13 @@ def _wanted(given):
         "bits": step_tests.bits,
     }
     if given.make_step or "processes" in given.claims:
-        found["processes"] = step_tests.processes
+        found["processes"] = step_given.processes
     if given.per_example:
-        found["gradients"] = step_tests.gradients
+        found["gradients"] = step_given.gradients
     if given.lots:
-        found["sampler"] = step_tests.sampler
+        found["sampler"] = step_given.sampler
     if given.claimed_epsilon is not None:
-        found["claim"] = step_tests.claim
+        found["claim"] = step_given.claim
     return found
 
 
@@ -174,12 +180,12 @@ def _finding(name, test, trials, level, given):
     try:
         for each in test(trials):
             found.append(each)
-    except step_tests.Undecided as why:
+    except Undecided as why:
         undecided = str(why)
     except Exception as error:  # the user's code may raise anything: that is what is reported
         undecided = f"{type(error).__name__}: {error}"
     p, text = min(found, key=lambda each: each[0], default=(1.0, ""))
-    if p * len(found) < level:
+    if found and p * len(found) < level:
         return Finding(name, _blame(name, trials, given), text, level)
     return Finding(name, "not decided" if undecided else "holds", undecided, level)
 
@@ -198,13 +204,15 @@ def checked_file(where: str) -> StepReport:
     """check_step of FILE.py[:NAME], where NAME, by default `check`, is a dictionary of its
     arguments.
     """
-    path, _, name = where.partition(":") if ".py:" in where else (where, "", "")
-    if not Path(path).is_file():
-        raise ParameterError(f"--step {where}: no such file {path}")
-    found = runpy.run_path(path).get(name or "check")
+    path, mark, name = where.rpartition(".py:")
+    path = path + ".py" if mark else where
+    try:
+        found = runpy.run_path(path).get(name if mark else "check")
+    except Exception as error:  # the user's file may raise anything
+        raise ParameterError(f"--step {path}: {type(error).__name__}: {error}") from None
     if not isinstance(found, Mapping) or not callable(found.get("step")):
         raise ParameterError(
-            f"--step {where}: expected {name or 'check'} = dict(step=..., row_shape=..., ...) in the "
-            "file, the arguments of minidp.audit.check_step"
+            f"--step {where}: expected check = dict(step=..., row_shape=..., ...) in the file, the "
+            "arguments of minidp.audit.check_step, or its name after a colon"
         )
     return check_step(**found)

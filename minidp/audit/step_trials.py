@@ -12,9 +12,9 @@ from ..util.validate import positive_finite
 
 LEVEL = 1e-4  # of all tests of a report together
 MISSED = 1e-3  # chance that a fault of the size FAULT is missed
-FAULT = 1.25
+FAULT = 1.25  # times what is stated: a fault that the trials are to find
 SCALES = (0.01, 0.1, 1, 10, 100, 1000)
-LAW = 2500  # numbers that tell Laplace's law from a Gaussian's
+LAW = 5000  # numbers that tell Laplace's law from a Gaussian's
 SPREAD = 600  # numbers that tell FAULT times the noise
 FEWEST = 16
 
@@ -41,6 +41,10 @@ class Part:
     bound: float
 
 
+class Undecided(Exception):
+    """Why a test could not decide, and what would let it."""
+
+
 class Trials:
     """Calls the step; each lot's releases are kept, (n, d) in units of the stated noise."""
 
@@ -58,12 +62,12 @@ class Trials:
         self.parts, self.unit = self._parts()
         smallest = min(part.size for part in self.parts)
         self.for_noise = max(FEWEST, -(-SPREAD // smallest))
-        self.for_law = max(self.for_noise, -(-2 * LAW // self.size))
-        self.for_shift = min(self.needed(self.copies / 4, 6), stated.most_releases)
+        self.for_law = max(self.for_noise, -(-LAW // self.size))
+        self.for_shift = self.needed(self.copies * (FAULT - 1), 6)
 
     def _copies(self):
         stated = self.stated
-        if stated.relation != "add_remove":
+        if not self.varies:
             return max(1, round(stated.expected_lot_size))
         given = (stated.parts or {"": (None, None, stated.noise_multiplier)}).values()
         return int(min(1024, max(64, 64 * max(sigma for _, _, sigma in given))))
@@ -134,7 +138,7 @@ class Trials:
         """(p, estimated norm): whether a sum of lots' means is longer than `bound`."""
         mean, variance = self.combined(weights, part.where)
         square = float(mean @ mean)
-        p = _noncentral(square / variance, part.size, bound**2 / variance)
+        p = float(stats.ncx2.sf(square / variance, part.size, bound**2 / variance))
         return p, math.sqrt(max(square - part.size * variance, 0))
 
     def needed(self, copies, variance):
@@ -150,6 +154,18 @@ class Trials:
             n = math.ceil(1.2 * n)
         return n
 
+    def enough(self, needed, had):
+        """Raises Undecided where a fault of the stated size may have been missed."""
+        if needed > had:
+            raise Undecided(
+                f"{needed} releases of each lot would decide, {had} were made: raise most_releases"
+            )
+
+    @property
+    def varies(self):
+        """Whether lots may have any size."""
+        return self.stated.relation == "add_remove"
+
     @cached_property
     def empty(self):
         """The error that the step raises for an empty lot, or None."""
@@ -163,18 +179,3 @@ class Trials:
     def quiet(self):
         """The lot whose releases show the noise: the empty one, or one row."""
         return "one" if self.empty else "none"
-
-
-def _noncentral(value, size, shift):
-    """P(X >= value) of a noncentral chi-square; for a large shift Sankaran's approximation."""
-    if shift < 1e4:
-        return (
-            float(stats.ncx2.sf(value, size, shift)) if shift else float(stats.chi2.sf(value, size))
-        )
-    total, spread = size + shift, size + 2 * shift
-    h = 1 - 2 * total * (size + 3 * shift) / (3 * spread**2)
-    p, m = spread / total**2, (h - 1) * (1 - 3 * h)
-    mean = 1 + h * p * (h - 1 - (2 - h) * m * p / 2)
-    return float(
-        special.ndtr(-((value / total) ** h - mean) / (h * math.sqrt(2 * p) * (1 + m * p / 2)))
-    )
