@@ -172,16 +172,20 @@ def bits(trials):
     if trials.empty:
         raise Undecided("the step does not take an empty lot")
     loud = trials.of((trials.copies, 1000)).mean(axis=0)
-    copies = max(1, round(1.5 * trials.copies / max(np.abs(loud).max(), 1e-9)))
-    moved = np.abs(loud) * copies / trials.copies
-    within = (moved > 0.5) & (moved < 2)
-    wanted = math.ceil(60 / (0.004 * max(within.sum(), 1)))
+    loud = np.abs(loud) / trials.copies
+
+    def within(copies):
+        return (loud * copies > 0.5) & (loud * copies < 2)
+
+    copies = max((2**power for power in range(12)), key=lambda copies: within(copies).sum())
+    there = within(copies)
+    wanted = math.ceil(60 / (0.004 * max(there.sum(), 1)))
     n = wanted if "bits" in trials.stated.claims else 64
-    stds = (trials.unit * trials.stated.expected_lot_size)[within]
+    stds = (trials.unit * trials.stated.expected_lot_size)[there]
     for dtype in (np.float32, np.float64):
         spacing, counts = np.spacing((0.4 * stds).astype(dtype)).astype(float), []
         for lot in ("none", (copies, 1000)):
-            found = trials.of(lot, n)[:, within]
+            found = trials.of(lot, n)[:, there]
             steps = (found * stds / spacing)[np.abs(found) < 1 / 64]
             whole = np.sum(np.abs(steps - np.round(steps)) <= 1 / 8)
             counts.append((whole, len(steps) - whole))
