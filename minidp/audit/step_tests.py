@@ -52,7 +52,8 @@ def divisor(trials):
         weights = {(2 * m, scale): 1, (m, scale): -2}
         for part in trials.parts:
             linear[scale, part.name] = trials.longer(weights, part, 0.0)[0]
-    shrinks = min(linear.values()) < 1e-9
+    loud = [trials.of((copies, SCALES[-1])).mean(axis=0) for copies in (m, 2 * m)]
+    shrinks = np.linalg.norm(loud[1]) < 1.5 * np.linalg.norm(loud[0])
     wide, narrow = trials.of((2 * m, 1), trials.for_noise), trials.of(quiet, trials.for_noise)
     for part in trials.parts:
         spread = [each[:, part.where].var(axis=0, ddof=1).mean() for each in (wide, narrow)]
