@@ -99,13 +99,8 @@ def jax():
     @jax.jit
     def release(rows, key):
         grads = jax.vmap(jax.grad(loss), (None, 0))(params, rows)
-        flat = jnp.concatenate(
-            [
-                each.reshape(len(rows), each[0:1].size if len(rows) else size)
-                for each, size in zip(grads, PIECES)
-            ],
-            axis=1,
-        )
+        tensors = [each.reshape(len(rows), size) for each, size in zip(grads, PIECES)]
+        flat = jnp.concatenate(tensors, axis=1)
         norms = jnp.linalg.norm(flat, axis=1, keepdims=True)
         total = (flat / jnp.maximum(1, norms / CLIP)).sum(axis=0)
         return (total + SIGMA * CLIP * jax.random.normal(key, total.shape)) / LOT

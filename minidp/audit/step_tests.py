@@ -172,8 +172,8 @@ def bits(trials):
     """
     if trials.empty:
         raise Undecided("the step does not take an empty lot")
-    loud = trials.of((trials.copies, 1000)).mean(axis=0)
-    loud = np.abs(loud) / trials.copies
+    moved = np.abs(trials.of((trials.copies, 1000)).mean(axis=0))
+    loud = np.where(moved > 1.5, moved, 0) / trials.copies  # six deviations of the mean
 
     def within(copies):
         return (loud * copies > 0.5) & (loud * copies < 2)

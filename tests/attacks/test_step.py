@@ -2,6 +2,7 @@
 does not.
 """
 
+import secrets
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -32,7 +33,9 @@ class Own:
             for rank in (several if ranks > 1 else [SOLO])
         ]
         self.start = [array.copy() for array in self.trainers[0].network.params.values()]
-        self.streams, self.steps = Streams(), 0
+        # ranks share a seed as they share a key, which hands out each release once
+        self.streams = Streams(secrets.randbits(64)) if ranks > 1 else Streams()
+        self.steps = 0
 
     def __call__(self, rows):
         self.steps += 1
