@@ -168,7 +168,7 @@ def _wanted(given):
         found["processes"] = step_given.processes
     if given.per_example:
         found["gradients"] = step_given.gradients
-    if given.lots:
+    if given.lots or "poisson" in given.claims:
         found["sampler"] = step_given.sampler
     if given.claimed_epsilon is not None:
         found["claim"] = step_given.claim

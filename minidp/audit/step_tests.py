@@ -75,7 +75,9 @@ def divisor(trials):
 
 def noise(trials):
     """The noise has the stated size in every coordinate, is new each time, and is Gaussian."""
-    lots = [trials.of(lot, trials.for_noise) for lot in (trials.quiet, "made", "made twice")]
+    names = [trials.quiet, *(["made", "made twice"] if trials.varies else [])]
+    lots = [trials.of(lot, trials.for_law) for lot in names[:1]]
+    lots += [trials.of(lot, trials.for_noise) for lot in names[1:]]
     apart = np.concatenate([(each[1::2] - each[: len(each) // 2 * 2 : 2]) for each in lots])
     apart /= math.sqrt(2)
     sums, n = (apart**2).sum(axis=0), len(apart)
@@ -105,7 +107,9 @@ def noise(trials):
         each,
         f"coordinate {np.argmin(sums)} has {math.sqrt(sums.min() / n):.3g} times the stated noise",
     )
-    quiet = lots[0] - (lots[0].mean(axis=0) if trials.empty else 0)
+    quiet = lots[0]
+    if trials.quiet != "none":
+        quiet = (quiet - quiet.mean(axis=0)) / math.sqrt(1 - 1 / len(quiet))
     again = np.sum(quiet[1:] * quiet[:-1]) / math.sqrt(quiet[1:].size)
     yield 2 * stats.norm.sf(abs(again)), "the noise of a release is correlated with the one before"
     if trials.size > 1:

@@ -72,8 +72,8 @@ def fixed(rows, steps):
 
 
 STATED = dict(row_shape=(D,), clip_norm=1.0, noise_multiplier=SIGMA, expected_lot_size=L)
-SAMPLED = dict(lots=poisson, sampling_probability=Q)
-CLAIMS = dict(claims=("finite", "bits", "poisson", "processes"))
+CLAIMS = dict(claims=("finite", "bits", "processes"))
+SAMPLED = dict(lots=poisson, sampling_probability=Q, claims=(*CLAIMS["claims"], "poisson"))
 RIGHT = {
     "plain": {},
     "sampled": SAMPLED,
@@ -90,7 +90,7 @@ RIGHT = {
 @pytest.mark.parametrize("more", RIGHT.values(), ids=RIGHT)
 def test_a_right_step_passes_with_all_claims(more):
     made = plain(clip=counted_clip) if "parts" in more else Plain
-    report = check_step(made(), make_step=made, **STATED, **CLAIMS, **more)
+    report = check_step(made(), make_step=made, **{**STATED, **CLAIMS, **more})
     assert {found.verdict for found in report.findings} == {"holds"}, report
 
 
@@ -110,7 +110,7 @@ def float32_add(self, total, noise):
 
 
 class Seeded(Plain):
-    """fedbiomed#1443: the generator of every process starts from the same seed."""
+    """The generator of every process starts from the same seed."""
 
     def __init__(self):
         super().__init__(7)
@@ -181,7 +181,7 @@ FAULTS = {
         "divisor",
         "loss is a mean",
     ),
-    "the same generator in every process, fedbiomed#1443": (
+    "the same generator in every process": (
         Seeded,
         {},
         "processes",
@@ -258,7 +258,98 @@ FAULTS = {
 
 @pytest.mark.parametrize("made, more, test, words", FAULTS.values(), ids=FAULTS)
 def test_a_planted_fault_is_found_and_named(made, more, test, words):
-    report = check_step(made(), make_step=made, **STATED, **CLAIMS, **more)
+    report = check_step(made(), make_step=made, **{**STATED, **CLAIMS, **more})
     found = {each.name: each for each in report.findings}
     assert not report and found[test].verdict == "violated", report
     assert re.search(words, found[test].text)
+
+
+def not_finite(self, rows):
+    return -rows.astype(float)
+
+
+def no_empty_lot(self, rows):
+    rows[0]
+    return gradients(rows)
+
+
+# a step, what more is stated, and the verdict of a test with a pattern of its words
+VERDICTS = {
+    "what is not claimed is a note": (
+        plain(gradients=not_finite),
+        {},
+        "finite",
+        "note",
+        "makes the release NaN",
+    ),
+    "an empty lot is of Poisson sampling": (
+        plain(gradients=no_empty_lot),
+        {},
+        "empty lot",
+        "note",
+        "IndexError",
+    ),
+    "and is tested where that is claimed": (
+        plain(gradients=no_empty_lot),
+        SAMPLED,
+        "empty lot",
+        "violated",
+        "IndexError",
+    ),
+    "a claim of lots needs lots": (
+        Plain,
+        {"claims": ["poisson"]},
+        "sampler",
+        "not decided",
+        "give lots",
+    ),
+    "a claim of processes needs make_step": (
+        Plain,
+        {"claims": ["processes"]},
+        "processes",
+        "not decided",
+        "give make_step",
+    ),
+    "too few releases": (Plain, {"most_releases": 20}, "noise", "not decided", "250 releases"),
+    "rows of no gradient": (
+        Plain,
+        {"make_rows": lambda n, seed: np.full((n, D), 1e-4)},
+        "sensitivity",
+        "not decided",
+        "larger gradients",
+    ),
+    "lots of a fixed size may be divided by it": (
+        plain(divide=lambda self, total, rows: total / max(1, len(rows))),
+        {"relation": "replace_one"},
+        "divisor",
+        "note",
+        "rows at hand",
+    ),
+}
+
+
+@pytest.mark.parametrize("made, more, test, verdict, words", VERDICTS.values(), ids=VERDICTS)
+def test_what_is_not_claimed_is_not_held_against_a_step(made, more, test, verdict, words):
+    report = check_step(made(), **{**STATED, **more})
+    found = {each.name: each for each in report.findings}[test]
+    assert found.verdict == verdict and re.search(words, found.text), report
+    assert bool(report) == (verdict != "violated")
+
+
+@pytest.mark.parametrize(
+    "wrong, says",
+    [
+        ({"noise_multiplier": 0}, "noise_multiplier"),
+        ({"relation": "swap"}, "relation"),
+        ({"claims": ["safe"]}, "claims"),
+        ({"colour": 1}, "argument of check_step"),
+        ({"lots": poisson}, "lots needs sampling_probability"),
+        ({"parts": {"a": (slice(15), 1, 1)}}, "cover all 20"),
+        ({"parts": {"a": (slice(15), 1, 1), "b": (slice(9, 20), 1, 1)}}, "b is empty or overlaps"),
+        ({"make_rows": lambda n, seed: np.zeros((n, 2))}, "make_rows: expected rows"),
+        ({"step": lambda rows: [1]}, "floating-point numbers"),
+    ],
+)
+def test_a_statement_that_cannot_be_is_refused(wrong, says):
+    with pytest.raises(ValueError, match=says):
+        check_step(**{"step": Plain(), **STATED, **wrong})
