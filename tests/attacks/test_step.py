@@ -13,7 +13,7 @@ from minidp import nn
 from minidp.audit import check_step
 from minidp.data.examples import LabelledExamples
 from minidp.mechanism import Plan, PoissonSampler, flat_group
-from minidp.mechanism.sampling import make_sampler
+from minidp.mechanism.samplers import make_sampler
 from minidp.ranks import SOLO
 from minidp.streams import Streams
 from tools.attacks.canaries import CLIP, Made, Rank, Recorder
