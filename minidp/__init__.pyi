@@ -66,7 +66,8 @@ def fit(
     target_bounds: tuple[float, float] | None = None,
     scale: str = "auto",
     bounds: tuple[Any, Any] | None = None,
-    hidden: tuple[int, ...] | int = (),
+    schema: Any = None,
+    hidden: tuple[int, ...] | int | None = None,
     network: nn.Sequential | None = None,
     dataset_size: int | None = None,
     validation: tuple[Any, ArrayLike] | None = None,
@@ -80,4 +81,5 @@ def fit(
     arithmetic: str = "ordinary",
     device: str = "cpu",
     group_size: int = 1,
+    ledger_limit: float | None = None,
 ) -> Fitted: ...

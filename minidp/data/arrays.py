@@ -18,6 +18,7 @@ from ..util.validate import shown
 
 BLOCK_BYTES = 2**24  # bytes of inputs that are checked or converted at once
 MOST_CLASSES = 10_000
+FEW_CLASSES = 10  # so many are taken for classes, however few rows there are
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +169,7 @@ def as_source(x: Any) -> Any:
         raise DtypeError(
             "x: sparse and masked arrays are not supported; give x.toarray(), or x.filled(value)"
         )
+    names = columns_of(x)
     if hasattr(x, "to_numpy"):
         x = x.to_numpy()
     if isinstance(x, (list, tuple)) or hasattr(x, "__array__") and not hasattr(x, "shape"):
@@ -191,6 +193,12 @@ def as_source(x: Any) -> Any:
             why = f" ({error})"  # names a type; other messages would show a row's contents
         except (ValueError, OverflowError):
             pass
+    if names and kind in "OMmUST" and (texts := _not_numbers(x, names)):
+        raise DtypeError(
+            f"x: the columns {listed(texts)} hold no numbers; drop them, or describe the table in "
+            "a public schema: minidp.fit(..., schema=FILE). `minidp schema TABLE.csv --label "
+            "COLUMN --out schema.json` writes a draft"
+        )
     if kind == "c":
         raise ParameterError(
             f"x: Complex data not supported, got dtype {x.dtype}; give real and imaginary parts as "
@@ -212,6 +220,19 @@ def as_source(x: Any) -> Any:
             f"x: found 0 feature(s) (shape={tuple(x.shape)}) while a minimum of 1 is required."
         )
     return x
+
+
+def _not_numbers(x, names):
+    """The names of a table's columns that are no numbers."""
+    found = []
+    for name, cells in zip(names, np.asarray(x).T):
+        try:
+            if cells.dtype.kind in "Mm":
+                raise TypeError
+            np.asarray(cells.tolist(), dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            found.append(name)
+    return found
 
 
 def as_rows(where: str, x: Any, y: Any, like: NDArray) -> tuple[Any, Any]:
@@ -305,11 +326,16 @@ def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDA
         raise DtypeError("y: expected labels of one kind, got texts and numbers")
     found, labels = np.asarray(y[known].tolist()), np.full(len(y), -1)
     if classes is None:
-        if found.dtype.kind == "f" and not (np.isfinite(found) & (found == np.floor(found))).all():
+        kinds = len(np.unique(found))
+        if found.dtype.kind == "f" or kinds > max(FEW_CLASSES, len(y) / 10):
+            what = (
+                "is continuous: it holds floating-point numbers"
+                if found.dtype.kind == "f"
+                else "holds more different labels than a tenth of the rows"
+            )
             raise ParameterError(
-                "y is continuous: it holds numbers that are not whole, or not finite. For "
-                "regression give target_bounds=(low, high), which are public; for class labels "
-                "give classes="
+                f"y {what}. For regression give target_bounds=(low, high), which are public; for "
+                "class labels give classes=, the public list of them"
             )
         classes = found
     listed = np.asarray(one_axis(classes, "classes").tolist())
@@ -376,7 +402,8 @@ def refuse_bad_rows(x: Any, y: Any, outputs: int, weight: Any = None, classes: A
     if bad := rows_not_finite(x):
         raise RowsError(
             f"x: {bad} of {x.shape[0]} rows hold a number that is not finite (NaN, inf, or too "
-            f"large for float32); fill in or drop those rows. {owner}"
+            "large for float32; with a schema: text in place of a number, or what gaps=false "
+            f"rules out); fill in or drop those rows. {owner}"
         )
     if y.dtype.kind in "iu":
         if bad := int(((y < 0) | (y >= outputs)).sum()):

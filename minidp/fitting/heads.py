@@ -38,10 +38,12 @@ class Head:
 
     For the networks that `fit` makes, rows have norm `rule.ROW_NORM` or less after it; in a
     classification their noisy mean is subtracted, unless a private scaling did so, and each is
-    scaled to that norm. For the caller's network, rows are scaled as `scale` says, and no more.
+    scaled to that norm; rows that a schema encoded have parts of norm 1 and stay as they are. For the caller's network, rows are scaled as `scale` says, and no more.
     """
 
-    def __init__(self, settings: Settings, shape: tuple[int, ...], classification: bool) -> None:
+    def __init__(
+        self, settings: Settings, shape: tuple[int, ...], classification: bool, table: bool = False
+    ) -> None:
         scale, bounds = settings.scale, settings.bounds
         ours = settings.network is None
         refused = ("bounds",) if bounds is None else ("unit-norm", "private", "none")
@@ -52,8 +54,12 @@ class Head:
             )
         if scale == "auto" and bounds is not None:
             scale = "bounds"
+        elif settings.schema is not None:
+            scale = "schema"
         elif scale == "auto":
-            scale = "unit-norm" if ours else "none"
+            scale = ("private" if table else "unit-norm") if ours else "none"
+        self.schema = None if settings.schema is None else settings.schema.to_json()
+        self.parts = 0 if settings.schema is None else len(settings.schema.inputs)
         self.scale, self.shape, self.arithmetic = scale, shape, settings.arithmetic
         self.width = math.prod(shape)
         self.ours = ours and scale != "none"
@@ -84,7 +90,7 @@ class Head:
         elif self.centred:
             mu *= math.sqrt(MEAN_SHARE)
             mean = mean_sanitizer(1 / mu, arithmetic=self.arithmetic, coordinates=self.width)
-            if sampler.sampling_probability < 1:
+            if sampler.sampling_probability < 1 and mu < math.inf:
                 # the noise that costs as much over a sampled lot as 1 / mu over all rows
                 plan = Plan(sampler, mean, 1, 1.0)
                 mean = plan.calibrated(accountant, gaussian_epsilon(mu, delta), delta).sanitizer
@@ -103,7 +109,7 @@ class Head:
         if not self.ours:
             return layers
         # of the longest rows
-        length = 1.0 if self.scale == "unit-norm" else math.sqrt(self.width)
+        length = 1.0 if self.scale == "unit-norm" else math.sqrt(self.parts or self.width)
         if self.centred:
             if length != 1:
                 layers.append(_standardise(0, length, "length"))
@@ -179,6 +185,8 @@ def trained_network(
 
 def hidden_sizes(hidden: Any) -> tuple[int, ...]:
     """The sizes of hidden layers, from one of them or several."""
+    if hidden is None:
+        return ()
     sizes = tuple(hidden) if isinstance(hidden, (tuple, list)) else (hidden,)
     for size in sizes:
         count(1, hidden=size)

@@ -1,7 +1,8 @@
 """A rule that computes all settings from public numbers. It was tuned on synthetic data."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from ..privacy.gaussian import gaussian_delta
 from ..util.validate import count, one_of, open_probability, positive_finite
@@ -16,6 +17,10 @@ AVERAGE = 0.9
 MOMENTUM = 0.9  # of a regression, because its rate is bounded
 FARTHEST = 12_000.0  # travel for rows of norm 1; more does not help, even if the budget allows it
 FARTHEST_HIDDEN = 1000.0  # the same with hidden layers, which do worse far from the initial weights
+
+
+WITHOUT_PRIVACY = 8.0  # epsilon whose steps a fit without privacy takes
+TABLE_HIDDEN = (32,)  # with a schema
 
 
 @dataclass(frozen=True)
@@ -103,8 +108,16 @@ def choose(
     return Choice(min(dataset_size, LARGEST_LOT), STEPS, clip_norm, rate, AVERAGE, momentum)
 
 
+def unclipped(choice: Choice, row_norm: float, given: dict[str, Any]) -> Choice:
+    """The choice without clipping: the rate is as if each gradient had about the norm of a row."""
+    rate = given.get("learning_rate", choice.learning_rate * choice.clip_norm / row_norm)
+    return replace(choice, clip_norm=math.inf, learning_rate=rate)
+
+
 def mu_of(epsilon: float, delta: float) -> float:
     """mu of the Gaussian mechanism that is exactly (epsilon, delta)-DP."""
+    if epsilon == math.inf:
+        return math.inf
     low, high = math.log(1e-9), math.log(1e6)
     for _ in range(60):
         middle = (low + high) / 2
