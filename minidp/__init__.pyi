@@ -38,13 +38,13 @@ from . import (
 from . import (
     train as train,
 )
-from .fitting.estimators import PrivateClassifier as PrivateClassifier
-from .fitting.estimators import PrivateRegressor as PrivateRegressor
 from .fitting.fitted import Fitted
 from .fitting.settings import Settings as Settings
 from .planning import calibrate as calibrate
 from .planning import epsilon as epsilon
 from .run.model import load_model as load_model
+from .sklearn import PrivateClassifier as PrivateClassifier
+from .sklearn import PrivateRegressor as PrivateRegressor
 from .util.files import StrPath
 
 __version__: str

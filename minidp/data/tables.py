@@ -273,7 +273,9 @@ def _column(name, entry):
     kind, gaps, role = entry["type"], entry.get("gaps", True), entry.get("role", "input")
     unknown = sorted(map(str, set(entry) - KEYS))
     if unknown:
-        raise ParameterError(f"{where}: unknown {listed(unknown)}; known are {listed(sorted(KEYS))}")
+        raise ParameterError(
+            f"{where}: unknown {listed(unknown)}; known are {listed(sorted(KEYS))}"
+        )
     if not isinstance(gaps, bool):
         raise ParameterError(f'{where}: expected "gaps" to be true or false')
     if role not in ("input", "label") or role == "label" and kind not in ("number", "category"):

@@ -57,8 +57,7 @@ def _pair(schema, table, labels):
     if labels is None:
         if label is None or label.name not in names:
             raise ParameterError(
-                "expected y, or a table with the column that the schema marks by "
-                '"role": "label"'
+                'expected y, or a table with the column that the schema marks by "role": "label"'
             )
         labels = cells_of(table, names[label.name])
     if label is not None:

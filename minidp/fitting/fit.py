@@ -13,14 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import nn
 from ..backend import Backend
-from ..data.arrays import (
-    Inputs,
-    as_target_bounds,
-    as_weights,
-    bounded_targets,
-    class_labels,
-    columns_of,
-)
+from ..data.arrays import Inputs, as_weights, columns_of
+from ..data.labels import as_target_bounds, bounded_targets, class_labels
 from ..errors import DivergedError, ParameterError, ShapeError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ..mechanism.samplers import make_sampler
@@ -38,7 +32,8 @@ from ..util.validate import count, flag, open_probability, positive, same_batch
 from ..util.waiting import quietly
 from .encoding import encoded
 from .fitted import Fitted
-from .heads import Head, choices_of, scaled, trained_network
+from .heads import Head, scaled, trained_network
+from .records import choices_of, config_of, public_facts
 from .rule import WITHOUT_PRIVACY, Choice, choose, unclipped
 from .settings import Settings, check_ledger, settings_of
 
@@ -133,10 +128,10 @@ def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
         )
         about = About(
             "fit",
-            flags=_config(settings, data, head, network, seed, test, ledger),
+            flags=config_of(settings, data, head, network, seed, test, ledger),
             choices=choices_of(choice, given, head.scale, settings, ledger) | {"delta": how_delta},
             disclosed=data.disclosed,
-            public=_public_facts(settings, test),
+            public=public_facts(settings, test),
             quiet=quiet,
         )
         run = Run(at, training, privacy, about)
@@ -325,37 +320,6 @@ def _chosen(settings, data, network, head, budget):
     if private:
         plan = plan.calibrated(budget.accountant, epsilon, delta, before)
     return choice, given, plan, before
-
-
-def _config(settings, data, head, network, seed, test, ledger):
-    """Entries of config.json besides the plan; a resumed run must have the same."""
-    public = None if test is None else "test"
-    recorded = [field.name for field in fields(Settings) if "recorded" in field.metadata]
-    return {
-        **{name: getattr(settings, name) for name in recorded},
-        "scale": head.scale,
-        "schema": head.schema,
-        "bounds": None if head.bounds is None else [each.tolist() for each in head.bounds],
-        "classes": None if data.labels is None else data.labels.tolist(),
-        "target_bounds": data.target_bounds,
-        "seed": seed,
-        "weighted": data.weight is not None,
-        "shared_ledger": ledger is not None,
-        "public": public if settings.validation is None else "validation",
-        "shapes": {".".join(key): array.shape for key, array in network.params.items()},
-    }
-
-
-def _public_facts(settings, test):
-    """Lines for the statement on the facts that the caller declared public."""
-    names = [
-        field.metadata["public"]
-        for field in fields(Settings)
-        if "public" in field.metadata and getattr(settings, field.name) is not None
-    ]
-    if test is not None:
-        names.append("rows of the test")
-    return [f"{name}, as the caller gave them: taken to be public" for name in names]
 
 
 def _optimizer(choice):

@@ -4,7 +4,6 @@ noisy releases.
 
 import copy
 import math
-from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
@@ -38,7 +37,8 @@ class Head:
 
     For the networks that `fit` makes, rows have norm `rule.ROW_NORM` or less after it; in a
     classification their noisy mean is subtracted, unless a private scaling did so, and each is
-    scaled to that norm; rows that a schema encoded have parts of norm 1 and stay as they are. For the caller's network, rows are scaled as `scale` says, and no more.
+    scaled to that norm; rows that a schema encoded have parts of norm 1 or less. For the caller's
+    network, rows are scaled as `scale` says, and no more.
     """
 
     def __init__(
@@ -247,30 +247,3 @@ def _checked(bounds, shape):
             f"them, with low < high by more than 1e-45, got {shown(bounds):.80}"
         )
     return low, high
-
-
-def choices_of(
-    choice: Any, given: dict[str, Any], scale: str, settings: Settings, ledger: Any
-) -> dict[str, str]:
-    """{what: how it was chosen} for the statement."""
-    network = "the caller's"
-    if settings.network is None:
-        sizes = ", ".join(map(str, hidden_sizes(settings.hidden)))
-        network = f"hidden layers of {sizes}" if sizes else "no hidden layer"
-    found = {"network": network, "scale": scale}
-    rule = {name: value for name, value in asdict(choice).items() if name not in given}
-    for who, values in (
-        ("by the rule of minidp.fitting.rule, from public numbers", rule),
-        ("by the caller (a choice made by looking at the data is not covered)", given),
-    ):
-        if values:
-            found[who] = ", ".join(
-                f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
-                for name, value in values.items()
-            )
-    if ledger is not None:
-        found["among fits that share a ledger"] = (
-            "this statement is for one fit by itself; that ledger has their sum, and choosing "
-            "among them by scores on private rows is not covered"
-        )
-    return found

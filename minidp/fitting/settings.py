@@ -31,9 +31,9 @@ class Settings(Checked):
     scale: str, default "auto"
         "unit-norm": each row divided by its length. "bounds": each feature mapped to [-1, 1] and
         clipped to it. "private": by a noisy mean and spread of each feature, for a third of the
-        budget. "none": unchanged. "auto": "bounds" if they are given, else "unit-norm", or for a data
-        frame "private" ("none" for your own network). In a classification the rows' noisy mean is then subtracted, for a tenth
-        of the budget.
+        budget. "none": unchanged. "auto": "bounds" if they are given, else "private" for a data
+        frame and "unit-norm" for arrays ("none" for your own network). In a classification the
+        rows' noisy mean is then subtracted, for a tenth of the budget.
     bounds: (low, high), default None
         Public bounds of the features, numbers or arrays of a row's shape.
     schema: dict or path, default None

@@ -59,7 +59,8 @@ def in_short(result):
 
 def is_not_private(result):
     """True if something was released without noise, so that epsilon is infinite."""
-    return "inf" in [bound["upper"] for bound in result["epsilon"].values()]
+    rows = result["epsilon"]
+    return row_to_quote(rows, math.inf) is None and "inf" in [row["upper"] for row in rows.values()]
 
 
 def _no_guarantee(result):

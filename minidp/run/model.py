@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import nn
 from ..backend import namespace_of, to_host
-from ..data.arrays import as_source, as_target_bounds
+from ..data.arrays import as_source
+from ..data.labels import as_target_bounds
 from ..data.tables import Schema
 from ..errors import CheckpointError, DtypeError, ParameterError, RowsError, ShapeError
 from ..util.atomic import StrPath
