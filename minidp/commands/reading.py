@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..data.tables import TRUTH
 from ..errors import DataError, ParameterError
 from ..util.text import listed
 
@@ -90,7 +91,8 @@ def numbers_of(path, table):
     found, texts = [], []
     for name, cells in table.items():
         try:
-            found.append(np.array(list(map(_number, cells)), dtype=np.float64))
+            known = {cell: TRUTH.get(cell.lower()) for cell in set(cells)}
+            found.append(np.array([_number(c) if known[c] is None else known[c] for c in cells]))
         except ValueError:
             texts.append(name)
     if texts:
@@ -105,11 +107,9 @@ def numbers_of(path, table):
 
 
 def _number(cell):
-    """A cell as a float, NaN if it is empty; booleans are 0 and 1. Raises ValueError."""
+    """A cell as a float, NaN if it is empty. Raises ValueError."""
     if "_" in cell:  # Python reads 1_000
         raise ValueError(cell)
-    if cell.lower() in ("true", "false"):
-        return float(cell.lower() == "true")
     return float(cell) if cell else np.nan
 
 

@@ -27,6 +27,7 @@ TYPES = ("number", "category", "date", "ignore")
 KEYS = {"type", "low", "high", "values", "gaps", "role", "from"}
 GAPS = ("", "?", "NA", "N/A", "nan", "NaN", "null")  # texts that say that a value is missing
 MISSING = ("None", "nan", "NaT", "<NA>")  # how objects that say so print
+TRUTH = {"true": 1.0, "false": 0.0}
 MOST_CATEGORIES = 64  # in a draft: a column of more texts is left out
 FROM_DATA = "data"
 
@@ -85,7 +86,7 @@ class Column:
         if cells.dtype.kind in "biuf" and self.type == "number":
             numbers = cells.astype(np.float64)
             return numbers, np.isnan(numbers)
-        texts = [_text(cell) for cell in cells.tolist()]
+        texts = list(map(_text, cells.tolist()))
         read = _day if self.type == "date" else _number
         return np.array([read(text) for text in texts]), np.array(
             [text in GAPS for text in texts], dtype=bool
@@ -101,9 +102,11 @@ class Column:
 
     def _places(self, cells):
         """The place of each cell in `values`; their number for others and gaps."""
-        known = {_text(value): place for place, value in enumerate(self.values)}
+        as_numbers = all(type(value) in (int, float) for value in self.values)
+        key = _number_in if as_numbers else _text  # 1.0 is then 1
+        known = {key(value): place for place, value in enumerate(self.values)}
         cells = cells.tolist()
-        return np.array([known.get(_text(cell), len(known)) for cell in cells], dtype=np.int64)
+        return np.array([known.get(key(cell), len(known)) for cell in cells], dtype=np.int64)
 
     def to_json(self) -> dict[str, Any]:
         """The entry of this column in a schema's JSON."""
@@ -234,7 +237,10 @@ def is_table(x: Any) -> bool:
 def cells_of(table: Any, name: Any) -> NDArray:
     """A column's cells as an array (N,)."""
     cells = table[name]
-    found = cells.to_numpy() if hasattr(cells, "to_numpy") else np.asarray(cells)
+    if hasattr(cells, "to_numpy"):
+        found = cells.to_numpy()
+    else:  # a list keeps what it mixes
+        found = np.asarray(cells, dtype=None if hasattr(cells, "dtype") else object)
     if found.ndim != 1:
         raise ShapeError(f"schema: column {name}: expected one value per row, got {found.shape}")
     return found
@@ -332,9 +338,15 @@ def _text(cell):
     return "" if text in MISSING and not isinstance(cell, str) else text
 
 
+def _number_in(cell):
+    return _number(_text(cell))
+
+
 def _number(text):
-    """A float; NaN of what is none."""
+    """A float, also of true and false; NaN of what is none."""
     try:
+        if str(text).lower() in TRUTH:
+            return TRUTH[text.lower()]
         return math.nan if "_" in str(text) else float(text)  # Python reads 1_000
     except (ValueError, OverflowError):
         return math.nan
