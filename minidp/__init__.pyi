@@ -67,7 +67,7 @@ def fit(
     scale: str = "auto",
     bounds: tuple[Any, Any] | None = None,
     schema: Any = None,
-    hidden: tuple[int, ...] | int | None = None,
+    hidden: tuple[int, ...] | int = (),
     network: nn.Sequential | None = None,
     dataset_size: int | None = None,
     validation: tuple[Any, ArrayLike] | None = None,

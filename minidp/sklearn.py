@@ -37,7 +37,7 @@ class _Private(BaseEstimator):
     scale: str = "auto"
     bounds: Any = None
     schema: Any = None
-    hidden: tuple[int, ...] | int | None = None
+    hidden: tuple[int, ...] | int = ()
     network: Any = None
     dataset_size: int | None = None
     group_size: int = 1

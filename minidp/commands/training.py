@@ -184,7 +184,8 @@ def _data(args):
     suffix = None if args.data is None else Path(args.data).suffix.lower()
     of_csv = ("label", "columns", "drop", "test", "schema")
     if suffix != ".csv" and (given := [name for name in of_csv if vars(args)[name] is not None]):
-        raise ParameterError(f"expected --{given[0]} only with a .csv file")
+        column = " COLUMN" if given[0] == "label" else ""
+        raise ParameterError(f"expected --{given[0]}{column} with a .csv file, and only there")
     if suffix is None:
         return *map(read_npy, single), None if None in of_test else tuple(map(read_npy, of_test))
     if suffix == ".csv":
@@ -219,7 +220,10 @@ def _of_table(args, path):
         raise ParameterError(f"expected --columns and --drop of inputs, got the label {label}")
     table = read_csv(path, None if columns is None else [*columns, label], drop or ())
     if label not in table:
-        raise DataError(f"{path}: no column {label}; it has {listed(list(table))}")
+        raise DataError(
+            f"{path}: no column {label}; its first line, split at commas, names "
+            f"{listed(list(table))}"
+        )
     cells = table.pop(label)
     if schema is not None:
         return table, np.array(cells) if schema.label else _labels(args, path, label, cells)

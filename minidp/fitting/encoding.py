@@ -8,7 +8,6 @@ import numpy as np
 
 from ..data.tables import Schema, cells_of, names_of
 from ..errors import ParameterError, ShapeError
-from .rule import TABLE_HIDDEN
 from .settings import Settings
 
 
@@ -28,8 +27,6 @@ def encoded(x: Any, y: Any, test: Any, settings: Settings) -> tuple[Any, Any, An
     schema.check_names(x)
     if schema.label is not None:
         settings = _with_label(settings, schema.label)
-    if settings.hidden is None and settings.network is None:
-        settings = replace(settings, hidden=TABLE_HIDDEN)
 
     def pair(table: Any, labels: Any) -> tuple[Any, Any]:
         return _pair(schema, table, labels)

@@ -185,8 +185,6 @@ def trained_network(
 
 def hidden_sizes(hidden: Any) -> tuple[int, ...]:
     """The sizes of hidden layers, from one of them or several."""
-    if hidden is None:
-        return ()
     sizes = tuple(hidden) if isinstance(hidden, (tuple, list)) else (hidden,)
     for size in sizes:
         count(1, hidden=size)

@@ -40,9 +40,8 @@ class Settings(Checked):
         Public description of a table's columns (`data.tables`), in place of `scale` and `bounds`: x
         is then a data frame or a dict of columns, with texts, gaps and dates, and may hold the
         label, with y=None. A number beyond its bounds is clamped, an unknown category is *other*.
-    hidden: tuple of int, or int, default None
-        Sizes of hidden layers. (): logistic, or linear, regression. None: (), or with a schema
-        layers by `rule.TABLE_HIDDEN`.
+    hidden: tuple of int, or int, default ()
+        Sizes of hidden layers. (): logistic, or linear, regression.
     network: nn.Sequential, default None
         Your own network for inputs of this shape, giving one logit per class, or one number. It is
         copied. Its inputs are scaled as `scale` says, and no more. None: layers of `hidden` units.
@@ -121,10 +120,10 @@ class Settings(Checked):
         public="the schema of the table, but for what it marks as read from the data",
         recorded=True,
     )
-    hidden: tuple[int, ...] | int | None = option(
-        None,
+    hidden: tuple[int, ...] | int = option(
+        (),
         "sizes of hidden layers, such as 64,32 (default: none, which is logistic or linear "
-        "regression; with --schema by a rule)",
+        "regression)",
         metavar="SIZE,...",
     )
     network: nn.Sequential | None = option(None, public="layers and initial weights of the network")
