@@ -14,6 +14,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -310,7 +311,8 @@ def _bounds(where, kind, entry):
         low, high = (_day(str(each)) for each in given)
         example = '"2000-01-01"'
     else:
-        low, high = (_number(each) if type(each) in (int, float) else math.nan for each in given)
+        allowed = [isinstance(each, Real) and not isinstance(each, bool) for each in given]
+        low, high = (_number(each) if fine else math.nan for each, fine in zip(given, allowed))
         example = "0"
     if not (low < high and math.isfinite(high - low)):
         raise ParameterError(f'{where}: expected "low" < "high", each like {example}')
@@ -320,6 +322,7 @@ def _bounds(where, kind, entry):
 def _values(where, values):
     if not isinstance(values, (list, tuple)) or not values:
         raise ParameterError(f'{where}: expected "values": [...] with the categories')
+    values = [each.item() if isinstance(each, np.generic) else each for each in values]
     kinds = {isinstance(each, str) for each in values}
     if len(kinds) > 1 or not all(isinstance(each, (str, bool, int, float)) for each in values):
         raise ParameterError(f"{where}: expected texts, or numbers, of one kind as values")
