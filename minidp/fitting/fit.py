@@ -314,7 +314,13 @@ def _chosen(settings, data, network, head, budget):
     )
     private = epsilon < math.inf
     if not private:
-        choice = unclipped(choice, head.row_norm, given)
+        choice = unclipped(
+            choice,
+            given,
+            ours=head.ours,
+            hidden=len(network.params) > 2,
+            regression=data.labels is None,
+        )
     groups = flat_group(network.params, choice.clip_norm, float(private))
     plan = Plan(lots, Sanitizer(groups, arithmetic=head.arithmetic), choice.steps, choice.lot_size)
     if private:

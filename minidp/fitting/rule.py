@@ -20,6 +20,8 @@ FARTHEST_HIDDEN = 1000.0  # the same with hidden layers, which do worse far from
 
 
 WITHOUT_PRIVACY = 8.0  # epsilon whose steps a fit without privacy takes
+# rates of such a fit: without and with hidden layers, and of the caller's network
+UNCLIPPED_RATE, UNCLIPPED_HIDDEN_RATE, UNCLIPPED_OWN_RATE = 1.0, 0.4, 0.1
 
 
 @dataclass(frozen=True)
@@ -109,10 +111,18 @@ def choose(
     return Choice(min(dataset_size, LARGEST_LOT), STEPS, clip_norm, rate, AVERAGE, momentum)
 
 
-def unclipped(choice: Choice, row_norm: float, given: dict[str, Any]) -> Choice:
-    """The choice without clipping: the rate is as if each gradient had about the norm of a row."""
-    rate = given.get("learning_rate", choice.learning_rate * choice.clip_norm / row_norm)
-    return replace(choice, clip_norm=math.inf, learning_rate=rate)
+def unclipped(choice: Choice, given: Any, *, ours: bool, hidden: bool, regression: bool) -> Choice:
+    """The choice for a fit without noise, whose gradients are not clipped: as many steps, and rates
+    that suit whole gradients (found by hand on synthetic tables and breast cancer).
+
+    given: the names of the settings that the caller gave, which stay. ours: whether `fit` made the
+    network, so that rows have norm ROW_NORM.
+    """
+    rate = choice.learning_rate
+    if "learning_rate" not in given and not regression:
+        rate = UNCLIPPED_HIDDEN_RATE if hidden else UNCLIPPED_RATE
+        rate = rate if ours else UNCLIPPED_OWN_RATE
+    return replace(choice, clip_norm=math.inf, learning_rate=rate, momentum=MOMENTUM)
 
 
 def mu_of(epsilon: float, delta: float) -> float:
