@@ -52,7 +52,7 @@ class _Private(BaseEstimator):
     ledger_limit: float | None = None
     check: bool = True
     arithmetic: str = ORDINARY
-    seed: int | None = None
+    random_state: int | None = None
     device: str = "cpu"
     quiet: bool = False
 
@@ -79,6 +79,7 @@ class _Private(BaseEstimator):
                 stacklevel=2,
             )
         params = self.get_params(deep=False)
+        params["seed"] = params.pop("random_state")
         self.fitted_ = found = fit(X, y, example_weight=example_weight, **params)
         self.epsilon_, self.delta_ = found.epsilon.upper, found.delta
         self.statement_, self.ledger_ = found.statement, found.ledger
@@ -122,7 +123,7 @@ class _Private(BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.seed is None  # two fits then draw different noise
+        tags.non_deterministic = self.random_state is None  # two fits then draw different noise
         return tags
 
 
@@ -131,8 +132,8 @@ class PrivateClassifier(ClassifierMixin, _Private):
     """Classifier for scikit-learn (1.6 or later) that is differentially private for each training
     row.
 
-    The parameters are those of `minidp.fit`; `seed` is scikit-learn's random_state, and `folder` is
-    for a single fit. Epsilon does not cover steps of a Pipeline that learn from the data, such as
+    The parameters are those of `minidp.fit`; `random_state` is its seed (a seeded model must not be
+    released), and `folder` is for a single fit. Epsilon does not cover steps of a Pipeline that learn from the data, such as
     StandardScaler: use `scale` and `bounds` instead. No step may repeat rows, as bagging with
     bootstrap does, because epsilon is for one row of the arrays that `fit` gets.
 
@@ -148,7 +149,7 @@ class PrivateClassifier(ClassifierMixin, _Private):
 
     >>> from sklearn.model_selection import cross_val_score
     >>> rng = np.random.default_rng(0); x = rng.normal(size=(3000, 5)); y = x[:, 0] + x[:, 1] > 0
-    >>> model = PrivateClassifier(epsilon=1.0, delta=1e-5, seed=1, quiet=True)
+    >>> model = PrivateClassifier(epsilon=1.0, delta=1e-5, random_state=1, quiet=True)
     >>> cross_val_score(model, x, y, cv=3).mean() > 0.8  # not private, and three times epsilon 1
     np.True_
     """
@@ -173,7 +174,7 @@ class PrivateRegressor(RegressorMixin, _Private):
     cross-validation costs.
 
     >>> rng = np.random.default_rng(0); x = rng.uniform(size=(4000, 2)); y = 3 * x[:, 0] - x[:, 1]
-    >>> model = PrivateRegressor(target_bounds=(-1, 3), bounds=(0, 1), epsilon=2.0, seed=1,
+    >>> model = PrivateRegressor(target_bounds=(-1, 3), bounds=(0, 1), epsilon=2.0, random_state=1,
     ...                          quiet=True).fit(x, y)
     >>> model.predict(x[:3]).shape, model.score(x, y) > 0.8, model.fitted_.epsilon.upper <= 2.0
     ((3,), True, True)
