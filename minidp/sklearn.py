@@ -133,9 +133,10 @@ class PrivateClassifier(ClassifierMixin, _Private):
     row.
 
     The parameters are those of `minidp.fit`; `random_state` is its seed (a seeded model must not be
-    released), and `folder` is for a single fit. Epsilon does not cover steps of a Pipeline that learn from the data, such as
-    StandardScaler: use `scale` and `bounds` instead. No step may repeat rows, as bagging with
-    bootstrap does, because epsilon is for one row of the arrays that `fit` gets.
+    released), and `folder` is for a single fit. Epsilon does not cover steps of a Pipeline that
+    learn from the data, such as StandardScaler or OneHotEncoder: use `scale` and `bounds`, or
+    `schema`, instead. No step may repeat rows, as bagging with bootstrap does, because epsilon is
+    for one row of the arrays that `fit` gets.
 
     epsilon_, delta_   what the fit cost; statement_ and ledger_ say how
     fitted_            the `minidp.fitting.fitted.Fitted`, which has report(folder)
