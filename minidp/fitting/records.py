@@ -3,13 +3,15 @@
 from dataclasses import asdict, fields
 from typing import Any
 
-from .heads import hidden_sizes
+from .heads import Head, hidden_sizes
 from .settings import Settings
 
 OF_LABEL = ("classes", "target_bounds")
 
 
-def config_of(settings, data, head, network, seed, test, ledger):
+def config_of(
+    settings: Settings, data: Any, head: Head, network: Any, seed: Any, test: Any, ledger: Any
+) -> dict[str, Any]:
     """Entries of config.json besides the plan; a resumed run must have the same."""
     public = None if test is None else "test"
     recorded = [field.name for field in fields(Settings) if "recorded" in field.metadata]
@@ -28,7 +30,7 @@ def config_of(settings, data, head, network, seed, test, ledger):
     }
 
 
-def public_facts(settings, test):
+def public_facts(settings: Settings, test: Any) -> list[str]:
     """Lines for the statement on the facts that the caller declared public."""
     names = [
         field.metadata["public"]
