@@ -210,7 +210,7 @@ def main(argv=None):
                     "dataset_sha256": digest,
                     "delta": DELTA,
                     "schema": schema(),
-                    "rows": found,
+                    "figures": found,
                     "versions": versions(),
                     "commit": git_commit(),
                 },

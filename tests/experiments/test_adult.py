@@ -21,7 +21,7 @@ def test_a_file_as_it_comes_is_trained_on_with_and_without_privacy(tmp_path):
         csv.writer(file).writerows([columns, *zip(*columns.values())])
     found = tmp_path / "found.json"
     adult.main(["--data-dir", str(tmp_path), "--smoke", "--json", str(found)])
-    rows = json.loads(found.read_text())["rows"]
+    rows = json.loads(found.read_text())["figures"]
     assert rows["epsilon inf"]["auroc"] > 0.9 and rows["epsilon 1"]["runs"][0]["epsilon"] <= 1
 
 
