@@ -52,7 +52,7 @@ __version__: str
 # every field of Settings by its name, as `help(fit)` shows them
 def fit(
     x: Any,
-    y: ArrayLike,
+    y: ArrayLike | None,
     *,
     epsilon: float,
     delta: float | None = None,

@@ -19,7 +19,7 @@ except ImportError as error:
         "pip install 'minidp[sklearn]'"
     ) from error
 
-from .data.tables import names_of
+from .data.tables import Schema, names_of
 from .errors import ParameterError
 from .exact.arithmetic import ORDINARY
 from .fitting.fit import fit
@@ -66,9 +66,14 @@ class _Private(BaseEstimator):
         for a regression without target_bounds.
         """
         name = type(self).__name__
-        if self.schema is None and getattr(self, "target_bounds", ()) is None:
+        label = None if self.schema is None else Schema.of(self.schema).label
+        of_numbers = label is not None and label.type == "number"
+        if label is not None and of_numbers and isinstance(self, PrivateClassifier):
+            raise ParameterError(f"{name} needs a category as the label, and {label.name} is none")
+        if not of_numbers and getattr(self, "target_bounds", ()) is None:
             raise ParameterError(
-                f"{name} needs target_bounds=(low, high), public; targets are clipped to them"
+                f"{name} needs target_bounds=(low, high), public, or a schema whose label is a "
+                "number; targets are clipped to them"
             )
         if y is None:
             raise ParameterError(f"{name} requires y to be passed, but the target y is None")

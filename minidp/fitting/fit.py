@@ -43,7 +43,7 @@ SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory
 
 def fit(
     x: Any,
-    y: ArrayLike,
+    y: ArrayLike | None,
     *,
     epsilon: float,
     delta: float | None = None,
@@ -61,7 +61,7 @@ def fit(
     x         (N, ...) numbers: an array, list, memory map, data frame, `data.Examples`, or an
               object with shape and indexing; with `schema` a table of any columns
     y         (N,) class labels (integers, booleans, whole floats, strings), or numbers to predict
-              within `target_bounds`
+              within `target_bounds`; None: the column of x that `schema` marks as the label
     epsilon   the budget; no more is spent. math.inf: the same without noise and clipping, in the
               steps of epsilon 8, which is not private, for comparison
     delta     default: the power of ten at or below 1 / (10 N)
@@ -293,9 +293,10 @@ def _chosen(settings, data, network, head, budget):
         if getattr(settings, field.name, None) is not None
     }
     epsilon, delta = budget.epsilon, budget.delta
+    private = epsilon < math.inf
     choice = choose(
         data.size,
-        min(epsilon, WITHOUT_PRIVACY),
+        epsilon if private else WITHOUT_PRIVACY,
         delta,
         sum(array.size for array in network.params.values()),
         task="regression" if data.labels is None else "classification",
@@ -312,7 +313,6 @@ def _chosen(settings, data, network, head, budget):
     before = head.events(
         budget.accountant, PoissonSampler(choice.lot_size / data.size), epsilon, delta
     )
-    private = epsilon < math.inf
     if not private:
         choice = unclipped(
             choice,

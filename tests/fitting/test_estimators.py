@@ -120,6 +120,13 @@ def test_an_estimator_takes_a_table_with_its_schema():
     model = classifier(schema=schema, steps=100).fit(table, y)
     assert isinstance(model, BaseEstimator) and model.feature_names_in_.tolist() == list("abc")
     assert model.n_features_in_ == 3 and model.score(table, y) > 0.6
+    with pytest.raises(ParameterError, match="or a schema whose label is a number"):
+        PrivateRegressor(schema=schema).fit(table, x[:, 3])
+    schema["y"] = schema["a"] | {"role": "label"}
+    with pytest.raises(ParameterError, match="needs a category as the label, and y is none"):
+        classifier(schema=schema).fit(table, y)
+    model = PrivateRegressor(schema=schema, steps=2, quiet=True).fit(table, x[:, 3])
+    assert model.fitted_.target_bounds == (-4, 4)
 
 
 def test_no_charge_is_lost_between_processes_whatever_name_they_use(tmp_path):

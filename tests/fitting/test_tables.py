@@ -91,7 +91,10 @@ def test_without_privacy_the_same_code_learns_at_least_as_much_and_says_what_it_
     assert "**This model is not private" in model.statement
     (group,) = model.result["settings"]["clip_groups"]
     assert (group["noise_multiplier"], group["clip_norm"]) == (0, "inf")
-    assert model.result["steps"] == fitted(found, epsilon=8.0).result["steps"]
+    eight, twenty = (fitted(found, epsilon=each, scale="auto") for each in (8.0, 20.0))
+    assert model.result["steps"] == eight.result["steps"]
+    rates = [each.result["settings"]["learning_rate"] for each in (eight, twenty)]
+    assert rates[0] < rates[1]  # the rule sees every finite epsilon as it is
 
 
 def test_a_frame_of_booleans_and_numbers_is_trained_on_and_predicted_with_private_scaling():
