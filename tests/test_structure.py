@@ -140,7 +140,7 @@ def test_every_equation_has_its_code_and_its_check(capsys):
     [
         ("minidp", ("numba", "scipy", "matplotlib", "cupy", "tqdm")),
         ("minidp.run", ("common", "matplotlib", "tqdm")),
-        ("minidp.fitting.estimators", ("sklearn", "matplotlib", "cupy")),
+        ("minidp.fitting.fit", ("sklearn", "matplotlib", "cupy")),
         ("minidp.util.plotting", ("matplotlib",)),
     ],
 )

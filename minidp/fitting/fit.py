@@ -13,14 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import nn
 from ..backend import Backend
-from ..data.arrays import (
-    Inputs,
-    as_target_bounds,
-    as_weights,
-    bounded_targets,
-    class_labels,
-    columns_of,
-)
+from ..data.arrays import Inputs, as_weights, columns_of
+from ..data.labels import as_target_bounds, bounded_targets, class_labels
 from ..errors import DivergedError, ParameterError, ShapeError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ..mechanism.samplers import make_sampler
@@ -28,18 +22,20 @@ from ..privacy import Filter
 from ..privacy.meaning import large_delta
 from ..ranks import current
 from ..run import About, Model, Privacy, Run, Training
-from ..run.shared import charge_shared
+from ..run.shared import charge_shared, sum_line
 from ..streams import Streams
 from ..train import SGD, Averaged, Momentum, selfcheck
 from ..util.atomic import StrPath
 from ..util.files import check_path
-from ..util.text import listed, upper_text
-from ..util.validate import count, flag, open_probability, positive_finite, same_batch
+from ..util.text import listed
+from ..util.validate import count, flag, open_probability, positive, same_batch
 from ..util.waiting import quietly
+from .encoding import encoded
 from .fitted import Fitted
-from .heads import Head, choices_of, scaled, trained_network
-from .rule import Choice, choose
-from .settings import Settings, settings_of
+from .heads import Head, scaled, trained_network
+from .records import choices_of, config_of, public_facts
+from .rule import WITHOUT_PRIVACY, Choice, choose, unclipped
+from .settings import Settings, check_ledger, settings_of
 
 MEASUREMENTS = 20  # along a run, with a checkpoint each
 SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
@@ -47,7 +43,7 @@ SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory
 
 def fit(
     x: Any,
-    y: ArrayLike,
+    y: ArrayLike | None,
     *,
     epsilon: float,
     delta: float | None = None,
@@ -63,10 +59,11 @@ def fit(
     private for each row.
 
     x         (N, ...) numbers: an array, list, memory map, data frame, `data.Examples`, or an
-              object with shape and indexing
+              object with shape and indexing; with `schema` a table of any columns
     y         (N,) class labels (integers, booleans, whole floats, strings), or numbers to predict
-              within `target_bounds`
-    epsilon   the budget; no more is spent
+              within `target_bounds`; None: the column of x that `schema` marks as the label
+    epsilon   the budget; no more is spent. math.inf: the same without noise and clipping, in the
+              steps of epsilon 8, which is not private, for comparison
     delta     default: the power of ten at or below 1 / (10 N)
     folder    keeps the run's files; the same call resumes a run that was interrupted
     ledger    path of a file that several fits share: charged under a lock before the noise; their
@@ -106,11 +103,13 @@ def fit(
 
 def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
     """`fit`, its arguments checked."""
+    check_ledger(epsilon, ledger, settings)
+    x, y, test, settings = encoded(x, y, test, settings)
     streams = Streams(seed)
     data = _checked(x, y, test, settings)
     budget, how_delta = _budget(epsilon, delta, data.size, quiet)
     network = trained_network(settings, data.shape, data.outputs, streams.init)
-    head = Head(settings, data.shape, data.labels is not None)
+    head = Head(settings, data.shape, data.labels is not None, data.columns is not None)
     choice, given, plan, before = _chosen(settings, data, network, head, budget)
     # what the model cannot be made of is refused before anything is charged
     data.model(head.first + network.layers)
@@ -129,14 +128,14 @@ def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
         )
         about = About(
             "fit",
-            flags=_config(settings, data, head, network, seed, test, ledger),
+            flags=config_of(settings, data, head, network, seed, test, ledger),
             choices=choices_of(choice, given, head.scale, settings, ledger) | {"delta": how_delta},
             disclosed=data.disclosed,
-            public=_public_facts(settings, test),
+            public=public_facts(settings, test),
             quiet=quiet,
         )
         run = Run(at, training, privacy, about)
-        _charge(run, data, before, ledger)
+        _charge(run, data, before, ledger, settings.ledger_limit)
         result = _train(run, data, head, ledger)
         if result is None:
             raise KeyboardInterrupt(
@@ -205,7 +204,7 @@ def _checked(x, y, test, settings):
     if not inputs.shape[0] and settings.dataset_size is None:
         raise ShapeError(f"fit: expected rows to train on, got x of shape {inputs.shape}: no rows")
     targets, labels = _targets(y, settings.classes, bounds)
-    disclosed = []
+    disclosed = [] if settings.schema is None else settings.schema.disclosed
     if labels is not None and settings.classes is None:
         disclosed.append(f"which classes there are: {listed(labels)}")
     arrays = {"x": inputs, "y": targets}
@@ -270,7 +269,7 @@ def _measured(public, trained, inputs, classes, target_bounds):
 
 def _budget(epsilon, delta, size, quiet):
     """(the budget, how delta was chosen)."""
-    positive_finite(epsilon=epsilon)
+    positive(epsilon=epsilon)
     how = "given"
     if delta is None:
         delta = 10.0 ** math.floor(-math.log10(10 * size))
@@ -294,9 +293,10 @@ def _chosen(settings, data, network, head, budget):
         if getattr(settings, field.name, None) is not None
     }
     epsilon, delta = budget.epsilon, budget.delta
+    private = epsilon < math.inf
     choice = choose(
         data.size,
-        epsilon,
+        epsilon if private else WITHOUT_PRIVACY,
         delta,
         sum(array.size for array in network.params.values()),
         task="regression" if data.labels is None else "classification",
@@ -313,39 +313,19 @@ def _chosen(settings, data, network, head, budget):
     before = head.events(
         budget.accountant, PoissonSampler(choice.lot_size / data.size), epsilon, delta
     )
-    groups = flat_group(network.params, choice.clip_norm, 1.0)
+    if not private:
+        choice = unclipped(
+            choice,
+            given,
+            ours=head.ours,
+            hidden=len(network.params) > 2,
+            regression=data.labels is None,
+        )
+    groups = flat_group(network.params, choice.clip_norm, float(private))
     plan = Plan(lots, Sanitizer(groups, arithmetic=head.arithmetic), choice.steps, choice.lot_size)
-    return choice, given, plan.calibrated(budget.accountant, epsilon, delta, before), before
-
-
-def _config(settings, data, head, network, seed, test, ledger):
-    """Entries of config.json besides the plan; a resumed run must have the same."""
-    public = None if test is None else "test"
-    recorded = [field.name for field in fields(Settings) if "recorded" in field.metadata]
-    return {
-        **{name: getattr(settings, name) for name in recorded},
-        "scale": head.scale,
-        "bounds": None if head.bounds is None else [each.tolist() for each in head.bounds],
-        "classes": None if data.labels is None else data.labels.tolist(),
-        "target_bounds": data.target_bounds,
-        "seed": seed,
-        "weighted": data.weight is not None,
-        "shared_ledger": ledger is not None,
-        "public": public if settings.validation is None else "validation",
-        "shapes": {".".join(key): array.shape for key, array in network.params.items()},
-    }
-
-
-def _public_facts(settings, test):
-    """Lines for the statement on the facts that the caller declared public."""
-    names = [
-        field.metadata["public"]
-        for field in fields(Settings)
-        if "public" in field.metadata and getattr(settings, field.name) is not None
-    ]
-    if test is not None:
-        names.append("rows of the test")
-    return [f"{name}, as the caller gave them: taken to be public" for name in names]
+    if private:
+        plan = plan.calibrated(budget.accountant, epsilon, delta, before)
+    return choice, given, plan, before
 
 
 def _optimizer(choice):
@@ -363,21 +343,17 @@ def _temporary(undo):
     return at
 
 
-def _charge(run, data, before, ledger):
+def _charge(run, data, before, ledger, limit):
     """Check all that could make training fail, then charge the whole plan to the shared ledger."""
     run.check_rows(data.inputs, data.targets, data.weight, data.labels)
     # before anything is charged, the scaling included
     selfcheck.check(run.network, run.loss, data.targets)
     if ledger is None or run.begun or run.folder.finished:
         return
-    total = run.ranks.of_first(lambda: charge_shared(ledger, run.plan.ledger(before=before)))
+    charges = run.plan.ledger(before=before)
+    total = run.ranks.of_first(lambda: charge_shared(ledger, charges, run.budget, limit))
     if not run.quiet:
-        spent = run.budget.accountant.epsilon(total, run.budget.delta).upper
-        print(
-            f"{ledger}: epsilon {upper_text(spent)} at delta {run.budget.delta:g} for all fits "
-            "that share this ledger; choosing among them by scores on private rows is not "
-            "covered"
-        )
+        print(sum_line(ledger, total, run.budget))
 
 
 def _train(run, data, head, ledger):
@@ -390,7 +366,10 @@ def _train(run, data, head, ledger):
     if data.measured is not None:
         x, y = data.measured
         measured = scaled(x, layers, head.arithmetic), y
-    model = data.model(layers + run.network.layers, scale=head.scale, columns=data.columns)
+    about = {"scale": head.scale, "columns": data.columns}
+    if head.schema is not None:
+        about["schema"] = head.schema
+    model = data.model(layers + run.network.layers, **about)
     try:
         return run.train(inputs, data.targets, *measured, example_weight=data.weight, model=model)
     except DivergedError as error:
