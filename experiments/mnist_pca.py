@@ -13,11 +13,12 @@ import common
 
 common.start(__name__)
 
-from common.config import PcaFlags
+from common.config import PcaFlags as Config
 from common.job import MainJob, command_line
 
 NAME = "mnist_pca"
-main = command_line(NAME, PcaFlags, MainJob(NAME).run, __doc__)
+run = MainJob(NAME).run
+main = command_line(NAME, Config, run, __doc__)
 
 if __name__ == "__main__":
     sys.exit(main())

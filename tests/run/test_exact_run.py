@@ -68,8 +68,8 @@ def test_statements_say_what_holds_in_each_arithmetic(finished, tmp_path):
             "**Released in ordinary arithmetic, before the first step: mean.**",
         ),
         ordinary: (
-            "attacks on the released sums find nothing, which is evidence and no proof",
-            "use this to flip a ReLU",
+            "attacks on released sums were tried on this library and found nothing",
+            "other rows that were computed with it",
             "Nothing is added to delta",
             "the sensitivity counts as 1.000",
         ),
