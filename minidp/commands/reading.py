@@ -43,21 +43,21 @@ def read_training(path):
     return x, y, tuple(test) or None, [key for key in keys if key not in found]
 
 
-def read_csv(path, label=None, only=None):
-    """(names, values (N, D) float64, text of the column `label`) of a .csv file whose first line
-    names the columns.
+def read_csv(path, label=None, only=None, person=None):
+    """(names, values (N, D) float64, texts of the column `label`, texts of the column `person`) of
+    a .csv file whose first line names the columns.
 
     only: the columns that are wanted, in this order; None for all but the label. An empty cell is
     NaN. Raises DataError, naming column and line, for what is no number.
     """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            return _table(path, csv.reader(file, strict=True), label, only)
+            return _table(path, csv.reader(file, strict=True), only, (label, person))
     except (csv.Error, UnicodeDecodeError) as error:
         raise DataError(f"{path}: no CSV file in UTF-8 ({error})") from error
 
 
-def _table(path, rows, label, only):
+def _table(path, rows, only, as_text):
     names = [name.strip() for name in next(rows, [])]
     if not names:
         raise DataError(f"{path}: empty: expected a first line that names the columns")
@@ -66,23 +66,24 @@ def _table(path, rows, label, only):
             f"{path}: the first line names {listed(twice)} more than once; give each column its "
             "own name"
         )
-    wanted = [name for name in names if name != label] if only is None else only
-    for name in (*wanted, *([] if label is None else [label])):
+    wanted = [name for name in names if name not in as_text] if only is None else only
+    apart = [name for name in as_text if name is not None]
+    for name in (*wanted, *apart):
         if name not in names:
             raise DataError(
                 f"{path}: no column {name}; its first line, split at commas, names {listed(names)}"
             )
     if not wanted:
-        raise DataError(f"{path}: no column of inputs beside {label}")
+        raise DataError(f"{path}: no column of inputs beside {' and '.join(apart)}")
     places = [names.index(name) for name in wanted]
-    texts, numbers = [], array("d")
+    texts, numbers = {name: [] for name in as_text}, array("d")
     for row in filter(None, rows):
         if len(row) != len(names):
             raise DataError(
                 f"{path}, line {rows.line_num}: expected {len(names)} cells, got {len(row)}"
             )
-        if label is not None:
-            texts.append(row[names.index(label)].strip())
+        for name in apart:
+            texts[name].append(row[names.index(name)].strip())
         for place in places:
             try:
                 numbers.append(_number(row[place]))
@@ -91,7 +92,8 @@ def _table(path, rows, label, only):
                     f"{path}: column {names[place]} is not numeric (line {rows.line_num}: "
                     f"{row[place]!r:.40}); drop the column, or write its values as numbers"
                 ) from None
-    return wanted, np.array(numbers).reshape(len(numbers) // len(wanted), len(wanted)), texts
+    values = np.array(numbers).reshape(len(numbers) // len(wanted), len(wanted))
+    return wanted, values, *(texts[name] for name in as_text)
 
 
 def _number(cell):

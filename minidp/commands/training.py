@@ -89,9 +89,9 @@ def _train(args):
     if not args.out:
         raise ParameterError("expected --out DIR, got an empty name")
     folder, done = Path(args.out), Path(args.out, RESULT).exists()
-    given = {each.name: vars(args)[each.name] for each in fields(Settings) if each.name in args}
     try:
         x, y, test = _data(args)
+        given = {each.name: vars(args)[each.name] for each in fields(Settings) if each.name in args}
         if args.classes is not None:
             given["classes"] = _classes(args.classes, y.dtype.kind)
         model = fit(
@@ -144,12 +144,16 @@ def _data(args):
             f"{args.data}: no such file; expected DATA to be a .npz or .csv file, as --help says"
         )
     suffix = None if args.data is None else Path(args.data).suffix.lower()
+    if args.person is not None and suffix != ".csv":
+        raise ParameterError("expected --person COLUMN only with a .csv file")
     if (args.label is not None) != (suffix == ".csv"):
         raise ParameterError("expected --label COLUMN with a .csv file, and only there")
     if suffix is None:
         return *map(read_npy, single), None if None in of_test else tuple(map(read_npy, of_test))
     if suffix == ".csv":
-        names, values, cells = read_csv(args.data, args.label)
+        names, values, cells, person = read_csv(args.data, args.label, person=args.person)
+        if args.person is not None:
+            args.person = np.array(person)
         as_text = args.classes is not None and _classes(args.classes).dtype.kind == "U"
         # fit takes it as a data frame
         table = SimpleNamespace(columns=names, to_numpy=lambda: values)

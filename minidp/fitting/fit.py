@@ -21,6 +21,8 @@ from ..data.arrays import (
     class_labels,
     columns_of,
 )
+from ..data.examples import LabelledExamples
+from ..data.persons import Persons, in_table, person_column, persons_of
 from ..errors import DivergedError, ParameterError, ShapeError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ..mechanism.samplers import make_sampler
@@ -40,6 +42,7 @@ from .fitted import Fitted
 from .heads import Head, choices_of, scaled, trained_network
 from .rule import Choice, choose
 from .settings import Settings, settings_of
+from .subgroups import figures_of, subgroups_of
 
 MEASUREMENTS = 20  # along a run, with a checkpoint each
 SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
@@ -60,14 +63,14 @@ def fit(
     **more: Any,
 ) -> Fitted:
     """Train a classifier or a regression on your own arrays, (epsilon, delta)-differentially
-    private for each row.
+    private for each row, or for each person with all of her rows (`person`).
 
     x         (N, ...) numbers: an array, list, memory map, data frame, `data.Examples`, or an
               object with shape and indexing
     y         (N,) class labels (integers, booleans, whole floats, strings), or numbers to predict
               within `target_bounds`
     epsilon   the budget; no more is spent
-    delta     default: the power of ten at or below 1 / (10 N)
+    delta     default: the power of ten at or below 1 / (10 N), N rows or persons
     folder    keeps the run's files; the same call resumes a run that was interrupted
     ledger    path of a file that several fits share: charged under a lock before the noise; their
               sum is printed
@@ -125,7 +128,13 @@ def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
             keep_best=settings.validation is not None,
         )
         privacy = Privacy(
-            plan, budget, data.size, settings.group_size, settings.check, train_metrics=False
+            plan,
+            budget,
+            data.size,
+            settings.group_size,
+            settings.check,
+            train_metrics=False,
+            rows_per_person=settings.rows_per_person,
         )
         about = About(
             "fit",
@@ -168,10 +177,12 @@ class _Data:
     labels: Any  # the classes, None of a regression
     target_bounds: tuple[float, float] | None
     weight: NDArray | None
+    persons: Persons | None
     measured: tuple[Inputs, NDArray] | None  # public (x, y)
     size: int  # N, public
     disclosed: list[str]
     columns: list[str] | None
+    subgroups: dict[str, NDArray]
 
     @property
     def shape(self):
@@ -201,6 +212,7 @@ def _checked(x, y, test, settings):
     if bounds is not None:
         bounds = as_target_bounds(bounds)
     backend = Backend.pick(settings.device)
+    trained, (x, person) = x, person_column(x, settings.person)
     inputs = Inputs(x, backend)
     if not inputs.shape[0] and settings.dataset_size is None:
         raise ShapeError(f"fit: expected rows to train on, got x of shape {inputs.shape}: no rows")
@@ -208,17 +220,16 @@ def _checked(x, y, test, settings):
     disclosed = []
     if labels is not None and settings.classes is None:
         disclosed.append(f"which classes there are: {listed(labels)}")
-    arrays = {"x": inputs, "y": targets}
-    weight = None
-    if settings.example_weight is not None:
-        weight = arrays["example_weight"] = as_weights(settings.example_weight)
-    same_batch("fit", **arrays)
+    persons = persons_of(person, settings.rows_per_person, inputs.shape[0])
+    weight = settings.example_weight
+    weight = None if weight is None else as_weights(weight)
+    LabelledExamples(inputs, targets, 1, weight, persons)  # which fit each other
     public = settings.validation if test is None else test
-    measured = None if public is None else _measured(public, x, inputs, labels, bounds)
+    measured = None if public is None else _measured(public, trained, inputs, labels, settings)
     size = settings.dataset_size
     if size is None:
-        size = inputs.shape[0]
-        disclosed.append(f"the number of rows, {size}")
+        size = inputs.shape[0] if persons is None else len(persons)
+        disclosed.append(f"the number of {'rows' if persons is None else 'persons'}, {size}")
     columns = columns_of(x)
     if columns:
         disclosed.append("the names of the columns")
@@ -229,10 +240,12 @@ def _checked(x, y, test, settings):
         labels,
         bounds,
         None if weight is None else backend.asarray(weight),
+        persons,
         measured,
         size,
         disclosed,
         columns,
+        subgroups_of(test, settings.subgroups),
     )
 
 
@@ -245,7 +258,7 @@ def _targets(y, classes, target_bounds):
     return bounded_targets(y, target_bounds), None
 
 
-def _measured(public, trained, inputs, classes, target_bounds):
+def _measured(public, trained, inputs, classes, settings):
     """Public (x, y) in the form that training needs. Raises, before a charge, if they do not fit
     the training data.
     """
@@ -257,8 +270,10 @@ def _measured(public, trained, inputs, classes, target_bounds):
             "expected public rows for validation or test, got the training rows: what is measured "
             "or chosen on them would not be private"
         )
+    if settings.person is not None and in_table(x, settings.person):
+        x, _ = person_column(x, settings.person)
     x = Inputs(x, inputs.backend)
-    y, _ = _targets(y, classes, target_bounds)
+    y, _ = _targets(y, classes, settings.target_bounds)
     if x.shape[1:] != inputs.shape[1:]:
         raise ShapeError(
             f"fit: expected public x of rows {inputs.shape[1:]} as the training data's, got "
@@ -306,7 +321,8 @@ def _chosen(settings, data, network, head, budget):
     choice = replace(choice, **given)
     if choice.lot_size > data.size:
         raise ParameterError(
-            f"expected lot_size={choice.lot_size} to be at most the {data.size} rows (dataset_size)"
+            f"expected lot_size={choice.lot_size} to be at most the {data.size} "
+            f"{'rows' if data.persons is None else 'persons'} (dataset_size)"
         )
     lots = make_sampler(settings.sampler, data.size, choice.lot_size)
     choice = replace(choice, steps=-(-choice.steps // lots.period) * lots.period)
@@ -338,8 +354,9 @@ def _config(settings, data, head, network, seed, test, ledger):
 
 def _public_facts(settings, test):
     """Lines for the statement on the facts that the caller declared public."""
+    units = "rows" if settings.rows_per_person is None else "persons"
     names = [
-        field.metadata["public"]
+        field.metadata["public"].format(units=units)
         for field in fields(Settings)
         if "public" in field.metadata and getattr(settings, field.name) is not None
     ]
@@ -370,7 +387,8 @@ def _charge(run, data, before, ledger):
     selfcheck.check(run.network, run.loss, data.targets)
     if ledger is None or run.begun or run.folder.finished:
         return
-    total = run.ranks.of_first(lambda: charge_shared(ledger, run.plan.ledger(before=before)))
+    charges = run.plan.ledger(before=before)
+    total = run.ranks.of_first(lambda: charge_shared(ledger, charges, run.facts["unit"]))
     if not run.quiet:
         spent = run.budget.accountant.epsilon(total, run.budget.delta).upper
         print(
@@ -382,7 +400,7 @@ def _charge(run, data, before, ledger):
 
 def _train(run, data, head, ledger):
     """Release the scaling, then train; returns the result, None if interrupted."""
-    layers = head.layers(run, data.inputs, data.size)
+    layers = head.layers(run, data.inputs, data.size, data.persons)
     inputs = scaled(data.inputs, layers, head.arithmetic)
     if run.plan.expected_lot_size < SPARSE * data.size and isinstance(inputs, Inputs):
         inputs.read_at_random()
@@ -392,7 +410,15 @@ def _train(run, data, head, ledger):
         measured = scaled(x, layers, head.arithmetic), y
     model = data.model(layers + run.network.layers, scale=head.scale, columns=data.columns)
     try:
-        return run.train(inputs, data.targets, *measured, example_weight=data.weight, model=model)
+        return run.train(
+            inputs,
+            data.targets,
+            *measured,
+            example_weight=data.weight,
+            person=data.persons,
+            model=model,
+            about=lambda: figures_of(run, data.subgroups, *measured),
+        )
     except DivergedError as error:
         if ledger is None:
             raise

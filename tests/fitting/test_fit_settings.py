@@ -17,8 +17,20 @@ from minidp.fitting import fit as fit_module
 
 FIELDS = {field.name: field for field in fields(Settings)}
 # of the others, config.json and result.json hold what became of them: shapes and the plan
-RECORDED = {"classes", "target_bounds", "scale", "bounds", "sampler", "check", "group_size"}
-ELSEWHERE = {"hidden", "network", "dataset_size", "validation", "example_weight", "device"}
+RECORDED = {
+    "classes",
+    "target_bounds",
+    "scale",
+    "bounds",
+    "sampler",
+    "check",
+    "group_size",
+    "subgroups",
+}
+ELSEWHERE = {"hidden", "network", "dataset_size", "validation", "example_weight", "device"} | {
+    "person",
+    "rows_per_person",
+}
 PLANNED = {"lot_size", "steps", "clip_norm", "learning_rate", "arithmetic"}
 
 
