@@ -17,11 +17,11 @@ __getattr__, __dir__, __all__ = names_of(
     __name__,
     {
         "": "audit backend data errors grads host mechanism nn privacy run streams train",
-        "fitting.estimators": "PrivateClassifier PrivateRegressor",
         "fitting.fit": "fit",
         "fitting.settings": "Settings",
         "planning": "calibrate epsilon",
         "run.model": "load_model",
+        "sklearn": "PrivateClassifier PrivateRegressor",
     },
 )
 # module: what it gives to the files that carry the guarantee

@@ -38,13 +38,13 @@ from . import (
 from . import (
     train as train,
 )
-from .fitting.estimators import PrivateClassifier as PrivateClassifier
-from .fitting.estimators import PrivateRegressor as PrivateRegressor
 from .fitting.fitted import Fitted
 from .fitting.settings import Settings as Settings
 from .planning import calibrate as calibrate
 from .planning import epsilon as epsilon
 from .run.model import load_model as load_model
+from .sklearn import PrivateClassifier as PrivateClassifier
+from .sklearn import PrivateRegressor as PrivateRegressor
 from .util.files import StrPath
 
 __version__: str
@@ -52,7 +52,7 @@ __version__: str
 # every field of Settings by its name, as `help(fit)` shows them
 def fit(
     x: Any,
-    y: ArrayLike,
+    y: ArrayLike | None,
     *,
     epsilon: float,
     delta: float | None = None,
@@ -66,6 +66,7 @@ def fit(
     target_bounds: tuple[float, float] | None = None,
     scale: str = "auto",
     bounds: tuple[Any, Any] | None = None,
+    schema: Any = None,
     hidden: tuple[int, ...] | int = (),
     network: nn.Sequential | None = None,
     dataset_size: int | None = None,
@@ -83,4 +84,5 @@ def fit(
     arithmetic: str = "ordinary",
     device: str = "cpu",
     group_size: int = 1,
+    ledger_limit: float | None = None,
 ) -> Fitted: ...

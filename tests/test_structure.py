@@ -140,7 +140,7 @@ def test_every_equation_has_its_code_and_its_check(capsys):
     [
         ("minidp", ("numba", "scipy", "matplotlib", "cupy", "tqdm")),
         ("minidp.run", ("common", "matplotlib", "tqdm")),
-        ("minidp.fitting.estimators", ("sklearn", "matplotlib", "cupy")),
+        ("minidp.fitting.fit", ("sklearn", "matplotlib", "cupy")),
         ("minidp.util.plotting", ("matplotlib",)),
     ],
 )
@@ -208,6 +208,16 @@ def test_links_lead_somewhere_in_a_checkout(page):
 )
 def test_links_that_lead_nowhere_are_found(link):
     assert dead("README.md", f"[a]({link})") == [link]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_tests_that_a_page_names_are_there(page):
+    file = ""
+    for path, name in re.findall(
+        r"`(tests/\S+\.py::)?(test_\w+)`", (ROOT / page).read_text(encoding="utf-8")
+    ):
+        file = path.removesuffix("::") or file
+        assert f"\ndef {name}(" in (ROOT / file).read_text(encoding="utf-8")
 
 
 def test_the_line_of_code_on_the_first_page_is_where_the_page_says():

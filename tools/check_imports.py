@@ -26,6 +26,7 @@ ORDER = (
     "train",
     "run audit",
     "fitting planning",
+    "sklearn",
     "commands __init__ __main__",
 )
 STEP = {part: step for step, parts in enumerate(ORDER) for part in parts.split()}

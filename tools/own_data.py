@@ -85,6 +85,46 @@ def synthetic_regression():
     return x, y + rng.normal(size=3000) / 30, {"bounds": (-1, 1), "target_bounds": (-1, 1)}
 
 
+def schema_table():
+    """a synthetic table with a schema: skewed numbers, seven categories, some that interact"""
+    rng, rows, sizes = np.random.default_rng(5), 20_000, (8, 7, 14, 6, 5, 2, 40)
+    x = {
+        "age": rng.gamma(6, 7, rows).clip(17, 90),
+        "hours": np.clip(40 + rng.normal(size=rows) * 12, 1, 99),
+        "gain": np.where(rng.random(rows) < 0.1, rng.lognormal(8, 1, rows), 0).clip(0, 99_999),
+        "level": rng.integers(1, 17, rows).astype(float),
+    }
+    cells = [rng.choice(size, rows, p=rng.dirichlet(np.ones(size))) for size in sizes]
+    z = 0.9 * (1 - ((x["age"] - 48) / 20) ** 2).clip(-2) + 0.03 * x["hours"] + 0.28 * x["level"]
+    z += np.where(x["gain"] > 5000, 3, 0) + ((cells[0] == 0) & (x["level"] > 9))
+    for size, found in zip(sizes[:6], cells):
+        z += rng.normal(size=size)[found] * 0.8
+    z += rng.logistic(size=rows) * 0.8
+    limits = {"age": (0, 100), "hours": (0, 99), "gain": (0, 99_999), "level": (1, 16)}
+    schema: dict = {
+        name: {"type": "number", "low": low, "high": high} for name, (low, high) in limits.items()
+    }
+    for place, (size, found) in enumerate(zip(sizes, cells)):
+        x[f"c{place}"] = found
+        schema[f"c{place}"] = {"type": "category", "values": list(range(size))}
+    return x, (z > np.quantile(z, 0.76)).astype(int), {"schema": schema, "classes": (0, 1)}
+
+
+def breast_cancer_schema():
+    """breast cancer with a schema of the public bounds"""
+    x, y, named = breast_cancer()
+    schema = {
+        str(place): {"type": "number", "low": low, "high": high}
+        for place, (low, high) in enumerate(zip(*named["bounds"]))
+    }
+    return dict(zip(schema, x.T)), y, {"schema": schema, "classes": (0, 1)}
+
+
+def rows_of(x, part):
+    """These rows of an array or of a dict of columns."""
+    return {name: cells[part] for name, cells in x.items()} if isinstance(x, dict) else x[part]
+
+
 def changes(model):
     """{words: settings of `fit`} that differ from those of a model by one of its defaults; the
     travel eta C T stays, but by name.
@@ -107,6 +147,7 @@ def changes(model):
             for k in (1 / 2, 2)
         },
         "a tenth of the rows in each lot": {"lot_size": settings["dataset_size"] // 10},
+        "a hidden layer of 32": {"hidden": 32},
     }
 
 
@@ -122,10 +163,10 @@ def measure(make, epsilon=1.0, delta=1e-4, **changed):
     x, y, named = make()
     scores, plain, spent, named = [], [], [], {**named, **changed}
     for split in range(SPLITS):
-        order = np.random.default_rng(split).permutation(len(x))
-        held, rest = order[: len(x) // 5], order[len(x) // 5 :]
+        order = np.random.default_rng(split).permutation(len(y))
+        held, rest = order[: len(y) // 5], order[len(y) // 5 :]
         model = minidp.fit(
-            x[rest],
+            rows_of(x, rest),
             y[rest],
             epsilon=epsilon,
             delta=delta,
@@ -134,7 +175,7 @@ def measure(make, epsilon=1.0, delta=1e-4, **changed):
             quiet=True,
             **named,
         )
-        scores.append(model.score(x[held], y[held]))
+        scores.append(model.score(rows_of(x, held), y[held]))
         spent.append(model.epsilon.upper)
         if "target_bounds" in named:
             plain.append(least_squares(x[rest], y[rest], x[held], y[held]))
@@ -164,7 +205,13 @@ def main(argv=None):
     )
     args = parser.parse_args(argv)
     if args.synthetic:
-        for make in (synthetic_digits, synthetic_table, synthetic_regression):
+        for make in (
+            synthetic_digits,
+            synthetic_table,
+            synthetic_regression,
+            schema_table,
+            breast_cancer_schema,
+        ):
             for words, changed in changes(measure(make)[1]).items():
                 mean = measure(make, **changed)[0]["mean"]
                 print(f"{make.__doc__}, {words}: {mean:.4f}", flush=True)

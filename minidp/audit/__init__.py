@@ -7,6 +7,7 @@ __getattr__, __dir__, __all__ = names_of(
     __name__,
     {
         "layer": "check_layer check_loss",
+        "step": "Stated StepReport check_step",
         "report": "page",
     },
 )

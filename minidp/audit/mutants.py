@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from ..util.waiting import say
+from . import texts
 from .broken import noticed
 from .card import own_lines
 from .report import PACKAGE, cards, named, need_extra
@@ -103,8 +104,8 @@ def generate():
                 for operator, node, new in _changes(statement, first, last):
                     counts[operator] += 1
                     place = operator, counts[operator], card.module, first
-                    texts = ast.unparse(node), new, _replaced(lines, node, new)
-                    found.append(Mutant(card.name, label, *place, *texts))
+                    parts = ast.unparse(node), new, _replaced(lines, node, new)
+                    found.append(Mutant(card.name, label, *place, *parts))
     return found
 
 
@@ -219,10 +220,17 @@ def main(only=None):
     if only is not None:
         wanted = named(only, [card for card, _ in cards()])
         mutants = [mutant for mutant in mutants if mutant.card in wanted]
-    minutes = len(mutants) * SECONDS_EACH / PROCESSES / 60 + 0.5  # to the next
-    say(f"{len(mutants):,} mutants, about {minutes:.0f} min on {PROCESSES} cores")
+    broken = [each for each in texts.generate() if only is None or each.card in wanted]
+    minutes = len(mutants) * SECONDS_EACH / PROCESSES / 60 + len(broken) / 1200 + 0.5  # to the next
+    say(
+        f"{len(mutants):,} mutants of code and {len(broken):,} of equations, about "
+        f"{minutes:.0f} min on {PROCESSES} cores"
+    )
     faults += judge(mutants, on_result=lambda text: print(text, flush=True))
+    faults += texts.judge(broken, on_result=lambda text: print(text, flush=True))
     listed = sum(mutant.name in EQUIVALENT for mutant in mutants)
     print("", *faults, sep="\n")
-    print(f"{len(mutants)} mutants, {listed} listed as equivalent, {len(faults)} faults")
+    listed += sum(each.name in texts.EQUIVALENT for each in broken)
+    number = len(mutants) + len(broken)
+    print(f"{number} mutants, {listed} listed as equivalent, {len(faults)} faults")
     return 1 if faults else 0

@@ -199,6 +199,10 @@ def _text(row):
         yield f"         in words: {row['in_words']}"
     yield from (f"         {line['path']}:{line['line']}   {line['text']}" for line in row["code"])
     yield f"         source: {row['source']}"
+    if printed := [each for each in row["measured"] if each["method"] == checks.PRINTED]:
+        worst = max(printed, key=lambda each: math.inf if each["error"] is None else each["error"])
+        error = worst["text"].partition(",")[0]
+        yield f"         the printed equation and the code differ by {error}"
     if n := len(row["measured"]):
         checks_ = "checks" if n > 1 else "check"
         yield f"         {n} {checks_}, nearest to its limit: {row['measured'][0]['text']}"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .card import labels_of
-from .checks import STATED, bench_for, printed, texts_of
+from .checks import STATED, bench_for, load, printed, texts_of
 from .notation import equation_of, parse
 
 SHIFT = "any shift gives the same quotient; the largest only keeps exp from overflowing"
@@ -64,6 +64,7 @@ class Broken:
 
 def generate():
     """Every Broken text of every label that is evaluated."""
+    load()
     found = []
     for card, label in STATED:
         text, counts = equation_of(labels_of(card)[label]), Counter()
@@ -148,3 +149,18 @@ def killed(broken, tolerance=1e-9):
         if not max(errors) <= tolerance:
             return f"it differs from the code by {max(errors):.1e}"
     return None
+
+
+def judge(found, on_result=print):
+    """What is wrong with these broken texts, a sentence each: alive and not listed, or listed and
+    noticed.
+    """
+    faults = []
+    for number, broken in enumerate(found, 1):
+        notice, listed = killed(broken), EQUIVALENT.get(broken.name)
+        if notice and listed:
+            faults.append(f"listed as equivalent, but {notice}: {broken}")
+        elif not notice and not listed:
+            faults.append(f"survived: {broken}")
+        on_result(f"{number}/{len(found)} {broken}: {notice or listed or 'SURVIVED'}")
+    return faults

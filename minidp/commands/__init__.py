@@ -34,6 +34,7 @@ COMMANDS = {  # name: module, what it does
         "compare a run's files with each other, and compute its figures again from its ledger",
     ),
     "train": ("training", "a private model and its statement from a file of your own data"),
+    "schema": ("training", "a draft of the public schema of a .csv table"),
     "predict": ("training", "predictions of a model file for new rows, as CSV"),
     "audit": (
         "checking",

@@ -104,6 +104,12 @@ def audit(parser):
         "--layer", metavar="NAME", help="only this class or function, and its bases: Conv2D"
     )
     parser.add_argument(
+        "--step",
+        metavar="FILE.py[:NAME]",
+        help="test your own private step: NAME (check, if not given) is a dictionary of the "
+        "arguments of minidp.audit.check_step",
+    )
+    parser.add_argument(
         "--list", action="store_true", help="print the names that --layer takes, and end"
     )
     parser.add_argument(
@@ -133,6 +139,8 @@ def _audit(args):
     check_new(args, args.html, args.json)
     if args.run and (args.mutants or args.list):
         raise ParameterError(f"{args.run}: --mutants and --list take no run's folder")
+    if args.step:
+        return _step(args)
     if args.list:
         print(*report.listing(), sep="\n")
         return 0
@@ -147,3 +155,15 @@ def _audit(args):
         print("This run", *_lines(found), sep="\n")
     status = report.main(args.layer, args.device, args.json, args.html, found)
     return 1 if args.run and verified.failed else status
+
+
+def _step(args):
+    from ..audit.step import checked_file
+
+    if args.run or args.layer or args.list or args.mutants or args.json:
+        raise ParameterError("--step goes with --html alone")
+    found = checked_file(args.step)
+    print(found)
+    if args.html:
+        found.write_html(args.html)
+    return 0 if found else 1

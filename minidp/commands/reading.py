@@ -4,12 +4,12 @@ in one line.
 
 import csv
 import re
-from array import array
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
+from ..data.tables import TRUTH
 from ..errors import DataError, ParameterError
 from ..util.text import listed
 
@@ -43,21 +43,20 @@ def read_training(path):
     return x, y, tuple(test) or None, [key for key in keys if key not in found]
 
 
-def read_csv(path, label=None, only=None, person=None):
-    """(names, values (N, D) float64, texts of the column `label`, texts of the column `person`) of
-    a .csv file whose first line names the columns.
+def read_csv(path, wanted=None, left_out=()):
+    """{name: its cells as texts, spaces around them cut} of a .csv file whose first line names the
+    columns.
 
-    only: the columns that are wanted, in this order; None for all but the label. An empty cell is
-    NaN. Raises DataError, naming column and line, for what is no number.
+    wanted: the columns to read, in this order; None for all but those `left_out`. Raises DataError.
     """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            return _table(path, csv.reader(file, strict=True), only, (label, person))
+            return _table(path, csv.reader(file, strict=True), wanted, left_out)
     except (csv.Error, UnicodeDecodeError) as error:
         raise DataError(f"{path}: no CSV file in UTF-8 ({error})") from error
 
 
-def _table(path, rows, only, as_text):
+def _table(path, rows, wanted, left_out):
     names = [name.strip() for name in next(rows, [])]
     if not names:
         raise DataError(f"{path}: empty: expected a first line that names the columns")
@@ -66,41 +65,52 @@ def _table(path, rows, only, as_text):
             f"{path}: the first line names {listed(twice)} more than once; give each column its "
             "own name"
         )
-    wanted = [name for name in names if name not in as_text] if only is None else only
-    apart = [name for name in as_text if name is not None]
-    for name in (*wanted, *apart):
+    for name in (*(wanted or ()), *left_out):
         if name not in names:
             raise DataError(
                 f"{path}: no column {name}; its first line, split at commas, names {listed(names)}"
             )
-    if not wanted:
-        raise DataError(f"{path}: no column of inputs beside {' and '.join(apart)}")
-    places = [names.index(name) for name in wanted]
-    texts, numbers = {name: [] for name in as_text}, array("d")
+    wanted = [name for name in names if name not in left_out] if wanted is None else wanted
+    columns = [(names.index(name), []) for name in wanted]
+    shared = {}  # equal cells share one text
     for row in filter(None, rows):
         if len(row) != len(names):
             raise DataError(
                 f"{path}, line {rows.line_num}: expected {len(names)} cells, got {len(row)}"
             )
-        for name in apart:
-            texts[name].append(row[names.index(name)].strip())
-        for place in places:
-            try:
-                numbers.append(_number(row[place]))
-            except ValueError:
-                raise DataError(
-                    f"{path}: column {names[place]} is not numeric (line {rows.line_num}: "
-                    f"{row[place]!r:.40}); drop the column, or write its values as numbers"
-                ) from None
-    values = np.array(numbers).reshape(len(numbers) // len(wanted), len(wanted))
-    return wanted, values, *(texts[name] for name in as_text)
+        for place, cells in columns:
+            cell = row[place].strip()
+            cells.append(shared.setdefault(cell, cell))
+    return {name: cells for name, (_, cells) in zip(wanted, columns)}
+
+
+def numbers_of(path, table):
+    """(N, D) float64 of a table's cells, NaN where they are empty. Raises DataError, naming all
+    columns that hold no numbers.
+    """
+    found, texts = [], []
+    for name, cells in table.items():
+        try:
+            known = {cell: TRUTH.get(cell.lower()) for cell in set(cells)}
+            found.append(np.array([_number(c) if known[c] is None else known[c] for c in cells]))
+        except ValueError:
+            texts.append(name)
+    if texts:
+        raise DataError(
+            f"{path}: columns that are not numeric: {listed(texts)}; leave them out by --drop "
+            f"{','.join(texts)}, or describe the table: `minidp schema {path} --label COLUMN --out "
+            "schema.json` writes a draft for --schema"
+        )
+    if not found:
+        raise DataError(f"{path}: no column of inputs")
+    return np.stack(found, axis=1)
 
 
 def _number(cell):
     """A cell as a float, NaN if it is empty. Raises ValueError."""
     if "_" in cell:  # Python reads 1_000
         raise ValueError(cell)
-    return float(cell) if cell and not cell.isspace() else np.nan
+    return float(cell) if cell else np.nan
 
 
 def labels_of(path, name, cells, as_text=False):

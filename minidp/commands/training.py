@@ -3,6 +3,7 @@ predictions.
 """
 
 import csv
+import math
 import sys
 import warnings
 from dataclasses import fields
@@ -12,17 +13,23 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from ..data.tables import Schema, draft
 from ..errors import DataError, ParameterError
 from ..fitting.fit import fit
 from ..fitting.settings import Settings
+from ..privacy.budget import Filter
 from ..privacy.catalogue import row_to_quote
+from ..privacy.ledger import Ledger
 from ..run import load_model
 from ..run.brief import quote_line
 from ..run.folder import CONFIG, CURVES, MODEL, RESULT, STATEMENT
+from ..run.shared import sum_line
 from ..util.atomic import atomic_write
-from .flags import add_field, number, whole_number
+from ..util.files import write_json
+from ..util.text import listed
+from .flags import Once, add_field, number, whole_number
 from .output import check_new, show
-from .reading import labels_of, read_csv, read_npy, read_npz, read_training
+from .reading import labels_of, numbers_of, read_csv, read_npy, read_npz, read_training
 from .setting import add as add_shared
 
 # of result.json
@@ -36,7 +43,7 @@ def train(parser):
         nargs="?",
         metavar="DATA",
         help=".npz with x_train, y_train and, of a public test set, x_test, y_test; "
-        "or .csv with names in its first line, numbers below, and --label",
+        "or .csv with names in its first line, and --label: numbers, or any columns with --schema",
     )
     for name, what in (
         ("--x", "training inputs in place of DATA: (N, ...) numbers, read as needed"),
@@ -48,7 +55,18 @@ def train(parser):
     add(
         "--label",
         metavar="COLUMN",
-        help="column of a .csv file that is to be predicted; all others are inputs",
+        help="column of a .csv file that is to be predicted (default: the one that --schema "
+        "marks); all others are inputs",
+    )
+    for name, what in (
+        ("--columns", "inputs of a .csv file (default: all but the label)"),
+        ("--drop", "columns of a .csv file that are not read"),
+    ):
+        add(name, metavar="A,B,...", help=what)
+    add(
+        "--test",
+        metavar="FILE",
+        help=".csv file of a public test set, as DATA, which is evaluated and chooses nothing",
     )
     add(
         "--delta",
@@ -75,7 +93,17 @@ def train(parser):
         type=whole_number,
         help="for tests only: who knows it can subtract the noise; release nothing",
     )
-    add_shared(parser, "--target-epsilon", "--group-size", "--json")
+    add(
+        "--target-epsilon",
+        "--epsilon",
+        action=Once,
+        type=number,
+        required=True,
+        metavar="EPSILON",
+        help="epsilon that must not be exceeded; inf: the same without noise and clipping, which "
+        "is not private, for comparison",
+    )
+    add_shared(parser, "--group-size", "--json")
     parser.epilog = (
         "examples: %(prog)s data.npz --target-epsilon 1 --delta 1e-4 --scale unit-norm --hidden 64 "
         "--out runs/mine\n          %(prog)s table.csv --label price --target-bounds 0,1e6 "
@@ -92,6 +120,8 @@ def _train(args):
     try:
         x, y, test = _data(args)
         given = {each.name: vars(args)[each.name] for each in fields(Settings) if each.name in args}
+        if args.person is not None:
+            given["person"] = args.person_of_row
         if args.classes is not None:
             given["classes"] = _classes(args.classes, y.dtype.kind)
         model = fit(
@@ -116,6 +146,7 @@ def _train(args):
     if done:
         print(f"{folder}: this run had finished before; nothing was trained now", file=sys.stderr)
     result, path = model.result, str(folder / MODEL)
+    new = "x.csv" if str(args.data).lower().endswith(".csv") else "x.npy"
     path = f"./{path}" if path.startswith("-") else path
     record = {
         "model": str(folder / MODEL),
@@ -124,11 +155,20 @@ def _train(args):
         **{key: result[key] for key in SHOWN},
     }
     lines = [
+        *_shared(args, result),
         quote_line(result),
         f"open:  {folder / STATEMENT} (picture: {folder / CURVES})",
-        f"next:  minidp predict {quote(path)} x.npy --out y.csv",
+        f"next:  minidp predict {quote(path)} {new} --out y.csv",
     ]
     show(args, record, lines)
+
+
+def _shared(args, result):
+    """The line on the shared ledger, which `fit` prints unless it is quiet."""
+    if args.ledger is None or not args.quiet:
+        return []
+    budget = Filter(result["accountant"], math.inf, result["delta"])
+    return [sum_line(args.ledger, Ledger.load(args.ledger), budget)]
 
 
 def _data(args):
@@ -144,20 +184,16 @@ def _data(args):
             f"{args.data}: no such file; expected DATA to be a .npz or .csv file, as --help says"
         )
     suffix = None if args.data is None else Path(args.data).suffix.lower()
-    if args.person is not None and suffix != ".csv":
-        raise ParameterError("expected --person COLUMN only with a .csv file")
-    if (args.label is not None) != (suffix == ".csv"):
-        raise ParameterError("expected --label COLUMN with a .csv file, and only there")
+    of_csv = ("label", "columns", "drop", "test", "schema", "person")
+    if suffix != ".csv" and (given := [name for name in of_csv if vars(args)[name] is not None]):
+        column = " COLUMN" if given[0] == "label" else ""
+        raise ParameterError(f"expected --{given[0]}{column} with a .csv file, and only there")
     if suffix is None:
         return *map(read_npy, single), None if None in of_test else tuple(map(read_npy, of_test))
     if suffix == ".csv":
-        names, values, cells, person = read_csv(args.data, args.label, person=args.person)
-        if args.person is not None:
-            args.person = np.array(person)
-        as_text = args.classes is not None and _classes(args.classes).dtype.kind == "U"
-        # fit takes it as a data frame
-        table = SimpleNamespace(columns=names, to_numpy=lambda: values)
-        return table, labels_of(args.data, args.label, cells, as_text), None
+        return *_of_table(args, args.data), None if args.test is None else _of_table(
+            args, args.test
+        )
     if suffix != ".npz":
         raise ParameterError(
             f"{args.data}: expected a .npz or a .csv file; .npy files go with --x and --y"
@@ -168,12 +204,80 @@ def _data(args):
     return x, y, test
 
 
+def _of_table(args, path):
+    """(x as a table, y) of a .csv file, in the form that fit takes."""
+    schema = None if args.schema is None else Schema.of(args.schema)
+    label = args.label
+    if label is None and schema is not None and schema.label is not None:
+        label = schema.label.name
+    if label is None or schema and schema.label and schema.label.name != label:
+        raise ParameterError(
+            "expected --label COLUMN with a .csv file, or a --schema whose column to predict has "
+            '"role": "label", and the same if both are there'
+        )
+    columns, drop = (None if each is None else _names(each) for each in (args.columns, args.drop))
+    if columns is not None and drop is not None:
+        raise ParameterError("expected --columns or --drop, got both")
+    if label in (*(columns or ()), *(drop or ())):
+        raise ParameterError(f"expected --columns and --drop of inputs, got the label {label}")
+    person = args.person if path is args.data else None
+    apart = [label] if person is None else [label, person]
+    table = read_csv(path, None if columns is None else [*columns, *apart], drop or ())
+    if label not in table:
+        raise DataError(
+            f"{path}: no column {label}; its first line, split at commas, names "
+            f"{listed(list(table))}"
+        )
+    cells = table.pop(label)
+    if person is not None and person not in table:
+        raise DataError(f"{path}: no column {person}; its first line names {listed(list(table))}")
+    of_row = table.pop(args.person, None)
+    if person is not None:
+        args.person_of_row = np.array(of_row)
+    if schema is not None:
+        return table, np.array(cells) if schema.label else _labels(args, path, label, cells)
+    values, names = numbers_of(path, table), list(table)
+    # fit takes it as a data frame
+    x = SimpleNamespace(columns=names, to_numpy=lambda: values)
+    return x, _labels(args, path, label, cells)
+
+
+def _labels(args, path, label, cells):
+    as_text = args.classes is not None and _classes(args.classes).dtype.kind == "U"
+    return labels_of(path, label, cells, as_text)
+
+
+def _names(text):
+    return [name.strip() for name in text.split(",")]
+
+
 def _classes(text, kind="?"):
     """--classes in the type of labels of this kind."""
-    names = [name.strip() for name in text.split(",")]
+    names = _names(text)
     if kind == "b" and {name.lower() for name in names} == {"true", "false"}:
         return np.array([False, True])
     return np.array(names) if kind in "US" or "" in names else labels_of("--classes", text, names)
+
+
+def schema(parser):
+    add = parser.add_argument
+    add("table", metavar="FILE", help=".csv file with names in its first line")
+    add("--label", metavar="COLUMN", required=True, help="column that is to be predicted")
+    add("--out", metavar="FILE", required=True, help="JSON file to write")
+    add_shared(parser, "--force")
+    parser.epilog = "example: %(prog)s table.csv --label sick --out schema.json"
+    return _schema
+
+
+def _schema(args):
+    check_new(args, args.out)
+    found = draft(read_csv(args.table), args.label)
+    write_json(args.out, found)
+    print(
+        f"wrote {args.out}: {len(found)} columns. Types and categories were read from the rows and "
+        'are not protected: correct each entry by public knowledge, fill in every "low" and '
+        '"high", and delete its "from"'
+    )
 
 
 def predict(parser):
@@ -205,7 +309,7 @@ def predict(parser):
 def _predict(args):
     check_new(args, args.out)
     model = load_model(args.model)
-    x = _inputs(args, model.about.get("columns"))
+    x = _inputs(args, model)
     header = ["prediction"]
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
@@ -227,17 +331,18 @@ def _predict(args):
     print(f"wrote {args.out}: {rows.shape[0]} rows")
 
 
-def _inputs(args, columns):
-    """The array of the file X; columns: names of those that the model learned from, None if it was
-    no table.
-    """
+def _inputs(args, model):
+    """The array of the file X, or its table for a model with a schema."""
     suffix = Path(args.x).suffix.lower()
     wanted = ("x", "x_test") if args.key is None else (args.key,)
     if args.key is not None and suffix != ".npz":
         raise ParameterError(f"expected --key with a .npz file, got {args.x}")
     if suffix == ".csv":  # anybody may have written the model's file: are these names?
+        if model.schema is not None:
+            return read_csv(args.x, [each.name for each in model.schema.inputs])
+        columns = model.about.get("columns")
         named = isinstance(columns, list) and all(isinstance(name, str) for name in columns)
-        return read_csv(args.x, only=columns if named else None)[1]
+        return numbers_of(args.x, read_csv(args.x, columns if named else None))
     if suffix != ".npz":
         return read_npy(args.x)
     found, keys = read_npz(args.x, wanted)

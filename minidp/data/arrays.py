@@ -14,10 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..backend import Backend, namespace_of
 from ..errors import DataError, DtypeError, ParameterError, RowsError, ShapeError
 from ..util.text import listed
-from ..util.validate import shown
 
 BLOCK_BYTES = 2**24  # bytes of inputs that are checked or converted at once
-MOST_CLASSES = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +166,7 @@ def as_source(x: Any) -> Any:
         raise DtypeError(
             "x: sparse and masked arrays are not supported; give x.toarray(), or x.filled(value)"
         )
+    names = columns_of(x)
     if hasattr(x, "to_numpy"):
         x = x.to_numpy()
     if isinstance(x, (list, tuple)) or hasattr(x, "__array__") and not hasattr(x, "shape"):
@@ -191,6 +190,12 @@ def as_source(x: Any) -> Any:
             why = f" ({error})"  # names a type; other messages would show a row's contents
         except (ValueError, OverflowError):
             pass
+    if names and kind in "OMmUST" and (texts := _not_numbers(x, names)):
+        raise DtypeError(
+            f"x: the columns {listed(texts)} hold no numbers; drop them, or describe the table in "
+            "a public schema: minidp.fit(..., schema=FILE). `minidp schema TABLE.csv --label "
+            "COLUMN --out schema.json` writes a draft"
+        )
     if kind == "c":
         raise ParameterError(
             f"x: Complex data not supported, got dtype {x.dtype}; give real and imaginary parts as "
@@ -212,6 +217,19 @@ def as_source(x: Any) -> Any:
             f"x: found 0 feature(s) (shape={tuple(x.shape)}) while a minimum of 1 is required."
         )
     return x
+
+
+def _not_numbers(x, names):
+    """The names of a table's columns that are no numbers."""
+    found = []
+    for name, cells in zip(names, np.asarray(x).T):
+        try:
+            if cells.dtype.kind in "Mm":
+                raise TypeError
+            np.asarray(cells.tolist(), dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            found.append(name)
+    return found
 
 
 def as_rows(where: str, x: Any, y: Any, like: NDArray) -> tuple[Any, Any]:
@@ -286,85 +304,6 @@ def one_axis(y: Any, name: str = "y") -> NDArray:
     return y
 
 
-def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDArray]:
-    """(labels 0..K-1 (N,) int64, -1 for a missing or unknown label; the K classes in order).
-
-    classes: the public list of classes; None for those that occur in y, which discloses them.
-    Raises ParameterError if y looks like numbers to predict, DtypeError if it mixes texts and
-    numbers.
-    """
-    y = one_axis(y)
-    if y.dtype.kind == "O":
-        known = np.array(
-            [isinstance(each, (str, bool, int, float, np.generic)) and each == each for each in y],
-            dtype=bool,
-        )
-    else:
-        known = y == y  # NaN is not
-    if len({isinstance(each, str) for each in y[known].tolist()}) > 1:
-        raise DtypeError("y: expected labels of one kind, got texts and numbers")
-    found, labels = np.asarray(y[known].tolist()), np.full(len(y), -1)
-    if classes is None:
-        if found.dtype.kind == "f" and not (np.isfinite(found) & (found == np.floor(found))).all():
-            raise ParameterError(
-                "y is continuous: it holds numbers that are not whole, or not finite. For "
-                "regression give target_bounds=(low, high), which are public; for class labels "
-                "give classes="
-            )
-        classes = found
-    listed = np.asarray(one_axis(classes, "classes").tolist())
-    if listed.dtype.name not in ("bool", "int64", "uint64", "float64") and listed.dtype.kind != "U":
-        raise DtypeError(
-            "expected classes to be texts, booleans or numbers that 64 bits hold, all of one kind, "
-            f"got dtype {listed.dtype}"
-        )
-    names = np.unique(listed)
-    if not 2 <= len(names) <= MOST_CLASSES:
-        word = "class" if len(names) == 1 else "classes"
-        raise ParameterError(
-            f"expected from 2 to {MOST_CLASSES} classes, got {len(names)} {word}; name them by "
-            "classes=, or give target_bounds=(low, high) for regression"
-        )
-    if len(found) and (names.dtype.kind == "U") != (found.dtype.kind == "U"):
-        raise DtypeError(
-            f"expected labels like the classes, got y of dtype {found.dtype} and classes of dtype "
-            f"{names.dtype}"
-        )
-    place = np.minimum(np.searchsorted(names, found), len(names) - 1)
-    labels[known] = np.where(names[place] == found, place, -1)
-    return labels.astype(np.int64), names
-
-
-def as_target_bounds(bounds: Any) -> tuple[float, float]:
-    """(low, high) as floats. Raises ParameterError unless they are finite and low < high."""
-    try:
-        low, high = map(float, bounds)
-    except (TypeError, ValueError, OverflowError):
-        low = high = math.nan
-    if not (math.isfinite(high - low) and low < high):
-        raise ParameterError(
-            f"expected target_bounds={shown(bounds):.80} to be finite numbers (low, high) with low "
-            "< high"
-        )
-    return low, high
-
-
-def bounded_targets(y: Any, bounds: tuple[float, float]) -> NDArray:
-    """(N, 1) float32 targets, clipped to the public bounds (low, high) and mapped to [-1, 1].
-    Targets that are not finite become NaN.
-    """
-    low, high = as_target_bounds(bounds)
-    y = one_axis(y)
-    try:
-        y = y.astype(np.float64) if y.dtype.kind in "iubfO" else None
-    except (TypeError, ValueError, OverflowError):
-        y = None
-    if y is None:
-        raise DtypeError("y: expected numbers as targets of a regression")
-    scaled = (np.clip(np.where(np.isfinite(y), y, np.nan), low, high) - low) / (high - low)
-    return (2 * scaled - 1).astype(np.float32)[:, None]
-
-
 def refuse_bad_rows(x: Any, y: Any, outputs: int, weight: Any = None, classes: Any = None) -> None:
     """Raise RowsError, with the number of bad rows, if x (N, ...), y or weight is not valid.
 
@@ -376,7 +315,8 @@ def refuse_bad_rows(x: Any, y: Any, outputs: int, weight: Any = None, classes: A
     if bad := rows_not_finite(x):
         raise RowsError(
             f"x: {bad} of {x.shape[0]} rows hold a number that is not finite (NaN, inf, or too "
-            f"large for float32); fill in or drop those rows. {owner}"
+            "large for float32; with a schema: text in place of a number, or what gaps=false "
+            f"rules out); fill in or drop those rows. {owner}"
         )
     if y.dtype.kind in "iu":
         if bad := int(((y < 0) | (y >= outputs)).sum()):

@@ -13,16 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import nn
 from ..backend import Backend
-from ..data.arrays import (
-    Inputs,
-    as_target_bounds,
-    as_weights,
-    bounded_targets,
-    class_labels,
-    columns_of,
-)
+from ..data.arrays import Inputs, as_weights, columns_of
 from ..data.examples import LabelledExamples
-from ..data.persons import Persons, in_table, person_column, persons_of
+from ..data.labels import as_target_bounds, bounded_targets, class_labels
+from ..data.persons import Persons, persons_of
 from ..errors import DivergedError, ParameterError, ShapeError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ..mechanism.samplers import make_sampler
@@ -30,18 +24,20 @@ from ..privacy import Filter
 from ..privacy.meaning import large_delta
 from ..ranks import current
 from ..run import About, Model, Privacy, Run, Training
-from ..run.shared import charge_shared
+from ..run.shared import charge_shared, sum_line
 from ..streams import Streams
 from ..train import SGD, Averaged, Momentum, selfcheck
 from ..util.atomic import StrPath
 from ..util.files import check_path
-from ..util.text import listed, upper_text
-from ..util.validate import count, flag, open_probability, positive_finite, same_batch
+from ..util.text import listed
+from ..util.validate import count, flag, open_probability, positive, same_batch
 from ..util.waiting import quietly
+from .encoding import encoded, without_person
 from .fitted import Fitted
-from .heads import Head, choices_of, scaled, trained_network
-from .rule import Choice, choose
-from .settings import Settings, settings_of
+from .heads import Head, scaled, trained_network
+from .records import choices_of, config_of, public_facts
+from .rule import WITHOUT_PRIVACY, Choice, choose, unclipped
+from .settings import Settings, check_ledger, settings_of
 from .subgroups import figures_of, subgroups_of
 
 MEASUREMENTS = 20  # along a run, with a checkpoint each
@@ -50,7 +46,7 @@ SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory
 
 def fit(
     x: Any,
-    y: ArrayLike,
+    y: ArrayLike | None,
     *,
     epsilon: float,
     delta: float | None = None,
@@ -66,10 +62,11 @@ def fit(
     private for each row, or for each person with all of her rows (`person`).
 
     x         (N, ...) numbers: an array, list, memory map, data frame, `data.Examples`, or an
-              object with shape and indexing
+              object with shape and indexing; with `schema` a table of any columns
     y         (N,) class labels (integers, booleans, whole floats, strings), or numbers to predict
-              within `target_bounds`
-    epsilon   the budget; no more is spent
+              within `target_bounds`; None: the column of x that `schema` marks as the label
+    epsilon   the budget; no more is spent. math.inf: the same without noise and clipping, in the
+              steps of epsilon 8, which is not private, for comparison
     delta     default: the power of ten at or below 1 / (10 N), N rows or persons
     folder    keeps the run's files; the same call resumes a run that was interrupted
     ledger    path of a file that several fits share: charged under a lock before the noise; their
@@ -109,11 +106,15 @@ def fit(
 
 def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
     """`fit`, its arguments checked."""
+    check_ledger(epsilon, ledger, settings)
+    subgroups = subgroups_of(test, settings.subgroups)
+    x, test, settings = without_person(x, test, settings)
+    x, y, test, settings = encoded(x, y, test, settings)
     streams = Streams(seed)
-    data = _checked(x, y, test, settings)
+    data = _checked(x, y, test, settings, subgroups)
     budget, how_delta = _budget(epsilon, delta, data.size, quiet)
     network = trained_network(settings, data.shape, data.outputs, streams.init)
-    head = Head(settings, data.shape, data.labels is not None)
+    head = Head(settings, data.shape, data.labels is not None, data.columns is not None)
     choice, given, plan, before = _chosen(settings, data, network, head, budget)
     # what the model cannot be made of is refused before anything is charged
     data.model(head.first + network.layers)
@@ -138,14 +139,14 @@ def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
         )
         about = About(
             "fit",
-            flags=_config(settings, data, head, network, seed, test, ledger),
+            flags=config_of(settings, data, head, network, seed, test, ledger),
             choices=choices_of(choice, given, head.scale, settings, ledger) | {"delta": how_delta},
             disclosed=data.disclosed,
-            public=_public_facts(settings, test),
+            public=public_facts(settings, test),
             quiet=quiet,
         )
         run = Run(at, training, privacy, about)
-        _charge(run, data, before, ledger)
+        _charge(run, data, before, ledger, settings.ledger_limit)
         result = _train(run, data, head, ledger)
         if result is None:
             raise KeyboardInterrupt(
@@ -200,7 +201,7 @@ class _Data:
         return Model(network, self.labels, self.target_bounds, about)
 
 
-def _checked(x, y, test, settings):
+def _checked(x, y, test, settings, subgroups):
     """The data in the form that training needs. Raises unless rows, targets and weights fit each
     other.
     """
@@ -212,20 +213,19 @@ def _checked(x, y, test, settings):
     if bounds is not None:
         bounds = as_target_bounds(bounds)
     backend = Backend.pick(settings.device)
-    trained, (x, person) = x, person_column(x, settings.person)
     inputs = Inputs(x, backend)
     if not inputs.shape[0] and settings.dataset_size is None:
         raise ShapeError(f"fit: expected rows to train on, got x of shape {inputs.shape}: no rows")
     targets, labels = _targets(y, settings.classes, bounds)
-    disclosed = []
+    disclosed = [] if settings.schema is None else settings.schema.disclosed
     if labels is not None and settings.classes is None:
         disclosed.append(f"which classes there are: {listed(labels)}")
-    persons = persons_of(person, settings.rows_per_person, inputs.shape[0])
+    persons = persons_of(settings.person, settings.rows_per_person, inputs.shape[0])
     weight = settings.example_weight
     weight = None if weight is None else as_weights(weight)
     LabelledExamples(inputs, targets, 1, weight, persons)  # which fit each other
     public = settings.validation if test is None else test
-    measured = None if public is None else _measured(public, trained, inputs, labels, settings)
+    measured = None if public is None else _measured(public, x, inputs, labels, settings)
     size = settings.dataset_size
     if size is None:
         size = inputs.shape[0] if persons is None else len(persons)
@@ -245,7 +245,7 @@ def _checked(x, y, test, settings):
         size,
         disclosed,
         columns,
-        subgroups_of(test, settings.subgroups),
+        subgroups,
     )
 
 
@@ -270,8 +270,6 @@ def _measured(public, trained, inputs, classes, settings):
             "expected public rows for validation or test, got the training rows: what is measured "
             "or chosen on them would not be private"
         )
-    if settings.person is not None and in_table(x, settings.person):
-        x, _ = person_column(x, settings.person)
     x = Inputs(x, inputs.backend)
     y, _ = _targets(y, classes, settings.target_bounds)
     if x.shape[1:] != inputs.shape[1:]:
@@ -285,7 +283,7 @@ def _measured(public, trained, inputs, classes, settings):
 
 def _budget(epsilon, delta, size, quiet):
     """(the budget, how delta was chosen)."""
-    positive_finite(epsilon=epsilon)
+    positive(epsilon=epsilon)
     how = "given"
     if delta is None:
         delta = 10.0 ** math.floor(-math.log10(10 * size))
@@ -309,9 +307,10 @@ def _chosen(settings, data, network, head, budget):
         if getattr(settings, field.name, None) is not None
     }
     epsilon, delta = budget.epsilon, budget.delta
+    private = epsilon < math.inf
     choice = choose(
         data.size,
-        epsilon,
+        epsilon if private else WITHOUT_PRIVACY,
         delta,
         sum(array.size for array in network.params.values()),
         task="regression" if data.labels is None else "classification",
@@ -329,40 +328,19 @@ def _chosen(settings, data, network, head, budget):
     before = head.events(
         budget.accountant, PoissonSampler(choice.lot_size / data.size), epsilon, delta
     )
-    groups = flat_group(network.params, choice.clip_norm, 1.0)
+    if not private:
+        choice = unclipped(
+            choice,
+            given,
+            ours=head.ours,
+            hidden=len(network.params) > 2,
+            regression=data.labels is None,
+        )
+    groups = flat_group(network.params, choice.clip_norm, float(private))
     plan = Plan(lots, Sanitizer(groups, arithmetic=head.arithmetic), choice.steps, choice.lot_size)
-    return choice, given, plan.calibrated(budget.accountant, epsilon, delta, before), before
-
-
-def _config(settings, data, head, network, seed, test, ledger):
-    """Entries of config.json besides the plan; a resumed run must have the same."""
-    public = None if test is None else "test"
-    recorded = [field.name for field in fields(Settings) if "recorded" in field.metadata]
-    return {
-        **{name: getattr(settings, name) for name in recorded},
-        "scale": head.scale,
-        "bounds": None if head.bounds is None else [each.tolist() for each in head.bounds],
-        "classes": None if data.labels is None else data.labels.tolist(),
-        "target_bounds": data.target_bounds,
-        "seed": seed,
-        "weighted": data.weight is not None,
-        "shared_ledger": ledger is not None,
-        "public": public if settings.validation is None else "validation",
-        "shapes": {".".join(key): array.shape for key, array in network.params.items()},
-    }
-
-
-def _public_facts(settings, test):
-    """Lines for the statement on the facts that the caller declared public."""
-    units = "rows" if settings.rows_per_person is None else "persons"
-    names = [
-        field.metadata["public"].format(units=units)
-        for field in fields(Settings)
-        if "public" in field.metadata and getattr(settings, field.name) is not None
-    ]
-    if test is not None:
-        names.append("rows of the test")
-    return [f"{name}, as the caller gave them: taken to be public" for name in names]
+    if private:
+        plan = plan.calibrated(budget.accountant, epsilon, delta, before)
+    return choice, given, plan, before
 
 
 def _optimizer(choice):
@@ -380,7 +358,7 @@ def _temporary(undo):
     return at
 
 
-def _charge(run, data, before, ledger):
+def _charge(run, data, before, ledger, limit):
     """Check all that could make training fail, then charge the whole plan to the shared ledger."""
     run.check_rows(data.inputs, data.targets, data.weight, data.labels)
     # before anything is charged, the scaling included
@@ -388,14 +366,10 @@ def _charge(run, data, before, ledger):
     if ledger is None or run.begun or run.folder.finished:
         return
     charges = run.plan.ledger(before=before)
-    total = run.ranks.of_first(lambda: charge_shared(ledger, charges, run.facts["unit"]))
+    unit = run.facts["unit"]
+    total = run.ranks.of_first(lambda: charge_shared(ledger, charges, run.budget, limit, unit))
     if not run.quiet:
-        spent = run.budget.accountant.epsilon(total, run.budget.delta).upper
-        print(
-            f"{ledger}: epsilon {upper_text(spent)} at delta {run.budget.delta:g} for all fits "
-            "that share this ledger; choosing among them by scores on private rows is not "
-            "covered"
-        )
+        print(sum_line(ledger, total, run.budget))
 
 
 def _train(run, data, head, ledger):
@@ -408,7 +382,10 @@ def _train(run, data, head, ledger):
     if data.measured is not None:
         x, y = data.measured
         measured = scaled(x, layers, head.arithmetic), y
-    model = data.model(layers + run.network.layers, scale=head.scale, columns=data.columns)
+    about = {"scale": head.scale, "columns": data.columns}
+    if head.schema is not None:
+        about["schema"] = head.schema
+    model = data.model(layers + run.network.layers, **about)
     try:
         return run.train(
             inputs,

@@ -46,10 +46,13 @@ class Fitted(Model):
     @property
     def epsilon(self) -> Bound:
         """The bound to quote: epsilon at `delta`, by the accountant whose certified upper end is
-        the smallest.
+        the smallest; infinite for a model that is not private.
         """
         rows = self.result["epsilon"]
-        found = rows[row_to_quote(rows)]
+        quoted = row_to_quote(rows)
+        if quoted is None:
+            return Bound(math.inf, math.inf, math.inf)
+        found = rows[quoted]
         lower = None if found["lower"] is None else float(found["lower"])
         return Bound(lower, float(found["estimate"]), float(found["upper"]))
 
@@ -132,14 +135,16 @@ class Fitted(Model):
     def _facts(self):
         """(name, text) of what to know at a glance."""
         result, bound, group = self.result, self.epsilon, self.result["group"]
-        settings, upper = result["settings"], upper_text(bound.upper)
-        unit = result["unit"]
-        whom = "row by itself" if unit == "row" else "person with all of her rows"
-        yield "epsilon", f"{upper} at delta {self.delta:g}, for each {whom}"
-        if group:
-            yield f"for {group['size']} {unit}s", f"epsilon {upper_text(group['epsilon'])}"
+        settings, upper, unit = result["settings"], upper_text(bound.upper), result["unit"]
         quoted = row_to_quote(result["epsilon"])
-        yield "certified", f"{lower_text(bound.lower)} to {upper} by {quoted}"
+        if quoted is None:
+            yield "epsilon", "infinite: treat the model like the training data"
+        else:
+            whom = "row by itself" if unit == "row" else "person with all of her rows"
+            yield "epsilon", f"{upper} at delta {self.delta:g}, for each {whom}"
+            if group:
+                yield f"for {group['size']} {unit}s", f"epsilon {upper_text(group['epsilon'])}"
+            yield "certified", f"{lower_text(bound.lower)} to {upper} by {quoted}"
         yield (
             "trained",
             f"{result['steps']} lots of {settings['expected_lot_size']:g} of "
@@ -156,7 +161,7 @@ class Fitted(Model):
                 yield measured, f"{what} {result[name]:.2%}"
 
     def __repr__(self):
-        facts = [("private model", self._gives), *self._facts()]
+        facts = [(self._kind, self._gives), *self._facts()]
         return "\n".join(
             fill(f"{name:<13} {text}", 80, subsequent_indent=" " * 14) for name, text in facts
         )
@@ -166,7 +171,11 @@ class Fitted(Model):
             f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>"
             for name, text in self._facts()
         )
-        return f"<p>private model: {escape(self._gives)}</p><table>{rows}</table>"
+        return f"<p>{self._kind}: {escape(self._gives)}</p><table>{rows}</table>"
+
+    @property
+    def _kind(self):
+        return "private model" if self.epsilon.upper < math.inf else "not private:"
 
     @property
     def _gives(self):

@@ -4,7 +4,6 @@ noisy releases.
 
 import copy
 import math
-from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
@@ -39,10 +38,13 @@ class Head:
 
     For the networks that `fit` makes, rows have norm `rule.ROW_NORM` or less after it; in a
     classification their noisy mean is subtracted, unless a private scaling did so, and each is
-    scaled to that norm. For the caller's network, rows are scaled as `scale` says, and no more.
+    scaled to that norm; rows that a schema encoded have parts of norm 1 or less. For the caller's
+    network, rows are scaled as `scale` says, and no more.
     """
 
-    def __init__(self, settings: Settings, shape: tuple[int, ...], classification: bool) -> None:
+    def __init__(
+        self, settings: Settings, shape: tuple[int, ...], classification: bool, table: bool = False
+    ) -> None:
         scale, bounds = settings.scale, settings.bounds
         ours = settings.network is None
         refused = ("bounds",) if bounds is None else ("unit-norm", "private", "none")
@@ -53,8 +55,12 @@ class Head:
             )
         if scale == "auto" and bounds is not None:
             scale = "bounds"
+        elif settings.schema is not None:
+            scale = "schema"
         elif scale == "auto":
-            scale = "unit-norm" if ours else "none"
+            scale = ("private" if table else "unit-norm") if ours else "none"
+        self.schema = None if settings.schema is None else settings.schema.to_json()
+        self.parts = 0 if settings.schema is None else len(settings.schema.inputs)
         self.scale, self.shape, self.arithmetic = scale, shape, settings.arithmetic
         self.width = math.prod(shape)
         self.ours = ours and scale != "none"
@@ -85,7 +91,7 @@ class Head:
         elif self.centred:
             mu *= math.sqrt(MEAN_SHARE)
             mean = mean_sanitizer(1 / mu, arithmetic=self.arithmetic, coordinates=self.width)
-            if sampler.sampling_probability < 1:
+            if sampler.sampling_probability < 1 and mu < math.inf:
                 # the noise that costs as much over a sampled lot as 1 / mu over all rows
                 plan = Plan(sampler, mean, 1, 1.0)
                 mean = plan.calibrated(accountant, gaussian_epsilon(mu, delta), delta).sanitizer
@@ -108,7 +114,7 @@ class Head:
         if not self.ours:
             return layers
         # of the longest rows
-        length = 1.0 if self.scale == "unit-norm" else math.sqrt(self.width)
+        length = 1.0 if self.scale == "unit-norm" else math.sqrt(self.parts or self.width)
         if self.centred:
             if length != 1:
                 layers.append(_standardise(0, length, "length"))
@@ -250,30 +256,3 @@ def _checked(bounds, shape):
             f"them, with low < high by more than 1e-45, got {shown(bounds):.80}"
         )
     return low, high
-
-
-def choices_of(
-    choice: Any, given: dict[str, Any], scale: str, settings: Settings, ledger: Any
-) -> dict[str, str]:
-    """{what: how it was chosen} for the statement."""
-    network = "the caller's"
-    if settings.network is None:
-        sizes = ", ".join(map(str, hidden_sizes(settings.hidden)))
-        network = f"hidden layers of {sizes}" if sizes else "no hidden layer"
-    found = {"network": network, "scale": scale}
-    rule = {name: value for name, value in asdict(choice).items() if name not in given}
-    for who, values in (
-        ("by the rule of minidp.fitting.rule, from public numbers", rule),
-        ("by the caller (a choice made by looking at the data is not covered)", given),
-    ):
-        if values:
-            found[who] = ", ".join(
-                f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
-                for name, value in values.items()
-            )
-    if ledger is not None:
-        found["among fits that share a ledger"] = (
-            "this statement is for one fit by itself; that ledger has their sum, and choosing "
-            "among them by scores on private rows is not covered"
-        )
-    return found

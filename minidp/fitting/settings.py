@@ -2,6 +2,7 @@
 `minidp train` and entries of config.json follow from these fields.
 """
 
+import math
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
@@ -30,11 +31,15 @@ class Settings(Checked):
     scale: str, default "auto"
         "unit-norm": each row divided by its length. "bounds": each feature mapped to [-1, 1] and
         clipped to it. "private": by a noisy mean and spread of each feature, for a third of the
-        budget. "none": unchanged. "auto": "bounds" if they are given, else "unit-norm" ("none" for
-        your own network). In a classification the rows' noisy mean is then subtracted, for a tenth
-        of the budget.
+        budget. "none": unchanged. "auto": "bounds" if they are given, else "private" for a data
+        frame and "unit-norm" for arrays ("none" for your own network). In a classification the
+        rows' noisy mean is then subtracted, for a tenth of the budget.
     bounds: (low, high), default None
         Public bounds of the features, numbers or arrays of a row's shape.
+    schema: dict or path, default None
+        Public description of a table's columns (`data.tables`), in place of `scale` and `bounds`: x
+        is then a data frame or a dict of columns, with texts, gaps and dates, and may hold the
+        label, with y=None. A number beyond its bounds is clamped, an unknown category is *other*.
     hidden: tuple of int, or int, default ()
         Sizes of hidden layers. (): logistic, or linear, regression.
     network: nn.Sequential, default None
@@ -80,6 +85,9 @@ class Settings(Checked):
     group_size: int, default 1
         k: the statement also gives the epsilon of k rows of one person together, or with `person`
         of k persons.
+    ledger_limit: float, default None
+        Largest epsilon, at this fit's delta, that the shared `ledger` may reach; a fit that would
+        exceed it is refused before its charge.
 
     Raises ParameterError for a value out of its range.
 
@@ -104,7 +112,8 @@ class Settings(Checked):
     scale: str = option(
         "auto",
         "rows divided by their length, public --bounds, a noisy mean and spread that are charged, "
-        "or nothing (default: bounds if they are given, else unit-norm)",
+        "or nothing (default: bounds if they are given, else private for a table and unit-norm "
+        "for arrays)",
         choices=SCALES,
         recorded=True,
     )
@@ -113,6 +122,15 @@ class Settings(Checked):
         "public bounds of all inputs, such as 0,255",
         metavar="LOW,HIGH",
         public="bounds of the features",
+        recorded=True,
+    )
+    schema: Any = option(
+        None,
+        "JSON file that describes the columns of a .csv table, from public knowledge: numbers "
+        "beyond their bounds are clamped, unknown categories are one more, gaps have an indicator; "
+        "`minidp schema` writes a draft",
+        metavar="FILE",
+        public="the schema of the table, but for what it marks as read from the data",
         recorded=True,
     )
     hidden: tuple[int, ...] | int = option(
@@ -170,6 +188,30 @@ class Settings(Checked):
     )
     device: str = option("cpu", "where to compute: cpu, gpu, gpu:N or auto")
     group_size: int = option(1, check=POSITIVE, recorded=True)
+    ledger_limit: float | None = option(
+        None,
+        "largest epsilon that the shared --ledger may reach; a fit beyond it is refused",
+        positive_finite,
+        metavar="EPSILON",
+    )
+
+
+def check_ledger(epsilon: float, ledger: Any, settings: Settings) -> None:
+    """Raise ParameterError unless epsilon, the shared ledger and `settings` fit each other."""
+    if settings.ledger_limit is not None and ledger is None:
+        raise ParameterError("expected ledger_limit= together with ledger=FILE, which it limits")
+    if epsilon != math.inf:
+        return
+    if ledger is not None:
+        raise ParameterError(
+            "expected no ledger= with epsilon=inf: what is not private has no place in a ledger "
+            "that private fits share"
+        )
+    if settings.arithmetic != ORDINARY:
+        raise ParameterError(
+            f"expected arithmetic='ordinary' with epsilon=inf, got {settings.arithmetic!r}: "
+            "without noise there is nothing to make exact"
+        )
 
 
 def settings_of(settings: Settings | None, more: dict[str, Any], parameters: list[str]) -> Settings:

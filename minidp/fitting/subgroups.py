@@ -29,7 +29,7 @@ def subgroups_of(test: Any, names: Sequence[str] | str | None) -> dict[str, NDAr
             raise ParameterError(
                 f"subgroups: expected test=(x, y), public, x a table that has a column {name!r}"
             )
-        values = np.array([str(value).strip() for value in np.asarray(test[0][name]).tolist()])
+        values = np.array([str(value).strip() for value in _column(test[0], name).tolist()])
         if (different := len(set(values.tolist()))) > MOST_VALUES:
             raise ParameterError(
                 f"subgroups: expected a column of at most {MOST_VALUES} values, got {name!r} with "
@@ -37,6 +37,12 @@ def subgroups_of(test: Any, names: Sequence[str] | str | None) -> dict[str, NDAr
             )
         found[name] = values
     return found
+
+
+def _column(table, name):
+    if hasattr(table, "__getitem__"):
+        return np.asarray(table[name])
+    return table.to_numpy()[:, list(table.columns).index(name)]
 
 
 def figures_of(run: Run, subgroups: dict[str, NDArray], *test: Any) -> dict[str, Any]:

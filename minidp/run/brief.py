@@ -84,9 +84,14 @@ def in_short(result):
     ]
 
 
+def is_not_private(result):
+    """True if something was released without noise, so that epsilon is infinite."""
+    rows = result["epsilon"]
+    return row_to_quote(rows, math.inf) is None and "inf" in [row["upper"] for row in rows.values()]
+
+
 def _no_guarantee(result):
-    uppers = [bound["upper"] for bound in result["epsilon"].values()]
-    if "inf" not in uppers:
+    if not is_not_private(result):
         return (
             "No guarantee can be stated: no certified bound on epsilon is known for what this run "
             "released. Treat the model like the training data."
@@ -173,10 +178,9 @@ def quote_line(result):
     """The figure to quote, in one line."""
     name = row_to_quote(result["epsilon"])
     if name is None:
-        return (
-            "quote: no epsilon: something was released without noise, or no certified bound is "
-            "known"
-        )
+        if is_not_private(result):
+            return "not private: something was released without noise, so there is no epsilon"
+        return "quote: no epsilon: no certified bound is known"
     return (
         f"quote: epsilon {upper_text(result['epsilon'][name]['upper'])} at delta "
         f"{result['delta']:g} ({name}, the tightest certified bound)"

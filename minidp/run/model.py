@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import nn
 from ..backend import namespace_of, to_host
-from ..data.arrays import as_target_bounds
+from ..data.arrays import as_source
+from ..data.labels import as_target_bounds
+from ..data.tables import Schema
 from ..errors import CheckpointError, DtypeError, ParameterError, RowsError, ShapeError
 from ..util.atomic import StrPath
 from ..util.validate import count, shown
@@ -28,7 +30,8 @@ class Model:
     classes        (K,) labels, numbers or text, of the network's K logits
     target_bounds  (low, high) of a regression, whose network gives (B, 1) in units where low is -1
                    and high is 1
-    about          a dictionary of facts on how it was made
+    about          a dictionary of facts on how it was made; its "schema" is the JSON of the schema
+                   that encodes the tables which the model takes
     ledger_sha256  of the ledger that its training was charged to, None if unknown
     image_shape    shape of the images that the network was trained on, in which each pixel was
                    divided by 255; None if it was trained on anything else
@@ -62,6 +65,8 @@ class Model:
                 raise ParameterError(
                     f"target_bounds: expected one output, got a network with {network.output_shape}"
                 )
+        schema = self.about.get("schema")
+        self.schema = None if schema is None else Schema.of(dict(schema))
         self.image_shape = None if image_shape is None else tuple(image_shape)
         if self.image_shape is not None:
             for size in self.image_shape:
@@ -129,6 +134,8 @@ class Model:
         """x as an array of rows. Raises ShapeError unless they have the shape of the network's
         inputs or images.
         """
+        if self.schema is not None:
+            x = self.schema.encode(x)
         wanted = self.network.input_shape
         takes = f"this model takes x of shape {_with_batch(wanted)}"
         if self.image_shape is not None:
@@ -140,7 +147,7 @@ class Model:
                 raise ShapeError(
                     f"this model takes a table with the columns {learned}; missing: {missing}"
                 )
-            x = x.to_numpy()[:, [names.index(name) for name in learned]]
+            x = as_source(x.to_numpy()[:, [names.index(name) for name in learned]])
         try:
             x = x if hasattr(x, "dtype") or hasattr(x, "xp") else np.asarray(x)  # a list, a table
         except ValueError as error:

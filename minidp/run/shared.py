@@ -8,14 +8,22 @@ import os
 from contextlib import ExitStack
 from pathlib import Path
 
-from ..errors import ParameterError
+from ..errors import BudgetExceededError, ParameterError
+from ..privacy.budget import Filter
 from ..privacy.ledger import Ledger
 from ..util.atomic import StrPath
 from ..util.files import waiting_lock
+from ..util.text import upper_text
 from .folder import CONFIG
 
 
-def charge_shared(path: StrPath, charges: Ledger, unit: str = "row") -> Ledger:
+def charge_shared(
+    path: StrPath,
+    charges: Ledger,
+    budget: Filter | None = None,
+    limit: float | None = None,
+    unit: str = "row",
+) -> Ledger:
     """Append all entries of `charges` to the ledger file at `path`, which is made if it is not
     there; returns the sum.
 
@@ -24,7 +32,8 @@ def charge_shared(path: StrPath, charges: Ledger, unit: str = "row") -> Ledger:
     names: PATH.lock stays beside the real file. Raises DataError where the file holds no ledger;
     ParameterError where the ledger has another relation or protects another unit ("row" or
     "person", which begins the purpose of each charge), where the file has hard links, or where
-    the system cannot lock files.
+    the system cannot lock files. BudgetExceededError, and no charge, where the sum would exceed
+    the epsilon `limit` at the delta and by the accountant of `budget`.
     """
     path = Path(os.path.realpath(path))
     if (path.parent / CONFIG).exists():
@@ -64,5 +73,22 @@ def charge_shared(path: StrPath, charges: Ledger, unit: str = "row") -> Ledger:
             )
         for event, count, purpose in charges.entries():
             total.append(event, count, prefix + purpose)
+        if budget is not None and limit is not None:
+            spent = budget.accountant.epsilon(total, budget.delta).upper
+            if not spent <= limit:
+                raise BudgetExceededError(
+                    f"{path}: with this fit its sum would be epsilon {upper_text(spent)} at delta "
+                    f"{budget.delta:g}, above ledger_limit={limit:g}; nothing was charged: choose "
+                    "a smaller epsilon, or end here"
+                )
         total.save(path)
     return total
+
+
+def sum_line(path: StrPath, total: Ledger, budget: Filter) -> str:
+    """What all fits that share the ledger file at `path` cost together, in one line."""
+    spent = upper_text(budget.accountant.epsilon(total, budget.delta).upper)
+    return (
+        f"{path}: epsilon {spent} at delta {budget.delta:g} for all fits that share this ledger; "
+        "choosing among them by scores on private rows is not covered"
+    )

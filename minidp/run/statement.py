@@ -11,7 +11,7 @@ from ..mechanism.schedule import text
 from ..privacy.catalogue import row_to_quote
 from ..privacy.meaning import in_words
 from ..util.text import lower_text, upper_text
-from .brief import NEIGHBOURS, in_short, unit_of
+from .brief import NEIGHBOURS, in_short, is_not_private, unit_of
 
 FORMAT = 12  # of the text: one more whenever `render` would write other bytes for the same result
 
@@ -37,7 +37,7 @@ def render(result):
 
 def _warnings(result):
     return [
-        "# Privacy statement",
+        f"# Privacy statement{': not private' if is_not_private(result) else ''}",
         result["notice"] and f"**{result['notice']}**",
         result["reproducible"]
         and (

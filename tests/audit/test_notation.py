@@ -91,12 +91,15 @@ def test_every_evaluated_equation_is_typeset():
     assert latex("y = ONE_MORE") == r"y = \mathrm{ONE\_MORE}"
 
 
+@pytest.mark.slow
 def test_every_broken_text_is_noticed_or_listed():
-    checks.load()
+    assert texts.judge(texts.generate(), on_result=lambda text: None) == []
+
+
+def test_some_broken_texts_are_noticed():
     broken = texts.generate()
-    assert len(broken) >= 400
-    alive = {each.name for each in broken if not texts.killed(each)}
-    assert alive == set(texts.EQUIVALENT)
+    assert len(broken) >= 400 and set(texts.EQUIVALENT) <= {each.name for each in broken}
+    assert texts.judge(broken[::29], on_result=lambda text: None) == []
 
 
 def test_every_kind_of_break():

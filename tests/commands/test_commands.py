@@ -200,3 +200,40 @@ def test_interrupt_says_what_was_saved_and_exits_130(capsys):
 
 def test_code_that_catches_value_errors_around_training_does_not_swallow_the_end_of_the_budget():
     assert not issubclass(BudgetExceededError, (ValueError, TypeError, ArithmeticError))
+
+
+STEP = """
+import numpy
+rng = numpy.random.default_rng()
+def released(rows, by):
+    g = rows / numpy.maximum(1, numpy.linalg.norm(rows, axis=1, keepdims=True))
+    return (g.sum(axis=0, dtype=float) + rng.normal(0, 2, 30)) / by
+stated = dict(row_shape=(30,), clip_norm=1, noise_multiplier=2, expected_lot_size=8)
+check = dict(stated, step=lambda rows: released(rows, 8))
+leaky = dict(stated, step=lambda rows: released(rows, max(1, len(rows))))
+unsaid = dict(step=lambda rows: rows, row_shape=(30,))
+"""
+
+
+def test_a_step_in_a_file_is_checked(run, folder, capsys):
+    (folder / "mine.py").write_text(STEP)
+    assert "holds        sensitivity" in run("audit --step mine.py --html page.html")
+    assert "independence of rows" in (folder / "page.html").read_text()
+    assert main(["audit", "--step", "mine.py:leaky"]) == 1
+    assert "number of rows at hand" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "flags, says",
+    [
+        ("nowhere.py", "FileNotFoundError"),
+        ("broken.py", "SyntaxError"),
+        ("mine.py:nothing", "expected check = dict"),
+        ("mine.py:unsaid", "expected clip_norm, noise_multiplier, expected_lot_size as well"),
+        ("mine.py --layer Dense", "--step goes with --html alone"),
+    ],
+)
+def test_a_step_that_cannot_be_checked_is_one_line(flags, says, refused, folder):
+    (folder / "mine.py").write_text(STEP)
+    (folder / "broken.py").write_text("def")
+    assert says in refused("audit --step", flags)

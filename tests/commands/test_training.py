@@ -48,6 +48,8 @@ def files(folder):
     for name, found in {"x": x[:500], "y": y[:500], "x_test": x[500:], "y_test": y[500:]}.items():
         np.save(f"{name}.npy", found)
     table("table.csv", COLUMNS, x, y)
+    with open("s.json", "w") as file:
+        json.dump({"a": {"type": "number", "low": 0, "high": 1}}, file)
 
 
 def table(path, names, x, y):
@@ -112,6 +114,65 @@ def test_a_table_is_read_by_the_names_of_its_columns(run, refused):
     table("fewer.csv", ["a", "b", "c", "e"], x[:, :3], x[:, 3])
     told = refused("predict", "mine/model.npz", "fewer.csv", "--out", "new.csv")
     assert "fewer.csv: no column d" in told
+
+
+def test_a_table_with_a_schema_is_trained_on_and_predicted_in_another_process(folder, run, refused):
+    rows = [
+        [i, f" {i % 90}", ["nurse", "clerk", "?"][i % 3], ["no", "yes"][i % 90 > 45]]
+        for i in range(N)
+    ]
+    names = ["id", "age", "job", "sick"]
+
+    def write(path, order):
+        with open(path, "w", newline="") as file:
+            csv.writer(file).writerows([[row[each] for each in order] for row in [names, *rows]])
+
+    write("people.csv", [0, 1, 2, 3])
+    run("schema", "people.csv", "--label", "sick", "--out", "draft.json")
+    schema = json.loads((folder / "draft.json").read_text())
+    command = ["train", "people.csv", *BUDGET, "--ledger", "all.json", "--quiet", "--schema"]
+    assert 'column id: fill in "low" and "high"' in refused(*command, "draft.json")
+    schema["id"] = {"type": "ignore"}
+    schema["age"] = {"type": "number", "low": 0, "high": 89}
+    (folder / "people.json").write_text(json.dumps(schema))
+    said = run(*command, "people.json", "--test", "people.csv")
+    assert "all.json: epsilon" in said and "next:  minidp predict mine/model.npz x.csv" in said
+    statement = (folder / "mine/privacy.md").read_text()
+    assert "types, and the categories if there are any, of the columns job, sick." in statement
+    assert "Taken to be public, and not charged: classes" not in statement
+    result = json.loads((folder / "mine/result.json").read_text())
+    assert result["test_accuracy"] > 0.8
+    write("new.csv", [2, 1])
+    command = [
+        sys.executable,
+        "-m",
+        "minidp",
+        "predict",
+        "mine/model.npz",
+        "new.csv",
+        "--out",
+        "y.csv",
+    ]
+    subprocess.run(command, check=True, env=environment())
+    right = predictions("y.csv")[1][:, 0] == [row[3] for row in rows]
+    assert right.mean() == result["test_accuracy"]
+    write("renamed.csv", [0, 2])
+    told = refused("predict", "mine/model.npz", "renamed.csv", "--out", "z.csv")
+    assert "renamed.csv: no column age" in told
+    limit = ["train", "people.csv", *BUDGET[:-1], "more", "--schema", "people.json"]
+    held = (folder / "all.json").read_bytes()
+    told = refused(*limit, "--ledger", "all.json", "--ledger-limit", "2.1")
+    assert "above ledger_limit=2.1; nothing was charged" in told
+    assert (folder / "all.json").read_bytes() == held
+
+
+def test_without_privacy_the_same_command_says_so_first(folder, run):
+    said = run("train", "data.npz", "--target-epsilon inf", *BUDGET[2:])
+    assert said.startswith("not private: ") and "not private: something was released" in said
+    statement = (folder / "mine/privacy.md").read_text()
+    assert statement.startswith("# Privacy statement: not private")
+    assert Ledger.load("mine/ledger.json").count_of("step") == 20
+    assert "0 mismatches" in run("verify", "mine")
 
 
 def test_a_regression_prints_r2_and_predicts_numbers(folder, run):
@@ -196,8 +257,8 @@ TABLES = [
     (b"a,a,l\n1,2,3\n", "names a more than once"),
     (b"l\n1\n0\n", "no column of inputs"),
     (b'a,l\n1,"2\n', "no CSV file"),
-    (b"a,l\nNA,1\n", "column a is not numeric (line 2: 'NA')"),
-    (b"a,l\n1_0,1\n", "(line 2: '1_0')"),
+    (b"a,l\nNA,1\n", "columns that are not numeric: a; leave them out by --drop a"),
+    (b"a,l\n1_0,1\n", "columns that are not numeric: a"),
     (b"a,l\n1,\n2,x\n3,y\n", "1 of 3 rows have no label in column l"),
     (b"a,l\n,0\n1,1\n", "x: 1 of 2 rows"),
     (b"\xef\xbb\xbfa, l\r\n1, 0\r\n\r\n2, 1\r\ninf, 1\r\n", "x: 1 of 3 rows"),
@@ -208,6 +269,13 @@ FLAGS = [
     ("missing.csv", "missing.csv: no such file"),
     ("--x missing.npy --y y.npy", "missing.npy: No such file"),
     ("data.npz --ledger no/all.json", "there is no folder"),
+    ("data.npz --ledger-limit 1", "ledger_limit= together with ledger=FILE"),
+    ("data.npz --drop a", "expected --drop with a .csv file"),
+    ("table.csv --label answer --drop a --columns b", "--columns or --drop, got both"),
+    ("table.csv --label answer --drop answer", "got the label answer"),
+    ("table.csv --label answer --schema no.json", "no.json: No such file"),
+    ("table.csv --label answer --schema s.json --scale private", "a schema has the bounds"),
+    ("table.csv --label answer --schema s.json", "does not name: b, c, d; describe"),
     ("data.npz --seed abc", "argument --seed: expected a whole number"),
     ("data.npz --x x.npy --y y.npy", "either DATA"),
     ("--x x.npy", "both --x and --y"),
@@ -220,7 +288,10 @@ FLAGS = [
         "table.csv --label no",
         "no column no; its first line, split at commas, names a, b, c, d, answer",
     ),
-    ("table.csv --label a", "column answer is not numeric (line 2: "),
+    (
+        "table.csv --label a",
+        "columns that are not numeric: answer; leave them out by --drop answer, or ",
+    ),
     (".", "expected a .npz or a .csv file"),
     ("data.npz --out ''", "empty name"),
     ("data.npz --bounds 1,2,3", "LOW,HIGH: two numbers"),

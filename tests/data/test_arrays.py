@@ -12,11 +12,10 @@ from minidp.backend import Backend
 from minidp.data.arrays import (
     Dataset,
     Inputs,
-    bounded_targets,
-    class_labels,
     refuse_bad_rows,
     rows_not_finite,
 )
+from minidp.data.labels import bounded_targets, class_labels
 from minidp.errors import DataError, DtypeError, ParameterError, ShapeError
 
 

@@ -2,6 +2,7 @@
 labels are taken.
 """
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -18,9 +19,16 @@ X = np.random.default_rng(3).normal(size=(300, 4))
 SIDES = (X[:, 0] > 0).astype(int)
 
 
-def fitted(y=SIDES, **named):
+TABLE = {"n": X[:, 0], "job": np.array(["clerk", "?", "cook"])[np.arange(300) % 3]}
+JOB = {"type": "category", "values": ["clerk", "nurse"]}
+SCHEMA = {"n": {"type": "number", "low": -3, "high": 3}, "job": JOB}
+LABELLED = SCHEMA | {"y": {"type": "category", "values": [0, 1], "role": "label"}}
+STRICT = SCHEMA | {"job": JOB | {"gaps": False}}
+
+
+def fitted(y=SIDES, x=X, **named):
     named = {"epsilon": 2.0, "delta": 1e-4, "steps": 5, "seed": 1, "quiet": True} | named
-    return minidp.fit(X, y, **named)
+    return minidp.fit(x, y, **named)
 
 
 def clamped():
@@ -47,7 +55,21 @@ def clamped():
         ({"scale": np.array([1, 2])}, "scale=array([1, 2]) to be one of"),
         ({"scale": "bounds"}, "public bounds"),
         ({"scale": "private", "bounds": (0, 1)}, "with no other"),
-        ({"epsilon": 0}, "epsilon=0 in (0, inf)"),
+        ({"epsilon": 0}, "epsilon=0 in (0, inf]"),
+        ({"epsilon": math.inf}, "no place in a ledger"),
+        ({"epsilon": math.inf, "ledger": None, "arithmetic": "exact"}, "nothing to make exact"),
+        ({"ledger": None, "ledger_limit": 1}, "ledger_limit= together with ledger=FILE"),
+        ({"y": X[:, 0]}, "y is continuous"),
+        ({"y": np.arange(300) // 2 * 1.0}, "many. For regression give target_bounds="),
+        ({"y": np.arange(300) // 5}, "more different labels than a tenth of the rows"),
+        ({"schema": SCHEMA}, "expected a table with named columns"),
+        ({"schema": SCHEMA, "x": TABLE | {"zip": SIDES}}, "does not name: zip; describe"),
+        ({"schema": SCHEMA, "x": {"n": SIDES}}, "lacks the columns job; it has n; rename"),
+        ({"schema": SCHEMA, "x": TABLE, "y": None}, "marks by"),
+        ({"schema": SCHEMA, "x": TABLE, "scale": "none"}, "a schema has the bounds"),
+        ({"schema": LABELLED, "x": TABLE, "classes": [0, 1]}, "only if the schema has no label"),
+        ({"schema": LABELLED, "x": TABLE, "y": SIDES + 1}, "none of the 2 classes"),
+        ({"schema": STRICT, "x": TABLE}, "what gaps=false rules out"),
         ({"delta": 2.0}, "delta=2.0"),
         ({"dataset_size": 0}, "dataset_size=0"),
         ({"lot_size": 301}, "lot_size=301 to be at most the 300 rows"),

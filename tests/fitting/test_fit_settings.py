@@ -17,20 +17,11 @@ from minidp.fitting import fit as fit_module
 
 FIELDS = {field.name: field for field in fields(Settings)}
 # of the others, config.json and result.json hold what became of them: shapes and the plan
-RECORDED = {
-    "classes",
-    "target_bounds",
-    "scale",
-    "bounds",
-    "sampler",
-    "check",
-    "group_size",
-    "subgroups",
-}
-ELSEWHERE = {"hidden", "network", "dataset_size", "validation", "example_weight", "device"} | {
-    "person",
-    "rows_per_person",
-}
+RECORDED = set(
+    "classes target_bounds scale bounds schema sampler check group_size subgroups".split()
+)
+ELSEWHERE = set("hidden network dataset_size validation example_weight device ledger_limit".split())
+ELSEWHERE |= {"person", "rows_per_person"}
 PLANNED = {"lot_size", "steps", "clip_norm", "learning_rate", "arithmetic"}
 
 
@@ -56,6 +47,7 @@ def test_estimators_take_what_fit_takes():
     for name in ("x", "y", "example_weight", "test", "settings"):
         del given[name]
     given["epsilon"] = 1.0
+    given["random_state"] = given.pop("seed")
     for cls, other in (PrivateClassifier, "target_bounds"), (PrivateRegressor, "classes"):
         own = {name: each.default for name, each in signature(cls).parameters.items()}
         assert own == {name: value for name, value in given.items() if name != other}

@@ -167,6 +167,20 @@ def test_tables_name_the_column(tmp_path):
     assert by_name.result["test_accuracy"] == by_array.result["test_accuracy"]
 
 
+def test_a_schema_does_not_name_the_column_of_persons():
+    x, y, person = problem()
+    table = {**dict(zip("abcd", x.T)), "who": person}
+    schema = {name: {"type": "number", "low": -4, "high": 4} for name in "abcd"}
+    named = {"schema": schema, "test": (dict(table), y), "subgroups": ["who"]}
+    with pytest.raises(ParameterError, match="at most 50 values, got 'who'"):
+        fitted(table, y, "who", **named)
+    by_name = fitted(table, y, "who", **named | {"subgroups": None})
+    del table["who"]
+    by_array = fitted(table, y, person, **named | {"test": (dict(table), y), "subgroups": None})
+    assert by_name.result["test_accuracy"] == by_array.result["test_accuracy"]
+    assert (by_name.predict_proba(table) == by_array.predict_proba(table)).all()
+
+
 @pytest.mark.parametrize(
     "error, words, given",
     [
@@ -195,6 +209,7 @@ def test_a_command_names_the_column(tmp_path, monkeypatch, capsys):
     lines = [f"{a},p{who},{b},{c},{d},{label}" for (a, b, c, d), who, label in zip(x, person, y)]
     (tmp_path / "t.csv").write_text("\n".join(["a,who,b,c,d,label", *lines]))
     command = "train t.csv --label label --target-epsilon 2 --steps 5 --seed 1 --out mine --quiet"
+    command += " --scale unit-norm"
     main([*command.split(), "--person", "who", "--rows-per-person", str(MOST)])
     result = json.loads((tmp_path / "mine" / "result.json").read_text())
     assert result["unit"] == "person" and result["settings"]["dataset_size"] == PERSONS

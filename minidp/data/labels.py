@@ -1,0 +1,102 @@
+"""Labels of a classification and targets of a regression, as training needs them.
+
+No message shows a value of a row.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import DtypeError, ParameterError
+from ..util.validate import shown
+from .arrays import one_axis
+
+MOST_CLASSES = 10_000
+FEW_CLASSES = 10  # so many are taken for classes, however few rows there are
+
+
+def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDArray]:
+    """(labels 0..K-1 (N,) int64, -1 for a missing or unknown label; the K classes in order).
+
+    classes: the public list of classes; None for those that occur in y, which discloses them.
+    Raises ParameterError if y looks like numbers to predict, DtypeError if it mixes texts and
+    numbers.
+    """
+    y = one_axis(y)
+    if y.dtype.kind == "O":
+        known = np.array(
+            [isinstance(each, (str, bool, int, float, np.generic)) and each == each for each in y],
+            dtype=bool,
+        )
+    else:
+        known = y == y  # NaN is not
+    if len({isinstance(each, str) for each in y[known].tolist()}) > 1:
+        raise DtypeError("y: expected labels of one kind, got texts and numbers")
+    found, labels = np.asarray(y[known].tolist()), np.full(len(y), -1)
+    if classes is None:
+        several, floating = np.unique(found), found.dtype.kind == "f"
+        whole = not floating or (np.isfinite(found) & (found == np.floor(found))).all()
+        if not whole or len(several) > max(FEW_CLASSES, 0 if floating else len(y) / 10):
+            what = (
+                "is continuous: it holds floating-point numbers that are not whole, or many"
+                if floating
+                else "holds more different labels than a tenth of the rows"
+            )
+            raise ParameterError(
+                f"y {what}. For regression give target_bounds=(low, high), which are public; for "
+                "class labels give classes=, the public list of them"
+            )
+        classes = found
+    listed = np.asarray(one_axis(classes, "classes").tolist())
+    if listed.dtype.name not in ("bool", "int64", "uint64", "float64") and listed.dtype.kind != "U":
+        raise DtypeError(
+            "expected classes to be texts, booleans or numbers that 64 bits hold, all of one kind, "
+            f"got dtype {listed.dtype}"
+        )
+    names = np.unique(listed)
+    if not 2 <= len(names) <= MOST_CLASSES:
+        word = "class" if len(names) == 1 else "classes"
+        raise ParameterError(
+            f"expected from 2 to {MOST_CLASSES} classes, got {len(names)} {word}; name them by "
+            "classes=, or give target_bounds=(low, high) for regression"
+        )
+    if len(found) and (names.dtype.kind == "U") != (found.dtype.kind == "U"):
+        raise DtypeError(
+            f"expected labels like the classes, got y of dtype {found.dtype} and classes of dtype "
+            f"{names.dtype}"
+        )
+    place = np.minimum(np.searchsorted(names, found), len(names) - 1)
+    labels[known] = np.where(names[place] == found, place, -1)
+    return labels.astype(np.int64), names
+
+
+def as_target_bounds(bounds: Any) -> tuple[float, float]:
+    """(low, high) as floats. Raises ParameterError unless they are finite and low < high."""
+    try:
+        low, high = map(float, bounds)
+    except (TypeError, ValueError, OverflowError):
+        low = high = math.nan
+    if not (math.isfinite(high - low) and low < high):
+        raise ParameterError(
+            f"expected target_bounds={shown(bounds):.80} to be finite numbers (low, high) with low "
+            "< high"
+        )
+    return low, high
+
+
+def bounded_targets(y: Any, bounds: tuple[float, float]) -> NDArray:
+    """(N, 1) float32 targets, clipped to the public bounds (low, high) and mapped to [-1, 1].
+    Targets that are not finite become NaN.
+    """
+    low, high = as_target_bounds(bounds)
+    y = one_axis(y)
+    try:
+        y = y.astype(np.float64) if y.dtype.kind in "iubfO" else None
+    except (TypeError, ValueError, OverflowError):
+        y = None
+    if y is None:
+        raise DtypeError("y: expected numbers as targets of a regression")
+    scaled = (np.clip(np.where(np.isfinite(y), y, np.nan), low, high) - low) / (high - low)
+    return (2 * scaled - 1).astype(np.float32)[:, None]

@@ -1,0 +1,73 @@
+"""What config.json and the privacy statement say of a fit."""
+
+from dataclasses import asdict, fields
+from typing import Any
+
+from .heads import Head, hidden_sizes
+from .settings import Settings
+
+OF_LABEL = ("classes", "target_bounds")
+
+
+def config_of(
+    settings: Settings, data: Any, head: Head, network: Any, seed: Any, test: Any, ledger: Any
+) -> dict[str, Any]:
+    """Entries of config.json besides the plan; a resumed run must have the same."""
+    public = None if test is None else "test"
+    recorded = [field.name for field in fields(Settings) if "recorded" in field.metadata]
+    return {
+        **{name: getattr(settings, name) for name in recorded},
+        "scale": head.scale,
+        "schema": head.schema,
+        "bounds": None if head.bounds is None else [each.tolist() for each in head.bounds],
+        "classes": None if data.labels is None else data.labels.tolist(),
+        "target_bounds": data.target_bounds,
+        "seed": seed,
+        "weighted": data.weight is not None,
+        "shared_ledger": ledger is not None,
+        "public": public if settings.validation is None else "validation",
+        "shapes": {".".join(key): array.shape for key, array in network.params.items()},
+    }
+
+
+def public_facts(settings: Settings, test: Any) -> list[str]:
+    """Lines for the statement on the facts that the caller declared public."""
+    units = "rows" if settings.rows_per_person is None else "persons"
+    names = [
+        field.metadata["public"].format(units=units)
+        for field in fields(Settings)
+        if "public" in field.metadata
+        and getattr(settings, field.name) is not None
+        # a schema's own line has those of its label
+        and not (settings.schema and settings.schema.label and field.name in OF_LABEL)
+    ]
+    if test is not None:
+        names.append("rows of the test")
+    return [f"{name}, as the caller gave them: taken to be public" for name in names]
+
+
+def choices_of(
+    choice: Any, given: dict[str, Any], scale: str, settings: Settings, ledger: Any
+) -> dict[str, str]:
+    """{what: how it was chosen} for the statement."""
+    network = "the caller's"
+    if settings.network is None:
+        sizes = ", ".join(map(str, hidden_sizes(settings.hidden)))
+        network = f"hidden layers of {sizes}" if sizes else "no hidden layer"
+    found = {"network": network, "scale": scale}
+    rule = {name: value for name, value in asdict(choice).items() if name not in given}
+    for who, values in (
+        ("by the rule of minidp.fitting.rule, from public numbers", rule),
+        ("by the caller (a choice made by looking at the data is not covered)", given),
+    ):
+        if values:
+            found[who] = ", ".join(
+                f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
+                for name, value in values.items()
+            )
+    if ledger is not None:
+        found["among fits that share a ledger"] = (
+            "this statement is for one fit by itself; that ledger has their sum, and choosing "
+            "among them by scores on private rows is not covered"
+        )
+    return found

@@ -1,0 +1,192 @@
+"""scikit-learn's own classes of estimators that call `minidp.fit`. This module needs scikit-learn
+1.6 or later; importing minidp does not load it.
+"""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+    from sklearn.exceptions import DataConversionWarning
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError as error:
+    raise ImportError(
+        "minidp.PrivateClassifier and PrivateRegressor need scikit-learn 1.6 or later: "
+        "pip install 'minidp[sklearn]'"
+    ) from error
+
+from .data.tables import Schema, names_of
+from .errors import ParameterError
+from .exact.arithmetic import ORDINARY
+from .fitting.fit import fit
+from .util.text import upper_text
+
+_spent: list[tuple[float, float]] = []  # (epsilon, delta) of the fits of this process
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class _Private(BaseEstimator):
+    """Base of both estimators; the parameters are those of `minidp.fit`."""
+
+    epsilon: float = 1.0
+    delta: float | None = None
+    scale: str = "auto"
+    bounds: Any = None
+    schema: Any = None
+    hidden: tuple[int, ...] | int = ()
+    network: Any = None
+    dataset_size: int | None = None
+    group_size: int = 1
+    person: Any = None
+    rows_per_person: int | None = None
+    subgroups: Any = None
+    validation: tuple[Any, Any] | None = None
+    sampler: str = "poisson"
+    lot_size: int | None = None
+    steps: int | None = None
+    clip_norm: float | None = None
+    learning_rate: float | None = None
+    folder: Any = None
+    ledger: Any = None
+    ledger_limit: float | None = None
+    check: bool = True
+    arithmetic: str = ORDINARY
+    random_state: int | None = None
+    device: str = "cpu"
+    quiet: bool = False
+
+    def fit(self, X: Any, y: Any, example_weight: Any = None) -> Self:
+        """Train on X (N, D) and y (N,), and spend epsilon on them; returns self, with the model in
+        `fitted_`.
+
+        example_weight: (N,) in [0, 1], each depending on its own row only. It is not called
+        sample_weight, because in scikit-learn that may be above 1, and boosting computes it from
+        all rows, which would void the guarantee. Raises as `minidp.fit` does, and ParameterError
+        for a regression without target_bounds.
+        """
+        name = type(self).__name__
+        label = None if self.schema is None else Schema.of(self.schema).label
+        of_numbers = label is not None and label.type == "number"
+        if label is not None and of_numbers and isinstance(self, PrivateClassifier):
+            raise ParameterError(f"{name} needs a category as the label, and {label.name} is none")
+        if not of_numbers and getattr(self, "target_bounds", ()) is None:
+            raise ParameterError(
+                f"{name} needs target_bounds=(low, high), public, or a schema whose label is a "
+                "number; targets are clipped to them"
+            )
+        if y is None:
+            raise ParameterError(f"{name} requires y to be passed, but the target y is None")
+        if len(getattr(y, "shape", ())) == 2 and y.shape[1] == 1:
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected: its one column is used",
+                DataConversionWarning,
+                stacklevel=2,
+            )
+        params = self.get_params(deep=False)
+        params["seed"] = params.pop("random_state")
+        self.fitted_ = found = fit(X, y, example_weight=example_weight, **params)
+        self.epsilon_, self.delta_ = found.epsilon.upper, found.delta
+        self.statement_, self.ledger_ = found.statement, found.ledger
+        if self.schema is None:
+            validate_data(self, X, skip_check_array=True)  # notes names and number of the features
+        else:
+            self.feature_names_in_ = np.asarray(list(names_of(X)), dtype=object)
+            self.n_features_in_ = len(self.feature_names_in_)
+        if found.classes is not None:
+            self.classes_ = found.classes
+        self._count()
+        return self
+
+    def _count(self):
+        """Say what the fits of this process, as of a search, cost together."""
+        _spent.append((self.epsilon_, self.delta_))
+        if len(_spent) > 1 and not self.quiet and self.ledger is None:
+            epsilon, delta = map(sum, zip(*_spent))
+            print(
+                f"{len(_spent)} fits in this process: epsilon {upper_text(epsilon)} at delta "
+                f"{upper_text(delta)} together if all are of the same rows, by adding up; "
+                "ledger=FILE has a smaller bound, and counts all processes"
+            )
+
+    def predict(self, X: Any) -> NDArray:
+        """(B,) labels, or numbers within `target_bounds`, for rows X (B, D); costs nothing.
+
+        Raises ValueError for rows unlike those of `fit`, and for rows that are not finite unless
+        `check` is False, which warns.
+        """
+        model, x = self._fitted(X)
+        return model.predict(x)
+
+    def _fitted(self, X):
+        """(the fitted model, X as it takes it)."""
+        check_is_fitted(self, "fitted_")
+        if self.schema is not None:
+            return self.fitted_, X
+        x = validate_data(self, X, reset=False, ensure_all_finite=self.check, accept_sparse=False)
+        return self.fitted_, x
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.random_state is None  # two fits then draw different noise
+        return tags
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class PrivateClassifier(ClassifierMixin, _Private):
+    """Classifier for scikit-learn (1.6 or later) that is differentially private for each training
+    row.
+
+    The parameters are those of `minidp.fit`; `random_state` is its seed (a seeded model must not be
+    released), and `folder` is for a single fit. Epsilon does not cover steps of a Pipeline that
+    learn from the data, such as StandardScaler or OneHotEncoder: use `scale` and `bounds`, or
+    `schema`, instead. No step may repeat rows, as bagging with bootstrap does, because epsilon is
+    for one row of the arrays that `fit` gets.
+
+    epsilon_, delta_   what the fit cost; statement_ and ledger_ say how
+    fitted_            the `minidp.fitting.fitted.Fitted`, which has report(folder)
+    classes_           (K,) labels, in the order of predict_proba
+    feature_names_in_  (D,), where `fit` had a data frame
+
+    Every fit spends epsilon: cross-validation once per fold, GridSearchCV once per fold and
+    candidate and once more. If `ledger` is the path of a file, all clones and processes charge it
+    before their noise, and print the sum. Scores on the folds are not private, and no epsilon
+    covers a choice that they decide.
+
+    >>> from sklearn.model_selection import cross_val_score
+    >>> rng = np.random.default_rng(0); x = rng.normal(size=(3000, 5)); y = x[:, 0] + x[:, 1] > 0
+    >>> model = PrivateClassifier(epsilon=1.0, delta=1e-5, random_state=1, quiet=True)
+    >>> cross_val_score(model, x, y, cv=3).mean() > 0.8  # not private, and three times epsilon 1
+    np.True_
+    """
+
+    classes: Any = None
+
+    def predict_proba(self, X: Any) -> NDArray:
+        """(B, K) probabilities for rows X (B, D), in the order of `classes_`. Raises as `predict`
+        does.
+        """
+        model, x = self._fitted(X)
+        return model.predict_proba(x)
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class PrivateRegressor(RegressorMixin, _Private):
+    """Regression for scikit-learn (1.6 or later) that is differentially private for each training
+    row.
+
+    target_bounds, (low, high), must be given: they are public, and targets are clipped to them.
+    Everything else is as in `PrivateClassifier`: parameters, attributes (but classes_) and what
+    cross-validation costs.
+
+    >>> rng = np.random.default_rng(0); x = rng.uniform(size=(4000, 2)); y = 3 * x[:, 0] - x[:, 1]
+    >>> model = PrivateRegressor(target_bounds=(-1, 3), bounds=(0, 1), epsilon=2.0, random_state=1,
+    ...                          quiet=True).fit(x, y)
+    >>> model.predict(x[:3]).shape, model.score(x, y) > 0.8, model.fitted_.epsilon.upper <= 2.0
+    ((3,), True, True)
+    """
+
+    target_bounds: tuple[float, float] | None = None

@@ -1,0 +1,355 @@
+"""check_step: a right step passes with all claims; faults that were real are found and named."""
+
+import re
+
+import numpy as np
+import pytest
+
+from minidp.audit import check_step
+
+D, L, SIGMA = 20, 8, 1.5
+Q = 0.05
+
+
+def gradients(rows):
+    """Of |row - w|^2 / 2 at w = 0, and 0 where a row is not finite."""
+    fine = np.isfinite(rows).all(axis=1, keepdims=True)
+    return np.where(fine, -rows.astype(float), 0)
+
+
+def clipped(g, most=1.0):
+    return g / np.maximum(1, np.linalg.norm(g, axis=1, keepdims=True) / most)
+
+
+class Plain:
+    """A private step, each line of which a fault replaces."""
+
+    def __init__(self, seed=None):
+        self.rng = np.random.default_rng(seed)
+
+    def gradients(self, rows):
+        return gradients(rows)
+
+    def clip(self, g):
+        return clipped(g)
+
+    def noise(self, total, rows):
+        return self.rng.normal(0, SIGMA, D)
+
+    def add(self, total, noise):
+        """On a public grid, so that the last bits say nothing."""
+        return np.round((total + noise) * 2.0**20) / 2.0**20
+
+    def divide(self, total, rows):
+        return total / L
+
+    def __call__(self, rows):
+        total = self.clip(self.gradients(rows)).sum(axis=0)
+        return self.divide(self.add(total, self.noise(total, rows)), rows)
+
+
+def plain(**methods):
+    """The class of a step with other methods."""
+    return type("Planted", (Plain,), methods)
+
+
+def poisson(rows, steps):
+    rng = np.random.default_rng()
+    return (np.flatnonzero(rng.random(rows) < Q) for _ in range(steps))
+
+
+def shuffled(rows, steps):
+    rng, each = np.random.default_rng(), round(Q * rows)
+    for step in range(steps):
+        if step * each % rows == 0:
+            order = rng.permutation(rows)
+        yield order[step * each % rows :][:each]
+
+
+def fixed(rows, steps):
+    rng = np.random.default_rng()
+    return (rng.choice(rows, round(Q * rows), replace=False) for _ in range(steps))
+
+
+STATED = dict(row_shape=(D,), clip_norm=1.0, noise_multiplier=SIGMA, expected_lot_size=L)
+CLAIMS = dict(claims=("finite", "bits", "processes"))
+SAMPLED = dict(lots=poisson, sampling_probability=Q, claims=(*CLAIMS["claims"], "poisson"))
+RIGHT = {
+    "plain": {},
+    "sampled": SAMPLED,
+    "gradients": dict(
+        per_example=gradients,
+        loss=lambda w, rows: ((rows.astype(float) - w) ** 2).sum(axis=1) / 2,
+        params=np.zeros(D),
+    ),
+    "counted": dict(parts={"w": (slice(15), 1.0, SIGMA), "count": (slice(15, 20), 1.0, SIGMA)}),
+    "priced": dict(steps=100, delta=1e-5, claimed_epsilon=4.0, sampling_probability=Q),
+}
+
+
+@pytest.mark.parametrize("more", RIGHT.values(), ids=RIGHT)
+def test_a_right_step_passes_with_all_claims(more):
+    made = plain(clip=counted_clip) if "parts" in more else Plain
+    report = check_step(made(), make_step=made, **{**STATED, **CLAIMS, **more})
+    assert {found.verdict for found in report.findings} == {"holds"}, report
+
+
+def in_batches(self, total, rows):
+    """jax_privacy#287: noise for each of the accumulated batches, averaged with them."""
+    batches = max(1, len(rows) // 16)
+    return self.rng.normal(0, SIGMA / np.sqrt(batches), D)
+
+
+def batch_statistics(self, rows):
+    return gradients((rows - rows.mean(axis=0)) / (rows.std(axis=0) + 1e-3) if len(rows) else rows)
+
+
+def float32_add(self, total, noise):
+    """Mironov 2012: the noise's own floating-point numbers show."""
+    return total.astype("f4") + noise.astype("f4")
+
+
+class Seeded(Plain):
+    """The generator of every process starts from the same seed."""
+
+    def __init__(self):
+        super().__init__(7)
+
+
+def by_tensor(self, g):
+    return np.concatenate([clipped(g[:, :10]), clipped(g[:, 10:])], axis=1)
+
+
+def frozen(self, rows):
+    return 0 * gradients(rows)
+
+
+WORDS = {"w": (slice(15), 1.0, SIGMA), "count": (slice(15, 20), 1.0, 0.5)}
+
+
+def counted_noise(self, total, rows):
+    return self.rng.normal(0, np.where(np.arange(D) < 15, SIGMA, 0.05), D)
+
+
+def counted_clip(self, g):
+    return np.concatenate([clipped(g[:, :15]), clipped(g[:, 15:])], axis=1)
+
+
+# name, with the thread that reported it: (step's methods, what more is stated, the test that finds
+# it, a pattern of its words)
+FAULTS = {
+    "divisor by the lot at hand, opacus#571 #819": (
+        plain(divide=lambda self, total, rows: total / max(1, len(rows))),
+        {},
+        "divisor",
+        "number of rows at hand",
+    ),
+    "noise not scaled with accumulation, jax_privacy#287": (
+        plain(noise=in_batches),
+        {},
+        "divisor",
+        "averaged over batches",
+    ),
+    "a count's noise, opacus#757": (
+        plain(noise=counted_noise, clip=counted_clip),
+        {"parts": WORDS},
+        "noise",
+        "count: the noise is 0.* too little",
+    ),
+    "double noise, fedbiomed#1443": (
+        plain(noise=lambda self, *rest: Plain.noise(self, *rest) + Plain.noise(self, *rest)),
+        {},
+        "noise",
+        "added twice",
+    ),
+    "each tensor clipped, fedbiomed#1443": (plain(clip=by_tensor), {}, "sensitivity", "in pieces"),
+    "batch statistics, opacus#319": (
+        plain(gradients=batch_statistics),
+        {},
+        "independence of rows",
+        "batch statistics",
+    ),
+    "shuffled lots claimed as Poisson, tensorflow/privacy#483": (
+        Plain,
+        {**SAMPLED, "lots": shuffled},
+        "sampler",
+        "not Poisson",
+    ),
+    "a mean loss clipped as a sum": (
+        plain(gradients=lambda self, rows: gradients(rows) / max(1, len(rows))),
+        {},
+        "divisor",
+        "loss is a mean",
+    ),
+    "the same generator in every process": (
+        Seeded,
+        {},
+        "processes",
+        "fixed seed",
+    ),
+    "frozen weights that are charged, opacus#820": (
+        plain(gradients=frozen),
+        {},
+        "sensitivity",
+        "frozen weights",
+    ),
+    "float32 noise, Mironov 2012": (plain(add=float32_add), {}, "bits", "float32 noise"),
+    "noise halved": (
+        plain(noise=lambda self, *rest: Plain.noise(self, *rest) / 2),
+        {},
+        "noise",
+        r"0\.[45].* too little",
+    ),
+    "clipping left out": (plain(clip=lambda self, g: g), {}, "sensitivity", "not clipped"),
+    "noise once a process": (
+        plain(noise=lambda self, *rest: np.random.default_rng(3).normal(0, SIGMA, D)),
+        {},
+        "noise",
+        "same noise",
+    ),
+    "one noise for two layers": (
+        plain(noise=lambda self, *rest: np.tile(Plain.noise(self, *rest)[:10], 2)),
+        {},
+        "noise",
+        "10 apart",
+    ),
+    "Laplace noise": (
+        plain(noise=lambda self, *rest: self.rng.laplace(0, SIGMA / 2**0.5, D)),
+        {},
+        "noise",
+        "not Gaussian",
+    ),
+    "the sum clipped again": (
+        plain(clip=lambda self, g: clipped(clipped(g).sum(axis=0, keepdims=True))),
+        {},
+        "sensitivity",
+        "clipped as a whole",
+    ),
+    "rows that are not finite": (
+        plain(gradients=lambda self, rows: -rows.astype(float)),
+        {},
+        "finite",
+        "NaN",
+    ),
+    "fixed lots claimed as Poisson, jax_privacy#84": (
+        Plain,
+        {**SAMPLED, "lots": fixed},
+        "sampler",
+        "fixed lots",
+    ),
+    "epsilon below its cost": (
+        Plain,
+        dict(steps=100, delta=1e-5, claimed_epsilon=0.1, sampling_probability=Q),
+        "claim",
+        "is claimed",
+    ),
+    "gradients of another loss": (
+        Plain,
+        dict(
+            per_example=lambda rows: 0.9 * gradients(rows),
+            loss=RIGHT["gradients"]["loss"],
+            params=np.zeros(D),
+        ),
+        "gradients",
+        "not the derivative",
+    ),
+}
+
+
+@pytest.mark.parametrize("made, more, test, words", FAULTS.values(), ids=FAULTS)
+def test_a_planted_fault_is_found_and_named(made, more, test, words):
+    report = check_step(made(), make_step=made, **{**STATED, **CLAIMS, **more})
+    found = {each.name: each for each in report.findings}
+    assert not report and found[test].verdict == "violated", report
+    assert re.search(words, found[test].text)
+
+
+def not_finite(self, rows):
+    return -rows.astype(float)
+
+
+def no_empty_lot(self, rows):
+    rows[0]
+    return gradients(rows)
+
+
+# a step, what more is stated, and the verdict of a test with a pattern of its words
+VERDICTS = {
+    "what is not claimed is a note": (
+        plain(gradients=not_finite),
+        {},
+        "finite",
+        "note",
+        "makes the release NaN",
+    ),
+    "an empty lot is of Poisson sampling": (
+        plain(gradients=no_empty_lot),
+        {},
+        "empty lot",
+        "note",
+        "IndexError",
+    ),
+    "and is tested where that is claimed": (
+        plain(gradients=no_empty_lot),
+        SAMPLED,
+        "empty lot",
+        "violated",
+        "IndexError",
+    ),
+    "a claim of lots needs lots": (
+        Plain,
+        {"claims": ["poisson"]},
+        "sampler",
+        "not decided",
+        "give lots",
+    ),
+    "a claim of processes needs make_step": (
+        Plain,
+        {"claims": ["processes"]},
+        "processes",
+        "not decided",
+        "give make_step",
+    ),
+    "too few releases": (Plain, {"most_releases": 20}, "noise", "not decided", "250 releases"),
+    "rows of no gradient": (
+        Plain,
+        {"make_rows": lambda n, seed: np.full((n, D), 1e-4)},
+        "sensitivity",
+        "not decided",
+        "larger gradients",
+    ),
+    "lots of a fixed size may be divided by it": (
+        plain(divide=lambda self, total, rows: total / max(1, len(rows))),
+        {"relation": "replace_one"},
+        "divisor",
+        "note",
+        "rows at hand",
+    ),
+}
+
+
+@pytest.mark.parametrize("made, more, test, verdict, words", VERDICTS.values(), ids=VERDICTS)
+def test_what_is_not_claimed_is_not_held_against_a_step(made, more, test, verdict, words):
+    report = check_step(made(), **{**STATED, **more})
+    found = {each.name: each for each in report.findings}[test]
+    assert found.verdict == verdict and re.search(words, found.text), report
+    assert bool(report) == (verdict != "violated")
+
+
+@pytest.mark.parametrize(
+    "wrong, says",
+    [
+        ({"noise_multiplier": 0}, "noise_multiplier"),
+        ({"relation": "swap"}, "relation"),
+        ({"claims": ["safe"]}, "claims"),
+        ({"colour": 1}, "argument of check_step"),
+        ({"lots": poisson}, "lots needs sampling_probability"),
+        ({"parts": {"a": (slice(15), 1, 1)}}, "cover all 20"),
+        ({"parts": {"a": (slice(15), 1, 1), "b": (slice(9, 20), 1, 1)}}, "b is empty or overlaps"),
+        ({"make_rows": lambda n, seed: np.zeros((n, 2))}, "make_rows: expected rows"),
+        ({"step": lambda rows: [1]}, "floating-point numbers"),
+    ],
+)
+def test_a_statement_that_cannot_be_is_refused(wrong, says):
+    with pytest.raises(ValueError, match=says):
+        check_step(**{"step": Plain(), **STATED, **wrong})

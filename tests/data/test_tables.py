@@ -1,0 +1,171 @@
+"""Schemas: what is encoded how, what is refused, and what a draft says."""
+
+import json
+from datetime import datetime
+
+import numpy as np
+import pytest
+
+from minidp.backend import Backend
+from minidp.data.arrays import Inputs
+from minidp.data.tables import Schema, draft
+from minidp.errors import MinidpError, ParameterError, ShapeError
+
+NUMBER = {"type": "number", "low": 0, "high": 10}
+JOB = {"type": "category", "values": ["clerk", "nurse"]}
+DATE = {"type": "date", "low": "2000-01-01", "high": "2000-01-11"}
+NAN = float("nan")
+
+
+def encoded(entry, cells):
+    return Schema.of({"a": entry}).encode({"a": cells}).tolist()
+
+
+@pytest.mark.parametrize(
+    "entry, cells, expected",
+    [
+        (NUMBER, [0, 5, 10, -7, 99], [[-1, 0], [0, 0], [1, 0], [-1, 0], [1, 0]]),
+        (NUMBER, [" 5 ", "", "?", None, NAN], [[0, 0], *[[0, 1]] * 4]),
+        (NUMBER, [True, "inf"], [[pytest.approx(-0.8), 0], [1, 0]]),
+        (NUMBER | {"gaps": False}, [5, 10], [[0], [1]]),
+        (JOB, [" nurse", "clerk", "pilot", "", None], [[0, 1, 0], [1, 0, 0], *[[0, 0, 1]] * 3]),
+        (JOB | {"gaps": False}, ["nurse", "clerk"], [[0, 1], [1, 0]]),
+        (
+            {"type": "category", "values": [1, 2]},
+            [1.0, "2.0", 3],
+            [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+        ),
+        (
+            DATE,
+            ["2000-01-06", "1999-01-01", "2000-01-11T10:00", ""],
+            [[0, 0], [-1, 0], [1, 0], [0, 1]],
+        ),
+        (DATE, np.array(["2000-01-06", "NaT"], "datetime64[ns]"), [[0, 0], [0, 1]]),
+        (DATE, [datetime(2000, 1, 6, 12), None], [[0, 0], [0, 1]]),
+    ],
+)
+def test_a_column_is_encoded_as_its_entry_says(entry, cells, expected):
+    assert encoded(entry, cells) == expected
+
+
+@pytest.mark.parametrize(
+    "entry, cells",
+    [
+        (NUMBER, [5, "abc"]),
+        (NUMBER, [5, "1_0"]),
+        (NUMBER | {"gaps": False}, [5, None]),
+        (JOB | {"gaps": False}, ["nurse", "pilot"]),
+        (DATE, ["2000-01-06", "soon"]),
+    ],
+)
+def test_what_a_schema_rules_out_is_not_finite_in_its_row_alone(entry, cells):
+    found = np.isnan(encoded(entry, cells))
+    assert not found[0].any() and found[1].any()
+
+
+def test_every_part_has_a_norm_of_at_most_1_and_a_category_of_exactly_1():
+    schema = Schema.of({"n": NUMBER, "job": JOB, "day": DATE})
+    table = {
+        "n": [3, -9, None, 1e300],
+        "job": ["clerk", "x", None, "nurse"],
+        "day": ["", "2000-01-02", "2030-01-01", None],
+    }
+    rows = schema.encode(table)
+    parts = np.split(rows, np.cumsum([each.width for each in schema.inputs])[:-1], axis=1)
+    norms = np.array([np.linalg.norm(part, axis=1) for part in parts])
+    assert rows.dtype == np.float32 and (norms <= 1).all() and (norms[1] == 1).all()
+
+
+def test_a_schema_survives_json_and_takes_columns_in_any_order(tmp_path):
+    entries = {
+        "n": NUMBER | {"gaps": False},
+        "day": DATE | {"from": "data"},
+        "id": {"type": "ignore"},
+        "job": JOB | {"role": "label"},
+    }
+    (tmp_path / "s.json").write_text(json.dumps(entries))
+    schema = Schema.of(tmp_path / "s.json")
+    assert Schema.of(json.loads(json.dumps(schema.to_json()))) == schema == Schema.of(entries)
+    table = {"day": ["2000-01-01"], "n": [4], "more": [0]}
+    assert (schema.encode(table) == schema.encode({"n": [4], "day": ["2000-01-01"]})).all()
+    assert schema.label.labels(np.array(["nurse ", "cook"])).tolist() == ["nurse", None]
+    assert schema.disclosed == [
+        "the types, and the categories if there are any, of the columns day"
+    ]
+
+
+@pytest.mark.parametrize(
+    "source, words",
+    [
+        ({}, "expected {"),
+        ("no.json", "No such file"),
+        ([1], "path of a JSON file"),
+        ({"a": {"type": "text"}}, "column a: expected .* number, category, date, ignore"),
+        ({"a": {"type": "number", "low": None, "high": 3}}, 'fill in "low" and "high"'),
+        ({"a": {"type": "number", "low": 3, "high": 3}}, '"low" < "high"'),
+        ({"a": {"type": "number", "low": -1e308, "high": 1e308}}, '"low" < "high"'),
+        ({"a": {"type": "number", "low": 0, "high": "9"}}, '"low" < "high"'),
+        ({"a": {"type": "date", "low": "now", "high": "2000-01-01"}}, '"2000-01-01"'),
+        ({"a": {"type": "category", "values": []}}, '"values"'),
+        ({"a": {"type": "category", "values": ["x", " x"]}}, "different values"),
+        ({"a": {"type": "category", "values": ["x", 1]}}, "of one kind"),
+        ({"a": NUMBER | {"gap": False}}, "unknown gap; known are"),
+        ({"a": NUMBER | {"gaps": "no"}}, "true or false"),
+        ({"a": NUMBER, "b": DATE | {"role": "label"}}, '"role"'),
+        ({"a": NUMBER | {"from": "me"}}, '"from"'),
+        ({"a": NUMBER, "b": JOB | {"role": "label"}, "c": JOB | {"role": "label"}}, "at most one"),
+        ({"a": JOB | {"role": "label"}}, "none is an input"),
+    ],
+)
+def test_a_schema_that_says_nothing_clear_is_refused(source, words):
+    with pytest.raises((MinidpError, OSError), match=words):
+        Schema.of(source)
+
+
+def test_columns_that_table_and_schema_do_not_share_are_named_with_the_way_out():
+    schema = Schema.of({"n": NUMBER, "job": JOB})
+    with pytest.raises(ParameterError, match="does not name: id, zip; .*ignore"):
+        schema.check_names({"n": [1], "id": [1], "zip": [1], "job": ["nurse"]})
+    with pytest.raises(ParameterError, match="lacks the columns job; it has n, jobs; rename"):
+        schema.encode({"n": [1], "jobs": ["nurse"]})
+    with pytest.raises(ParameterError, match="table with named columns"):
+        schema.encode(np.ones((2, 2)))
+    with pytest.raises(ShapeError, match="one length"):
+        schema.encode({"n": [1], "job": ["nurse", "clerk"]})
+
+
+def test_a_draft_leaves_bounds_open_and_says_what_it_read_from_the_rows():
+    table = {
+        "n": ["1", "?", "2.5"],
+        "day": ["2000-01-01", "", "2000-02-01"],
+        "job": ["a", "b", ""],
+        "id": [f"x{i}" for i in range(99)],
+        "y": [0, 1, 1],
+    }
+    found = draft(table, "y")
+    assert {name: entry["type"] for name, entry in found.items()} == {
+        "n": "number",
+        "day": "date",
+        "job": "category",
+        "id": "ignore",
+        "y": "category",
+    }
+    assert found["n"]["low"] is None and found["job"]["values"] == ["a", "b"]
+    assert (
+        all(entry["from"] == "data" for entry in found.values()) and found["y"]["role"] == "label"
+    )
+    with pytest.raises(ParameterError, match="column n: fill in"):
+        Schema.of(found)
+
+
+def test_data_frames_of_any_library_are_tables_and_their_texts_are_named():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {"n": [1.0, None, 5], "job": ["nurse", None, "clerk"], "b": [True, False, True]}
+    )
+    schema = Schema.of({"n": NUMBER, "job": JOB, "b": {"type": "number", "low": 0, "high": 1}})
+    as_dict = {name: frame[name].tolist() for name in frame}
+    assert (schema.encode(frame) == schema.encode(as_dict)).all()
+    frame["day"] = pandas.to_datetime(["2000-01-01"] * 3)
+    with pytest.raises(MinidpError, match="the columns job, day hold no numbers; .*minidp schema"):
+        Inputs(frame, Backend.numpy())

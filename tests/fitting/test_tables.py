@@ -1,0 +1,112 @@
+"""`fit` on tables: what rows may change, what no row may change, and what is not private."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import minidp
+
+SCHEMA = {
+    "age": {"type": "number", "low": 0, "high": 100},
+    "job": {"type": "category", "values": ["clerk", "nurse"]},
+    "since": {"type": "date", "low": "2000-01-01", "high": "2020-12-31"},
+    "id": {"type": "ignore"},
+    "sick": {"type": "category", "values": ["no", "yes"], "role": "label"},
+}
+N = 400
+
+
+def table(rows=N):
+    rng = np.random.default_rng(5)
+    age = rng.uniform(0, 100, rows)
+    return {
+        "age": age.tolist(),
+        "job": np.array(["clerk", "nurse", "cook"], object)[rng.integers(0, 3, rows)].tolist(),
+        "since": ["2010-01-01"] * rows,
+        "id": list(range(rows)),
+        "sick": np.where(age > 50, "yes", "no").astype(object).tolist(),
+    }
+
+
+def fitted(found, folder=None, **named):
+    named = {"epsilon": 2.0, "delta": 1e-4, "seed": 1, "quiet": True, "dataset_size": N} | named
+    return minidp.fit(found, None, schema=SCHEMA, folder=folder, **named)
+
+
+def test_what_one_row_holds_changes_weights_and_nothing_else(tmp_path, capsys):
+    row = {"age": 1e9, "job": "spy", "since": "", "id": None, "sick": "no"}
+
+    def changed(name, keep):
+        found = {key: cells[:keep] for key, cells in table().items()}
+        for key in found if name == "replaced" else ():
+            found[key][7] = row[key]
+        for key in found if name == "added" else ():
+            found[key].append(row[key])
+        return found
+
+    said, files = set(), set()
+    for name, keep in [("as it is", N), ("replaced", N), ("added", N), ("removed", N - 1)]:
+        model = fitted(changed(name, keep), tmp_path / name, quiet=False)
+        result = model.result | {"seconds_total": 0, "seconds_per_step": 0, "statement_sha256": 0}
+        shapes = {key: array.shape for key, array in model.network.state().items()}
+        files.add((json.dumps(result), str(shapes), model.ledger.sha256(), model.statement))
+        said.add(capsys.readouterr().out)
+    assert len(files) == len(said) == 1
+
+
+def test_a_model_says_which_table_it_takes_and_a_file_of_it_does_the_same(tmp_path):
+    found = table()
+    model = fitted(found, epsilon=8.0)
+    assert model.score(found, found["sick"]) > 0.8
+    model.save(tmp_path / "model.npz")
+    loaded = minidp.load_model(tmp_path / "model.npz")
+    rows = {"since": [None], "job": ["astronaut"], "more": [1], "age": ["99"]}
+    assert loaded.predict(rows).tolist() == model.predict(rows).tolist() == ["yes"]
+    with pytest.raises(minidp.errors.ParameterError, match="lacks the columns age"):
+        loaded.predict({"Age": [1], "job": ["clerk"], "since": [""]})
+
+
+def test_a_label_of_numbers_has_the_schemas_bounds_and_a_test_set_is_encoded():
+    found = table()
+    schema = SCHEMA | {"age": SCHEMA["age"] | {"role": "label"}, "sick": {"type": "ignore"}}
+    model = minidp.fit(
+        found,
+        None,
+        schema=schema,
+        epsilon=2.0,
+        quiet=True,
+        steps=3,
+        test=(table(), None),
+    )
+    assert model.target_bounds == (0, 100) and model.result["test_r2"] is not None
+
+
+def test_without_privacy_the_same_code_learns_at_least_as_much_and_says_what_it_is():
+    found = table()
+    model = fitted(found, epsilon=math.inf)
+    assert model.epsilon.upper == math.inf and model.score(found, found["sick"]) > 0.9
+    assert repr(model).startswith("not private") and "<p>not private" in model._repr_html_()
+    assert "**This model is not private" in model.statement
+    (group,) = model.result["settings"]["clip_groups"]
+    assert (group["noise_multiplier"], group["clip_norm"]) == (0, "inf")
+    eight, twenty = (fitted(found, epsilon=each, scale="auto") for each in (8.0, 20.0))
+    assert model.result["steps"] == eight.result["steps"]
+    rates = [each.result["settings"]["learning_rate"] for each in (eight, twenty)]
+    assert rates[0] < rates[1]  # the rule sees every finite epsilon as it is
+
+
+def test_a_frame_of_booleans_and_numbers_is_trained_on_and_predicted_with_private_scaling():
+    pandas = pytest.importorskip("pandas")
+    found = table()
+    frame = pandas.DataFrame({"age": found["age"], "nurse": np.array(found["job"]) == "nurse"})
+    model = minidp.fit(frame, found["sick"], epsilon=4.0, quiet=True, seed=1)
+    assert model.result["choices"]["scale"] == "private"
+    assert model.score(frame, found["sick"]) > 0.8
+    assert (
+        minidp.fit(frame.to_numpy(float), found["sick"], epsilon=4.0, steps=2, quiet=True).result[
+            "choices"
+        ]["scale"]
+        == "unit-norm"
+    )
