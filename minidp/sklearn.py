@@ -41,6 +41,9 @@ class _Private(BaseEstimator):
     network: Any = None
     dataset_size: int | None = None
     group_size: int = 1
+    person: Any = None
+    rows_per_person: int | None = None
+    subgroups: Any = None
     validation: tuple[Any, Any] | None = None
     sampler: str = "poisson"
     lot_size: int | None = None

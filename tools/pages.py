@@ -85,6 +85,15 @@ def scores():
         yield Row([{**one, "score": form.format(one["mean"], one["spread"])}], found.where)
 
 
+def persons():
+    """AUROC where persons are protected, and where rows are with more noise."""
+    found = load("persons.json")["auroc"]
+    lines = [
+        [way, f"{one['mean']:.4f}", f"{one['standard_error']:.4f}"] for way, one in found.items()
+    ]
+    return markdown(["trained on", "AUROC, five splits by person", "standard error"], lines)
+
+
 def steps(path):
     """Our steps on each workload, with their ratios to the floor and the peers as "to"."""
     for contest in load(path)["contests"]:
@@ -239,6 +248,7 @@ PAGES = {
     "minidp/README.md": {
         "guarantee": lambda: guarantee.table(markdown),
         "own data": lambda: table(OWN, scores()),
+        "persons": persons,
         "which sampler": listed(SAMPLERS, "samplers.json", "runs"),
     },
     "tools/README.md": {

@@ -117,9 +117,11 @@ def _train(args):
     if not args.out:
         raise ParameterError("expected --out DIR, got an empty name")
     folder, done = Path(args.out), Path(args.out, RESULT).exists()
-    given = {each.name: vars(args)[each.name] for each in fields(Settings) if each.name in args}
     try:
         x, y, test = _data(args)
+        given = {each.name: vars(args)[each.name] for each in fields(Settings) if each.name in args}
+        if args.person is not None:
+            given["person"] = args.person_of_row
         if args.classes is not None:
             given["classes"] = _classes(args.classes, y.dtype.kind)
         model = fit(
@@ -182,7 +184,7 @@ def _data(args):
             f"{args.data}: no such file; expected DATA to be a .npz or .csv file, as --help says"
         )
     suffix = None if args.data is None else Path(args.data).suffix.lower()
-    of_csv = ("label", "columns", "drop", "test", "schema")
+    of_csv = ("label", "columns", "drop", "test", "schema", "person")
     if suffix != ".csv" and (given := [name for name in of_csv if vars(args)[name] is not None]):
         column = " COLUMN" if given[0] == "label" else ""
         raise ParameterError(f"expected --{given[0]}{column} with a .csv file, and only there")
@@ -218,13 +220,20 @@ def _of_table(args, path):
         raise ParameterError("expected --columns or --drop, got both")
     if label in (*(columns or ()), *(drop or ())):
         raise ParameterError(f"expected --columns and --drop of inputs, got the label {label}")
-    table = read_csv(path, None if columns is None else [*columns, label], drop or ())
+    person = args.person if path is args.data else None
+    apart = [label] if person is None else [label, person]
+    table = read_csv(path, None if columns is None else [*columns, *apart], drop or ())
     if label not in table:
         raise DataError(
             f"{path}: no column {label}; its first line, split at commas, names "
             f"{listed(list(table))}"
         )
     cells = table.pop(label)
+    if person is not None and person not in table:
+        raise DataError(f"{path}: no column {person}; its first line names {listed(list(table))}")
+    of_row = table.pop(args.person, None)
+    if person is not None:
+        args.person_of_row = np.array(of_row)
     if schema is not None:
         return table, np.array(cells) if schema.label else _labels(args, path, label, cells)
     values, names = numbers_of(path, table), list(table)

@@ -14,6 +14,7 @@ __getattr__, __dir__, __all__ = names_of(
         "examples": "Block Examples LabelledExamples",
         "fetch": "cache_dir",
         "mnist": "load load_mnist",
+        "persons": "Persons",
         "strokes": "load_strokes",
     },
 )

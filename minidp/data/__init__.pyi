@@ -19,4 +19,5 @@ from .examples import LabelledExamples as LabelledExamples
 from .fetch import cache_dir as cache_dir
 from .mnist import load as load
 from .mnist import load_mnist as load_mnist
+from .persons import Persons as Persons
 from .strokes import load_strokes as load_strokes

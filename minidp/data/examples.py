@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ..backend import namespace_of, to_host
 from ..errors import ParameterError, RanksError
 from ..util.validate import count, same_batch
+from .persons import Persons
 
 COMPARED = 2**30  # bytes of rows that ranks compare: all rows, or evenly spread ones
 AT_ONCE = 2**24  # bytes of rows that are taken at once to compare them
@@ -46,17 +47,18 @@ class Examples(Protocol):
 
 
 class Batch(NamedTuple):
-    """x (R, *input shape) and y (R, ...): `views` consecutive rows per example; weight (R / views,)
-    or None.
+    """x (R, *input shape) and y (R, ...): a fixed number K of consecutive rows per example, its
+    views, or the places of a person's rows; weight (R / K,) or None.
 
-    rows (R,) are different numbers for each example and view, its place in the data times `views`,
-    plus that of the view.
+    rows (R,) are different numbers for each example and row of it: its number times K, plus the
+    row's place. share (R,) of persons: see `persons.Persons`; None: each row has the same share.
     """
 
     x: object
     y: object
     weight: object = None
     rows: object = None
+    share: object = None
 
 
 class Block:
@@ -119,18 +121,38 @@ class LabelledExamples:
     y      array, (N,) or (N, K)
     views  rows per example: each example is taken this many times, in consecutive rows
     weight of each example, (N,) in [0, 1], or None for 1
+    persons  `Persons`: each is one example; None: each row is one
 
     Raises ShapeError if they differ in their number of examples.
     """
 
     def __init__(
-        self, x: NDArray | Examples, y: NDArray, views: int = 1, weight: NDArray | None = None
+        self,
+        x: NDArray | Examples,
+        y: NDArray,
+        views: int = 1,
+        weight: NDArray | None = None,
+        persons: Persons | None = None,
     ):
-        same_batch("examples", x=x, y=y, **({} if weight is None else {"example_weight": weight}))
+        same_batch("examples", x=x, y=y)
         self.x, self.y, self.views, self.weight, self.xp = x, y, views, weight, namespace_of(x)
+        self.persons = persons
+        if weight is not None:
+            weighed = {"x": x} if persons is None else {"persons": persons.used}
+            same_batch("examples", **weighed, example_weight=weight)
+        if persons is not None and (views > 1 or hasattr(x, "block") or hasattr(y, "block")):
+            raise ParameterError(
+                "expected persons without augmented views and without data.Block: give all rows "
+                "to every rank, and augmentation_multiplicity=1"
+            )
 
     def __len__(self):
-        return self.x.shape[0]
+        return self.x.shape[0] if self.persons is None else len(self.persons)
+
+    @property
+    def rows_per_example(self) -> int:
+        """K, how many rows of a batch each example has."""
+        return self.views if self.persons is None else self.persons.rows_per_person
 
     @property
     def in_host_memory(self) -> bool:
@@ -152,7 +174,8 @@ class LabelledExamples:
         """Raise RanksError unless all ranks hold the same rows, or blocks without a common row: no
         row may be computed twice.
         """
-        arrays = [each for each in (self.x, self.y, self.weight) if each is not None]
+        person = None if self.persons is None else self.persons.number
+        arrays = [each for each in (self.x, self.y, self.weight, person) if each is not None]
         blocks = [getattr(each, "block", None) for each in arrays]
         ranks.check_equal(
             "the shapes of the examples",
@@ -181,17 +204,24 @@ class LabelledExamples:
         draws: the numbers of the lot's views, `streams.views(step)`, for examples that have
         `take_views`.
         """
-        take_views, stop = None if draws is None else getattr(self.x, "take_views", None), 0
+        take_views, at = None if draws is None else getattr(self.x, "take_views", None), 0
+        per_example, share = self.rows_per_example, None
         # one copy to a device
-        there = self.xp.asarray(np.repeat(lot, self.views) if self.views > 1 else lot)
+        examples = there = self.xp.asarray(lot)
+        if self.persons is not None:
+            there, share = map(self.xp.asarray, self.persons.slots(lot))
+            there, share = there.ravel(), share.ravel()
+        elif per_example > 1:
+            there = self.xp.asarray(np.repeat(lot, per_example))
         for part in np.array_split(lot, max(-(-len(lot) // most), 1)):
-            start, stop = stop, stop + len(part) * self.views
-            indices, weight = there[start:stop], self.weight
-            if weight is not None:
-                weight = weight.take(indices[:: self.views], axis=0)
-            rows = (part[:, None] * self.views + np.arange(self.views)).ravel()
+            stop = at + len(part)
+            span = slice(at * per_example, stop * per_example)
+            weight = None if self.weight is None else self.weight.take(examples[at:stop], axis=0)
+            rows = (part[:, None] * per_example + np.arange(per_example)).ravel()
             if take_views is None:
-                x = self.x.take(indices, axis=0)  # faster than x[indices]
+                x = self.x.take(there[span], axis=0)  # faster than x[indices]
             else:
-                x = take_views(indices, draws.rows(rows))
-            yield Batch(x, self.y.take(indices, axis=0), weight, rows)
+                x = take_views(there[span], draws.rows(rows))
+            y = self.y.take(there[span], axis=0)
+            yield Batch(x, y, weight, rows, None if share is None else share[span])
+            at = stop

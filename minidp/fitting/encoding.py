@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.persons import in_table, person_column
 from ..data.tables import Schema, cells_of, names_of
 from ..errors import ParameterError, ShapeError
 from .settings import Settings
@@ -34,6 +35,24 @@ def encoded(x: Any, y: Any, test: Any, settings: Settings) -> tuple[Any, Any, An
     x, y = pair(x, y)
     settings = replace(settings, schema=schema, validation=_public(settings.validation, pair))
     return x, y, _public(test, pair), settings
+
+
+def without_person(x: Any, test: Any, settings: Settings) -> tuple[Any, Any, Settings]:
+    """(x, test, settings) where the column that `settings.person` names is in no table any more,
+    and `settings.person` is the column. Raises ParameterError if x has none.
+    """
+    name = settings.person
+    if not isinstance(name, str):
+        return x, test, settings
+    rest, person = person_column(x, name)
+
+    def pair(table: Any, labels: Any) -> tuple[Any, Any]:
+        if table is x:
+            return rest, labels
+        return (person_column(table, name)[0] if in_table(table, name) else table), labels
+
+    public = _public(settings.validation, pair)
+    return rest, _public(test, pair), replace(settings, person=person, validation=public)
 
 
 def _with_label(settings: Settings, label: Any) -> Settings:

@@ -14,7 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from .. import nn
 from ..backend import Backend
 from ..data.arrays import Inputs, as_weights, columns_of
+from ..data.examples import LabelledExamples
 from ..data.labels import as_target_bounds, bounded_targets, class_labels
+from ..data.persons import Persons, persons_of
 from ..errors import DivergedError, ParameterError, ShapeError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ..mechanism.samplers import make_sampler
@@ -30,12 +32,13 @@ from ..util.files import check_path
 from ..util.text import listed
 from ..util.validate import count, flag, open_probability, positive, same_batch
 from ..util.waiting import quietly
-from .encoding import encoded
+from .encoding import encoded, without_person
 from .fitted import Fitted
 from .heads import Head, scaled, trained_network
 from .records import choices_of, config_of, public_facts
 from .rule import WITHOUT_PRIVACY, Choice, choose, unclipped
 from .settings import Settings, check_ledger, settings_of
+from .subgroups import figures_of, subgroups_of
 
 MEASUREMENTS = 20  # along a run, with a checkpoint each
 SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
@@ -56,7 +59,7 @@ def fit(
     **more: Any,
 ) -> Fitted:
     """Train a classifier or a regression on your own arrays, (epsilon, delta)-differentially
-    private for each row.
+    private for each row, or for each person with all of her rows (`person`).
 
     x         (N, ...) numbers: an array, list, memory map, data frame, `data.Examples`, or an
               object with shape and indexing; with `schema` a table of any columns
@@ -64,7 +67,7 @@ def fit(
               within `target_bounds`; None: the column of x that `schema` marks as the label
     epsilon   the budget; no more is spent. math.inf: the same without noise and clipping, in the
               steps of epsilon 8, which is not private, for comparison
-    delta     default: the power of ten at or below 1 / (10 N)
+    delta     default: the power of ten at or below 1 / (10 N), N rows or persons
     folder    keeps the run's files; the same call resumes a run that was interrupted
     ledger    path of a file that several fits share: charged under a lock before the noise; their
               sum is printed
@@ -104,9 +107,11 @@ def fit(
 def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
     """`fit`, its arguments checked."""
     check_ledger(epsilon, ledger, settings)
+    subgroups = subgroups_of(test, settings.subgroups)
+    x, test, settings = without_person(x, test, settings)
     x, y, test, settings = encoded(x, y, test, settings)
     streams = Streams(seed)
-    data = _checked(x, y, test, settings)
+    data = _checked(x, y, test, settings, subgroups)
     budget, how_delta = _budget(epsilon, delta, data.size, quiet)
     network = trained_network(settings, data.shape, data.outputs, streams.init)
     head = Head(settings, data.shape, data.labels is not None, data.columns is not None)
@@ -124,7 +129,13 @@ def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
             keep_best=settings.validation is not None,
         )
         privacy = Privacy(
-            plan, budget, data.size, settings.group_size, settings.check, train_metrics=False
+            plan,
+            budget,
+            data.size,
+            settings.group_size,
+            settings.check,
+            train_metrics=False,
+            rows_per_person=settings.rows_per_person,
         )
         about = About(
             "fit",
@@ -167,10 +178,12 @@ class _Data:
     labels: Any  # the classes, None of a regression
     target_bounds: tuple[float, float] | None
     weight: NDArray | None
+    persons: Persons | None
     measured: tuple[Inputs, NDArray] | None  # public (x, y)
     size: int  # N, public
     disclosed: list[str]
     columns: list[str] | None
+    subgroups: dict[str, NDArray]
 
     @property
     def shape(self):
@@ -188,7 +201,7 @@ class _Data:
         return Model(network, self.labels, self.target_bounds, about)
 
 
-def _checked(x, y, test, settings):
+def _checked(x, y, test, settings, subgroups):
     """The data in the form that training needs. Raises unless rows, targets and weights fit each
     other.
     """
@@ -207,17 +220,16 @@ def _checked(x, y, test, settings):
     disclosed = [] if settings.schema is None else settings.schema.disclosed
     if labels is not None and settings.classes is None:
         disclosed.append(f"which classes there are: {listed(labels)}")
-    arrays = {"x": inputs, "y": targets}
-    weight = None
-    if settings.example_weight is not None:
-        weight = arrays["example_weight"] = as_weights(settings.example_weight)
-    same_batch("fit", **arrays)
+    persons = persons_of(settings.person, settings.rows_per_person, inputs.shape[0])
+    weight = settings.example_weight
+    weight = None if weight is None else as_weights(weight)
+    LabelledExamples(inputs, targets, 1, weight, persons)  # which fit each other
     public = settings.validation if test is None else test
-    measured = None if public is None else _measured(public, x, inputs, labels, bounds)
+    measured = None if public is None else _measured(public, x, inputs, labels, settings)
     size = settings.dataset_size
     if size is None:
-        size = inputs.shape[0]
-        disclosed.append(f"the number of rows, {size}")
+        size = inputs.shape[0] if persons is None else len(persons)
+        disclosed.append(f"the number of {'rows' if persons is None else 'persons'}, {size}")
     columns = columns_of(x)
     if columns:
         disclosed.append("the names of the columns")
@@ -228,10 +240,12 @@ def _checked(x, y, test, settings):
         labels,
         bounds,
         None if weight is None else backend.asarray(weight),
+        persons,
         measured,
         size,
         disclosed,
         columns,
+        subgroups,
     )
 
 
@@ -244,7 +258,7 @@ def _targets(y, classes, target_bounds):
     return bounded_targets(y, target_bounds), None
 
 
-def _measured(public, trained, inputs, classes, target_bounds):
+def _measured(public, trained, inputs, classes, settings):
     """Public (x, y) in the form that training needs. Raises, before a charge, if they do not fit
     the training data.
     """
@@ -257,7 +271,7 @@ def _measured(public, trained, inputs, classes, target_bounds):
             "or chosen on them would not be private"
         )
     x = Inputs(x, inputs.backend)
-    y, _ = _targets(y, classes, target_bounds)
+    y, _ = _targets(y, classes, settings.target_bounds)
     if x.shape[1:] != inputs.shape[1:]:
         raise ShapeError(
             f"fit: expected public x of rows {inputs.shape[1:]} as the training data's, got "
@@ -306,7 +320,8 @@ def _chosen(settings, data, network, head, budget):
     choice = replace(choice, **given)
     if choice.lot_size > data.size:
         raise ParameterError(
-            f"expected lot_size={choice.lot_size} to be at most the {data.size} rows (dataset_size)"
+            f"expected lot_size={choice.lot_size} to be at most the {data.size} "
+            f"{'rows' if data.persons is None else 'persons'} (dataset_size)"
         )
     lots = make_sampler(settings.sampler, data.size, choice.lot_size)
     choice = replace(choice, steps=-(-choice.steps // lots.period) * lots.period)
@@ -351,14 +366,15 @@ def _charge(run, data, before, ledger, limit):
     if ledger is None or run.begun or run.folder.finished:
         return
     charges = run.plan.ledger(before=before)
-    total = run.ranks.of_first(lambda: charge_shared(ledger, charges, run.budget, limit))
+    unit = run.facts["unit"]
+    total = run.ranks.of_first(lambda: charge_shared(ledger, charges, run.budget, limit, unit))
     if not run.quiet:
         print(sum_line(ledger, total, run.budget))
 
 
 def _train(run, data, head, ledger):
     """Release the scaling, then train; returns the result, None if interrupted."""
-    layers = head.layers(run, data.inputs, data.size)
+    layers = head.layers(run, data.inputs, data.size, data.persons)
     inputs = scaled(data.inputs, layers, head.arithmetic)
     if run.plan.expected_lot_size < SPARSE * data.size and isinstance(inputs, Inputs):
         inputs.read_at_random()
@@ -371,7 +387,15 @@ def _train(run, data, head, ledger):
         about["schema"] = head.schema
     model = data.model(layers + run.network.layers, **about)
     try:
-        return run.train(inputs, data.targets, *measured, example_weight=data.weight, model=model)
+        return run.train(
+            inputs,
+            data.targets,
+            *measured,
+            example_weight=data.weight,
+            person=data.persons,
+            model=model,
+            about=lambda: figures_of(run, data.subgroups, *measured),
+        )
     except DivergedError as error:
         if ledger is None:
             raise

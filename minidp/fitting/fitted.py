@@ -135,19 +135,20 @@ class Fitted(Model):
     def _facts(self):
         """(name, text) of what to know at a glance."""
         result, bound, group = self.result, self.epsilon, self.result["group"]
-        settings, upper = result["settings"], upper_text(bound.upper)
+        settings, upper, unit = result["settings"], upper_text(bound.upper), result["unit"]
         quoted = row_to_quote(result["epsilon"])
         if quoted is None:
             yield "epsilon", "infinite: treat the model like the training data"
         else:
-            yield "epsilon", f"{upper} at delta {self.delta:g}, for each row by itself"
+            whom = "row by itself" if unit == "row" else "person with all of her rows"
+            yield "epsilon", f"{upper} at delta {self.delta:g}, for each {whom}"
             if group:
-                yield f"for {group['size']} rows", f"epsilon {upper_text(group['epsilon'])}"
+                yield f"for {group['size']} {unit}s", f"epsilon {upper_text(group['epsilon'])}"
             yield "certified", f"{lower_text(bound.lower)} to {upper} by {quoted}"
         yield (
             "trained",
             f"{result['steps']} lots of {settings['expected_lot_size']:g} of "
-            f"{settings['dataset_size']} rows, noise multiplier "
+            f"{settings['dataset_size']} {unit}s, noise multiplier "
             f"{settings['clip_groups'][0]['noise_multiplier']:.4g}",
         )
         if result["disclosed"]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import nn
 from ..data.arrays import Flat, Inputs
+from ..data.persons import Means, Persons
 from ..errors import ParameterError, ShapeError
 from ..host import memory
 from ..mechanism import Plan, PoissonSampler, PrivateScaling, mean_sanitizer, noisy_mean
@@ -100,11 +101,15 @@ class Head:
             self.mean, self.charges = mean, [mean.charge(event)]
         return self.charges
 
-    def layers(self, run: Run, inputs: Inputs, size: int) -> list[nn.Layer]:
-        """The layers; releases what they need through `run`. size: the public number of rows."""
+    def layers(
+        self, run: Run, inputs: Inputs, size: int, persons: Persons | None = None
+    ) -> list[nn.Layer]:
+        """The layers; releases what they need through `run`. size: the public number of rows, or of
+        persons.
+        """
         layers = list(self.first)
         if self.scale == "private":
-            mean, spread = self._released_scaling(run, inputs, size)
+            mean, spread = self._released_scaling(run, inputs, size, persons)
             layers[0] = _standardise(mean, spread, "scale")
         if not self.ours:
             return layers
@@ -113,12 +118,13 @@ class Head:
         if self.centred:
             if length != 1:
                 layers.append(_standardise(0, length, "length"))
-            layers.append(_standardise(self._released_mean(run, inputs, layers), 1, "centre"))
+            mean = self._released_mean(run, inputs, layers, persons)
+            layers.append(_standardise(mean, 1, "centre"))
             layers.append(nn.UnitNorm("unit"))
             length = 1.0
         return [*layers, _standardise(0, length / ROW_NORM, "stretch")]
 
-    def _released_scaling(self, run, inputs, size):
+    def _released_scaling(self, run, inputs, size, persons):
         relation, noise = run.plan.relation, run.streams.noise
         of_limits, of_moments = self.charges
         line = f"of {self.width} features, noise multiplier {self.scaling.noise_multiplier:.4g}"
@@ -126,31 +132,36 @@ class Head:
             "limits",
             of_limits,
             f"powers of two that bound most values, {line}",
-            lambda: self.scaling.release_limits(inputs, relation, noise("limits")),
+            lambda: self.scaling.release_limits(inputs, relation, noise("limits"), persons),
         )
         moments = run.release_first(
             "moments",
             of_moments,
             f"sums and sums of squares within these limits, {line}",
-            lambda: self.scaling.release_moments(inputs, limits, relation, noise("moments")),
+            lambda: self.scaling.release_moments(
+                inputs, limits, relation, noise("moments"), persons
+            ),
         )
         mean, spread = centre_and_spread(limits, moments, size)
         return mean.reshape(self.shape), spread.reshape(self.shape)
 
-    def _released_mean(self, run, inputs, layers):
-        """The noisy mean of a lot of scaled rows."""
+    def _released_mean(self, run, inputs, layers, persons):
+        """The noisy mean of a lot of scaled rows, or of persons' means."""
         (group,) = self.mean.groups
         what = (
-            f"mean of {'a lot of' if self.sampler.sampling_probability < 1 else 'the'} rows, "
+            f"mean of {'a lot of' if self.sampler.sampling_probability < 1 else 'the'} "
+            f"{'rows' if persons is None else 'persons (each the mean of her rows)'}, "
             f"clipped to norm {group.clip_norm:g}: noise multiplier {group.noise_multiplier:.4g} "
             "on the sum"
         )
 
         def release():
             streams, backend = run.streams, inputs.backend
-            (lot,) = self.sampler.lots(inputs.shape[0], 1, lambda step: streams.sampling("mean"))
+            units = inputs.shape[0] if persons is None else len(persons)
+            (lot,) = self.sampler.lots(units, 1, lambda step: streams.sampling("mean"))
             before = nn.Sequential(layers, self.shape).to(backend)
-            rows = Flat(Inputs(inputs.source, backend, before.predict), lot)
+            scaled = Inputs(inputs.source, backend, before.predict)
+            rows = Flat(scaled, lot) if persons is None else Means(scaled, persons, lot)
             size = run.plan.expected_lot_size
             return noisy_mean(rows, self.mean, size, streams.noise("mean")).astype("float32")
 

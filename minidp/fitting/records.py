@@ -32,8 +32,9 @@ def config_of(
 
 def public_facts(settings: Settings, test: Any) -> list[str]:
     """Lines for the statement on the facts that the caller declared public."""
+    units = "rows" if settings.rows_per_person is None else "persons"
     names = [
-        field.metadata["public"]
+        field.metadata["public"].format(units=units)
         for field in fields(Settings)
         if "public" in field.metadata
         and getattr(settings, field.name) is not None

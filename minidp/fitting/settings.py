@@ -46,7 +46,18 @@ class Settings(Checked):
         Your own network for inputs of this shape, giving one logit per class, or one number. It is
         copied. Its inputs are scaled as `scale` says, and no more. None: layers of `hidden` units.
     dataset_size: int, default None
-        Public N, for the sampling. None: len(x), and the statement says that it was disclosed.
+        Public N, for the sampling: rows, or with `person` persons. None: as many as there are, and
+        the statement says that it was disclosed.
+    person: str or array (N,), default None
+        Protect persons instead of rows: the column of x, or an array, that says whose row each is,
+        in whole numbers or texts. It is no input. Rows without a person are refused before any
+        charge. Lots are lots of persons, and a person's gradient is the mean over her rows.
+    rows_per_person: int, default None
+        Public k: the first k rows of a person, in the order of the data, are used. Give it together
+        with `person`.
+    subgroups: list of str, default None
+        Columns of the public test table: result.json, statement and picture give the accuracy for
+        each of their values.
     validation: (x, y), default None
         Public data: the weights that were best on these during the run are released.
     sampler: str, default "poisson"
@@ -58,11 +69,12 @@ class Settings(Checked):
     steps: int, default None
         T, the number of steps.
     clip_norm: float, default None
-        C, the bound on the norm of each row's gradient.
+        C, the bound on the norm of each row's (or person's) gradient.
     learning_rate: float, default None
         eta, the length of a step, times the gradient.
     example_weight: array (N,), default None
-        Weights in [0, 1], each depending on its own row only. None: all 1.
+        Weights in [0, 1], each depending on its own row only; with `person` one for each person, in
+        the order of their names. None: all 1.
     check: bool, default True
         Stop before any charge, with a message for the data's owner, if rows are not finite or
         labels are no classes. False: train nevertheless; such rows contribute nothing.
@@ -71,7 +83,8 @@ class Settings(Checked):
     device: str, default "cpu"
         "cpu", "gpu", "gpu:N" (the GPU of that number) or "auto" (a GPU if there is one).
     group_size: int, default 1
-        k: the statement also gives the epsilon of k rows of one person together.
+        k: the statement also gives the epsilon of k rows of one person together, or with `person`
+        of k persons.
     ledger_limit: float, default None
         Largest epsilon, at this fit's delta, that the shared `ledger` may reach; a fit that would
         exceed it is refused before its charge.
@@ -129,10 +142,25 @@ class Settings(Checked):
     network: nn.Sequential | None = option(None, public="layers and initial weights of the network")
     dataset_size: int | None = option(
         None,
-        "public number of rows (default: theirs, not protected)",
+        "public number of rows, or of persons (default: theirs, not protected)",
         POSITIVE,
         metavar="N",
-        public="the number of rows",
+        public="the number of {units}",
+    )
+    person: Any = option(
+        None,
+        "column of a .csv file that says whose row each is: protects persons instead of rows; rows "
+        "without one are refused",
+        metavar="COLUMN",
+    )
+    rows_per_person: int | None = option(
+        None, "with --person: how many rows of each person are used", POSITIVE, metavar="K"
+    )
+    subgroups: Any = option(
+        None,
+        "columns of the public test table: accuracy for each of their values",
+        metavar="A,B,...",
+        recorded=True,
     )
     validation: tuple[Any, ArrayLike] | None = option(None, public="rows of validation")
     sampler: str = option(

@@ -93,8 +93,8 @@ def meaning_of(ledger: Ledger, delta: float, group_size: int = 1) -> dict[str, A
     }
 
 
-def in_words(meaning: dict[str, Any], group_size: int = 1) -> str:
-    """What `meaning_of` found, in a sentence or two."""
+def in_words(meaning: dict[str, Any], group_size: int = 1, others: str = "row") -> str:
+    """What `meaning_of` found, in a sentence or two; others: what an attacker knows."""
     powers = ", ".join(
         f"{upper_text(power, 3)} at a false positive rate of {float(rate):g}"
         for rate, power in meaning["true_positive_rates"].items()
@@ -111,7 +111,7 @@ def in_words(meaning: dict[str, Any], group_size: int = 1) -> str:
     if group_size > 1:
         told = f"data sets with and without the {group_size} rows of one person"
     return (
-        f"An attacker who knows every other row tries to tell {told} apart. The "
+        f"An attacker who knows every other {others} tries to tell {told} apart. The "
         f"true positive rate is at most {powers}.{mu}"
     )
 

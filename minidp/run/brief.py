@@ -3,6 +3,7 @@ the lines on the screen.
 """
 
 import math
+from typing import NamedTuple
 
 from ..privacy.catalogue import row_to_quote
 from ..privacy.meaning import RATES
@@ -10,20 +11,46 @@ from ..util.text import upper_text
 from .folder import CURVES, MANIFEST, STATEMENT
 
 FALSE_ALARMS = RATES[1]
-# {relation: (how two neighbouring data sets differ, what an attacker asks, what is recognised)}
+# {relation: (how two neighbouring data sets differ, what an attacker asks, what is recognised)}, of
+# a row or a person
 NEIGHBOURS = {
-    "add_remove": ("added or removed", "whether one row was used", "a row that was used"),
+    "add_remove": ("added or removed", "whether one {0} was used", "a {0} that was used"),
     "replace_one": (
         "replaced by any other",
-        "which of two rows was used",
+        "which of two {0}s was used",
         "one of the two, where it was used",
     ),
     "zero_out": (
         "replaced by one that contributes nothing",
-        "whether one row contributed",
-        "a row that contributed",
+        "whether one {0} contributed",
+        "a {0} that contributed",
     ),
 }
+
+
+class Unit(NamedTuple):
+    """Words for what the guarantee protects: a row, or a person with all of her rows."""
+
+    name: str
+    whole: str  # one of them, with all that belongs to it
+    rows: str  # what one holds
+    means: str  # who is protected, and what one is
+
+
+def unit_of(result):
+    """The words for the unit of a run."""
+    if result["unit"] == "row":
+        what = "one training example, such as a line of a table or an image"
+        means = f"This holds for every row by itself; a row is {what}."
+        return Unit("row", "row of the training data", "row", means)
+    return Unit(
+        "person",
+        "person with all of her rows",
+        "person's rows",
+        "This holds for every person by herself, however many rows she has: those that name her in "
+        f"the column of persons, of which the run used the first {result['rows_per_person']}. It "
+        "counts on one name for each person, which no other person has.",
+    )
 
 
 def in_short(result):
@@ -31,27 +58,27 @@ def in_short(result):
     name = row_to_quote(result["epsilon"], math.inf)
     if name is None:
         return ["## In short", f"**{_no_guarantee(result)}**"]
-    change, question, found = NEIGHBOURS[result["relation"]]
+    unit = unit_of(result)
+    change, question, found = (text.format(unit.name) for text in NEIGHBOURS[result["relation"]])
     epsilon, delta = result["epsilon"][name]["upper"], result["delta"]
     size, target = result["settings"]["dataset_size"], target_line(result)
     bullets = [
         f"**What this means.** Suppose that somebody sees all that the run released, knows every "
-        f"other row, and wants to know {question}. {_success(result, epsilon, found)}",
-        f"**Who is protected.** Every row by itself, whatever it holds. {_group(result)}",
+        f"other {unit.rows}, and wants to know {question}. {_success(result, epsilon, found)}",
+        f"**Who is protected.** {_protected(result)}",
         f"**What is not covered.** {_not_covered(result)}",
         target and f"**Epsilon and the target.** {target}",
         delta * size >= 1
         and (
             f"**Delta is large.** {delta:g} is not below 1/{size:g}: a program that publishes one "
-            "row at random would pass this guarantee."
+            f"{unit.rows} at random would pass this guarantee."
         ),
     ]
     return [
         "## In short",
-        f"**This model is ({upper_text(epsilon)}, {delta:g})-differentially private for one row of "
-        f"the training data, {change}.** This holds for every row by itself; a row is one training "
-        "example, such as a line of a table or an image. The first number, epsilon, limits how "
-        "much the released files can reveal about a row: smaller is stronger. The second, delta, "
+        f"**This model is ({upper_text(epsilon)}, {delta:g})-differentially private for one "
+        f"{unit.whole}, {change}.** {unit.means} The first number, epsilon, limits how much the "
+        f"released files can reveal about a {unit.name}: smaller is stronger. The second, delta, "
         f"is a small allowance beyond that limit: {delta:g} is 1 in {1 / delta:,.0f}.",
         "\n".join(f"- {bullet}" for bullet in bullets if bullet),
     ]
@@ -95,17 +122,26 @@ def _success(result, epsilon, found):
     )
 
 
-def _group(result):
+def _protected(result):
     group = result["group"]
+    epsilon = None if group is None else upper_text(group["epsilon"])
+    if result["unit"] == "person":
+        whom = "Every person with all of her rows, whatever they hold."
+        if group is None:
+            return whom
+        return (
+            f"{whom} {group['size']} persons together are protected less: epsilon for them is "
+            f"{epsilon}, at the same delta."
+        )
+    whom = "Every row by itself, whatever it holds."
     if group is None:
         return (
-            "For a person with several rows there is no figure here: do not quote this epsilon for "
-            "them."
+            f"{whom} For a person with several rows there is no figure here: do not quote this "
+            "epsilon for them."
         )
-    epsilon = upper_text(group["epsilon"])
     return (
-        f"A person with {group['size']} rows is protected less: epsilon for these rows together is "
-        f"{epsilon}, at the same delta."
+        f"{whom} A person with {group['size']} rows is protected less: epsilon for these rows "
+        f"together is {epsilon}, at the same delta."
     )
 
 

@@ -6,17 +6,29 @@ from ..util import plotting
 from .progress import COLUMNS
 
 
-def save_course(path, history, *, train_metrics=True, epsilon_label="epsilon", title="", notice=""):
+def save_course(
+    path,
+    history,
+    *,
+    train_metrics=True,
+    epsilon_label="epsilon",
+    title="",
+    notice="",
+    subgroups=None,
+):
     """Write the curves of a run's history, its rows of metrics.csv, as PNG, whole or not at all:
     accuracy or R2, and on the right axis epsilon.
 
     An epsilon that is infinite or unknown is left out. notice: of the data, in a line below the
-    axes.
+    axes. subgroups: of result.json, drawn in a panel beside the curves.
     """
     column = {name: [row.get(name) for row in history] for name in COLUMNS}
     r2 = any(value is not None for value in column["test_r2"] + column["train_r2_not_private"])
     name, shown = ("r2", "R2") if r2 else ("accuracy", "accuracy")
-    figure, (left,) = plotting.new_figure(title=title, notice=notice)
+    panels = 2 if subgroups else 1
+    figure, (left, *beside) = plotting.new_figure(columns=panels, title=title, notice=notice)
+    for axis in beside:
+        draw_subgroups(axis, subgroups, name, shown)
     handles = draw_accuracy(
         left,
         column["epoch"],
@@ -27,6 +39,21 @@ def save_course(path, history, *, train_metrics=True, epsilon_label="epsilon", t
     right, _ = draw_spent(left, column["epoch"], column["epsilon"], epsilon_label, bool(handles))
     plotting.legend(figure, handles + right)
     plotting.save(figure, path)
+
+
+def draw_subgroups(axis, subgroups, name, shown):
+    """Draw a bar for each value of each column, in order from the top."""
+    bars = [
+        (f"{column}: {value} ({figures['examples']})", figures.get(name))
+        for column, values in subgroups.items()
+        for value, figures in values.items()
+    ]
+    labels, values = zip(*bars)
+    places = range(len(bars))
+    axis.barh(places, [math.nan if value is None else value for value in values])
+    axis.set_yticks(places, labels, fontsize=plotting.SMALL)
+    axis.invert_yaxis()
+    axis.set(xlabel=f"test {shown}")
 
 
 def draw_accuracy(axis, epochs, test_accuracy, train_accuracy=None, figure_name="accuracy"):

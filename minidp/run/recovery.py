@@ -32,8 +32,10 @@ def identity(run):
     """
     if run.about.data is not None:
         return None
-    given = (getattr(each, "source", each) for each in (*run.examples, run.example_weight))
-    arrays = [array for array in given if isinstance(array, np.ndarray)]
+    person = getattr(run.persons, "number", None)
+    given = (*run.examples, run.example_weight, person)
+    arrays = [getattr(each, "source", each) for each in given]
+    arrays = [array for array in arrays if isinstance(array, np.ndarray)]
     parts = [part for array in arrays for part in _bytes(array)]
     return run.folder.digest(*parts) if arrays else None
 

@@ -39,6 +39,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ACCOUNTANTS = ("moments", "renyi", "loss_distribution", "gaussian_clt", "advanced", "basic")
 # what model.npz says of its run, too
 MODEL_FACTS = ("experiment", "dataset", "steps", "arithmetic", "statement_sha256")
+UNIT = ("unit", "rows_per_person")  # whom one unit of the guarantee is
 TRAINING_FIGURES = (
     "train_accuracy",
     "train_r2",
@@ -123,7 +124,7 @@ def plan_of(result):
 def began(facts):
     """What config.json holds of facts that are known before the first charge."""
     return {
-        **{key: facts[key] for key in ("seed", "generator", "arithmetic")},
+        **{key: facts[key] for key in ("seed", "generator", "arithmetic", *UNIT)},
         **facts["config"],
         **{key: facts[key] for key in ("device", "dataset", "dataset_sha256", "settings")},
     }
@@ -143,6 +144,8 @@ def facts_of(run):
             "device": run.device,
             "ranks": run.ranks.size,
             "gradients": plan.sanitizer.strategy,
+            "unit": "row" if run.privacy.rows_per_person is None else "person",
+            "rows_per_person": run.privacy.rows_per_person,
             "arithmetic": plan.sanitizer.arithmetic,
             "command": about.command,
             "config": about.flags,

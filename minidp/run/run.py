@@ -13,6 +13,7 @@ import numpy as np
 
 from ..backend import namespace_of
 from ..data.arrays import as_rows, refuse_bad_rows
+from ..data.persons import persons_of
 from ..errors import CheckpointError, DivergedError, ParameterError
 from ..mechanism.setting import value_at
 from ..privacy import Event, Filter, Ledger
@@ -176,7 +177,18 @@ class Run:
             refuse_bad_rows(x, y, self.network.output_shape[-1], example_weight, classes)
             self.rows_checked = True
 
-    def train(self, x, y, x_test=None, y_test=None, *, example_weight=None, model=None, about=None):
+    def train(
+        self,
+        x,
+        y,
+        x_test=None,
+        y_test=None,
+        *,
+        example_weight=None,
+        person=None,
+        model=None,
+        about=None,
+    ):
         """Train to the end, write the files, and return the dictionary of result.json; None after
         an interrupt.
 
@@ -184,7 +196,8 @@ class Run:
                         device
         x_test, y_test  what accuracy is measured on, if given: not protected
         example_weight  (N,) in [0, 1], or None for 1: what each example's clipped gradient is
-                        multiplied by
+                        multiplied by; with persons one for each, in the order of their names
+        person          (N,) whose row each is, whole numbers or texts; with rows_per_person only
         model           the network with what stands fixed before it, or a `Model` of that with
                         classes or bounds, which model.npz then holds; by default the classes of
                         SoftmaxCrossEntropy are 0 to K-1
@@ -203,6 +216,7 @@ class Run:
             self.model = as_model(model or self.network, self.loss)
             describe(model := self.model.network)
             self.examples, self.example_weight = (x, y), example_weight
+            self.persons = persons_of(person, self.privacy.rows_per_person, x.shape[0])
             self.tested = None if x_test is None else (x_test, y_test)
             # before what they differ in
             self.ranks.check_equal("arrays and blocks", [hasattr(each, "block") for each in (x, y)])
@@ -246,6 +260,7 @@ class Run:
             self.budget,
             batch_size=self.training.batch_size,
             augmentation_multiplicity=self.training.augmentation_multiplicity,
+            rows_per_person=self.privacy.rows_per_person,
         )
         if self.begun:
             path = self.folder.path / folders.CHECKPOINT
@@ -290,6 +305,7 @@ class Run:
                 *self.examples,
                 self.streams,
                 example_weight=self.example_weight,
+                person=self.persons,
                 progress=progress,
                 on_charge=self.folder.charge,
                 block_steps=block_steps,
@@ -354,6 +370,7 @@ class Run:
             epsilon_label=f"epsilon ({self.budget.accountant.name}) at delta {self.budget.delta:g}",
             title=f"{result['experiment']} on {result['dataset']}",
             notice=result["notice"],
+            subgroups=result.get("subgroups"),
         )
         with atomic_write(path / folders.STATEMENT) as file:
             file.write(statement)

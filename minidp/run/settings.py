@@ -44,11 +44,13 @@ class Privacy:
                    folder's takes its place
     dataset_size   public number of training examples; by default what the data set or the sampler
                    says, else L / q of the plan
-    group_size     k: the statement also says what the run costs k examples together
+    group_size     k: the statement also says what the run costs k examples (or persons) together
     check          stop before the first step, with a message for the data's owner, if rows are not
                    finite or labels belong to no class; default: on for your own arrays, where no
                    data set vouches for them
     train_metrics  evaluate on training data too: such figures are not private, and are named so
+    rows_per_person  protect persons instead of rows, and use at most so many rows of each;
+                   `Run.train` then needs `person`, and all sizes here count persons
     """
 
     plan: Plan
@@ -57,6 +59,7 @@ class Privacy:
     group_size: int = 1
     check: bool | None = None
     train_metrics: bool = True
+    rows_per_person: int | None = None
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,11 @@ from .folder import CONFIG
 
 
 def charge_shared(
-    path: StrPath, charges: Ledger, budget: Filter | None = None, limit: float | None = None
+    path: StrPath,
+    charges: Ledger,
+    budget: Filter | None = None,
+    limit: float | None = None,
+    unit: str = "row",
 ) -> Ledger:
     """Append all entries of `charges` to the ledger file at `path`, which is made if it is not
     there; returns the sum.
@@ -26,7 +30,8 @@ def charge_shared(
     Clones and worker processes that share the file wait for each other, so that no charge is lost.
     Symbolic links are resolved first, because the lock belongs to the file and not to one of its
     names: PATH.lock stays beside the real file. Raises DataError where the file holds no ledger;
-    ParameterError where the ledger has another relation, where the file has hard links, or where
+    ParameterError where the ledger has another relation or protects another unit ("row" or
+    "person", which begins the purpose of each charge), where the file has hard links, or where
     the system cannot lock files. BudgetExceededError, and no charge, where the sum would exceed
     the epsilon `limit` at the delta and by the accountant of `budget`.
     """
@@ -60,8 +65,14 @@ def charge_shared(
                 f"{path}: expected a ledger under {charges.relation.value}, got "
                 f"{total.relation.value}; choose another file"
             )
+        prefix = "" if unit == "row" else f"{unit}_"
+        if any(purpose.startswith("person_") == (unit == "row") for *_, purpose in total.entries()):
+            raise ParameterError(
+                f"{path}: expected a ledger of charges for {unit}s, got charges for another unit: "
+                "epsilons for rows and for persons have no sum; choose another file"
+            )
         for event, count, purpose in charges.entries():
-            total.append(event, count, purpose)
+            total.append(event, count, prefix + purpose)
         if budget is not None and limit is not None:
             spent = budget.accountant.epsilon(total, budget.delta).upper
             if not spent <= limit:

@@ -11,7 +11,7 @@ from ..mechanism.schedule import text
 from ..privacy.catalogue import row_to_quote
 from ..privacy.meaning import in_words
 from ..util.text import lower_text, upper_text
-from .brief import NEIGHBOURS, in_short, is_not_private
+from .brief import NEIGHBOURS, in_short, is_not_private, unit_of
 
 FORMAT = 12  # of the text: one more whenever `render` would write other bytes for the same result
 
@@ -24,6 +24,7 @@ def render(result):
             _warnings,
             in_short,
             _covered,
+            _subgroups,
             _epsilon,
             _done,
             _arithmetic,
@@ -50,12 +51,12 @@ def _warnings(result):
 
 def _rows(result):
     """The rows of the table of what was done."""
-    settings, relation = result["settings"], result["relation"]
+    settings, relation, unit = result["settings"], result["relation"], unit_of(result)
     share = "sampling probability" if settings["period"] == 1 else "lot as a share of the data"
     return [
         ("", ""),
         ("---", "---"),
-        ("rows N (nominal, public)", settings["dataset_size"]),
+        (f"{unit.name}s N (nominal, public)", settings["dataset_size"]),
         ("expected lot size L (the divisor, public)", f"{settings['expected_lot_size']:g}"),
         (f"{share} q = L/N", f"{settings['sampling_probability']:g}"),
         ("steps (lots)", f"{result['steps']}, charged {result['steps_charged']}"),
@@ -64,7 +65,7 @@ def _rows(result):
         ("sampler", result["sampler"]),
         (
             "neighbouring relation",
-            f"{relation.replace('_', '-')}: one row {NEIGHBOURS[relation][0]}",
+            f"{relation.replace('_', '-')}: one {unit.whole}, {NEIGHBOURS[relation][0]}",
         ),
         *(
             (f"clip group {group['name']} ({', '.join(group['parameters'])})", _noise(group))
@@ -78,9 +79,12 @@ def _rows(result):
 def _done(result):
     settings = result["settings"]
     lost, earlier = result["steps_charged"] - result["steps"], result["earlier_lots_charged"]
+    gradient = "the gradient of each row"
+    if result["unit"] == "person":
+        gradient = f"each person's mean gradient over at most {result['rows_per_person']} rows"
     return [
         "## For experts: what was done",
-        "Each step takes a lot of rows as its sampler says, clips the gradient of each row to norm "
+        f"Each step takes a lot of {result['unit']}s as its sampler says, clips {gradient} to norm "
         "C in each clip group, adds noise of standard deviation sigma C to the sum, divides by L "
         "and updates the weights.",
         _table(_rows(result)),
@@ -143,14 +147,16 @@ def _epsilon(result):
         _table(rows),
         group
         and (
-            f"For {group['size']} rows of one person together, at the same delta: epsilon "
+            f"For {group['size']} "
+            f"{'rows of one person' if result['unit'] == 'row' else 'persons'} together, at the "
+            "same delta: epsilon "
             f"{upper_text(group['epsilon'])}."
         ),
-        result["meaning"] and in_words(result["meaning"]),
+        result["meaning"] and in_words(result["meaning"], others=unit_of(result).rows),
         result["settings"]["sampling_probability"] < 1
         and (
             "These figures count on lots that were chosen at random and stay secret. Otherwise, "
-            "with each row in one lot of every epoch, epsilon by "
+            f"with each {result['unit']} in one lot of every epoch, epsilon by "
             f"{result['accountant']} is "
             f"{upper_text(result['epsilon_without_amplification']['upper'])}."
         ),
@@ -179,6 +185,7 @@ def _arithmetic(result):
             "attacks on released sums were tried on this library and found nothing; that is "
             "evidence and no proof.",
         ]
+    unit = result["unit"]
     others = [
         setup["name"]
         for setup in result["settings"]["setup"]
@@ -186,12 +193,13 @@ def _arithmetic(result):
     ]
     return [
         "## For experts: arithmetic, exact",
-        "The guarantee holds for the released bits. What a row contributes depends, bit for bit, "
-        "on that row, the weights and public numbers alone. Contributions, sums and noise are "
-        "whole multiples of a public grid (C 2^-32 for a clip group), so that no sum is rounded. "
-        f"Noise is drawn by {cipher} from tables. Over the whole run, its law is within total "
-        "variation distance T of a rounded Gaussian's. Every epsilon above sets (1 + e^epsilon) T "
-        f"of delta aside for that: {added} at the epsilon of {result['accountant']}.",
+        f"The guarantee holds for the released bits. What a {unit} contributes depends, bit for "
+        f"bit, on that {unit}, the weights and public numbers alone. Contributions, sums and noise "
+        "are whole multiples of a public grid (C 2^-32 for a clip group), so that no sum is "
+        f"rounded. Noise is drawn by {cipher} from tables. Over the whole run, its law is within "
+        "total variation distance T of a rounded Gaussian's. Every epsilon above sets "
+        f"(1 + e^epsilon) T of delta aside for that: {added} at the epsilon of "
+        f"{result['accountant']}.",
         "The guarantee relies on float64 arithmetic as IEEE 754 defines it, on the cipher, and on "
         "the self-check before the first step. The self-check found that the results of each row "
         "are the same bits whatever the other rows are. For layers that are not the library's own "
@@ -236,8 +244,8 @@ def _not_covered(result):
         result["weighted"]
         and (
             "Weights computed from the data, such as from counts of classes. The clipped gradient "
-            "of each row was multiplied by its weight in [0, 1]; the guarantee holds if each "
-            "weight depends on its own row alone."
+            f"of each {result['unit']} was multiplied by its weight in [0, 1]; the guarantee holds "
+            f"if each weight depends on its own {unit_of(result).rows} alone."
         ),
         figures
         and (
@@ -251,6 +259,8 @@ def _not_covered(result):
             "missing or infinite numbers, unknown labels, and example weights outside [0, 1], with "
             "a message for the data's owner. So it reveals that there were none."
         ),
+        result["unit"] == "person"
+        and "That each row names its person. The run would have refused the data otherwise.",
         result["arithmetic"] != EXACT
         and (
             "Rounding inside the network. The last digits of what a row contributes depend on the "
@@ -260,6 +270,26 @@ def _not_covered(result):
         ),
         "Timing, other processes on this machine, memory that was swapped out, and anyone who can "
         "read this machine's memory or files while it runs.",
+    ]
+
+
+def _subgroups(result):
+    """Figures of the public test rows by the values of columns."""
+    if not result.get("subgroups"):
+        return []
+    rows = [("column", "value", "test rows", "accuracy, or R2"), ("---",) * 4]
+    for column, values in result["subgroups"].items():
+        for value, figures in values.items():
+            shown = ""
+            if figures.get("accuracy") is not None:
+                shown = f"{figures['accuracy']:.2%}"
+            elif figures.get("r2") is not None:
+                shown = f"{figures['r2']:.4f}"
+            rows.append((column, value.replace("|", "\\|"), figures["examples"], shown))
+    return [
+        "## Subgroups of the test set",
+        "These figures are exact, of public rows only. Noise costs small groups the most.",
+        _table(rows),
     ]
 
 

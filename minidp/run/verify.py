@@ -180,7 +180,7 @@ class Files:
             "Does the ledger charge all that the run released?",
             f"{result['steps']} lots ran, {result['steps_charged']} are charged, and "
             f"{result['earlier_lots_charged']} of earlier attempts; {result['sampler']} under "
-            f"{result['relation']}",
+            f"{result['relation']} of {result['unit']}s",
             self._uncovered(),
         )
         again = derived(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..backend import batch_budget, measure_memory, namespace_of, synchronise, to_host
 from ..data.arrays import as_rows
 from ..data.examples import Examples, LabelledExamples
+from ..data.persons import persons_of, shared
 from ..errors import BudgetExceededError, DtypeError, ParameterError
 from ..host import threads
 from ..mechanism import Plan
@@ -74,6 +75,9 @@ class Trainer:
         [F4]  theta <- optimizer(theta, g)
         [V1]  merged_b = (1 / K) sum_v g_bv    with an augmentation multiplicity K, an example's
               gradient over K views of it, before clipping
+        [V2]  person_bo = sum_r share_br g_bro    with persons, the gradient of person b, before
+              clipping; share 1/m_b of each of the m_b of her rows that are used, at most
+              rows_per_person, and 0 in empty places
 
     Source
         [F1]  Abadi et al. 2016, Figure 1: "Accumulate privacy spending before computing and using
@@ -83,12 +87,14 @@ class Trainer:
               lot at hand
         [F4]  Abadi et al. 2016, Algorithm 1, "Descent"
         [V1]  De et al. 2022, arXiv:2204.13650, "augmentation multiplicity"
+        [V2]  own derivation: with all of her rows, a person moves the sum by at most C
 
     Guarantees
         An empty lot releases noise alone. The result does not depend on batch_size, except for
         rounding. With a budget, training stops before the step that would exceed it. Nothing is
         stored or returned before noise was added. For augmented views the guarantee holds only if
-        each view is made from its own example alone.
+        each view is made from its own example alone. With persons, lots are lots of persons,
+        everything that counts examples counts persons, and no rank gets a part of one.
 
     Raises
         TrialError       a layer or the loss mixes examples, carries a 1/B or has wrong gradients:
@@ -112,6 +118,7 @@ class Trainer:
         augmentation_multiplicity: int = 1,
         dataset_size: int | None = None,
         ranks: Any = None,
+        rows_per_person: int | None = None,
     ):
         """budget: a privacy.Filter, whose ledger is charged; or a ledger; or None for a new ledger.
 
@@ -121,10 +128,13 @@ class Trainer:
         holds. augmentation_multiplicity: augmented views of each example of a lot. `x.take_views`,
         if there is one, is asked for an example this many times and gives a different view each
         time. ranks: between which each lot is divided; by default those that a launcher started
-        (`minidp.ranks`).
+        (`minidp.ranks`). rows_per_person: protect persons; `run` then needs `person`, and uses at
+        most so many rows of each.
         """
         self.ranks = current() if ranks is None else ranks
         count(1, augmentation_multiplicity=augmentation_multiplicity)
+        if rows_per_person is not None:
+            count(1, rows_per_person=rows_per_person)
         if batch_size is not None:
             count(1, batch_size=batch_size)
         if set(plan.sanitizer.keys) != set(network.params):
@@ -147,8 +157,10 @@ class Trainer:
         self.network, self.loss, self.optimizer, self.plan = network, loss, optimizer, plan
         self.budget, self.batch_size = budget, batch_size
         self.augmentation_multiplicity = augmentation_multiplicity
+        self.rows_per_person = rows_per_person
+        self._rows = rows_per_person or augmentation_multiplicity  # of an example in a batch
         network.use(plan.sanitizer.arithmetic)
-        self._cached = max(min(cache_examples(network), MAX_BATCH) // augmentation_multiplicity, 1)
+        self._cached = max(min(cache_examples(network), MAX_BATCH) // self._rows, 1)
         self.seconds = 0.0  # time spent in steps, without charging and callbacks
         self.ledger = (
             budget.ledger if budget else Ledger(plan.relation) if ledger is None else ledger
@@ -176,6 +188,7 @@ class Trainer:
         streams: Streams | int | None,
         *,
         example_weight: NDArray | None = None,
+        person: Any = None,
         progress: Progress = Progress(),
         block_steps: int = 100,
         on_charge: Callable[..., Any] | None = None,
@@ -187,7 +200,9 @@ class Trainer:
         x, y         training inputs (an array or data.Examples) and targets
         streams      Streams, or a seed of them
         example_weight  (N,) in [0, 1]: what an example's clipped gradient is multiplied by; None
-                        for 1
+                        for 1; with persons one for each person, in the order of their names
+        person       (N,) whose row each is, whole numbers or texts, or data.Persons; with
+                     rows_per_person only
         block_steps  steps that are charged together, rounded up to the sampler's period
         on_charge    called, on rank 0 only, with the ledger once it covers a block, before the
                      block runs: write it to disk
@@ -202,7 +217,9 @@ class Trainer:
         # an array; what `Examples` give is checked by the network
         if hasattr(getattr(x, "dtype", None), "kind"):
             inexact("Trainer.run", x=x)
-        examples = LabelledExamples(x, y, self.augmentation_multiplicity, example_weight)
+        persons = persons_of(person, self.rows_per_person, x.shape[0])
+        views = self.augmentation_multiplicity
+        examples = LabelledExamples(x, y, views, example_weight, persons)
         shape("Trainer.run", "x", x, ("N", *self.network.input_shape))
         plan = self.plan
         plan.sampler.check(len(examples))
@@ -341,27 +358,29 @@ class Trainer:
         """{key: PerExampleGrad}: forward, loss, backward."""
         z, caches = self.network.forward(batch.x, rng=dropout)
         _, dz = self.loss(z, batch.y)
-        return self._over_views(dz, caches)
+        return self._over_rows(dz, caches, batch.share)
 
-    def _over_views(self, dz, caches):
-        """An example's gradient is the mean over its views."""
-        views = self.augmentation_multiplicity
-        if views == 1:
-            return self.network.param_grads(dz, caches)
-        dz *= 1 / views  # [V1]
+    def _over_rows(self, dz, caches, share=None):
+        """An example's gradient is the mean over its views, a person's that over her rows."""
+        if share is not None:
+            dz = shared(dz, share)  # [V2]
+        elif self._rows > 1:
+            dz *= 1 / self._rows  # [V1]
         grads = self.network.param_grads(dz, caches)
-        return {key: g.sum_over_views(views) for key, g in grads.items()}  # [V1]
+        if self._rows == 1:
+            return grads
+        return {key: g.sum_over_views(self._rows) for key, g in grads.items()}  # [V1] [V2]
 
     def gradient_forms(self) -> dict[str, list[str]]:
         """{"explicit": [...], "factored": [...]}: the parameters whose gradients have each form,
         without empty lists. It follows from public numbers.
         """
         array = next(iter(self.network.params.values()))
-        rows = self.augmentation_multiplicity, *self.network.input_shape
+        rows = self._rows, *self.network.input_shape
         with np.errstate(all="ignore"):
             x = namespace_of(array).zeros(rows, array.dtype)
             z, caches = self.network.forward(x, rng=None)
-            grads = self._over_views(z, caches)
+            grads = self._over_rows(z, caches)
         forms = self.plan.sanitizer.forms(grads, self.plan.products)
         found: dict[str, list[str]] = {}
         for key in sorted(self.network.params, key=lambda key: forms[key]):

@@ -17,8 +17,11 @@ from minidp.fitting import fit as fit_module
 
 FIELDS = {field.name: field for field in fields(Settings)}
 # of the others, config.json and result.json hold what became of them: shapes and the plan
-RECORDED = set("classes target_bounds scale bounds schema sampler check group_size".split())
+RECORDED = set(
+    "classes target_bounds scale bounds schema sampler check group_size subgroups".split()
+)
 ELSEWHERE = set("hidden network dataset_size validation example_weight device ledger_limit".split())
+ELSEWHERE |= {"person", "rows_per_person"}
 PLANNED = {"lot_size", "steps", "clip_norm", "learning_rate", "arithmetic"}
 
 

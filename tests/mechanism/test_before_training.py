@@ -39,7 +39,7 @@ def test_fit_charges_before_it_looks(rng, monkeypatch):
     monkeypatch.setattr(
         PrivatePCA,
         "raw_second_moments",
-        lambda self, x: seen.append(budget.ledger.items()) or measure(self, x),
+        lambda self, *given: seen.append(budget.ledger.items()) or measure(self, *given),
     )
     assert PrivatePCA(2, 7.0).fit(x, budget, Streams(1).noise("pca")).shape == (4, 2)
     assert seen == [[(Gaussian(7.0), 1)]] == [budget.ledger.items()]

@@ -194,7 +194,7 @@ def views_are_averaged(bench):
     z, caches = trainer.network.forward(bench.asarray(x))
     dz = trainer.loss(z, bench.asarray(y))[1]
     each = trainer.network.param_grads(dz.copy(), caches)
-    for key, merged in trainer._over_views(dz, caches).items():
+    for key, merged in trainer._over_rows(dz, caches).items():
         g = to_host(each[key].materialise())
         g = g.reshape((6, 2, *g.shape[1:]))
         yield Case({"g": g, "merged": to_host(merged.materialise()), "K": 2})

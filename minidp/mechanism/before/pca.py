@@ -4,6 +4,7 @@ one.
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from ...privacy.events import Event, Gaussian, NeighbouringRelation
 from ...streams import Draws
 from ...util.validate import count, inexact, non_negative_finite, one_of, shape
 from ..noise import add_noise, charged
+from .units import units
 
 BATCH_ROWS = 8192
 # of a unit row's coordinates: products of as many rows are whole numbers below 2^53, however they
@@ -55,9 +57,13 @@ class PrivatePCA:
     Source
         [F1]  Abadi et al. 2016, Section 4, "Differentially private PCA"
         [F3]  Dwork, Talwar, Thakurta, Zhang 2014, "Analyze Gauss", Algorithm 1
-        [S1]  own derivation: |a a^T - c c^T|_F^2 = |a|^4 + |c|^4 - 2 (a.c)^2 <= 2
+        [S1]  own derivation: |a a^T - c c^T|_F^2 = |a|^4 + |c|^4 - 2 (a.c)^2 <= 2. A person adds a
+              positive semi-definite matrix of trace at most 1: its norm is at most 1, and the inner
+              product of two is not negative
 
     Guarantees
+        Of a person with m rows, each a_n is divided by sqrt m before it is cut; if one row is not
+        finite, all of hers become zero.
         Nothing else is computed from the data: no mean, no scale. The projection applies to the
         original rows, not to the unit rows. sigma_p = 0 draws no noise and is not private.
 
@@ -103,8 +109,10 @@ class PrivatePCA:
         stds = self.noise_multiplier, math.nextafter(off, math.inf) if off else 0.0
         return [ARITHMETIC[self.arithmetic].noise(std, QUANTUM) for std in stds]
 
-    def raw_second_moments(self, x: NDArray) -> NDArray[np.float64]:
-        """G (D, D), float64 on the host; private until it went through `release`."""
+    def raw_second_moments(self, x: NDArray, persons: Any = None) -> NDArray[np.float64]:
+        """G (D, D), float64 on the host; private until it went through `release`. persons:
+        `data.Persons`, or None.
+        """
         if x.dtype != "float16":  # which is float64 below
             inexact("PrivatePCA", x=x)
         shape("PrivatePCA", "x", x, ("N", "D"))
@@ -114,8 +122,8 @@ class PrivatePCA:
             )
         count(0, 2 ** (62 - 2 * BITS), rows=x.shape[0])
         raw = np.zeros((x.shape[1], x.shape[1]), np.int64)
-        for start in range(0, x.shape[0], BATCH_ROWS):
-            rows = unit_rows(x[start : start + BATCH_ROWS]) * 2.0**BITS
+        for some, share in units(x, persons, BATCH_ROWS):
+            rows = unit_rows(some, share) * 2.0**BITS
             raw += to_host(rows.T @ rows).astype(np.int64)  # [F2]
         # held to what float64 has: none moves apart
         return np.clip(raw, -(2**53), 2**53).astype(np.float64) * QUANTUM
@@ -132,17 +140,22 @@ class PrivatePCA:
         """The projection (D, dimensions), from noisy second moments."""
         return principal_directions(self.noisy_second_moments(raw, draws), self.dimensions)
 
-    def fit(self, x: NDArray, budget: Filter, draws: Draws) -> NDArray[np.float32]:
+    def fit(
+        self, x: NDArray, budget: Filter, draws: Draws, persons: Any = None
+    ) -> NDArray[np.float32]:
         """Charge the budget (a `privacy.Filter`), then release the projection of x. Raises
         BudgetExceededError.
         """
         budget.charge(self.charge(budget.ledger.relation, x.shape[-1]), purpose="setup")
-        return self.release(self.raw_second_moments(x), draws)
+        return self.release(self.raw_second_moments(x, persons), draws)
 
 
-def unit_rows(x: NDArray) -> NDArray:
+def unit_rows(x: NDArray, share: NDArray | None = None) -> NDArray:
     """float64 rows scaled to norm 1 and cut to multiples of 2^-BITS, towards zero; zero and
     non-finite rows become zero.
+
+    share: (B, T) on the host, of B persons with T rows each: the squared norms; all rows of a
+    person become zero if one is not finite.
     """
     xp = namespace_of(x)
     x = x.astype(xp.float64)
@@ -153,7 +166,12 @@ def unit_rows(x: NDArray) -> NDArray:
     x = zero_rows_unless(finite, x) / largest[:, None]
     slack = 1 + (x.shape[1] + 8) * 2.0**-52
     norms = xp.sqrt(in_pairs(x * x, 1) * slack)
-    return xp.trunc(x / xp.where(norms > 0, norms, 1)[:, None] * 2.0**BITS) * 2.0**-BITS  # [F1]
+    x = x / xp.where(norms > 0, norms, 1)[:, None]
+    if share is not None:
+        share = xp.asarray(share)
+        share = xp.where(finite.reshape(share.shape).all(axis=1)[:, None], share, 0.0)
+        x = x * xp.sqrt(share).ravel()[:, None]
+    return xp.trunc(x * 2.0**BITS) * 2.0**-BITS  # [F1]
 
 
 def principal_directions(symmetric: NDArray, dimensions: int) -> NDArray[np.float32]:

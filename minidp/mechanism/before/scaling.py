@@ -13,6 +13,7 @@ from ...privacy.events import Event, Gaussian, NeighbouringRelation
 from ...streams import Draws
 from ...util.validate import count, non_negative_finite, one_of
 from ..noise import add_noise, charged
+from .units import units
 
 LOWEST, HIGHEST = -30, 30  # exponents of two between which magnitudes are told apart
 LEAST_SPREAD = 1 / 16  # of a feature's limit: a noisy variance may come out at nothing
@@ -59,10 +60,17 @@ class PrivateScaling:
         [S2]  own derivation, for each feature: z^2 + z^4 <= 2. Between two rows (z - w)^2 + (z^2 -
               w^2)^2 = d^2 (1 + s^2) with d = |z - w|, s = |z + w| <= 2 - d. With u = 2 - d this is
               at most 4 + u (u^3 - 4 u^2 + 5 u - 4), where the bracket is at most -2 on [0, 2]; so
-              it is at most 4, reached by z = 1, w = -1
+              it is at most 4, reached by z = 1, w = -1. Means (a, b) and (c, d) of persons are in
+              the convex hull, which is no wider. The cut, q = 2^-28, shortens a - c if the signs
+              differ; then with b > d the sum is at most (1 + |c|)^2 + (1 - c^2 + q)^2, which is
+              below 4 as above for |c| <= 1 - q, and at |c| = 1 the cut does nothing. If the signs
+              are the same, the sum is at most 2
 
     Guarantees
-        A row that is not finite is left out of both. N is the public number of rows.
+        Of a person with m rows each counts 1 / m, rounded down to a multiple of 2^-28, and her
+        moments are the means over her rows, cut to such multiples towards zero.
+        A row that is not finite is left out of both, and so is a person with such a row. N is the
+        public number of rows, or of persons.
     """
 
     noise_multiplier: float
@@ -98,20 +106,27 @@ class PrivateScaling:
             (4 if relation is NeighbouringRelation.REPLACE_ONE else 2) * features
         )  # [S2]
 
-    def release_limits(self, x: Any, relation: NeighbouringRelation, draws: Draws) -> NDArray:
+    def release_limits(
+        self, x: Any, relation: NeighbouringRelation, draws: Draws, persons: Any = None
+    ) -> NDArray:
         """(D,) powers of two that bound most values of each feature; draws: the numbers of this
-        release alone.
+        release alone; persons: `data.Persons`, or None.
         """
-        raw = raw_magnitudes(x)
+        raw = raw_magnitudes(x, persons)
         released = self._release(raw, self.count_sensitivity(relation, len(raw)), draws)
         return 2.0 ** (released.argmax(axis=1) + LOWEST + 1)  # [F2]
 
     def release_moments(
-        self, x: Any, limits: NDArray, relation: NeighbouringRelation, draws: Draws
+        self,
+        x: Any,
+        limits: NDArray,
+        relation: NeighbouringRelation,
+        draws: Draws,
+        persons: Any = None,
     ) -> NDArray:
         """(2, D) sums of z and z^2 with noise."""
         return self._release(
-            raw_moments(x, limits), self.moment_sensitivity(relation, len(limits)), draws
+            raw_moments(x, limits, persons), self.moment_sensitivity(relation, len(limits)), draws
         )
 
     def _release(self, raw, sensitivity, draws):
@@ -132,36 +147,46 @@ def centre_and_spread(
     return limits * first, limits * spread  # [F4]
 
 
-def raw_magnitudes(x: Any) -> NDArray:
+def raw_magnitudes(x: Any, persons: Any = None) -> NDArray:
     """(D, exponents) counts of x; private until noise is added."""
     raw = np.zeros((math.prod(x.shape[1:]), HIGHEST - LOWEST + 1))
     feature = np.arange(len(raw))
-    for rows in _finite_rows(x):
+    for rows, share in _finite_units(x, persons):
         exponents = (
             np.where(rows == 0, LOWEST, np.clip(np.frexp(rows)[1], LOWEST, HIGHEST)) - LOWEST
         )
-        for each in exponents:
-            raw[feature, each] += 1  # [F1]
+        counts = np.floor(share / QUANTUM) * QUANTUM
+        for each, counted in zip(exponents[share > 0], counts[share > 0]):
+            raw[feature, each] += counted  # [F1]
     return raw
 
 
-def raw_moments(x: Any, limits: NDArray) -> NDArray:
+def raw_moments(x: Any, limits: NDArray, persons: Any = None) -> NDArray:
     """(2, D) sums of x / limits and its square, held between -1 and 1; private until noise is
     added.
     """
     count(0, 2 ** (62 - 2 * BITS), rows=x.shape[0])  # whose sum an int64 holds
     raw = np.zeros((2, len(limits)), np.int64)
-    for rows in _finite_rows(x):
+    for rows, share in _finite_units(x, persons):
         z = np.rint(np.clip(rows / limits, -1, 1) * 2.0**BITS).astype(np.int64)
-        raw += z.sum(axis=0) << BITS, (z * z).sum(axis=0)  # [F3]
+        z[share == 0] = 0
+        held = (share > 0).sum(axis=1)[:, None]
+        raw[0] += _mean(z.sum(axis=1) << BITS, held).sum(axis=0)  # [F3]
+        raw[1] += _mean((z * z).sum(axis=1), held).sum(axis=0)  # [F3]
     return np.clip(raw, -(2**53), 2**53) * QUANTUM  # float64 has these exactly
 
 
-def _finite_rows(x):
-    """The finite rows of x as float64 matrices on the host, in blocks of bounded memory."""
+def _mean(total, held):
+    """Whole-number means, towards zero."""
+    return np.sign(total) * (np.abs(total) // held)
+
+
+def _finite_units(x, persons):
+    """(rows (B, T, D) float64 on the host, share (B, T)) of the units whose rows are all finite, in
+    blocks of bounded memory.
+    """
     size = math.prod(x.shape[1:])
-    step = max(1, BLOCK_BYTES // (8 * max(1, size)))
-    for start in range(0, x.shape[0], step):
-        block = to_host(x[start : start + step])
-        rows = block.reshape((block.shape[0], size)).astype(np.float64)
-        yield rows[np.isfinite(rows).all(axis=1)]
+    for rows, share in units(x, persons, max(1, BLOCK_BYTES // (8 * max(1, size)))):
+        rows = to_host(rows).reshape((*share.shape, size)).astype(np.float64)
+        finite = np.isfinite(rows).all(axis=(1, 2))
+        yield rows[finite], share[finite]

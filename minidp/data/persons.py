@@ -1,0 +1,182 @@
+"""Which rows belong to which person, for training that protects persons instead of rows."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..backend import namespace_of
+from ..errors import DtypeError, ParameterError, RowsError, ShapeError
+from ..exact.arithmetic import in_pairs
+from ..util.validate import count
+from .arrays import Inputs, one_axis
+
+MOST_ROWS = 2**10  # sums of so many outer products per person are within the bound of `rounding`
+LARGEST_NAME = 2**53  # from here on, different whole numbers may be the same float
+
+
+class Persons:
+    r"""The rows of each person, of which at most k are used.
+
+    person           (N,) names of the row's person: whole numbers or texts, one for each row
+    rows_per_person  k, public, at most 1,024
+
+    Shapes
+        lot (B,)   rows (B, k) numbers of rows   used (B, k) bool   share (B, k) float64
+
+    Forward
+        [F1]  m_p = min(n_p, k), n_p the number of rows of person p
+        [F2]  rows_pj = the j-th row of person p, in the order of the data, for j < m_p; a place
+              j >= m_p is empty and repeats her first row
+        [F3]  share_pj = 1 / m_p where j < m_p, and 0 in empty places
+
+    Source
+        own derivation: which rows are used does not depend on their values, so that a person's
+        contribution depends on her rows alone
+
+    Guarantees
+        Persons are numbered by their sorted names, as `numpy.unique` sorts them. n_p is used for
+        m_p alone. `len` is the number of persons.
+
+    Raises
+        DtypeError      names that are neither whole numbers nor texts, or both
+        ShapeError      more than one axis
+        RowsError       rows without a person: missing, not finite, or an empty text
+
+    >>> persons = Persons(["ann", "bob", "ann", "ann"], rows_per_person=2)
+    >>> len(persons), persons.slots([0, 1])[0].tolist()
+    (2, [[0, 2], [1, 1]])
+    """
+
+    def __init__(self, person: ArrayLike, rows_per_person: int):
+        count(1, MOST_ROWS, rows_per_person=rows_per_person)
+        names, number = np.unique(_names(person), return_inverse=True)
+        held = np.bincount(number, minlength=len(names))
+        self.number, self.rows_per_person = number, rows_per_person
+        self.used = np.minimum(held, rows_per_person)  # [F1]
+        self._order = np.argsort(number, kind="stable")
+        self._first = np.cumsum(held) - held
+
+    def __len__(self):
+        return len(self.used)
+
+    def slots(self, lot: NDArray | list[int]) -> tuple[NDArray, NDArray]:
+        """(rows, share), (B, k) each, of the persons with these numbers."""
+        used, place = self.used[lot][:, None], np.arange(self.rows_per_person)
+        place = np.where(place < used, place, 0) + self._first[lot][:, None]
+        share = np.where(np.arange(self.rows_per_person) < used, 1 / used, 0.0)  # [F3]
+        return self._order[place], share  # [F2]
+
+
+class Means:
+    r"""Each person's mean over her rows that are used, as one vector; computed where it is sliced.
+
+    Shapes
+        x (N, ...), D numbers a row   means (B, D)
+
+    Forward
+        [F1]  person_bi = sum_r share_br x_bri    over the places that are not empty
+
+    Source
+        own derivation: a mean of vectors is no longer than the longest of them
+    """
+
+    def __init__(self, inputs: Inputs, persons: Persons, lot: NDArray):
+        self.inputs, self.persons, self.lot = inputs, persons, lot
+        self.shape = len(lot), int(np.prod(inputs.shape[1:]))
+
+    def __getitem__(self, span: slice) -> NDArray:
+        rows, share = self.persons.slots(self.lot[span])
+        x = self.inputs.take(rows.ravel())
+        x = shared(x.reshape((x.shape[0], self.shape[1])), share)
+        return in_pairs(x.reshape((*rows.shape, self.shape[1])), 1)  # [F1]
+
+
+def shared(x: NDArray, share: NDArray) -> NDArray:
+    r"""Rows times their shares, exactly 0 where the share is 0, whatever the row holds.
+
+    Shapes
+        x (R, ...)   share of R numbers, on the host or beside x   y (R, ...), of the dtype of x
+
+    Forward
+        [F1]  y_ri = share_r x_ri where share_r > 0, else 0    chosen, because 0 times infinity is
+              not 0
+
+    Source
+        own derivation
+    """
+    xp = namespace_of(x)
+    share = xp.asarray(share, dtype=x.dtype).reshape((-1,) + (1,) * (x.ndim - 1))
+    return xp.where(share > 0, x * share, x.dtype.type(0))  # [F1]
+
+
+def persons_of(person: Any, rows_per_person: int | None, rows: int) -> Persons | None:
+    """`Persons` of so many rows; None without either. Raises ParameterError for one of the two
+    alone, ShapeError unless each row has a name.
+    """
+    if (person is None) != (rows_per_person is None):
+        raise ParameterError(
+            "expected person= (whose row it is) and rows_per_person= (how many of hers are used) "
+            "together, or neither"
+        )
+    if person is None or rows_per_person is None:
+        return None
+    found = person if isinstance(person, Persons) else Persons(person, rows_per_person)
+    if len(found.number) != rows or found.rows_per_person != rows_per_person:
+        raise ShapeError(
+            f"person: expected the person of each of {rows} rows, got {len(found.number)}, of whom "
+            f"{found.rows_per_person} rows are used"
+        )
+    return found
+
+
+def in_table(x: Any, name: Any) -> bool:
+    """True if x is a table, of any library, with a column of this name."""
+    return isinstance(name, str) and name in list(
+        getattr(x, "columns", x if isinstance(x, dict) else ())
+    )
+
+
+def person_column(x: Any, person: Any) -> tuple[Any, Any]:
+    """(x without the column, the column) if `person` is the name of one, else both unchanged.
+    Raises ParameterError if x has no such column.
+    """
+    if not isinstance(person, str):
+        return x, person
+    if not in_table(x, person):
+        raise ParameterError(
+            f"person={person!r}: expected the name of a column of x, or an array with the person "
+            "of each row"
+        )
+    others = [name for name in (x if isinstance(x, dict) else x.columns) if name != person]
+    rest = {name: x[name] for name in others} if isinstance(x, dict) else x[others]
+    return rest, x[person]
+
+
+def _names(person):
+    """The names as an array that `numpy.unique` sorts. No message shows one of them."""
+    names = one_axis(person, "person")
+    known = names == names  # NaN is not
+    if names.dtype.kind == "O":
+        plain = (str, int, float, np.generic)
+        known = np.array([isinstance(each, plain) and each == each for each in names], dtype=bool)
+    found = np.asarray(names[known].tolist())
+    if len({isinstance(each, str) for each in names[known].tolist()}) > 1:
+        raise DtypeError("person: expected names of one kind, got texts and numbers")
+    if found.dtype.kind == "U":
+        missing = np.char.strip(found) == ""
+    else:
+        missing = ~np.isfinite(found)
+    if bad := len(names) - len(found) + int(np.count_nonzero(missing)):
+        raise RowsError(
+            f"person: {bad} of {len(names)} rows have no person; name one for each row, or drop "
+            "those rows. No step was charged. This message is for the owner of the data: do not "
+            "publish it"
+        )
+    whole = found.dtype.kind in "biuU"
+    if not whole and not ((found == np.floor(found)) & (np.abs(found) < LARGEST_NAME)).all():
+        raise DtypeError(
+            "person: expected whole numbers below 2^53 or texts, got other floating-point numbers: "
+            "two persons could have the same one"
+        )
+    return found

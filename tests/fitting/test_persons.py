@@ -1,0 +1,226 @@
+"""`fit` with persons: what it protects, says and refuses, and that nothing else shows a person's
+rows.
+"""
+
+import json
+
+import numpy as np
+import pytest
+
+import minidp
+from minidp.errors import CheckpointError, DataError, ParameterError, RowsError, ShapeError
+from minidp.privacy import Ledger
+from minidp.run.verify import verify
+
+PERSONS, MOST = 90, 3
+# the weights, what is measured on them, times, and keyed hashes of the data
+CHANGING = {"test_accuracy", "seconds_total", "seconds_per_step"}
+
+
+def problem(seed=3):
+    """x (N, 4), labels, and whose row each is, in mixed order."""
+    rng = np.random.default_rng(seed)
+    person = rng.permutation(np.repeat(np.arange(PERSONS), rng.integers(1, 6, PERSONS)))
+    y = rng.integers(0, 2, len(person))
+    return rng.normal(size=(len(person), 4)) + 2 * np.eye(2, 4)[y], y, person
+
+
+def fitted(x, y, person, **named):
+    named = {"epsilon": 2.0, "seed": 1, "quiet": True, "steps": 5, "rows_per_person": MOST} | named
+    return minidp.fit(x, y, person=person, **named)
+
+
+def of_seven(change):
+    """The problem, where person 7 has replaced rows, more rows, or one row."""
+    x, y, person = problem()
+    hers = np.flatnonzero(person == 7)
+    if change == "replaced":
+        x[hers], y[hers] = 1e3, 1 - y[hers]
+    elif change == "added":
+        x = np.vstack([x, np.full((50, 4), -7.0)])
+        y, person = np.append(y, np.ones(50, int)), np.append(person, np.full(50, 7))
+    elif change == "removed":
+        x, y, person = (np.delete(each, hers[1:], axis=0) for each in (x, y, person))
+    return x, y, person
+
+
+@pytest.fixture
+def by_change(tmp_path, capsys):
+    found = {}
+    test = problem(4)[:2]
+    for change in ("none", "replaced", "added", "removed"):
+        facts = {"classes": [0, 1], "dataset_size": PERSONS, "test": test, "scale": "private"}
+        folder = tmp_path / change
+        fitted(*of_seven(change), folder=folder, quiet=False, **facts)
+        found[change] = folder, capsys.readouterr().out
+    return found
+
+
+def test_the_rows_of_a_person_show_in_nothing_but_weights_and_metrics(by_change):
+    first, printed = by_change["none"]
+    before = json.loads((first / "result.json").read_text())
+    weights = (first / "model.npz").read_bytes()
+    for change in ("replaced", "added", "removed"):
+        folder, text = by_change[change]
+        assert {path.name for path in folder.iterdir()} == {path.name for path in first.iterdir()}
+        for name in ("config.json", "ledger.json", "privacy.md"):
+            assert (folder / name).read_bytes() == (first / name).read_bytes()
+        result = json.loads((folder / "result.json").read_text())
+        assert {key for key in result if result[key] != before[key]} <= CHANGING
+        model = (folder / "model.npz").read_bytes()
+        # she had as many rows as are used, so that more of hers change nothing
+        assert len(model) == len(weights) and (model == weights) is (change == "added")
+        strip = [line for line in text.splitlines() if not line.startswith("test ")]
+        assert strip == [line for line in printed.splitlines() if not line.startswith("test ")]
+
+
+def test_ledger_result_statement_and_verify_say_person(tmp_path):
+    x, y, person = problem()
+    model = fitted(x, y, person, folder=tmp_path / "run", ledger=tmp_path / "all", group_size=2)
+    result = model.result
+    assert result["unit"] == "person" and result["rows_per_person"] == MOST
+    assert result["settings"]["dataset_size"] == PERSONS and model.delta == 1e-3
+    assert f"the number of persons, {PERSONS}" in result["disclosed"]
+    assert "for each person with all of her rows" in repr(model) and "for 2 persons" in repr(model)
+    statement = " ".join((tmp_path / "run" / "privacy.md").read_text().split())
+    for words in ("private for one person with all of her rows, added", "2 persons together"):
+        assert words in statement
+    assert "row by itself" not in statement and str(len(x)) not in statement
+    report = verify(tmp_path / "run")
+    assert not report.failed and "of persons" in report.findings[2].answer
+    assert {purpose for *_, purpose in Ledger.load(tmp_path / "all").entries()} == {
+        "person_setup",
+        "person_step",
+    }
+    with pytest.raises(ParameterError, match="no sum; choose another file"):
+        minidp.fit(x, y, epsilon=1.0, ledger=tmp_path / "all", quiet=True)
+    with pytest.raises(CheckpointError, match="rows_per_person"):
+        fitted(x, y, person, folder=tmp_path / "run", rows_per_person=2, group_size=2)
+
+
+def test_another_person_of_a_row_is_other_data(tmp_path, monkeypatch):
+    x, y, person = problem()
+    calls = []
+
+    def interrupted(self, *given):
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return step(self, *given)
+
+    step = minidp.train.Trainer.step
+    monkeypatch.setattr("minidp.train.Trainer.step", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fitted(x, y, person, folder=tmp_path / "run")
+    person[0] = (person[0] + 1) % PERSONS
+    with pytest.raises(DataError, match="other examples"):
+        fitted(x, y, person, folder=tmp_path / "run")
+
+
+def test_a_person_with_many_rows_counts_as_the_mean_of_a_few():
+    x, y, person = problem()
+    hers = np.flatnonzero(person == 7)[:1]
+    rows = np.concatenate([np.delete(np.arange(len(x)), np.flatnonzero(person == 7)), hers])
+    few = np.append(rows, np.repeat(hers, 4))
+    many = np.append(rows, np.repeat(hers, 9_999))
+    one, other = (
+        fitted(x[each], y[each], person[each], rows_per_person=5).predict_proba(x)
+        for each in (few, many)
+    )
+    assert (one == other).all()
+
+
+@pytest.mark.parametrize("scale", ["unit-norm", "private"])
+def test_the_order_of_different_persons_rows_does_not_matter(scale):
+    x, y, person = problem()
+    order = np.argsort(-person, kind="stable")
+    one, other = (
+        fitted(x[each], y[each], person[each], scale=scale).predict_proba(x)
+        for each in (order, np.arange(len(x)))
+    )
+    assert (one == other).all()
+
+
+def test_a_row_that_is_not_finite_takes_its_person_out():
+    """As if she were a person of weight zero."""
+    x, y, person = problem()
+    weight = np.ones(PERSONS)
+    weight[np.searchsorted(np.unique(person), 7)] = 0.0
+    hers = np.flatnonzero(person == 7)[-1:]
+    named = {"scale": "none", "check": False, "rows_per_person": 9, "network": None}
+    without = fitted(x, y, person, example_weight=weight, **named).predict_proba(x)
+    x = x.copy()
+    x[hers] = np.nan
+    left_out = fitted(x, y, person, **named).predict_proba(problem()[0])
+    assert (without == left_out).all()
+
+
+def test_tables_name_the_column(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    x, y, person = problem()
+    table = pandas.DataFrame(x, columns=list("abcd"))
+    by_array = fitted(table, y, person, test=(table.copy(), y))
+    table.insert(1, "who", person)
+    by_name = fitted(table, y, "who", test=(table.copy(), y))
+    assert (by_name.predict_proba(x) == by_array.predict_proba(x)).all()
+    assert by_name.about["columns"] == list("abcd")
+    assert by_name.result["test_accuracy"] == by_array.result["test_accuracy"]
+
+
+def test_a_schema_does_not_name_the_column_of_persons():
+    x, y, person = problem()
+    table = {**dict(zip("abcd", x.T)), "who": person}
+    schema = {name: {"type": "number", "low": -4, "high": 4} for name in "abcd"}
+    named = {"schema": schema, "test": (dict(table), y), "subgroups": ["who"]}
+    with pytest.raises(ParameterError, match="at most 50 values, got 'who'"):
+        fitted(table, y, "who", **named)
+    by_name = fitted(table, y, "who", **named | {"subgroups": None})
+    del table["who"]
+    by_array = fitted(table, y, person, **named | {"test": (dict(table), y), "subgroups": None})
+    assert by_name.result["test_accuracy"] == by_array.result["test_accuracy"]
+    assert (by_name.predict_proba(table) == by_array.predict_proba(table)).all()
+
+
+@pytest.mark.parametrize(
+    "error, words, given",
+    [
+        (ParameterError, "together, or neither", {"rows_per_person": None}),
+        (RowsError, "rows have no person", {"person": np.full(20, np.nan)}),
+        (RowsError, "rows have no person", {"person": np.full(20, np.nan), "check": False}),
+        (ShapeError, "person of each of 20 rows, got 3", {"person": [1, 2, 3]}),
+        (ShapeError, "same number", {"example_weight": np.ones(20)}),
+        (ParameterError, "at most the 5 persons", {"lot_size": 6}),
+        (ParameterError, "the name of a column", {"person": "who"}),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_any_charge(error, words, given, tmp_path):
+    x, y = np.ones((20, 2)), np.arange(20) % 2
+    given = {"person": np.arange(20) % 5, "ledger": tmp_path / "all"} | given
+    with pytest.raises(error, match=words):
+        fitted(x, y, **given)
+    assert not (tmp_path / "all").exists()
+
+
+def test_a_command_names_the_column(tmp_path, monkeypatch, capsys):
+    from minidp.__main__ import main
+
+    monkeypatch.chdir(tmp_path)
+    x, y, person = problem()
+    lines = [f"{a},p{who},{b},{c},{d},{label}" for (a, b, c, d), who, label in zip(x, person, y)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,who,b,c,d,label", *lines]))
+    command = "train t.csv --label label --target-epsilon 2 --steps 5 --seed 1 --out mine --quiet"
+    command += " --scale unit-norm"
+    main([*command.split(), "--person", "who", "--rows-per-person", str(MOST)])
+    result = json.loads((tmp_path / "mine" / "result.json").read_text())
+    assert result["unit"] == "person" and result["settings"]["dataset_size"] == PERSONS
+    model = minidp.load_model(tmp_path / "mine" / "model.npz")
+    names = np.char.add("p", person.astype(str))
+    assert (model.predict_proba(x) == fitted(x, y, names).predict_proba(x)).all()
+    (tmp_path / "t.csv").write_text("\n".join(["a,who,b,c,d,label", *lines, "1,,1,1,1,1"]))
+    for more, words in (
+        (["--person", "who"], "together, or neither"),
+        (["--person", "whom", "--rows-per-person", "3"], "no column whom"),
+        (["--person", "who", "--rows-per-person", "3"], "1 of "),
+    ):
+        assert main([*command.replace("mine", "yours").split(), *more]) == 2
+        assert words in capsys.readouterr().err and not (tmp_path / "yours").exists()
