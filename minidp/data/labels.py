@@ -100,3 +100,12 @@ def bounded_targets(y: Any, bounds: tuple[float, float]) -> NDArray:
         raise DtypeError("y: expected numbers as targets of a regression")
     scaled = (np.clip(np.where(np.isfinite(y), y, np.nan), low, high) - low) / (high - low)
     return (2 * scaled - 1).astype(np.float32)[:, None]
+
+
+def targets_of(y: Any, classes: Any, target_bounds: Any) -> tuple[NDArray, NDArray | None]:
+    """(targets in the form that training needs, classes or None)."""
+    if target_bounds is None:
+        return class_labels(y, classes)
+    if classes is not None:
+        raise ParameterError("expected classes= or target_bounds=, got both")
+    return bounded_targets(y, target_bounds), None

@@ -15,7 +15,7 @@ from .. import nn
 from ..backend import Backend
 from ..data.arrays import Inputs, as_weights, columns_of
 from ..data.examples import LabelledExamples
-from ..data.labels import as_target_bounds, bounded_targets, class_labels
+from ..data.labels import as_target_bounds, targets_of
 from ..data.persons import Persons, persons_of
 from ..errors import DivergedError, ParameterError, ShapeError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
@@ -216,7 +216,7 @@ def _checked(x, y, test, settings, subgroups):
     inputs = Inputs(x, backend)
     if not inputs.shape[0] and settings.dataset_size is None:
         raise ShapeError(f"fit: expected rows to train on, got x of shape {inputs.shape}: no rows")
-    targets, labels = _targets(y, settings.classes, bounds)
+    targets, labels = targets_of(y, settings.classes, bounds)
     disclosed = [] if settings.schema is None else settings.schema.disclosed
     if labels is not None and settings.classes is None:
         disclosed.append(f"which classes there are: {listed(labels)}")
@@ -249,15 +249,6 @@ def _checked(x, y, test, settings, subgroups):
     )
 
 
-def _targets(y, classes, target_bounds):
-    """(targets in the form that training needs, classes or None)."""
-    if target_bounds is None:
-        return class_labels(y, classes)
-    if classes is not None:
-        raise ParameterError("expected classes= or target_bounds=, got both")
-    return bounded_targets(y, target_bounds), None
-
-
 def _measured(public, trained, inputs, classes, settings):
     """Public (x, y) in the form that training needs. Raises, before a charge, if they do not fit
     the training data.
@@ -271,7 +262,7 @@ def _measured(public, trained, inputs, classes, settings):
             "or chosen on them would not be private"
         )
     x = Inputs(x, inputs.backend)
-    y, _ = _targets(y, classes, settings.target_bounds)
+    y, _ = targets_of(y, classes, settings.target_bounds)
     if x.shape[1:] != inputs.shape[1:]:
         raise ShapeError(
             f"fit: expected public x of rows {inputs.shape[1:]} as the training data's, got "
