@@ -13,11 +13,11 @@ import numpy as np
 from ... import nn
 from ...backend import to_host
 from ...exact import arithmetic
-from ...train.trial import COMPLEX_STEP, LayerTrial, LossTrial, quantities
+from ...train.trial import COMPLEX_STEP, LayerTrial
 from ..card import labels_of
 from ..cases import LAYERS, LOSSES, stated, to_backend
 from ..equation import Case, derivative, value
-from . import CODE, DERIVED, holds, in_words, measures, printed, states, texts_of, worst
+from . import DERIVED, holds, in_words, measures, printed, states, texts_of, worst
 
 # norms that are rounded up are off by more than rounding alone
 CLOSE = COMPLEX_STEP._replace(apart=1e-10)
@@ -37,12 +37,6 @@ def _cases(bench, case, kind=arithmetic.ORDINARY, size=1):
     found = {"x": x, "y": y, "dy": dy, "dx": layer.backward(dy, cache), "kept": cache.kept}
     grads = layer.param_grads(dy, cache).items()
     yield stated(layer, **found, **{f"d{name}": grad.materialise() for name, grad in grads})
-
-
-def _empty_output(bench, case):
-    layer = _layer(bench, case)
-    empty = layer.forward(bench.asarray(case.input(bench.rng, 0)))[0]
-    return holds(empty.shape == (0, *layer.output_shape(case.shape)))
 
 
 def _output(bench, case, card, kind=arithmetic.ORDINARY, size=1):
@@ -81,28 +75,6 @@ def printed_gradient(texts, label, case, dy):
     return worst(given.reshape(slopes.shape), slopes)
 
 
-def _gradient(bench, case, label):
-    x, how = case.input(bench.rng, 3), {"how": COMPLEX_STEP, "asarray": bench.asarray}
-    return _error(LayerTrial(_layer(bench, case), x, bench.rng, **how), label)
-
-
-def _error(trial, label):
-    """The error of one gradient by the complex step; infinity if its shape is wrong."""
-    yield from (np.inf for _ in trial.forms())
-    list(trial.derivatives())
-    yield trial.labelled()[label][1]
-
-
-def _forms(bench, case, name):
-    """Norms and weighted sums of each form against sums over the materialised gradients."""
-    layer, weights = _layer(bench, case), bench.rng.uniform(0, 1, 4)
-    y, cache = layer.forward(bench.asarray(case.input(bench.rng, 4)))
-    grad = layer.param_grads(bench.asarray(bench.rng.uniform(-1, 1, y.shape)), cache)[name]
-    for strategy in ("auto", "explicit", "factored"):
-        for _, got, expected in quantities(grad.form(strategy), weights, bench.asarray):
-            yield worst(got, expected)
-
-
 def _card_of(cls):
     return f"{cls.__module__.removeprefix('minidp.')}.{cls.__qualname__}"
 
@@ -120,49 +92,22 @@ def _register_layer(case):
     ]
     subject, whole = cards[0], cards[-1]
     output = output_label(labels_of(whole))
-    grads = {f"P{n}": name for n, name in enumerate(layer.params, 1)}
+    grads = [f"P{n}" for n, _ in enumerate(layer.params, 1)]
     if kind is nn.Dropout:
         labels = output = "F2"  # without a generator
     else:
         labels = " ".join(n for n in labels_of(whole) if n[0] != "P" or n in grads)
     states(whole, labels, EXACT, f"equations of {case.name}", subject)(partial(_cases, case=case))
-    rows = [
-        (output, "no example", "an empty output", 0.0, _empty_output),
-        (
-            output,
-            "exact output",
-            "the equation, exact arithmetic",
-            CUT,
-            partial(_output, card=whole, kind=arithmetic.EXACT, size=8),
-        ),
-    ]
-    for label in ["B1", *grads]:
-        rows.append(
-            (
-                label,
-                "gradient",
-                CODE,
-                COMPLEX,
-                partial(_gradient, label=label),
+    register = measures(
+        whole, output, "the equation, exact arithmetic", CUT, f"output of {case.name}", subject
+    )
+    register(partial(_output, case=case, card=whole, kind=arithmetic.EXACT, size=8))
+    if case in SMALLEST.values() and kind is not nn.Dropout:
+        for label in ("B1", *grads):
+            register = measures(
+                whole, label, DERIVED, COMPLEX, f"printed gradient of {case.name}", subject
             )
-        )
-        if label in labels and case in SMALLEST.values():
-            rows.append(
-                (
-                    label,
-                    "printed gradient",
-                    DERIVED,
-                    COMPLEX,
-                    partial(_derivatives, card=whole, label=label),
-                )
-            )
-    rows += [
-        (label, "forms", "explicit against factored", EXACT, partial(_forms, name=name))
-        for label, name in grads.items()
-    ]
-    for label, name, method, tolerance, measure in rows:
-        register = measures(whole, label, method, tolerance, f"{name} of {case.name}", subject)
-        register(partial(measure, case=case))
+            register(partial(_derivatives, case=case, card=whole, label=label))
     if whole != subject:
         register = measures(
             subject, "F0", f"the equation [{output}]", EXACT, f"output of {case.name}"
@@ -185,20 +130,11 @@ def _loss_derivative(bench, case, card):
     return printed_gradient(texts_of(card), "B1", Case({"z": z, "target": target}), np.ones(3))
 
 
-def _loss_gradient(bench, case):
-    z, target = bench.rng.uniform(-3, 3, (6, 4)), case.target(bench.rng, 6, 4)
-    return _error(LossTrial(case.loss, z, target, bench.rng, bench.asarray, COMPLEX_STEP), "B1")
-
-
 for _case in LOSSES:
     _card = _card_of(type(_case.loss))
     states(_card, "F1 B1", EXACT, f"equations of {_case.name}")(partial(_loss_cases, case=_case))
-    for _method, _measure in (
-        (CODE, _loss_gradient),
-        (DERIVED, partial(_loss_derivative, card=_card)),
-    ):
-        _register = measures(_card, "B1", _method, COMPLEX, f"gradient of {_case.name}")
-        _register(partial(_measure, case=_case))
+    _register = measures(_card, "B1", DERIVED, COMPLEX, f"printed gradient of {_case.name}")
+    _register(partial(_loss_derivative, case=_case, card=_card))
 
 
 @states("nn.loss.SoftmaxCrossEntropy", "F2 B2", 0.0)
