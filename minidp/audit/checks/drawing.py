@@ -3,9 +3,8 @@ twins.
 """
 
 import math
-from collections import Counter
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import product
 
 import mpmath
 import numpy as np
@@ -13,7 +12,7 @@ from scipy import stats
 
 from ...host import chacha, discrete, drawing
 from ..equation import Case
-from . import holds, in_words, measures, states
+from . import in_words, measures, states
 
 RFC = (  # RFC 8439, 2.3.2 and appendix A.1: key, the last four words of the input, the block
     (
@@ -146,23 +145,10 @@ def compiled_noise_equals_the_definition(bench):
         yield (out != chacha.rounded(raw + noise, grid).astype(dtype)).sum()
 
 
-@measures("host.chacha.choose", "F1", "all subsets of 3 of 6, in standard errors", 6.0)
-def subsets_are_uniform(bench):
-    trials, p, counts = 20_000, 1 / 20, Counter()
-    for _ in range(trials):
-        words = bench.rng.integers(0, 2**64, 11, dtype=np.uint64)
-        out = np.empty(3, np.int64)
-        if chacha.choose(words, 6, np.zeros(1, np.uint64), out):
-            counts[tuple(sorted(out.tolist()))] += 1
-    found = [counts[subset] for subset in combinations(range(6), 3)]
-    yield abs(sum(found) - trials)
-    yield from (abs(count - trials * p) / math.sqrt(trials * p * (1 - p)) for count in found)
-
-
 @states("host.chacha.choose", "F1", 0.0)
 def chosen_again(bench):
-    n, size = 6, 4
-    for words in bench.rng.integers(0, 2**64, (20, size), dtype=np.uint64):
+    for n, size in (*20 * [(6, 4)], (50, 50), (1000, 60)):
+        words = bench.rng.integers(0, 2**64, size, dtype=np.uint64)
         t = [_chosen(words[i : i + 1], n - size + i + 1, 1)[1][0] for i in range(size)]
         given = {"out": _chosen(words, n, size)[1], "t": np.array(t), "n": n, "size": size}
         yield Case(given)
@@ -190,13 +176,6 @@ def one_of_n_by_its_word(bench):
                 yield Case({"w": Fraction(words[-1]), "s": n, "t": t[0], "accepted": accepted})
                 if accepted:
                     break
-
-
-@measures("host.chacha.choose", "F1", "compiled", 0.0)
-def compiled_subsets_equal_the_definition(bench):
-    for n, size in ((6, 3), (50, 50), (1000, 300), (60_000, 600)):
-        words = bench.rng.integers(0, 2**64, size + 8, dtype=np.uint64)
-        yield holds(_chosen(words, n, size)[0] == 1)
 
 
 def alias_weights(table):

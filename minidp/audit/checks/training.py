@@ -7,9 +7,9 @@ import numpy as np
 
 from ... import nn, train
 from ...backend import Backend, to_host
+from ...grads.forms import Explicit
 from ...mechanism import LinearDecay, Plan, PoissonSampler, Sanitizer, per_layer_groups
 from ...streams import Streams
-from .. import reference
 from ..card import labels_of
 from ..equation import Case
 from . import Bench, in_words, measures, states, worst
@@ -110,23 +110,20 @@ def _setting(bench, noise, clip, sampler, steps=4, strategy="auto", **settings):
 
 
 def _algorithm_1(trainer, x, y, views):
-    """The parameters after a loop over steps and examples, with the same draws, on the host."""
+    """The parameters after a loop over steps and examples, each clipped by itself, on the host."""
     streams, network, plan = Streams(5), trainer.network, trainer.plan
     for step, lot in enumerate(plan.sampler.lots(len(x), plan.steps, streams.sampling)):
-        grads = {key: np.zeros((0, *theta.shape)) for key, theta in network.params.items()}
-        if len(lot):
-            shown = [
-                reference.single_example_grads(network, trainer.loss, sign * x[lot], y[lot])
-                for sign in (1, -1)[:views]
-            ]
-            grads = {key: sum(view[key] for view in shown) / views for key in grads}
-        total, draws = reference.clipped_sum(grads, plan.sanitizer.groups), streams.noise(step)
-        for group in plan.sanitizer.groups:
-            sigma = group.noise_multiplier
-            noise_std = group.clip_norm * sigma if sigma else 0.0
-            for key in group.keys:
-                theta = network.params[key]
-                theta -= (0.3 - 0.05 * step) * reference.noisy(total[key], noise_std, draws) / 7
+        total = {key: np.zeros(theta.shape) for key, theta in network.params.items()}
+        for b in lot:
+            merged = dict.fromkeys(total, 0.0)
+            for sign in (1, -1)[:views]:
+                z, caches = network.forward(sign * x[b : b + 1])
+                grads = network.param_grads(trainer.loss(z, y[b : b + 1])[1], caches)
+                merged = {key: merged[key] + g.materialise() / views for key, g in grads.items()}
+            one = {key: Explicit(g) for key, g in merged.items()}
+            total = plan.sanitizer.add_clipped(one, total)
+        for key, g in plan.sanitizer.release(total, streams.noise(step)).items():
+            network.params[key] -= (0.3 - 0.05 * step) * g / 7
     return network.params
 
 
