@@ -40,10 +40,14 @@ def _cases(bench, case, kind=arithmetic.ORDINARY, size=1):
 
 
 def _output(bench, case, card, kind=arithmetic.ORDINARY, size=1):
-    """The output beside its equation, which stands in `card`."""
-    texts = texts_of(card)
+    """The output beside its equation, which stands in `card`, and the shape of that of no
+    example.
+    """
+    texts, layer = texts_of(card), _layer(bench, case)
+    empty = layer.forward(bench.asarray(case.input(bench.rng, 0)))[0]
+    yield holds(empty.shape == (0, *layer.output_shape(case.shape)))
     label = "F2" if card.endswith("Dropout") else output_label(texts)
-    return max(printed(texts, label, found) for found in _cases(bench, case, kind, size))
+    yield from (printed(texts, label, found) for found in _cases(bench, case, kind, size))
 
 
 def _derivatives(bench, case, card, label):
