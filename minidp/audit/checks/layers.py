@@ -141,20 +141,17 @@ for _case in LOSSES:
     _register(partial(_loss_derivative, case=_case, card=_card))
 
 
-@states("nn.loss.SoftmaxCrossEntropy", "F2 B2", 0.0)
-def targets_of_no_class(bench):
+def _of_no_class(bench, kept):
+    """Some examples of a batch in which others have a target of no class."""
     z, target = bench.rng.uniform(-3, 3, (5, 3)), np.array([0, 3, -1, 2, 100])
     losses, dz = map(to_host, nn.SoftmaxCrossEntropy()(bench.asarray(z), bench.asarray(target)))
-    yield Case({"z": z, "target": target, "loss": losses, "dz": dz, "K": 3})
+    found = {"z": z, "target": target, "loss": losses, "dz": dz}
+    yield Case({**{name: array[kept] for name, array in found.items()}, "K": 3})
 
 
-@measures("nn.loss.SoftmaxCrossEntropy", "F2 B2", "the other examples by themselves", EXACT)
-def examples_beside_those_of_no_class(bench):
-    z, target = bench.rng.uniform(-3, 3, (5, 3)), np.array([0, 3, -1, 2, 100])
-    loss = nn.SoftmaxCrossEntropy()
-    together = loss(bench.asarray(z), bench.asarray(target))
-    alone = loss(bench.asarray(z[[0, 3]]), bench.asarray(target[[0, 3]]))
-    return max(worst(to_host(whole)[[0, 3]], part) for whole, part in zip(together, alone))
+for _labels, _tolerance, _kept in (("F2 B2", 0.0, slice(None)), ("F1 B1", EXACT, [0, 3])):
+    _register = states("nn.loss.SoftmaxCrossEntropy", _labels, _tolerance, "targets_of_no_class")
+    _register(partial(_of_no_class, kept=_kept))
 
 
 @states("nn.init.truncated_normal", "F1", 1e-15)
@@ -170,11 +167,13 @@ def initial_weights(bench):
 
 @states("nn.dropout.Dropout", "F1 B1", EXACT)
 def a_drawn_mask(bench):
+    """And none, as with a rate of 0."""
     layer, (x, dy) = nn.Dropout(0.3), bench.rng.uniform(1, 2, (2, 20, 10))
-    y, cache = layer.forward(bench.asarray(x), rng=np.random.default_rng(7))
     u = np.random.default_rng(7).random((20, 10))
-    dx = layer.backward(bench.asarray(dy), cache)
-    yield Case({"x": x, "y": to_host(y), "u": u, "rate": 0.3, "dy": dy, "dx": to_host(dx)})
+    for rng, rate in ((np.random.default_rng(7), 0.3), (None, 0.0)):
+        y, cache = layer.forward(bench.asarray(x), rng=rng)
+        dx = layer.backward(bench.asarray(dy), cache)
+        yield Case({"x": x, "y": to_host(y), "u": u, "rate": rate, "dy": dy, "dx": to_host(dx)})
 
 
 in_words("nn.norm.GroupNorm", "F0", "names the set S of the equations in _Norm")
