@@ -129,7 +129,7 @@ def compiled_noise_equals_the_definition(bench):
 
 @states("host.chacha.choose", "F1", 0.0)
 def chosen_again(bench):
-    for n, size in (*20 * [(6, 4)], (50, 50), (1000, 60)):
+    for n, size in (*20 * [(6, 4)], (50, 50), (1100, 150)):
         words = bench.rng.integers(0, 2**64, size, dtype=np.uint64)
         t = [_chosen(words[i : i + 1], n - size + i + 1, 1)[1][0] for i in range(size)]
         given = {"out": _chosen(words, n, size)[1], "t": np.array(t), "n": n, "size": size}
