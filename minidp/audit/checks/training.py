@@ -109,18 +109,24 @@ def _setting(bench, noise, clip, sampler, steps=4, strategy="auto", **settings):
     return train.Trainer(network, nn.SoftmaxCrossEntropy(), descent, plan, **settings), x, y
 
 
+def mean_gradient(network, loss, x, y):
+    """{key: Explicit of one row}: the mean of the gradients of rows, each computed by itself."""
+    each = []
+    for b in range(len(x)):
+        z, caches = network.forward(x[b : b + 1])
+        grads = network.param_grads(loss(z, y[b : b + 1])[1], caches)
+        each.append({key: g.materialise() for key, g in grads.items()})
+    return {key: Explicit(sum(g[key] for g in each) / len(x)) for key in each[0]}
+
+
 def _algorithm_1(trainer, x, y, views):
     """The parameters after a loop over steps and examples, each clipped by itself, on the host."""
     streams, network, plan = Streams(5), trainer.network, trainer.plan
     for step, lot in enumerate(plan.sampler.lots(len(x), plan.steps, streams.sampling)):
         total = {key: np.zeros(theta.shape) for key, theta in network.params.items()}
         for b in lot:
-            merged = dict.fromkeys(total, 0.0)
-            for sign in (1, -1)[:views]:
-                z, caches = network.forward(sign * x[b : b + 1])
-                grads = network.param_grads(trainer.loss(z, y[b : b + 1])[1], caches)
-                merged = {key: merged[key] + g.materialise() / views for key, g in grads.items()}
-            one = {key: Explicit(g) for key, g in merged.items()}
+            shown = np.array([sign * x[b] for sign in (1, -1)[:views]])
+            one = mean_gradient(network, trainer.loss, shown, y[[b] * views])
             total = plan.sanitizer.add_clipped(one, total)
         for key, g in plan.sanitizer.release(total, streams.noise(step)).items():
             network.params[key] -= (0.3 - 0.05 * step) * g / 7
