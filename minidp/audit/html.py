@@ -167,10 +167,9 @@ def _step(number, line, rows, titles):
     places = ""
     for place in line["places"]:
         row = rows[place]
-        error = _error(row["measured"][0]) if row["measured"] else ""
         places += (
             f'<div class="error"><a href="#{place}">{escape(titles[row["card"]])} '
-            f"[{row['label']}]</a> {_code(row, {})}{error}</div>"
+            f"[{row['label']}]</a> {_code(row, {})}</div>"
         )
     run = f'<div class="small">This run: {escape(line["run"])}</div>' if line["run"] else ""
     return (

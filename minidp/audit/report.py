@@ -165,14 +165,15 @@ def _suspect(outcomes):
     """Which of text and code is wrong, of a gradient and its output, where two of three pairs
     differ.
     """
-    failed = {found.check.method for found in outcomes if not found.passed}
-    derived = checks.DERIVED in failed
-    if checks.PRINTED in failed and derived != (checks.CODE in failed):
-        return f"{'its text' if derived else 'its line of code'} is the odd one out"
-    if derived:
-        return "the text of the output's equation is the odd one out"
-    if checks.CODE in failed:
-        return "the output's line of code is the odd one out"
+    passed, failed = (
+        {found.check.method for found in outcomes if found.passed == wanted}
+        for wanted in (True, False)
+    )
+    if checks.DERIVED in failed:
+        odd = "its text" if checks.PRINTED in failed else "the text of the output's equation"
+        return f"{odd} is the odd one out"
+    if checks.PRINTED in failed and checks.DERIVED in passed:
+        return "its line of code is the odd one out"
     return ""
 
 

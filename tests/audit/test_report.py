@@ -6,7 +6,7 @@ import pytest
 
 from minidp.__main__ import main
 from minidp.audit import checks, report
-from minidp.audit.checks import Check
+from minidp.audit.checks import DERIVED, PRINTED, Check, Outcome
 from minidp.errors import ParameterError
 
 
@@ -54,6 +54,21 @@ def test_a_wrong_number_nan_and_an_exception_are_failures(measure, monkeypatch, 
     )
     assert main(["audit", "--layer", "dense"]) == 1
     assert "FAIL nn.dense.Dense [B1]" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "printed, derived, said",
+    [
+        (True, True, ""),
+        (False, True, "its line of code is the odd one out"),
+        (False, False, "its text is the odd one out"),
+        (True, False, "the text of the output's equation is the odd one out"),
+    ],
+)
+def test_the_odd_one_out_of_text_code_and_output_is_named(printed, derived, said):
+    passed = {PRINTED: printed, DERIVED: derived}
+    found = [Outcome(Check("", how, 0.0, None), 1.0 - passed[how], "") for how in passed]
+    assert report._suspect(found) == said
 
 
 def test_a_label_without_a_check_fails(monkeypatch, capsys):

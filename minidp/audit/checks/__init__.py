@@ -27,7 +27,6 @@ from ..card import labels_of
 from ..equation import sides
 
 PRINTED = "the equation as it is printed"
-CODE = "complex step of the code"
 DERIVED = "complex step of the printed output"
 
 REGISTRY: dict[tuple[str, str], list] = {}  # (card, label): list of Check

@@ -116,18 +116,6 @@ def power_at_the_next_point(bench):
         yield Case({"alphas": alphas, "f": f, "rate": rate, "power": power})
 
 
-@measures(
-    "privacy.tradeoff.gaussian_curve",
-    "C1",
-    "mpmath: the test that rejects above a threshold",
-    1e-12,
-)
-def gaussian_curve_is_a_threshold_test(bench):
-    for threshold in (-2.0, -0.5, 0.0, 1.3, 3.0):
-        alpha, mu = float(mpmath.ncdf(-threshold)), mpmath.mpf("0.7")
-        yield relative(tradeoff.gaussian_curve([alpha], 0.7)[0], mpmath.ncdf(threshold - mu))
-
-
 def _sampled(steps, q=0.01, event=Gaussian(4.0)):
     return ledger_of((PoissonSampled(q, event), steps))
 

@@ -13,11 +13,11 @@ import numpy as np
 from ... import nn
 from ...backend import to_host
 from ...exact import arithmetic
-from ...train.trial import COMPLEX_STEP, LayerTrial, LossTrial, quantities
+from ...train.trial import COMPLEX_STEP, LayerTrial
 from ..card import labels_of
 from ..cases import LAYERS, LOSSES, stated, to_backend
 from ..equation import Case, derivative, value
-from . import CODE, DERIVED, holds, in_words, measures, printed, states, texts_of, worst
+from . import DERIVED, holds, in_words, measures, printed, states, texts_of, worst
 
 # norms that are rounded up are off by more than rounding alone
 CLOSE = COMPLEX_STEP._replace(apart=1e-10)
@@ -39,17 +39,15 @@ def _cases(bench, case, kind=arithmetic.ORDINARY, size=1):
     yield stated(layer, **found, **{f"d{name}": grad.materialise() for name, grad in grads})
 
 
-def _empty_output(bench, case):
-    layer = _layer(bench, case)
-    empty = layer.forward(bench.asarray(case.input(bench.rng, 0)))[0]
-    return holds(empty.shape == (0, *layer.output_shape(case.shape)))
-
-
 def _output(bench, case, card, kind=arithmetic.ORDINARY, size=1):
-    """The output beside its equation, which stands in `card`."""
-    texts = texts_of(card)
+    """The output beside its equation, which stands in `card`, and the shape of that of no
+    example.
+    """
+    texts, layer = texts_of(card), _layer(bench, case)
+    empty = layer.forward(bench.asarray(case.input(bench.rng, 0)))[0]
+    yield holds(empty.shape == (0, *layer.output_shape(case.shape)))
     label = "F2" if card.endswith("Dropout") else output_label(texts)
-    return max(printed(texts, label, found) for found in _cases(bench, case, kind, size))
+    yield from (printed(texts, label, found) for found in _cases(bench, case, kind, size))
 
 
 def _derivatives(bench, case, card, label):
@@ -81,28 +79,6 @@ def printed_gradient(texts, label, case, dy):
     return worst(given.reshape(slopes.shape), slopes)
 
 
-def _gradient(bench, case, label):
-    x, how = case.input(bench.rng, 3), {"how": COMPLEX_STEP, "asarray": bench.asarray}
-    return _error(LayerTrial(_layer(bench, case), x, bench.rng, **how), label)
-
-
-def _error(trial, label):
-    """The error of one gradient by the complex step; infinity if its shape is wrong."""
-    yield from (np.inf for _ in trial.forms())
-    list(trial.derivatives())
-    yield trial.labelled()[label][1]
-
-
-def _forms(bench, case, name):
-    """Norms and weighted sums of each form against sums over the materialised gradients."""
-    layer, weights = _layer(bench, case), bench.rng.uniform(0, 1, 4)
-    y, cache = layer.forward(bench.asarray(case.input(bench.rng, 4)))
-    grad = layer.param_grads(bench.asarray(bench.rng.uniform(-1, 1, y.shape)), cache)[name]
-    for strategy in ("auto", "explicit", "factored"):
-        for _, got, expected in quantities(grad.form(strategy), weights, bench.asarray):
-            yield worst(got, expected)
-
-
 def _card_of(cls):
     return f"{cls.__module__.removeprefix('minidp.')}.{cls.__qualname__}"
 
@@ -120,49 +96,22 @@ def _register_layer(case):
     ]
     subject, whole = cards[0], cards[-1]
     output = output_label(labels_of(whole))
-    grads = {f"P{n}": name for n, name in enumerate(layer.params, 1)}
+    grads = [f"P{n}" for n, _ in enumerate(layer.params, 1)]
     if kind is nn.Dropout:
         labels = output = "F2"  # without a generator
     else:
         labels = " ".join(n for n in labels_of(whole) if n[0] != "P" or n in grads)
     states(whole, labels, EXACT, f"equations of {case.name}", subject)(partial(_cases, case=case))
-    rows = [
-        (output, "no example", "an empty output", 0.0, _empty_output),
-        (
-            output,
-            "exact output",
-            "the equation, exact arithmetic",
-            CUT,
-            partial(_output, card=whole, kind=arithmetic.EXACT, size=8),
-        ),
-    ]
-    for label in ["B1", *grads]:
-        rows.append(
-            (
-                label,
-                "gradient",
-                CODE,
-                COMPLEX,
-                partial(_gradient, label=label),
+    register = measures(
+        whole, output, "the equation, exact arithmetic", CUT, f"output of {case.name}", subject
+    )
+    register(partial(_output, case=case, card=whole, kind=arithmetic.EXACT, size=8))
+    if case in SMALLEST.values() and kind is not nn.Dropout:
+        for label in ("B1", *grads):
+            register = measures(
+                whole, label, DERIVED, COMPLEX, f"printed gradient of {case.name}", subject
             )
-        )
-        if label in labels and case in SMALLEST.values():
-            rows.append(
-                (
-                    label,
-                    "printed gradient",
-                    DERIVED,
-                    COMPLEX,
-                    partial(_derivatives, card=whole, label=label),
-                )
-            )
-    rows += [
-        (label, "forms", "explicit against factored", EXACT, partial(_forms, name=name))
-        for label, name in grads.items()
-    ]
-    for label, name, method, tolerance, measure in rows:
-        register = measures(whole, label, method, tolerance, f"{name} of {case.name}", subject)
-        register(partial(measure, case=case))
+            register(partial(_derivatives, case=case, card=whole, label=label))
     if whole != subject:
         register = measures(
             subject, "F0", f"the equation [{output}]", EXACT, f"output of {case.name}"
@@ -185,36 +134,24 @@ def _loss_derivative(bench, case, card):
     return printed_gradient(texts_of(card), "B1", Case({"z": z, "target": target}), np.ones(3))
 
 
-def _loss_gradient(bench, case):
-    z, target = bench.rng.uniform(-3, 3, (6, 4)), case.target(bench.rng, 6, 4)
-    return _error(LossTrial(case.loss, z, target, bench.rng, bench.asarray, COMPLEX_STEP), "B1")
-
-
 for _case in LOSSES:
     _card = _card_of(type(_case.loss))
     states(_card, "F1 B1", EXACT, f"equations of {_case.name}")(partial(_loss_cases, case=_case))
-    for _method, _measure in (
-        (CODE, _loss_gradient),
-        (DERIVED, partial(_loss_derivative, card=_card)),
-    ):
-        _register = measures(_card, "B1", _method, COMPLEX, f"gradient of {_case.name}")
-        _register(partial(_measure, case=_case))
+    _register = measures(_card, "B1", DERIVED, COMPLEX, f"printed gradient of {_case.name}")
+    _register(partial(_loss_derivative, case=_case, card=_card))
 
 
-@states("nn.loss.SoftmaxCrossEntropy", "F2 B2", 0.0)
-def targets_of_no_class(bench):
+def _of_no_class(bench, kept):
+    """Some examples of a batch in which others have a target of no class."""
     z, target = bench.rng.uniform(-3, 3, (5, 3)), np.array([0, 3, -1, 2, 100])
     losses, dz = map(to_host, nn.SoftmaxCrossEntropy()(bench.asarray(z), bench.asarray(target)))
-    yield Case({"z": z, "target": target, "loss": losses, "dz": dz, "K": 3})
+    found = {"z": z, "target": target, "loss": losses, "dz": dz}
+    yield Case({**{name: array[kept] for name, array in found.items()}, "K": 3})
 
 
-@measures("nn.loss.SoftmaxCrossEntropy", "F2 B2", "the other examples by themselves", EXACT)
-def examples_beside_those_of_no_class(bench):
-    z, target = bench.rng.uniform(-3, 3, (5, 3)), np.array([0, 3, -1, 2, 100])
-    loss = nn.SoftmaxCrossEntropy()
-    together = loss(bench.asarray(z), bench.asarray(target))
-    alone = loss(bench.asarray(z[[0, 3]]), bench.asarray(target[[0, 3]]))
-    return max(worst(to_host(whole)[[0, 3]], part) for whole, part in zip(together, alone))
+for _labels, _tolerance, _kept in (("F2 B2", 0.0, slice(None)), ("F1 B1", EXACT, [0, 3])):
+    _register = states("nn.loss.SoftmaxCrossEntropy", _labels, _tolerance, "targets_of_no_class")
+    _register(partial(_of_no_class, kept=_kept))
 
 
 @states("nn.init.truncated_normal", "F1", 1e-15)
@@ -230,11 +167,13 @@ def initial_weights(bench):
 
 @states("nn.dropout.Dropout", "F1 B1", EXACT)
 def a_drawn_mask(bench):
+    """And none, as with a rate of 0."""
     layer, (x, dy) = nn.Dropout(0.3), bench.rng.uniform(1, 2, (2, 20, 10))
-    y, cache = layer.forward(bench.asarray(x), rng=np.random.default_rng(7))
     u = np.random.default_rng(7).random((20, 10))
-    dx = layer.backward(bench.asarray(dy), cache)
-    yield Case({"x": x, "y": to_host(y), "u": u, "rate": 0.3, "dy": dy, "dx": to_host(dx)})
+    for rng, rate in ((np.random.default_rng(7), 0.3), (None, 0.0)):
+        y, cache = layer.forward(bench.asarray(x), rng=rng)
+        dx = layer.backward(bench.asarray(dy), cache)
+        yield Case({"x": x, "y": to_host(y), "u": u, "rate": rate, "dy": dy, "dx": to_host(dx)})
 
 
 in_words("nn.norm.GroupNorm", "F0", "names the set S of the equations in _Norm")

@@ -238,9 +238,3 @@ def masses_below_and_at_0(bench):
         at_0 = math.exp(_log_atom(lot / 1000, 1 / sigma))
         given = {"g": lot / 1000, "sigma": sigma, "p_0": at_0}
         yield Case({**given, "p": by_loss.__getitem__}, ranges={"l": above})
-
-
-@measures(FIXED_SIZE, "C1 C2", "their sum is 1", 1e-14)
-def masses_of_fixed_size_lots_sum_to_1(bench):
-    for _, _, masses in _fixed_size_masses():
-        yield abs(math.fsum([*np.exp(masses.log_mass), math.exp(masses.infinite), -1.0]))

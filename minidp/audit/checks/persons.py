@@ -21,11 +21,10 @@ from ...mechanism import (
 from ...mechanism.before import scaling
 from ...privacy.events import NeighbouringRelation as Relation
 from ...streams import Streams
-from .. import reference
 from ..equation import Case
 from . import holds, in_words, measures, slack, states, worst
 from .before_training import PCA, SCALING
-from .training import CARD, _setting
+from .training import CARD, _setting, mean_gradient
 
 EXACT, PERSONS = 1e-12, "data.persons.Persons"
 MOST = 3
@@ -107,11 +106,8 @@ def persons_gradients_are_averaged_before_clipping(bench):
         expected = {key: array.copy() for key, array in network.params.items()}
         persons, left_out = [used[name] for name in sorted(used)], used[min(used)][-1]
         for number, rows in enumerate(persons[1:], 1):
-            found = reference.single_example_grads(
-                network, nn.SoftmaxCrossEntropy(), x[rows], y[rows]
-            )
-            mean = {key: sum(g) / len(rows) for key, g in found.items()}
-            one = reference.clipped_sum({key: g[None] for key, g in mean.items()}, groups)
+            mean = mean_gradient(network, nn.SoftmaxCrossEntropy(), x[rows], y[rows])
+            one = Sanitizer(groups).add_clipped(mean)
             for key, array in expected.items():
                 array -= weight[number] * one[key] / 7
         x[left_out, 0] = np.nan
