@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""The main job: MNIST with differentially private PCA and DP-SGD (Abadi et al. 2016, Section 5.2,
-Figure 3).
+"""The main job: MNIST with private PCA and DP-SGD (Abadi et al. 2016, Section 5.2, Figure 3).
 
 python experiments/mnist_pca.py                     # epsilon 2 at delta 1e-5, a minute or two
 python experiments/mnist_pca.py --noise small       # epsilon 8

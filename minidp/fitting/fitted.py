@@ -151,6 +151,8 @@ class Fitted(Model):
             f"{settings['dataset_size']} {unit}s, noise multiplier "
             f"{settings['clip_groups'][0]['noise_multiplier']:.4g}",
         )
+        if result["choices"].get("scale") == "unit-norm":
+            yield "scale", "rows in unit norm; for columns in different units: scale='private'"
         if result["disclosed"]:
             yield "disclosed", "; ".join(result["disclosed"])
         if result["reproducible"]:

@@ -116,7 +116,7 @@ def _success(result, epsilon, found):
     if rate > 0.9995:
         return f"At {FALSE_ALARMS:.0%} false alarms, this guarantee does not keep them from it."
     return (
-        f"Somebody who accepts {FALSE_ALARMS:.0%} false alarms recognises {found}, at most "
+        f"Somebody who accepts {FALSE_ALARMS:.0%} false alarms recognises {found} at most "
         f"{upper_text(100 * rate, decimals=1)}% of the time; blind guessing would be right "
         f"{FALSE_ALARMS:.0%} of the time."
     )

@@ -54,9 +54,9 @@ NOT_BOUNDS = {f"epsilon {name} kind": "approximation" for name in BOUNDS}
         ({"relation": "replace_one"}, "data, replaced by any other.**"),
         ({"relation": "replace_one"}, "which of two rows was used. Somebody who accepts 1%"),
         ({"relation": "zero_out"}, "data, replaced by one that contributes nothing.**"),
-        ({f"{RATES} 0.01": 0.01771}, "recognises a row that was used, at most 1.8% of the time;"),
+        ({f"{RATES} 0.01": 0.01771}, "recognises a row that was used at most 1.8% of the time;"),
         ({f"{RATES} 0.01": 0.99999, **LARGE}, "does not keep them from it"),
-        ({"meaning": None, LEAST: 0.5}, "a row that was used, at most 1.7% of the time"),
+        ({"meaning": None, LEAST: 0.5}, "a row that was used at most 1.7% of the time"),
         ({"group": {"size": 4, "epsilon": 3.21001}}, "epsilon for these rows together is 3.211,"),
         ({"group": {"size": 4, "epsilon": "inf"}}, "epsilon for these rows together is infinite"),
         (
