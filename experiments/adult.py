@@ -21,6 +21,10 @@ from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 
+import common
+
+common.start(__name__)
+
 import numpy as np
 
 import minidp

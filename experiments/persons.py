@@ -17,6 +17,10 @@ import sys
 from hashlib import sha256
 from pathlib import Path
 
+import common
+
+common.start(__name__)
+
 import numpy as np
 
 import minidp

@@ -206,13 +206,13 @@ class LabelledExamples:
         """
         take_views, at = None if draws is None else getattr(self.x, "take_views", None), 0
         per_example, share = self.rows_per_example, None
-        # one copy to a device
-        examples = there = self.xp.asarray(lot)
-        if self.persons is not None:
+        if self.persons is None:  # one copy to a device
+            there = self.xp.asarray(np.repeat(lot, per_example) if per_example > 1 else lot)
+            examples = there[::per_example]
+        else:
+            examples = self.xp.asarray(lot)
             there, share = map(self.xp.asarray, self.persons.slots(lot))
             there, share = there.ravel(), share.ravel()
-        elif per_example > 1:
-            there = self.xp.asarray(np.repeat(lot, per_example))
         for part in np.array_split(lot, max(-(-len(lot) // most), 1)):
             stop = at + len(part)
             span = slice(at * per_example, stop * per_example)
