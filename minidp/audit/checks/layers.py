@@ -226,6 +226,14 @@ def convolution_in_chunks(bench):
         yield len([*trial.forms(), *trial.independence()])
 
 
+@states("nn.pool.MaxPool2D", "F1 B1", 0.0)
+def windows_with_ties(bench):
+    layer, x = nn.MaxPool2D(2, 1), bench.rng.integers(0, 2, (2, 4, 3, 2)).astype(float)
+    y, cache = layer.forward(bench.asarray(x))
+    dy = bench.rng.integers(-9, 9, y.shape).astype(float)  # whose sums are exact
+    yield stated(layer, x=x, y=y, dy=dy, dx=layer.backward(bench.asarray(dy), cache))
+
+
 @measures("nn.pool.MaxPool2D", "B1", "compiled, the same order of additions", 0.0)
 def compiled_max_pool(bench):
     for how in ((2, 2, "valid"), (2, 1, "same"), (3, 2, "same"), ((2, 3), (1, 2), "valid")):
