@@ -96,16 +96,20 @@ class Latex:
 
 
 def mathml(text):
-    """The equation of a label's text as one <math> element, its remark behind it as text."""
-    shown = MathML.row(*_parts(text, MathML))
-    math = f'<math display="block" displaystyle="true">{shown}</math>'
-    return math + escape(_remark(text))
+    """The equation of a label's text as a <math> element for each part, between which lines may
+    break, its remark behind it as text.
+    """
+    parts = [MathML.row(*part) for part in _parts(text, MathML)]
+    math = [f'<math displaystyle="true">{part}</math>' for part in parts]
+    return f"{', '.join(math)} {escape(_remark(text))}".rstrip()
 
 
 def latex(text):
     """The equation of a label's text in LaTeX's mathematics, its remark as text."""
     remark = _remark(text)
-    return " ".join(_parts(text, Latex)) + (rf"\quad\text{{{remark}}}" if remark else "")
+    return r" ,\ ".join(map(" ".join, _parts(text, Latex))) + (
+        rf"\quad\text{{{remark}}}" if remark else ""
+    )
 
 
 def _remark(text):
@@ -113,12 +117,10 @@ def _remark(text):
 
 
 def _parts(text, build):
-    for number, part in enumerate(parse(text)):
-        if number:
-            yield from (build.sign(","), build.space, build.space)
+    for part in parse(text):
         left, relation, right = part.children
         sign = build.sign(SIGNS.get(relation, relation))
-        yield from (_show(left, build), sign, _show(right, build))
+        yield _show(left, build), sign, _show(right, build)
 
 
 def _show(tree, build, within=()):
