@@ -100,17 +100,8 @@ def check_layer(layer, input_shape):
             yield f"{what}: expected a {error.__name__} that names {own.where}, {got}"
 
     texts, note = _texts(type(layer))
-    compared = []
-    for label, text in list(texts.items()):
-        try:
-            others = [each for other, each in texts.items() if other != label]
-            if list(sides(text, _case(tried(2)), others)):
-                compared.append(label)
-        except NameError as unknown:
-            note = "; ".join(filter(None, (note, f"[{label}] is not evaluated: {unknown}")))
-            del texts[label]
-        except Exception:  # of the layer, or of an equation that does not fit: the tests say which
-            compared.append(label)
+    compared, unknown = _compared(texts, tried)
+    note = "; ".join(filter(None, (note, *unknown)))
 
     def printed_equations():
         for label in compared:
@@ -159,6 +150,24 @@ def _texts(cls):
         except ValueError as error:
             unread.append(f"[{label}] {error}")
     return texts, "; ".join(unread)
+
+
+def _compared(texts, tried):
+    """(labels whose left side the layer computes, why others are not evaluated); what has unknown
+    names is taken out of `texts`.
+    """
+    compared, notes = [], []
+    for label, text in list(texts.items()):
+        try:
+            others = [each for other, each in texts.items() if other != label]
+            if list(sides(text, _case(tried(2)), others)):
+                compared.append(label)
+        except NameError as unknown:
+            notes.append(f"[{label}] is not evaluated: {unknown}")
+            del texts[label]
+        except Exception:  # of the layer, or of an equation that does not fit: the tests say which
+            compared.append(label)
+    return compared, notes
 
 
 def _case(trial):

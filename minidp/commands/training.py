@@ -36,8 +36,8 @@ from .setting import add as add_shared
 SHOWN = ("delta", "group", "steps", "arithmetic", "test_accuracy", "test_r2", "reproducible")
 
 
-def train(parser):
-    add = parser.add_argument
+def _add_files(add):
+    """The flags of the files that hold the data, by `add`, a parser's add_argument."""
     add(
         "data",
         nargs="?",
@@ -68,6 +68,11 @@ def train(parser):
         metavar="FILE",
         help=".csv file of a public test set, as DATA, which is evaluated and chooses nothing",
     )
+
+
+def train(parser):
+    add = parser.add_argument
+    _add_files(add)
     add(
         "--delta",
         type=number,

@@ -201,8 +201,7 @@ class Trainer:
         streams      Streams, or a seed of them
         example_weight  (N,) in [0, 1]: what an example's clipped gradient is multiplied by; None
                         for 1; with persons one for each person, in the order of their names
-        person       (N,) whose row each is, whole numbers or texts, or data.Persons; with
-                     rows_per_person only
+        person       (N,) whose row each is, or data.Persons; with rows_per_person only
         block_steps  steps that are charged together, rounded up to the sampler's period
         on_charge    called, on rank 0 only, with the ledger once it covers a block, before the
                      block runs: write it to disk
@@ -214,12 +213,9 @@ class Trainer:
         """
         streams = as_streams(streams)
         x, y = as_rows("Trainer.run", x, y, next(iter(self.network.params.values())))
-        # an array; what `Examples` give is checked by the network
-        if hasattr(getattr(x, "dtype", None), "kind"):
-            inexact("Trainer.run", x=x)
+        _check_floats(x)
         persons = persons_of(person, self.rows_per_person, x.shape[0])
-        views = self.augmentation_multiplicity
-        examples = LabelledExamples(x, y, views, example_weight, persons)
+        examples = LabelledExamples(x, y, self.augmentation_multiplicity, example_weight, persons)
         shape("Trainer.run", "x", x, ("N", *self.network.input_shape))
         plan = self.plan
         plan.sampler.check(len(examples))
@@ -396,3 +392,9 @@ def cache_examples(network: Sequential) -> int:
     bytes_ = max(batch_budget(namespace_of(*params)), 4 * sum(array.nbytes for array in params))
     example_bytes = network.example_numbers * max(array.itemsize for array in params)
     return max(MIN_BATCH, int(min(bytes_ / example_bytes, 2**31)))
+
+
+def _check_floats(x):
+    """An array alone; what `Examples` give is checked by the network."""
+    if hasattr(getattr(x, "dtype", None), "kind"):
+        inexact("Trainer.run", x=x)
