@@ -115,8 +115,8 @@ def audit(parser):
     parser.add_argument(
         "--mutants",
         action="store_true",
-        help="break every labelled line: a check must notice (some 8 minutes; with --layer, "
-        "one or two)",
+        help="break every labelled line and printed equation: a check must notice (ten minutes; "
+        "with --layer, one or two)",
     )
     parser.add_argument(
         "--latex", action="store_true", help="print the equations in LaTeX, and end"
