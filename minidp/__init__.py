@@ -41,6 +41,7 @@ given.load = names_of(
         "privacy.pld.interval": "DeltaAt EpsilonAt",
         "privacy.pld.lower": "dominated",
         "privacy.pld.saddle": "grid_for",
+        "privacy.searches": "SEARCHES sides",
         "ranks": "current",
         "util.waiting": "say",
     },
