@@ -19,6 +19,7 @@ __getattr__, __dir__, __all__ = names_of(
         "": "audit backend data errors grads host mechanism nn privacy run streams train",
         "fitting.fit": "fit",
         "fitting.settings": "Settings",
+        "fitting.tune": "tune",
         "planning": "calibrate epsilon",
         "run.model": "load_model",
         "sklearn": "PrivateClassifier PrivateRegressor",
