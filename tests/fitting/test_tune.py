@@ -214,9 +214,8 @@ def test_what_is_refused(named, words):
 KILLED = """
 import minidp
 from tests.fitting.test_fitting import problem
-print("ready", flush=True)
-minidp.tune(*problem(), [{"learning_rate": 1.0}, {"hidden": [4]}], epsilon=2.0, delta=1e-4, runs=4000,
-            folder="mine", ledger="shared.json", quiet=True)
+minidp.tune(*problem(), [{"learning_rate": 1.0}, {"hidden": [4]}], epsilon=2.0, delta=1e-4,
+            runs=4000, folder="mine", ledger="shared.json", quiet=True)
 """
 PUBLIC = {"candidates", "runs", "law", "examples", "held_out"}
 PUBLIC |= {"score_noise_multiplier", "events", "score_event"}
@@ -229,8 +228,7 @@ def test_killed_at_any_moment_it_has_paid_and_left_nothing_else(tmp_path, moment
     """Public facts and the charge are on disk, and no weights, score or number of runs."""
     (tmp_path / "tmp").mkdir()
     named = {**environment(), "TMPDIR": str(tmp_path / "tmp")}
-    killed = subprocess.Popen([sys.executable, "-c", KILLED], cwd=tmp_path, env=named, stdout=-1)
-    killed.stdout.readline()
+    killed = subprocess.Popen([sys.executable, "-c", KILLED], cwd=tmp_path, env=named)
     ledger, began = tmp_path / "mine" / "ledger.json", time.monotonic()
     while not ledger.exists() and time.monotonic() < began + 120:
         time.sleep(0.01)
