@@ -167,11 +167,16 @@ class Planned:
         data.model(head.first + network.layers)
         return cls(settings, data, network.to(data.inputs.backend), head, *chosen)
 
+    @property
+    def loss(self):
+        """What is descended on."""
+        return nn.SquaredError() if self.data.labels is None else nn.SoftmaxCrossEntropy()
+
     def training(self, streams):
         """The part of a run that trains the network."""
         return Training(
             self.network,
-            nn.SquaredError() if self.data.labels is None else nn.SoftmaxCrossEntropy(),
+            self.loss,
             _optimizer(self.choice),
             streams,
             measure_every=-(-self.choice.steps // MEASUREMENTS),

@@ -48,14 +48,6 @@ class Data:
         network = nn.Sequential(layers, self.shape)
         return Model(network, self.labels, self.target_bounds, about)
 
-    def fresh(self) -> "Data":
-        """The same data, not scaled by a run."""
-        measured = self.measured
-        if measured is not None:
-            measured = Inputs(measured[0].source, self.inputs.backend), measured[1]
-        inputs = Inputs(self.inputs.source, self.inputs.backend)
-        return replace(self, inputs=inputs, measured=measured)
-
     def part(self, chosen: NDArray, size: int) -> "Data":
         """The data of some rows, or persons: chosen (units,) bool; size: their public number."""
         inputs, weight, persons = self.inputs, self.weight, self.persons

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import nn
 from ..backend import to_host
 from ..errors import BudgetExceededError
 from ..mechanism.before.centring import mean_sanitizer, noisy_mean
@@ -81,11 +80,6 @@ class Search:
     def relation(self):
         """The neighbouring relation of the search."""
         return self.budget.accountant.relation
-
-    @property
-    def loss(self):
-        """What is descended on."""
-        return nn.SquaredError() if self.data.labels is None else nn.SoftmaxCrossEntropy()
 
     def _plan(self, each):
         """The runs with the least noise for the budget: each costs what a Gaussian release costs
@@ -169,7 +163,7 @@ class OneRun(Run):
         """Train and score; {} at the end, None if interrupted."""
         head = self.planned.head
         layers = list(head.first) if self.number is None else None
-        return train(self, self.search.data.fresh(), head, None, layers)
+        return train(self, self.search.data, head, None, layers)
 
     def _train(self, model):
         if self.number is not None:
@@ -193,7 +187,7 @@ class OneRun(Run):
         """
         held = self.search.held
         if held is None:
-            inputs, targets = self.search.data.fresh().measured
+            inputs, targets = self.search.data.measured
             return float(right_answers(model, inputs, targets).mean())
         values = right_answers(model, held.inputs, held.targets)
         if held.persons is not None:
@@ -212,7 +206,7 @@ class OneRun(Run):
         return super()._finish(model, lambda: {**about(), "tuning": facts}, *rest)
 
 
-def right_answers(model: nn.Sequential, inputs: Any, targets: NDArray) -> NDArray:
+def right_answers(model: Any, inputs: Any, targets: NDArray) -> NDArray:
     r"""How right each row's prediction is, (N,) float64 in [0, 1]; 0 where it is not finite.
 
     Forward

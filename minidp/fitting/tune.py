@@ -100,7 +100,7 @@ def tune(
     if settings.check:
         refuse_bad_rows(data.inputs, data.targets, data.outputs, data.weight, data.labels)
     for planned in search.planned:
-        selfcheck.check(planned.network, search.loss, data.targets)
+        selfcheck.check(planned.network, planned.loss, data.targets)
     with quietly(quiet), ExitStack() as undo:
         place = None if folder is None else SearchFolder(folder).begin(search.config, streams)
         if ledger is not None:

@@ -74,9 +74,6 @@ from .moments import MomentsAccountant as MomentsAccountant
 from .pld.accountant import LossDistributionAccountant as LossDistributionAccountant
 from .renyi import RenyiAccountant as RenyiAccountant
 from .search_cost import (
-    liu_talwar as liu_talwar,
-)
-from .search_cost import (
     theorem_d1 as theorem_d1,
 )
 from .search_cost import (

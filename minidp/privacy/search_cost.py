@@ -61,19 +61,6 @@ def theorem_d1(
     )  # [C3]
 
 
-def liu_talwar(epsilon: float) -> float:
-    r"""The best of K runs, K geometric and independent of everything, each run pure epsilon-DP.
-
-    Bound
-        [C1]  epsilon' = 3 epsilon    whatever the mean of K
-
-    Source
-        [C1]  Liu, Talwar 2019 (arXiv:1811.07971), Theorem 3.2
-    """
-    non_negative_finite(epsilon=epsilon)
-    return 3 * epsilon  # [C1]
-
-
 def run_event(ledger: Ledger) -> Event:
     """What a whole run releases that a ledger describes, as one event."""
     return Composed(tuple(Repeated(event, count) for event, count in ledger.items()))

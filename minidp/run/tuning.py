@@ -74,7 +74,8 @@ def described(result):
     if tuning["runs"] is not None:
         how = (
             f"a number of runs K was drawn from a {tuning['law']} law of mean {tuning['runs']:g}, "
-            f"and each run drew one of {settings}; K stays secret"
+            f"and each run drew one of {settings}; K stays secret, and so must the time that the "
+            "search took"
         )
     score = "on the public validation data"
     if tuning["held_out"] is not None:

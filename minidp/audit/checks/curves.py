@@ -247,11 +247,6 @@ def theorem_d1(bench):
         yield Case({**given, **found, **ends})
 
 
-@states("privacy.search_cost.liu_talwar", "C1")
-def liu_talwar(bench):
-    yield Case({"epsilon": 0.7, "epsilon'": search_cost.liu_talwar(0.7)})
-
-
 @states("privacy.search_cost.tuning_event", "C1")
 def variation_of_a_search(bench):
     exact = [Composed((Gaussian(9.0), TotalVariation(2.0**-30, n))) for n in (3, 5, 1)]
