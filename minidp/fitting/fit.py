@@ -108,35 +108,35 @@ def fit(
 def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
     """`fit`, its arguments checked."""
     check_ledger(epsilon, ledger, settings)
-    data, test, settings = data_of(x, y, test, settings)
+    data, test, settings = _data_of(x, y, test, settings)
     streams = Streams(seed)
-    budget, how_delta = budget_of(epsilon, delta, data.size, quiet)
-    planned = Planned.of(settings, data, budget, streams)
+    budget, how_delta = _budget(epsilon, delta, data.size, quiet)
+    planned = _Planned.of(settings, data, budget, streams)
     with ExitStack() as undo:
-        at = temporary(undo) if folder is None else folder
+        at = _temporary(undo) if folder is None else folder
         about = planned.about("fit", how_delta, seed, test, ledger, quiet)
         run = Run(at, planned.training(streams), planned.privacy(budget), about)
         _charge(run, data, planned.before, ledger, settings.ledger_limit)
-        result = train(run, data, planned.head, ledger)
+        result = _train(run, data, planned.head, ledger)
         if result is None:
             raise KeyboardInterrupt(
                 run.summary() if folder is not None else "interrupted; nothing was kept"
             )
-        fitted = fitted_at(at, result, planned.network, undo)
+        fitted = _fitted_at(at, result, planned.network, undo)
     if not quiet:
         print(fitted)
     return fitted
 
 
-def data_of(x, y, test, settings):
+def _data_of(x, y, test, settings):
     """(Data, public test set, settings), with tables encoded."""
     subgroups = subgroups_of(test, settings.subgroups)
     x, test, settings = without_person(x, test, settings)
     x, y, test, settings = encoded(x, y, test, settings)
-    return checked(x, y, test, settings, subgroups), test, settings
+    return _checked(x, y, test, settings, subgroups), test, settings
 
 
-def fitted_at(at, result, network, undo):
+def _fitted_at(at, result, network, undo):
     """The Fitted of a folder's files, which end with it if they are temporary."""
     kinds = {type(layer).__name__: type(layer) for layer in network.layers}
     fitted = current().of_first(lambda: Fitted(at, result, kinds))
@@ -145,7 +145,7 @@ def fitted_at(at, result, network, undo):
 
 
 @dataclass
-class Planned:
+class _Planned:
     """What is trained, and what it does to the data."""
 
     settings: Settings
@@ -218,7 +218,7 @@ vars(fit)["__signature__"] = signature(fit).replace(
 )
 
 
-def checked(x, y, test, settings, subgroups):
+def _checked(x, y, test, settings, subgroups):
     """The data in the form that training needs. Raises unless rows, targets and weights fit each
     other.
     """
@@ -289,7 +289,7 @@ def _measured(public, trained, inputs, classes, settings):
     return x, x.backend.asarray(y)
 
 
-def budget_of(epsilon, delta, size, quiet):
+def _budget(epsilon, delta, size, quiet):
     """(the budget, how delta was chosen)."""
     positive(epsilon=epsilon)
     how = "given"
@@ -358,7 +358,7 @@ def _optimizer(choice):
     return Averaged(optimizer, choice.average)
 
 
-def temporary(undo):
+def _temporary(undo):
     """A folder that ends with `undo`."""
     at = current().of_first(lambda: tempfile.mkdtemp(prefix="minidp-"))
     if current().rank == 0:
@@ -380,7 +380,7 @@ def _charge(run, data, before, ledger, limit):
         print(sum_line(ledger, total, run.budget))
 
 
-def train(run, data, head, ledger, layers=None):
+def _train(run, data, head, ledger, layers=None):
     """Release the scaling, unless the fixed layers are given, then train; returns the result, None
     if interrupted.
     """
