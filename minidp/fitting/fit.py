@@ -17,7 +17,7 @@ from ..data.arrays import Inputs, as_weights, columns_of
 from ..data.examples import LabelledExamples
 from ..data.labels import as_target_bounds, targets_of
 from ..data.persons import persons_of
-from ..errors import DivergedError, ParameterError, ShapeError
+from ..errors import ParameterError, ShapeError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ..mechanism.samplers import make_sampler
 from ..privacy import Event, Filter
@@ -34,15 +34,14 @@ from ..util.validate import count, flag, open_probability, positive, same_batch
 from ..util.waiting import quietly
 from .encoding import encoded, without_person
 from .fitted import Fitted
-from .heads import Head, scaled, trained_network
-from .prepared import Data
+from .heads import Head, trained_network
+from .prepared import Data, train
 from .records import choices_of, config_of, public_facts
 from .rule import WITHOUT_PRIVACY, Choice, choose, unclipped
 from .settings import Settings, check_ledger, settings_of
-from .subgroups import figures_of, subgroups_of
+from .subgroups import subgroups_of
 
 MEASUREMENTS = 20  # along a run, with a checkpoint each
-SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
 
 
 def fit(
@@ -117,7 +116,7 @@ def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
         about = planned.about("fit", how_delta, seed, test, ledger, quiet)
         run = Run(at, planned.training(streams), planned.privacy(budget), about)
         _charge(run, data, planned.before, ledger, settings.ledger_limit)
-        result = _train(run, data, planned.head, ledger)
+        result = train(run, data, planned.head, ledger)
         if result is None:
             raise KeyboardInterrupt(
                 run.summary() if folder is not None else "interrupted; nothing was kept"
@@ -378,38 +377,3 @@ def _charge(run, data, before, ledger, limit):
     total = run.ranks.of_first(lambda: charge_shared(ledger, charges, run.budget, limit, unit))
     if not run.quiet:
         print(sum_line(ledger, total, run.budget))
-
-
-def _train(run, data, head, ledger, layers=None):
-    """Release the scaling, unless the fixed layers are given, then train; returns the result, None
-    if interrupted.
-    """
-    if layers is None:
-        layers = head.layers(run, data.inputs, data.size, data.persons)
-    inputs = scaled(data.inputs, layers, head.arithmetic)
-    if run.plan.expected_lot_size < SPARSE * data.size and isinstance(inputs, Inputs):
-        inputs.read_at_random()
-    measured = ()
-    if data.measured is not None:
-        x, y = data.measured
-        measured = scaled(x, layers, head.arithmetic), y
-    about = {"scale": head.scale, "columns": data.columns}
-    if head.schema is not None:
-        about["schema"] = head.schema
-    model = data.model(layers + run.network.layers, **about)
-    try:
-        return run.train(
-            inputs,
-            data.targets,
-            *measured,
-            example_weight=data.weight,
-            person=data.persons,
-            model=model,
-            about=lambda: figures_of(run, data.subgroups, *measured),
-        )
-    except DivergedError as error:
-        if ledger is None:
-            raise
-        raise DivergedError(
-            f"{error}; {ledger} holds the charge of all {run.plan.steps} lots"
-        ) from None

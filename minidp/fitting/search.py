@@ -25,7 +25,7 @@ from ..train.metrics import right_answers
 from ..train.trainer import TrainRecord
 from ..util.text import upper_text
 from ..util.waiting import waiting
-from .fit import _Planned, _train
+from .fit import _Planned
 from .heads import trained_network
 from .rule import mu_of
 
@@ -162,7 +162,7 @@ class OneRun(Run):
         """Train and score; {} at the end, None if interrupted."""
         head = self.planned.head
         layers = list(head.first) if self.number is None else None
-        return _train(self, self.search.data, head, None, layers)
+        return train(self, self.search.data, head, None, layers)
 
     def _train(self, model):
         if self.number is not None:
