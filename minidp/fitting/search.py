@@ -27,6 +27,7 @@ from ..util.text import upper_text
 from ..util.waiting import waiting
 from .fit import _Planned
 from .heads import trained_network
+from .prepared import train
 from .rule import mu_of
 
 HELD_OUT = 0.2  # of the rows, or persons
