@@ -104,8 +104,8 @@ def tune(
     with quietly(quiet), ExitStack() as undo:
         if not quiet:
             print(
-                f"the whole search is charged first: epsilon {epsilon:g} at delta {budget.delta:g}; "
-                "it does not resume, and the same call again is a new charge"
+                f"the whole search is charged first: epsilon {epsilon:g} at delta {budget.delta:g};"
+                " it does not resume, and the same call again is a new charge"
             )
         place = None if folder is None else SearchFolder(folder).begin(search.config, streams)
         if ledger is not None:
