@@ -102,12 +102,12 @@ def tune(
     for planned in search.planned:
         selfcheck.check(planned.network, planned.loss, data.targets)
     with quietly(quiet), ExitStack() as undo:
+        place = None if folder is None else SearchFolder(folder).begin(search.config, streams)
         if not quiet:
             print(
                 f"the whole search is charged first: epsilon {epsilon:g} at delta {budget.delta:g};"
                 " it does not resume, and the same call again is a new charge"
             )
-        place = None if folder is None else SearchFolder(folder).begin(search.config, streams)
         if ledger is not None:
             unit = "row" if data.persons is None else "person"
             total = charge_shared(ledger, search.charges, budget, settings.ledger_limit, unit)
