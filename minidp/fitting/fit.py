@@ -21,7 +21,9 @@ from ..errors import DivergedError, ParameterError, ShapeError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ..mechanism.samplers import make_sampler
 from ..privacy import Filter
+from ..privacy.gaussian import gaussian_epsilon
 from ..privacy.meaning import large_delta
+from ..privacy.risk import Risk
 from ..ranks import current
 from ..run import About, Model, Privacy, Run, Training
 from ..run.shared import charge_shared, sum_line
@@ -48,7 +50,7 @@ def fit(
     x: Any,
     y: ArrayLike | None,
     *,
-    epsilon: float,
+    epsilon: float | None = None,
     delta: float | None = None,
     folder: StrPath | None = None,
     ledger: StrPath | None = None,
@@ -66,7 +68,8 @@ def fit(
     y         (N,) class labels (integers, booleans, whole floats, strings), or numbers to predict
               within `target_bounds`; None: the column of x that `schema` marks as the label
     epsilon   the budget; no more is spent. math.inf: the same without noise and clipping, in the
-              steps of epsilon 8, which is not private, for comparison
+              steps of epsilon 8, which is not private, for comparison. In its place `attack`
+              gives the risk that an attacker may reach, such as {"fpr": 0.01, "tpr": 0.05}
     delta     default: the power of ten at or below 1 / (10 N), N rows or persons
     folder    keeps the run's files; the same call resumes a run that was interrupted
     ledger    path of a file that several fits share: charged under a lock before the noise; their
@@ -112,7 +115,7 @@ def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
     x, y, test, settings = encoded(x, y, test, settings)
     streams = Streams(seed)
     data = _checked(x, y, test, settings, subgroups)
-    budget, how_delta = _budget(epsilon, delta, data.size, quiet)
+    budget, how_delta = _budget(math.inf if epsilon is None else epsilon, delta, data.size, quiet)
     network = trained_network(settings, data.shape, data.outputs, streams.init)
     head = Head(settings, data.shape, data.labels is not None, data.columns is not None)
     choice, given, plan, before = _chosen(settings, data, network, head, budget)
@@ -136,6 +139,7 @@ def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
             settings.check,
             train_metrics=False,
             rows_per_person=settings.rows_per_person,
+            risk=_risk_of(settings),
         )
         about = About(
             "fit",
@@ -288,6 +292,10 @@ def _budget(epsilon, delta, size, quiet):
     return Filter("loss_distribution", float(epsilon), delta), how
 
 
+def _risk_of(settings):
+    return None if settings.attack is None else Risk.of(settings.attack)
+
+
 def _chosen(settings, data, network, head, budget):
     """(choice, settings that the caller gave, plan, events before the first step). The rule sets
     all other settings, with the least noise for the budget.
@@ -297,7 +305,9 @@ def _chosen(settings, data, network, head, budget):
         for field in fields(Choice)
         if getattr(settings, field.name, None) is not None
     }
-    epsilon, delta = budget.epsilon, budget.delta
+    epsilon, delta, risk = budget.epsilon, budget.delta, _risk_of(settings)
+    if risk is not None:  # for the rule: that of a Gaussian mechanism
+        epsilon = gaussian_epsilon(risk.likeness, delta)
     private = epsilon < math.inf
     choice = choose(
         data.size,
@@ -329,7 +339,9 @@ def _chosen(settings, data, network, head, budget):
         )
     groups = flat_group(network.params, choice.clip_norm, float(private))
     plan = Plan(lots, Sanitizer(groups, arithmetic=head.arithmetic), choice.steps, choice.lot_size)
-    if private:
+    if risk is not None:
+        plan = plan.calibrated(before=before, attack=risk)
+    elif private:
         plan = plan.calibrated(budget.accountant, epsilon, delta, before)
     return choice, given, plan, before
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from .. import nn
 from ..errors import ParameterError
 from ..exact.arithmetic import ARITHMETICS, ORDINARY
+from ..privacy.risk import Risk
 from ..util.options import Checked, option
 from ..util.validate import count, flag, positive_finite
 
@@ -82,6 +83,9 @@ class Settings(Checked):
         "exact": slower, and the guarantee holds for the released bits.
     device: str, default "cpu"
         "cpu", "gpu", "gpu:N" (the GPU of that number) or "auto" (a GPU if there is one).
+    attack: dict, default None
+        In place of epsilon, the risk that an attacker may reach: {"fpr": .01, "tpr": .05},
+        {"advantage": .1} or {"mu": .5} (`privacy.risk.Risk`).
     group_size: int, default 1
         k: the statement also gives the epsilon of k rows of one person together, or with `person`
         of k persons.
@@ -188,6 +192,7 @@ class Settings(Checked):
     )
     device: str = option("cpu", "where to compute: cpu, gpu, gpu:N or auto")
     group_size: int = option(1, check=POSITIVE, recorded=True)
+    attack: Any = option(None, check=lambda attack: Risk.of(attack), recorded=True)
     ledger_limit: float | None = option(
         None,
         "largest epsilon that the shared --ledger may reach; a fit beyond it is refused",
@@ -196,8 +201,12 @@ class Settings(Checked):
     )
 
 
-def check_ledger(epsilon: float, ledger: Any, settings: Settings) -> None:
+def check_ledger(epsilon: float | None, ledger: Any, settings: Settings) -> None:
     """Raise ParameterError unless epsilon, the shared ledger and `settings` fit each other."""
+    if (epsilon is None) == (settings.attack is None):
+        raise ParameterError(
+            "expected epsilon=, or in its place attack=, the risk that an attacker may reach"
+        )
     if settings.ledger_limit is not None and ledger is None:
         raise ParameterError("expected ledger_limit= together with ledger=FILE, which it limits")
     if epsilon != math.inf:

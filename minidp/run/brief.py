@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ..privacy.catalogue import row_to_quote
 from ..privacy.meaning import RATES
+from ..privacy.risk import Risk
 from ..util.text import upper_text
 from .folder import CURVES, MANIFEST, STATEMENT
 
@@ -57,7 +58,7 @@ def in_short(result):
     """Paragraphs that say what was guaranteed, for whom, and what was not."""
     name = row_to_quote(result["epsilon"], math.inf)
     if name is None:
-        return ["## In short", f"**{_no_guarantee(result)}**"]
+        return ["## In short", _asked(result), f"**{_no_guarantee(result)}**"]
     unit = unit_of(result)
     change, question, found = (text.format(unit.name) for text in NEIGHBOURS[result["relation"]])
     epsilon, delta = result["epsilon"][name]["upper"], result["delta"]
@@ -76,12 +77,25 @@ def in_short(result):
     ]
     return [
         "## In short",
+        _asked(result),
         f"**This model is ({upper_text(epsilon)}, {delta:g})-differentially private for one "
         f"{unit.whole}, {change}.** {unit.means} The first number, epsilon, limits how much the "
         f"released files can reveal about a {unit.name}: smaller is stronger. The second, delta, "
         f"is a small allowance beyond that limit: {delta:g} is 1 in {1 / delta:,.0f}.",
         "\n".join(f"- {bullet}" for bullet in bullets if bullet),
     ]
+
+
+def _asked(result):
+    """The risk that was asked for, and what is certified of it."""
+    if result["attack"] is None:
+        return None
+    risk = Risk.of(result["settings"]["attack"])
+    return (
+        f"**What was asked for.** Of an attacker who tells whether a {result['unit']} was used: "
+        f"{risk.in_words()}. The noise was chosen for this. Certified: "
+        f"{risk.in_words(result['attack']['reached'])}."
+    )
 
 
 def is_not_private(result):

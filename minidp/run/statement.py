@@ -13,7 +13,7 @@ from ..privacy.meaning import in_words
 from ..util.text import lower_text, upper_text
 from .brief import NEIGHBOURS, in_short, is_not_private, unit_of
 
-FORMAT = 12  # of the text: one more whenever `render` would write other bytes for the same result
+FORMAT = 13  # of the text: one more whenever `render` would write other bytes for the same result
 
 
 def render(result):

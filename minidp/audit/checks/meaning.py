@@ -7,7 +7,7 @@ from unittest import mock
 import mpmath
 import numpy as np
 
-from ...privacy import meaning
+from ...privacy import meaning, risk
 from ...privacy.events import Gaussian, PoissonSampled
 from ...privacy.tradeoff import tangents
 from ..equation import Case
@@ -15,6 +15,7 @@ from . import excess, measures, relative, states
 from .truths import ledger_of
 
 MEANING = "privacy.meaning.meaning_of"
+RISK = "privacy.risk.Risk"
 
 
 def _normal(p):
@@ -71,3 +72,44 @@ def mu_of_a_gaussian(bench):
         yield excess(given["mu"], 1 / sigma)
     exposed = _meaning(PoissonSampled(1e-3, Gaussian(0.0)), 0.1)[0]["mu"]
     yield 100 * relative(exposed, _normal(1 - 1e-6) - _normal(1 - 1e-3 - 1e-6))
+
+
+def _risks():
+    """(sigma, Risk, what an equation's names stand for, the epsilons tried) of single Gaussians;
+    the best epsilon is above 0, and below.
+    """
+    for sigma, rate, aim in ((2.0, 0.01, 0.05), (1.0, 0.4, 0.8)):
+        asked = risk.Risk(fpr=rate, tpr=aim)
+        ledger = ledger_of((Gaussian(sigma), 1))
+        accountant, tried = meaning.upper_ends(ledger.relation, 1), []
+
+        def recorded(*of, tried=tried):
+            tried.append(of[-1])
+            return risk_power(*of)
+
+        risk_power = risk.power
+        with mock.patch.object(risk, "power", recorded):
+            found = asked.tangent(accountant, ledger)[1]
+
+        def delta(epsilon, accountant=accountant, ledger=ledger):
+            return risk.power(accountant, ledger, 0.0, epsilon)
+
+        yield sigma, asked, {"p": found, "fpr": rate, "delta": delta}, tried
+
+
+@states(RISK, "C1", 3e-12)
+def rate_by_the_tangents_tried(bench):
+    for _, _, given, tried in _risks():
+        yield Case(given, ranges={"epsilon": sorted(tried)})
+
+
+@states(RISK, "C2", 3e-12)
+def delta_below_zero(bench):
+    for _, _, given, _ in _risks():
+        yield Case({**given, "epsilon": 0.7})
+
+
+@measures(RISK, "C1 C2", "the power of the best test between two Gaussians", 1e-3)
+def rate_of_a_gaussian(bench):
+    for sigma, asked, given, _ in _risks():
+        yield excess(given["p"], float(mpmath.ncdf(_normal(asked.fpr) + 1 / sigma)))
