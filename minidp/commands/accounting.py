@@ -4,17 +4,14 @@ import math
 import sys
 import time
 
-from ..errors import ParameterError
 from ..planning import accountants_of, calibrated, compared
 from ..privacy.catalogue import ACCOUNTANTS, make
-from ..privacy.ledger import Ledger
 from ..privacy.meaning import in_words, large_delta
-from ..privacy.plots import save_risk
 from ..privacy.risk import Risk
 from ..util.text import lower_text, upper_text
 from ..util.waiting import waiting
 from .flags import number
-from .output import check_new, refuse_unbounded, show, table
+from .output import refuse_unbounded, show, table
 from .setting import LENGTH, RISK, SAMPLING, add, add_run, described
 
 
@@ -81,14 +78,8 @@ def calibrate(parser):
         "--group-size",
         "--json",
         "--quiet",
-        "--force",
     )
     add(parser, "--delta", required=False)
-    parser.add_argument(
-        "--picture",
-        metavar="FILE",
-        help="of a risk: write the trade-off curve with the point that was asked for, .png",
-    )
     parser.add_argument(
         "--accountant",
         choices=list(ACCOUNTANTS),
@@ -109,9 +100,6 @@ def calibrate(parser):
 def _calibrate(args):
     risk = {name[2:]: value for name in RISK if (value := vars(args)[name[2:]]) is not None}
     args.risk = Risk(**risk) if risk else None
-    if args.picture and not risk:
-        raise ParameterError("expected --picture with a risk, whose point it shows")
-    check_new(args, args.picture)
     accountant = make(args.accountant)
     if accountant.kind != "bound":
         print(
@@ -139,7 +127,4 @@ def _calibrate(args):
             f"epsilon  {upper_text(record['epsilon']['upper'], 6)} at delta {args.delta:g} "
             f"({record['accountant']}, {record['kind']})"
         )
-    if args.picture:
-        ledger = Ledger.from_json(record["ledger"])
-        save_risk(args.picture, args.risk, ledger, args.group_size)
     show(args, record, lines)

@@ -20,13 +20,15 @@ from ..data.persons import Persons, persons_of
 from ..errors import DivergedError, ParameterError, ShapeError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ..mechanism.samplers import make_sampler
-from ..privacy import Filter
+from ..privacy import Filter, Ledger
 from ..privacy.gaussian import gaussian_epsilon
 from ..privacy.meaning import large_delta
 from ..privacy.risk import Risk
 from ..ranks import current
 from ..run import About, Model, Privacy, Run, Training
-from ..run.shared import charge_shared, sum_line
+from ..run.registry import as_about
+from ..run.result import git_commit
+from ..run.shared import charge_shared, spent_of, sum_line
 from ..streams import Streams
 from ..train import SGD, Averaged, Momentum, selfcheck
 from ..util.atomic import StrPath
@@ -113,7 +115,7 @@ def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
     subgroups = subgroups_of(test, settings.subgroups)
     x, test, settings = without_person(x, test, settings)
     x, y, test, settings = encoded(x, y, test, settings)
-    streams = Streams(seed)
+    owner, streams = as_about(settings.about), Streams(seed)
     data = _checked(x, y, test, settings, subgroups)
     budget, how_delta = _budget(math.inf if epsilon is None else epsilon, delta, data.size, quiet)
     network = trained_network(settings, data.shape, data.outputs, streams.init)
@@ -147,6 +149,8 @@ def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
             choices=choices_of(choice, given, head.scale, settings, ledger) | {"delta": how_delta},
             disclosed=data.disclosed,
             public=public_facts(settings, test),
+            commit=git_commit(),
+            owner=owner,
             quiet=quiet,
         )
         run = Run(at, training, privacy, about)
@@ -375,6 +379,13 @@ def _charge(run, data, before, ledger, limit):
         print(sum_line(ledger, total, run.budget))
 
 
+def _sum_of(ledger, run):
+    """{"shared_ledger": epsilon of all fits in it so far}; {} without one."""
+    if ledger is None:
+        return {}
+    return {"shared_ledger": spent_of(Ledger.load(ledger), run.budget)}
+
+
 def _train(run, data, head, ledger):
     """Release the scaling, then train; returns the result, None if interrupted."""
     layers = head.layers(run, data.inputs, data.size, data.persons)
@@ -397,7 +408,7 @@ def _train(run, data, head, ledger):
             example_weight=data.weight,
             person=data.persons,
             model=model,
-            about=lambda: figures_of(run, data.subgroups, *measured),
+            about=lambda: {**figures_of(run, data.subgroups, *measured), **_sum_of(ledger, run)},
         )
     except DivergedError as error:
         if ledger is None:

@@ -83,6 +83,9 @@ class Settings(Checked):
         "exact": slower, and the guarantee holds for the released bits.
     device: str, default "cpu"
         "cpu", "gpu", "gpu:N" (the GPU of that number) or "auto" (a GPU if there is one).
+    about: dict or path, default None
+        What the data's owner says of them, for the statement and a registry's record: keys of
+        `run.registry.OWNER`, or a TOML file of them.
     attack: dict, default None
         In place of epsilon, the risk that an attacker may reach: {"fpr": .01, "tpr": .05},
         {"advantage": .1} or {"mu": .5} (`privacy.risk.Risk`).
@@ -191,6 +194,12 @@ class Settings(Checked):
         choices=ARITHMETICS,
     )
     device: str = option("cpu", "where to compute: cpu, gpu, gpu:N or auto")
+    about: Any = option(
+        None,
+        "TOML file of what you, who own the data, say of them: what a row is, who publishes the "
+        "model, other runs; where there is none, the questions are written there",
+        metavar="FILE",
+    )
     group_size: int = option(1, check=POSITIVE, recorded=True)
     attack: Any = option(None, check=lambda attack: Risk.of(attack), recorded=True)
     ledger_limit: float | None = option(

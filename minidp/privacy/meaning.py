@@ -67,7 +67,7 @@ def mu_of(accountant: Any, ledger: Ledger, guess: float) -> float:
     return _mu_of(tangents(accountant, ledger, _slopes(guess)))
 
 
-def upper_ends(relation: Any, group_size: int) -> GroupAccountant:
+def upper_ends(relation: Any, group_size: int = 1) -> GroupAccountant:
     """The accountant by which risks are certified: upper ends of the loss distribution."""
     from .pld.accountant import LossDistributionAccountant  # here, since it loads Numba
 

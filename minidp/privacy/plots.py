@@ -116,21 +116,14 @@ def save_tradeoff(
     plotting.save(figure, path)
 
 
-def draw_risk(axes: Axes, risk: Risk, ledger: Ledger, group_size: int = 1) -> None:
+def draw_risk(axes: Axes, risk: Risk, ledger: Ledger) -> None:
     """Draw the certified trade-off curve of a ledger, and the point that was asked for, into an
     axis.
     """
     alphas = np.linspace(0, 1, 501)
-    curve = accountant_curve(upper_ends(ledger.relation, group_size), ledger, alphas)
+    curve = accountant_curve(upper_ends(ledger.relation), ledger, alphas)
     axes.plot([0, 1], [1, 0], color="grey", linestyle=":", label="nothing released")
     axes.plot(alphas, curve, label="no attack is below (certified)")
     axes.plot(*risk.point, label="asked for", **plotting.PAPER)
     axes.set(xlabel="false positive rate", ylabel="false negative rate, at least")
     axes.legend()
-
-
-def save_risk(path: StrPath, risk: Risk, ledger: Ledger, group_size: int = 1) -> None:
-    """Write what `draw_risk` draws as PNG."""
-    figure, (axes,) = plotting.new_figure()
-    draw_risk(axes, risk, ledger, group_size)
-    plotting.save(figure, path)

@@ -8,6 +8,7 @@ import os
 import platform
 import subprocess
 import sys
+import time
 from importlib import metadata
 from pathlib import Path
 
@@ -127,7 +128,7 @@ def plan_of(result):
 def began(facts):
     """What config.json holds of facts that are known before the first charge."""
     return {
-        **{key: facts[key] for key in ("seed", "generator", "arithmetic", *UNIT)},
+        **{key: facts[key] for key in ("seed", "generator", "arithmetic", "about", *UNIT)},
         **facts["config"],
         **{key: facts[key] for key in ("device", "dataset", "dataset_sha256", "settings")},
     }
@@ -168,6 +169,7 @@ def facts_of(run):
             "public": about.public,
             "disclosed": about.disclosed,
             "choices": about.choices,
+            "about": about.owner,
             "best_of_measured": training.keep_best,
             "generator": GENERATOR,
             "reproducible": run.streams.reproducible,
@@ -203,6 +205,7 @@ def make_result(run, record, last, about, seconds):
                 **gradients_of(run, record),
                 "rows_checked": run.rows_checked,
                 "weighted": run.example_weight is not None,
+                "day": time.strftime("%Y-%m-%d", time.gmtime()),
                 "steps": steps,
                 "stopped": record.stopped,
                 "test_accuracy": last["test_accuracy"],
