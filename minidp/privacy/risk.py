@@ -80,13 +80,13 @@ class Risk:
         """The risk of a dictionary such as {"fpr": 0.01, "tpr": 0.05}."""
         if isinstance(given, cls):
             return given
-        names = [name for names in KINDS for name in names]
-        if not isinstance(given, Mapping) or not set(given) <= set(names):
+        try:
+            return cls(**given)
+        except TypeError:
             raise ParameterError(
                 f'expected attack to be {{"fpr": .., "tpr": ..}}, {{"advantage": ..}} or '
                 f'{{"mu": ..}}, got {given!r:.80}'
-            )
-        return cls(**given)
+            ) from None
 
     @property
     def given(self) -> dict[str, float]:

@@ -108,7 +108,8 @@ def fields_of(result: dict[str, Any]) -> Iterator[tuple[str, str, int, Any, tupl
     yield "dp_variant", "data_domain", 3, None, ("domain",)
     yield "dp_variant", "unprotected_quantities", 3, f"{'; '.join(open_facts) or 'none'}.", ()
     yield "privacy_loss", "privacy_unit", 2, f"One {unit.whole}.", ("unit",)
-    yield "privacy_loss", "privacy_unit_details", 3, f"One {unit.whole} is {change}.", ()
+    relation = f"{result['relation'].replace('_', '-')}: one {unit.whole}, {change}."
+    yield "privacy_loss", "privacy_unit_details", 3, relation, ()
     yield "privacy_loss", "privacy_parameters", 2, parameters, ()
     yield "privacy_loss", "privacy_parameters_details", 3, details, ()
     trusted = "Whoever ran the program, and their machine, saw the raw data."

@@ -9,9 +9,8 @@ import math
 from ..exact.arithmetic import EXACT
 from ..mechanism.schedule import text
 from ..privacy.catalogue import row_to_quote
-from ..privacy.meaning import in_words
 from ..util.text import lower_text, upper_text
-from .brief import NEIGHBOURS, in_short, is_not_private, unit_of
+from .brief import in_short, is_not_private, unit_of
 from .registry import NOT_STATED, entries
 
 FORMAT = 13  # of the text: one more whenever `render` would write other bytes for the same result
@@ -54,7 +53,7 @@ def _warnings(result):
 
 def _rows(result):
     """The rows of the table of what was done."""
-    settings, relation, unit = result["settings"], result["relation"], unit_of(result)
+    settings, unit = result["settings"], unit_of(result)
     share = "sampling probability" if settings["period"] == 1 else "lot as a share of the data"
     return [
         ("", ""),
@@ -65,18 +64,10 @@ def _rows(result):
         ("delta times N", f"{result['delta'] * settings['dataset_size']:.2g}"),
         ("steps (lots)", f"{result['steps']}, charged {result['steps_charged']}"),
         ("per-example gradients", _gradients(result)),
-        ("arithmetic", result["arithmetic"]),
-        ("sampler", result["sampler"]),
-        (
-            "neighbouring relation",
-            f"{relation.replace('_', '-')}: one {unit.whole}, {NEIGHBOURS[relation][0]}",
-        ),
         *(
             (f"clip group {group['name']} ({', '.join(group['parameters'])})", _noise(group))
             for group in settings["clip_groups"]
         ),
-        *(("before the first step", setup["what"]) for setup in settings["setup"]),
-        *((f"chosen: {name}", how) for name, how in result["choices"].items()),
     ]
 
 
@@ -156,7 +147,6 @@ def _epsilon(result):
             "same delta: epsilon "
             f"{upper_text(group['epsilon'])}."
         ),
-        result["meaning"] and in_words(result["meaning"], others=unit_of(result).rows),
         result["settings"]["sampling_probability"] < 1
         and (
             "These figures count on lots that were chosen at random and stay secret. Otherwise, "
