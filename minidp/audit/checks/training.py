@@ -119,39 +119,53 @@ def mean_gradient(network, loss, x, y):
     return {key: Explicit(sum(g[key] for g in each) / len(x)) for key in each[0]}
 
 
-def _algorithm_1(trainer, x, y, views):
-    """The parameters after a loop over steps and examples, each clipped by itself, on the host."""
+def _algorithm_1(trainer, examples, weight):
+    """The parameters after a loop over steps and examples, each clipped by itself, on the host.
+
+    examples: (x, y) of the rows of each.
+    """
     streams, network, plan = Streams(5), trainer.network, trainer.plan
-    for step, lot in enumerate(plan.sampler.lots(len(x), plan.steps, streams.sampling)):
+    for step, lot in enumerate(plan.sampler.lots(len(examples), plan.steps, streams.sampling)):
         total = {key: np.zeros(theta.shape) for key, theta in network.params.items()}
         for b in lot:
-            shown = np.array([sign * x[b] for sign in (1, -1)[:views]])
-            one = mean_gradient(network, trainer.loss, shown, y[[b] * views])
-            total = plan.sanitizer.add_clipped(one, total)
+            mean = mean_gradient(network, trainer.loss, *examples[b])
+            total = plan.sanitizer.add_clipped(mean, total, weight[b : b + 1])
         for key, g in plan.sanitizer.release(total, streams.noise(step)).items():
             network.params[key] -= (0.3 - 0.05 * step) * g / 7
     return network.params
 
 
-@measures(CARD, "F2 F3 F4 V1", "Algorithm 1 as a loop over examples, same draws", 1e-10)
+@measures(CARD, "F2 F3 F4 V1 V2", "Algorithm 1 as a loop over examples, same draws", 1e-10)
 def training_equals_algorithm_1(bench):
-    """With a learning rate that falls, lots in batches, empty lots, plain SGD; with two views,
-    which are all clipped, or some of them.
+    """With a learning rate that falls, lots in batches, empty lots, plain SGD; with two views and
+    with persons, all clipped, some or none, in every form of the gradients. A row that is not
+    finite takes its person out.
     """
-    rows = (
-        (0.8, 0.5, 0.4, "factored", 2, 1),
-        (0.8, 0.5, 0.0, "auto", 4096, 1),
-        (0.0, math.inf, 1.0, "auto", 4096, 1),
-        (0.0, 0.1, 1.0, "auto", 4096, 2),
-        (0.0, 0.3, 1.0, "factored", 5, 2),
-    )
-    for noise, clip, q, strategy, batch_size, views in rows:
+    views, persons = {"augmentation_multiplicity": 2}, {"rows_per_person": 2}
+    for noise, clip, q, strategy, batch_size, how in (
+        (0.8, 0.5, 0.4, "factored", 2, {}),
+        (0.8, 0.5, 0.0, "auto", 4096, {}),
+        (0.0, math.inf, 1.0, "auto", 4096, {}),
+        (0.0, 0.1, 1.0, "auto", 4096, views),
+        (0.0, 0.3, 1.0, "factored", 5, views),
+        (0.0, 5.0, 1.0, "explicit", 2, persons),
+        (0.0, 0.3, 1.0, "factored", 4096, persons),
+        (0.8, 0.1, 0.5, "auto", 1, persons),
+    ):
         setting = noise, clip, PoissonSampler(q)
-        how = {"batch_size": batch_size, "augmentation_multiplicity": views}
-        trainer, x, y = _setting(bench, *setting, strategy=strategy, **how)
-        inputs = Mirrored(bench.asarray(x), bench) if views == 2 else bench.asarray(x)
-        trainer.run(inputs, bench.asarray(y), Streams(5))
-        expected = _algorithm_1(*_setting(_HOST, *setting), views)
+        trainer, x, y = _setting(bench, *setting, strategy=strategy, batch_size=batch_size, **how)
+        rows, weight, more = np.arange(12)[:, None], np.ones(12), {}
+        if how is persons:
+            x[5, 0], rows = np.nan, [[0, 1], [2, 5], [3, 4], [6]]
+            weight = bench.rng.uniform(0, 1, 4)
+            more = {"person": np.array(list("aabccbdaaaaa")), "example_weight": weight}
+        inputs = bench.asarray(x)
+        if how is views:
+            inputs, x, y = Mirrored(inputs, bench), np.concatenate([x, -x]), np.tile(y, 2)
+            rows = np.hstack([rows, rows + 12])
+        trainer.run(inputs, bench.asarray(y[:12]), Streams(5), **more)
+        examples = [(x[each], y[each]) for each in rows]
+        expected = _algorithm_1(_setting(_HOST, *setting)[0], examples, weight)
         yield from (worst(trainer.network.params[key], expected[key]) for key in expected)
 
 
@@ -187,16 +201,23 @@ def a_step(bench):
         yield Case(given, {"theta": to_host(network.params[key])})
 
 
-@states(CARD, "V1")
-def views_are_averaged(bench):
-    trainer, x, y = _setting(bench, 0.8, 0.5, PoissonSampler(1.0), augmentation_multiplicity=2)
+def _merged(bench, **how):
+    """The rows of five examples or persons, of whom some have fewer than three."""
+    trainer, *_ = _setting(bench, 0.8, 0.5, PoissonSampler(1.0), **how)
+    x, y = bench.rng.uniform(-1, 1, (15, 4)), bench.rng.integers(0, 3, 15)
+    share = np.array([[1, 0, 0], [1 / 2, 1 / 2, 0], *[[1 / 3] * 3] * 3])
     z, caches = trainer.network.forward(bench.asarray(x))
     dz = trainer.loss(z, bench.asarray(y))[1]
     each = trainer.network.param_grads(dz.copy(), caches)
-    for key, merged in trainer._over_rows(dz, caches).items():
-        g = to_host(each[key].materialise())
-        g = g.reshape((6, 2, *g.shape[1:]))
-        yield Case({"g": g, "merged": to_host(merged.materialise()), "K": 2})
+    of_persons = [bench.asarray(share.ravel())] if "rows_per_person" in how else []
+    for key, merged in trainer._over_rows(dz, caches, *of_persons).items():
+        g, merged = (to_host(grad.materialise()) for grad in (each[key], merged))
+        g, merged = g.reshape((5, 3, -1)), merged.reshape((5, -1))
+        yield Case({"g": g, "merged": merged, "person": merged, "share": share, "K": 3})
+
+
+for _label, _how in (("V1", "augmentation_multiplicity"), ("V2", "rows_per_person")):
+    states(CARD, _label, name="rows_are_averaged")(partial(_merged, **{_how: 3}))
 
 
 @measures(CARD, "F1", "steps drawn before the ledger, put on disk by on_charge, covers them", 0.0)
