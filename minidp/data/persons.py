@@ -25,10 +25,10 @@ class Persons:
         lot (B,)   rows (B, k) numbers of rows   used (B, k) bool   share (B, k) float64
 
     Forward
-        [F1]  m_p = min(n_p, k), n_p the number of rows of person p
+        [F1]  m_p = min(n_p, k)    n_p the number of rows of person p
         [F2]  rows_pj = the j-th row of person p, in the order of the data, for j < m_p; a place
               j >= m_p is empty and repeats her first row
-        [F3]  share_pj = 1 / m_p where j < m_p, and 0 in empty places
+        [F3]  share_pj = 1 / m_p where j < m_p, else 0    of empty places
 
     Source
         own derivation: which rows are used does not depend on their values, so that a person's
