@@ -10,12 +10,12 @@ for each command in COMMANDS.
 import os
 import sys
 from importlib import import_module, metadata
-from pathlib import Path
 from platform import python_version
 
 from .. import __version__
+from ..util.program import program
 from ..util.waiting import quietly
-from .flags import Parser, user_errors
+from .flags import Parser, user_errors, with_flags
 
 COMMANDS = {  # name: module, what it does
     "epsilon": (
@@ -50,9 +50,8 @@ def build_parser(loaded=tuple(COMMANDS)):
     """The parser; only the commands `loaded` get their flags, for which their modules are
     imported.
     """
-    module = Path(sys.argv[0]).name == "__main__.py"
     parser = Parser(
-        prog="python -m minidp" if module else "minidp",
+        prog=program(),
         description="Differential privacy: what a run "
         "costs, how much noise it needs, whether its files hold.",
         epilog="example: %(prog)s epsilon "
@@ -88,7 +87,7 @@ def run(argv=None):
             note.saved = ""
             try:
                 with quietly(getattr(args, "quiet", False)):
-                    status = args.run_command(args) or 0
+                    status = with_flags(args, lambda: args.run_command(args)) or 0
                 sys.stdout.flush()
                 return status
             except BrokenPipeError:  # the reader, such as `head`, has what it wanted

@@ -155,18 +155,12 @@ def as_weights(weight: ArrayLike) -> NDArray:
     return weight.astype(np.float32)
 
 
-def columns_of(x: Any) -> list[str] | None:
-    """The names of a table's columns; None of other data."""
-    return list(map(str, x.columns)) if hasattr(x, "columns") else None
-
-
 def as_source(x: Any) -> Any:
     """x as an array, or unchanged if rows can be taken from it."""
     if hasattr(x, "tocsr") or np.ma.isMaskedArray(x):
         raise DtypeError(
             "x: sparse and masked arrays are not supported; give x.toarray(), or x.filled(value)"
         )
-    names = columns_of(x)
     if hasattr(x, "to_numpy"):
         x = x.to_numpy()
     if isinstance(x, (list, tuple)) or hasattr(x, "__array__") and not hasattr(x, "shape"):
@@ -190,12 +184,6 @@ def as_source(x: Any) -> Any:
             why = f" ({error})"  # names a type; other messages would show a row's contents
         except (ValueError, OverflowError):
             pass
-    if names and kind in "OMmUST" and (texts := _not_numbers(x, names)):
-        raise DtypeError(
-            f"x: the columns {listed(texts)} hold no numbers; drop them, or describe the table in "
-            "a public schema: minidp.fit(..., schema=FILE). `minidp schema TABLE.csv --label "
-            "COLUMN --out schema.json` writes a draft"
-        )
     if kind == "c":
         raise ParameterError(
             f"x: Complex data not supported, got dtype {x.dtype}; give real and imaginary parts as "
@@ -217,19 +205,6 @@ def as_source(x: Any) -> Any:
             f"x: found 0 feature(s) (shape={tuple(x.shape)}) while a minimum of 1 is required."
         )
     return x
-
-
-def _not_numbers(x, names):
-    """The names of a table's columns that are no numbers."""
-    found = []
-    for name, cells in zip(names, np.asarray(x).T):
-        try:
-            if cells.dtype.kind in "Mm":
-                raise TypeError
-            np.asarray(cells.tolist(), dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            found.append(name)
-    return found
 
 
 def as_rows(where: str, x: Any, y: Any, like: NDArray) -> tuple[Any, Any]:
@@ -302,6 +277,20 @@ def one_axis(y: Any, name: str = "y") -> NDArray:
     if y.dtype.kind not in "iubfUO":
         raise DtypeError(f"{name}: expected numbers, booleans or strings, got dtype {y.dtype}")
     return y
+
+
+def known_values(y: NDArray, name: str) -> tuple[NDArray, NDArray]:
+    """(the values of y (N,) that are not missing, where they are (N,) bool). Raises DtypeError for
+    texts beside numbers.
+    """
+    known = y == y  # NaN is not
+    if y.dtype.kind == "O":
+        plain = (str, bool, int, float, np.generic)
+        known = np.array([isinstance(each, plain) and each == each for each in y], dtype=bool)
+    values = y[known].tolist()
+    if len({isinstance(each, str) for each in values}) > 1:
+        raise DtypeError(f"{name}: expected values of one kind, got texts and numbers")
+    return np.asarray(values), known
 
 
 def refuse_bad_rows(x: Any, y: Any, outputs: int, weight: Any = None, classes: Any = None) -> None:
