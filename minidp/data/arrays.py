@@ -163,19 +163,7 @@ def as_source(x: Any) -> Any:
         )
     if hasattr(x, "to_numpy"):
         x = x.to_numpy()
-    if isinstance(x, (list, tuple)) or hasattr(x, "__array__") and not hasattr(x, "shape"):
-        try:
-            x = np.asarray(x)
-        except ValueError as error:
-            raise ShapeError(
-                f"x: expected rows of one length, got a list that is no array ({error})"
-            ) from None
-    if not (hasattr(x, "shape") and hasattr(x, "__getitem__")):
-        raise ParameterError(
-            f"x: expected an array, a memory map or an object with shape and indexing, got "
-            f"{type(x).__name__}: every lot is drawn at random from all rows, so each must be "
-            "within reach; collect a generator's rows in an array or a memory map first"
-        )
+    x = _indexable("x", x)
     kind, why = getattr(getattr(x, "dtype", None), "kind", "f"), ""
     if kind == "O" and isinstance(x, np.ndarray):
         try:
@@ -214,31 +202,38 @@ def as_rows(where: str, x: Any, y: Any, like: NDArray) -> tuple[Any, Any]:
     Raises ShapeError or DtypeError for lists that are no table of numbers, ParameterError for
     objects that cannot be indexed.
     """
-    return _as_array(where, "x", x, like, True), _as_array(where, "y", y, like, False)
+    found = []
+    for name, given in ((f"{where}: x", x), (f"{where}: y", y)):
+        rows = _indexable(name, given)
+        if rows is not given:
+            if rows.dtype.kind not in "biuf":
+                raise DtypeError(f"{name}: expected numbers, got a list of dtype {rows.dtype}")
+            if given is x or rows.dtype.kind == "f":
+                rows = rows.astype(like.dtype.name)
+            rows = namespace_of(like).asarray(rows)
+        found.append(rows)
+    return tuple(found)
 
 
-def _as_array(where, name, rows, like, floating):
-    if isinstance(rows, (list, tuple)):
+def _indexable(name, x):
+    """x, lists as arrays. Raises ShapeError for rows of different lengths, ParameterError for an
+    object without shape and indexing.
+    """
+    if isinstance(x, (list, tuple)) or hasattr(x, "__array__") and not hasattr(x, "shape"):
         try:
-            rows = np.asarray(rows)
+            return np.asarray(x)
         except ValueError:
             raise ShapeError(
-                f"{where}: {name} is a list of rows of different lengths; expected a table of "
-                "numbers"
+                f"{name}: expected rows of one length, got a list of rows of different lengths"
             ) from None
-        if rows.dtype.kind not in "biuf":
-            raise DtypeError(
-                f"{where}: expected {name} of numbers, got a list of dtype {rows.dtype}"
-            )
-        floating = floating or rows.dtype.kind == "f"
-        return namespace_of(like).asarray(rows.astype(like.dtype.name) if floating else rows)
-    if not hasattr(rows, "shape"):
+    if not (hasattr(x, "shape") and hasattr(x, "__getitem__")):
         raise ParameterError(
-            f"{where}: expected {name} to be an array or data.Examples, got {type(rows).__name__}: "
-            "lots are drawn by row number, so rows have to be there by number, which a generator "
-            "does not give"
+            f"{name}: expected an array, a memory map, data.Examples or an object with shape and "
+            f"indexing, got {type(x).__name__}: every lot is drawn at random from all rows, so "
+            "each must be within reach; collect a generator's rows in an array or a memory map "
+            "first"
         )
-    return rows
+    return x
 
 
 def rows_not_finite(x: Any) -> int:
