@@ -220,6 +220,8 @@ def _of_table(args, path):
             "expected --label COLUMN with a .csv file, or a --schema whose column to predict has "
             '"role": "label", and the same if both are there'
         )
+    if path is args.test and Path(path).samefile(args.data):
+        raise ParameterError("expected --test with a public table, got the training rows")
     columns, drop = (None if each is None else _names(each) for each in (args.columns, args.drop))
     if columns is not None and drop is not None:
         raise ParameterError("expected --columns or --drop, got both")

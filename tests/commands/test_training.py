@@ -136,7 +136,9 @@ def test_a_table_with_a_schema_is_trained_on_and_predicted_in_another_process(fo
     schema["id"] = {"type": "ignore"}
     schema["age"] = {"type": "number", "low": 0, "high": 89}
     (folder / "people.json").write_text(json.dumps(schema))
-    said = run(*command, "people.json", "--test", "people.csv")
+    assert "got the training rows" in refused(*command, "people.json", "--test", "people.csv")
+    write("public.csv", [3, 0, 1, 2])
+    said = run(*command, "people.json", "--test", "public.csv")
     assert "all.json: epsilon" in said and "-m minidp predict mine/model.npz x.csv" in said
     statement = (folder / "mine/privacy.md").read_text()
     assert "types, and the categories if there are any, of the columns job, sick." in statement
@@ -159,11 +161,11 @@ def test_a_table_with_a_schema_is_trained_on_and_predicted_in_another_process(fo
     assert right.mean() == result["test_accuracy"]
     write("renamed.csv", [0, 2])
     told = refused("predict", "mine/model.npz", "renamed.csv", "--out", "z.csv")
-    assert "renamed.csv: no column age" in told
+    assert "the table lacks the columns age" in told
     limit = ["train", "people.csv", *BUDGET[:-1], "more", "--schema", "people.json"]
     held = (folder / "all.json").read_bytes()
     told = refused(*limit, "--ledger", "all.json", "--ledger-limit", "2.1")
-    assert "above ledger_limit=2.1; nothing was charged" in told
+    assert "above --ledger-limit 2.1; nothing was charged" in told
     assert (folder / "all.json").read_bytes() == held
 
 
