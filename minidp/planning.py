@@ -249,6 +249,7 @@ def _release_event(noises, relation):
 
 def calibrated(setting: Any) -> dict[str, Any]:
     """What `calibrate` returns, of a setting with a `target_epsilon`."""
+    positive_finite(epsilon=setting.target_epsilon)
     given = {
         "noise_multiplier": {setting.noise_multiplier},
         "steps": {setting.steps, setting.epochs},

@@ -36,27 +36,22 @@ def delta(parser):
 
 
 def _compare(args, given):
-    """Print epsilon at the given delta, or delta at the given epsilon; 2 where no accountant has a
-    finite bound.
+    """Print epsilon at the given delta, or delta at the given epsilon.
+
+    Raises ParameterError, before the table, where no accountant has a finite bound.
     """
     ledger, title = described(args)
     _remark_delta(args)
     worthless = 1.0 if args.command == "delta" else math.inf
     found, record = compared(ledger, accountants_of(args.accountant), args.group_size, **given)
     if not args.json:
-        refuse_unbounded(found)
+        refuse_unbounded(found, worthless)
     at = ", ".join(f"{name} {value:g}" for name, value in given.items())
     lines = [f"{title}, {at}", *table(found, args.command, worthless)]
     if "meaning" in record:
         lines.append(in_words(record["meaning"], args.group_size))
     show(args, record, lines)
-    refuse_unbounded(found)
-    if min(bound.upper for bound, _, _ in found.values() if bound.upper is not None) >= worthless:
-        print(
-            "error: nothing is guaranteed: something is released with too little noise, or none",
-            file=sys.stderr,
-        )
-        return 2
+    refuse_unbounded(found, worthless)
 
 
 def _remark_delta(args):

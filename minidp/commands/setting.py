@@ -6,7 +6,7 @@ from ..planning import ledger_of, path_of, sampler_of, steps_of
 from ..privacy import NeighbouringRelation, total_variation
 from ..privacy.catalogue import ACCOUNTANTS
 from ..util.text import upper_text
-from .flags import Once, number, numbers, positive, whole_number
+from .flags import Once, number, numbers, whole_number
 
 NOISE = ("--noise-multiplier", "--noise-multipliers")
 LENGTH = ("--steps", "--epochs")
@@ -81,7 +81,7 @@ FLAGS = {
     ),
     "--delta": dict(type=number, required=True, help="delta of (epsilon, delta)-DP, in (0, 1)"),
     "--target-epsilon": dict(
-        type=positive,
+        type=number,
         action=Once,
         required=True,
         metavar="EPSILON",

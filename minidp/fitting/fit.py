@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import nn
 from ..backend import Backend
-from ..data.arrays import Inputs, as_weights, columns_of
+from ..data.arrays import Inputs, as_weights
 from ..data.examples import LabelledExamples
 from ..data.labels import as_target_bounds, targets_of
 from ..data.persons import Persons, persons_of
-from ..errors import DivergedError, ParameterError, ShapeError
+from ..errors import DivergedError, MinidpError, ParameterError, ShapeError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ..mechanism.samplers import make_sampler
 from ..privacy import Filter
@@ -32,7 +32,7 @@ from ..util.files import check_path
 from ..util.text import listed
 from ..util.validate import count, flag, open_probability, positive, same_batch
 from ..util.waiting import quietly
-from .encoding import encoded, without_person
+from .encoding import encoded, public_rows
 from .fitted import Fitted
 from .heads import Head, scaled, trained_network
 from .records import choices_of, config_of, public_facts
@@ -107,11 +107,11 @@ def fit(
 def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
     """`fit`, its arguments checked."""
     check_ledger(epsilon, ledger, settings)
+    public = public_rows(x, test, settings)
     subgroups = subgroups_of(test, settings.subgroups)
-    x, test, settings = without_person(x, test, settings)
-    x, y, test, settings = encoded(x, y, test, settings)
+    x, y, public, settings, columns = encoded(x, y, public, settings)
     streams = Streams(seed)
-    data = _checked(x, y, test, settings, subgroups)
+    data = _checked(x, y, public, settings, columns, subgroups)
     budget, how_delta = _budget(epsilon, delta, data.size, quiet)
     network = trained_network(settings, data.shape, data.outputs, streams.init)
     head = Head(settings, data.shape, data.labels is not None, data.columns is not None)
@@ -201,14 +201,10 @@ class _Data:
         return Model(network, self.labels, self.target_bounds, about)
 
 
-def _checked(x, y, test, settings, subgroups):
+def _checked(x, y, public, settings, columns, subgroups):
     """The data in the form that training needs. Raises unless rows, targets and weights fit each
     other.
     """
-    if settings.validation is not None and test is not None:
-        raise ParameterError(
-            "expected validation= or test=, got both: evaluate the test set afterwards, by score"
-        )
     bounds = settings.target_bounds
     if bounds is not None:
         bounds = as_target_bounds(bounds)
@@ -224,13 +220,11 @@ def _checked(x, y, test, settings, subgroups):
     weight = settings.example_weight
     weight = None if weight is None else as_weights(weight)
     LabelledExamples(inputs, targets, 1, weight, persons)  # which fit each other
-    public = settings.validation if test is None else test
-    measured = None if public is None else _measured(public, x, inputs, labels, settings)
+    measured = None if public is None else _measured(*public, inputs, labels, settings)
     size = settings.dataset_size
     if size is None:
         size = inputs.shape[0] if persons is None else len(persons)
         disclosed.append(f"the number of {'rows' if persons is None else 'persons'}, {size}")
-    columns = columns_of(x)
     if columns:
         disclosed.append("the names of the columns")
     count(1, dataset_size=size)
@@ -249,18 +243,10 @@ def _checked(x, y, test, settings, subgroups):
     )
 
 
-def _measured(public, trained, inputs, classes, settings):
+def _measured(x, y, inputs, classes, settings):
     """Public (x, y) in the form that training needs. Raises, before a charge, if they do not fit
     the training data.
     """
-    if not isinstance(public, (tuple, list)) or len(public) != 2:
-        raise ParameterError("expected validation or test to be a pair (x, y)")
-    x, y = public
-    if x is trained:
-        raise ParameterError(
-            "expected public rows for validation or test, got the training rows: what is measured "
-            "or chosen on them would not be private"
-        )
     x = Inputs(x, inputs.backend)
     y, _ = targets_of(y, classes, settings.target_bounds)
     if x.shape[1:] != inputs.shape[1:]:
@@ -358,7 +344,11 @@ def _charge(run, data, before, ledger, limit):
         return
     charges = run.plan.ledger(before=before)
     unit = run.facts["unit"]
-    total = run.ranks.of_first(lambda: charge_shared(ledger, charges, run.budget, limit, unit))
+    try:
+        total = run.ranks.of_first(lambda: charge_shared(ledger, charges, run.budget, limit, unit))
+    except MinidpError:
+        run.folder.give_up()
+        raise
     if not run.quiet:
         print(sum_line(ledger, total, run.budget))
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ..privacy.catalogue import row_to_quote
 from ..privacy.meaning import RATES
+from ..util.program import program
 from ..util.text import upper_text
 from .folder import CURVES, MANIFEST, STATEMENT
 
@@ -219,4 +220,4 @@ def summary(result, path):
         yield target
     yield quote_line(result)
     yield f"read:  {path / STATEMENT} (picture: {path / CURVES}; {MANIFEST} seals all files)"
-    yield f"check: python -m minidp verify {path}"
+    yield f"check: {program()} verify {path}"
