@@ -57,13 +57,21 @@ def run(script):
         ).execute()
     notebook.metadata = LANGUAGE  # without the version of Python
     for cell in code_cells(notebook):
-        cell.outputs = [each for each in cell.outputs if not _wait(each)]
+        cell.outputs = tidy(cell.outputs)
     return notebook
 
 
-def _wait(output):
-    """Whether an output is a line that says what a wait is for."""
-    return output.get("name") == "stderr" and "Warning" not in output.text
+def tidy(outputs):
+    """The outputs without lines that say what a wait is for, and with printed text in one piece."""
+    kept = []
+    for each in outputs:
+        if each.get("name") == "stderr" and "Warning" not in each.text:
+            continue
+        if kept and kept[-1].get("name") == each.get("name") == "stdout":
+            kept[-1].text += each.text
+        else:
+            kept.append(each)
+    return kept
 
 
 def code_cells(notebook):
