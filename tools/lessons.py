@@ -170,11 +170,11 @@ def main(argv=None):
             found = list(faults(notebook))
             if args.check:
                 found += differences(nbformat.read(path, 4), notebook)
+            else:
+                with atomic_write(path) as file:
+                    file.write(nbformat.writes(notebook) + "\n")
         except CellExecutionError as error:
             found = [str(error)]
-        if not found and not args.check:
-            with atomic_write(path) as file:
-                file.write(nbformat.writes(notebook) + "\n")
         print("\n".join(found and [f"{name}: {each}" for each in found] or [f"{name}: ok"]))
         wrong += bool(found)
     return 1 if wrong else 0
