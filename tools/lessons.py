@@ -87,7 +87,8 @@ def outputs(cell):
         if "image/png" in data:
             pictures.append(base64.b64decode(data["image/png"]))
         else:
-            texts.append(each.get("text") or data.get("text/plain", ""))
+            shown = data.get("text/markdown", data.get("text/plain", ""))
+            texts.append(each.get("text", shown))
     return "".join(texts), pictures
 
 
