@@ -57,13 +57,21 @@ def run(script):
         ).execute()
     notebook.metadata = LANGUAGE  # without the version of Python
     for cell in code_cells(notebook):
-        cell.outputs = [each for each in cell.outputs if not _wait(each)]
+        cell.outputs = tidy(cell.outputs)
     return notebook
 
 
-def _wait(output):
-    """Whether an output is a line that says what a wait is for."""
-    return output.get("name") == "stderr" and "Warning" not in output.text
+def tidy(outputs):
+    """The outputs without lines that say what a wait is for, and with printed text in one piece."""
+    kept = []
+    for each in outputs:
+        if each.get("name") == "stderr" and "Warning" not in each.text:
+            continue
+        if kept and kept[-1].get("name") == each.get("name") == "stdout":
+            kept[-1].text += each.text
+        else:
+            kept.append(each)
+    return kept
 
 
 def code_cells(notebook):
@@ -79,7 +87,8 @@ def outputs(cell):
         if "image/png" in data:
             pictures.append(base64.b64decode(data["image/png"]))
         else:
-            texts.append(each.get("text") or data.get("text/plain", ""))
+            shown = data.get("text/markdown", data.get("text/plain", ""))
+            texts.append(each.get("text", shown))
     return "".join(texts), pictures
 
 
@@ -162,11 +171,11 @@ def main(argv=None):
             found = list(faults(notebook))
             if args.check:
                 found += differences(nbformat.read(path, 4), notebook)
+            else:
+                with atomic_write(path) as file:
+                    file.write(nbformat.writes(notebook) + "\n")
         except CellExecutionError as error:
             found = [str(error)]
-        if not found and not args.check:
-            with atomic_write(path) as file:
-                file.write(nbformat.writes(notebook) + "\n")
         print("\n".join(found and [f"{name}: {each}" for each in found] or [f"{name}: ok"]))
         wrong += bool(found)
     return 1 if wrong else 0
