@@ -170,7 +170,7 @@ def _suspect(outcomes):
     if all(derived):
         return "suspect: the code, because the printed gradients are those of the printed output"
     if not all(printed):
-        return "suspect: this equation, because neither its code nor the card's other equations agree with it"
+        return "suspect: this equation, because neither its code nor the others agree with it"
     return "suspect: the equation of the output, because this one and its code agree"
 
 
