@@ -39,8 +39,12 @@ def _cases(bench, case):
 
 
 def _output(bench, case, card):
-    """The output beside its equation, which stands in `card`."""
-    texts = texts_of(card)
+    """The output beside its equation, which stands in `card`, and the shape of that of no
+    example.
+    """
+    texts, layer = texts_of(card), _layer(bench, case)
+    empty = layer.forward(bench.asarray(case.input(bench.rng, 0)))[0]
+    yield holds(empty.shape == (0, *case.shape))
     yield from (printed(texts, output_label(texts), found) for found in _cases(bench, case))
 
 

@@ -91,7 +91,10 @@ def training_equals_algorithm_1(bench):
         if how is persons:
             x[5, 0], rows = np.nan, [[0, 1], [2, 5], [3, 4], [6]]
             weight = bench.rng.uniform(0, 1, 4)
-            more = {"person": np.array(list("aabccbdaaaaa")), "example_weight": weight}
+            more = {
+                "person": np.array(list("aabccbdaaaaa")),
+                "example_weight": bench.asarray(weight),
+            }
         inputs = bench.asarray(x)
         if how is views:
             inputs, x, y = Mirrored(inputs, bench), np.concatenate([x, -x]), np.tile(y, 2)
