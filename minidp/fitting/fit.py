@@ -225,7 +225,7 @@ def _checked(x, y, public, settings, columns, subgroups):
     if size is None:
         size = inputs.shape[0] if persons is None else len(persons)
         disclosed.append(f"the number of {'rows' if persons is None else 'persons'}, {size}")
-    if columns:
+    if columns and settings.schema is None:
         disclosed.append("the names of the columns")
     count(1, dataset_size=size)
     return _Data(
