@@ -43,21 +43,18 @@ def read_training(path):
     return x, y, tuple(test) or None, [key for key in keys if key not in found]
 
 
-def read_csv(path, wanted=None, left_out=(), needed=()):
+def read_csv(path):
     """{name: its cells as texts, spaces around them cut} of a .csv file whose first line names the
-    columns.
-
-    wanted: the columns to read, in this order; None for all but those `left_out`.
-    needed: columns that must be there. Raises DataError.
+    columns. Raises DataError.
     """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            return _table(path, csv.reader(file, strict=True), wanted, left_out, needed)
+            return _table(path, csv.reader(file, strict=True))
     except (csv.Error, UnicodeDecodeError) as error:
         raise DataError(f"{path}: no CSV file in UTF-8 ({error})") from error
 
 
-def _table(path, rows, wanted, left_out, needed):
+def _table(path, rows):
     names = [name.strip() for name in next(rows, [])]
     if not names:
         raise DataError(f"{path}: empty: expected a first line that names the columns")
@@ -66,23 +63,16 @@ def _table(path, rows, wanted, left_out, needed):
             f"{path}: the first line names {listed(twice)} more than once; give each column its "
             "own name"
         )
-    for name in (*(wanted or ()), *left_out, *needed):
-        if name not in names:
-            raise DataError(
-                f"{path}: no column {name}; its first line, split at commas, names {listed(names)}"
-            )
-    wanted = [name for name in names if name not in left_out] if wanted is None else wanted
-    columns = [(names.index(name), []) for name in wanted]
+    columns = {name: [] for name in names}
     shared = {}  # equal cells share one text
     for row in filter(None, rows):
         if len(row) != len(names):
             raise DataError(
                 f"{path}, line {rows.line_num}: expected {len(names)} cells, got {len(row)}"
             )
-        for place, cells in columns:
-            cell = row[place].strip()
+        for cells, cell in zip(columns.values(), map(str.strip, row)):
             cells.append(shared.setdefault(cell, cell))
-    return {name: cells for name, (_, cells) in zip(wanted, columns)}
+    return columns
 
 
 def labels_of(cells, as_text=False):
@@ -104,15 +94,21 @@ def labels_of(cells, as_text=False):
 def _damage_named(path):
     """Say in one line whatever is wrong with a file of arrays."""
     try:
+        with open(path, "rb") as file:
+            start = file.read(6)
+        if start[:2] != b"PK" and start != b"\x93NUMPY":
+            raise DataError(
+                f"{path}: no .npz or .npy file, as numpy.savez and numpy.save write them"
+            )
         yield
-    except (MemoryError, FileNotFoundError, IsADirectoryError, PermissionError):
+    except (DataError, MemoryError, FileNotFoundError, IsADirectoryError, PermissionError):
         raise
     # a damaged file makes zipfile, zlib, tokenize and NumPy raise a dozen kinds
     except Exception as error:
         if "allow_pickle" in str(error) or "Python objects" in str(error):
             raise DataError(
-                f"{path}: holds Python objects, or is no file of arrays; nothing is unpickled: "
-                "save numbers or text, such as x.astype(float)"
+                f"{path}: holds Python objects; nothing is unpickled: save numbers or text, such "
+                "as x.astype(float)"
             ) from error
         raise DataError(
             f"{path}: damaged, or not a file of NumPy ({' '.join(str(error).split())[:200]})"

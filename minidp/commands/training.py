@@ -27,6 +27,7 @@ from ..run.shared import sum_line
 from ..util.atomic import atomic_write
 from ..util.files import write_json
 from ..util.program import program
+from ..util.text import listed
 from ..util.validate import positive
 from .flags import Once, add_field, number, whole_number
 from .output import check_new, show
@@ -229,8 +230,15 @@ def _of_table(args, path):
         raise ParameterError(f"expected --columns and --drop of inputs, got the label {label}")
     # the rows of a test set are of no person
     apart = [label] if args.person is None or path is args.test else [label, args.person]
-    wanted = None if columns is None else [*columns, *apart]
-    table = read_csv(path, wanted, drop or (), apart)
+    table = read_csv(path)
+    for name in (*(columns or ()), *(drop or ()), *apart):
+        if name not in table:
+            raise DataError(
+                f"{path}: no column {name}; its first line, split at commas, names "
+                f"{listed(list(table))}"
+            )
+    kept = [name for name in table if name not in (drop or ())]
+    table = {name: table[name] for name in (kept if columns is None else [*columns, *apart])}
     if of_schema is not None:
         return table, None
     as_text = args.classes is not None and _classes(args.classes).dtype.kind == "U"

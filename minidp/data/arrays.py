@@ -136,17 +136,6 @@ class Inputs:
         return getattr(self.source.dtype, "kind", "f") in "iub"
 
 
-class Flat:
-    """Some rows of the inputs, each as one vector; converted where they are sliced."""
-
-    def __init__(self, inputs: Inputs, rows: NDArray):
-        self.inputs, self.rows, self.shape = inputs, rows, (len(rows), math.prod(inputs.shape[1:]))
-
-    def __getitem__(self, span: slice) -> NDArray:
-        found = self.inputs.take(self.rows[span])
-        return found.reshape((found.shape[0], self.shape[1]))
-
-
 def as_weights(weight: ArrayLike) -> NDArray:
     """Weights as (N,) float32. Raises ShapeError or DtypeError for anything but N numbers."""
     weight = one_axis(weight, "example_weight")

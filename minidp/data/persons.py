@@ -71,6 +71,7 @@ class Persons:
 
 class Means:
     r"""Each person's mean over her rows that are used, as one vector; computed where it is sliced.
+    Without persons each row is its own mean.
 
     Shapes
         x (N, ...), D numbers a row   means (B, D)
@@ -82,12 +83,15 @@ class Means:
         own derivation: a mean of vectors is no longer than the longest of them
     """
 
-    def __init__(self, inputs: Inputs, persons: Persons, lot: NDArray):
+    def __init__(self, inputs: Inputs, persons: Persons | None, lot: NDArray):
         self.inputs, self.persons, self.lot = inputs, persons, lot
         self.shape = len(lot), int(np.prod(inputs.shape[1:]))
 
     def __getitem__(self, span: slice) -> NDArray:
-        rows, share = self.persons.slots(self.lot[span])
+        lot = self.lot[span]
+        rows, share = lot[:, None], np.ones((len(lot), 1))
+        if self.persons is not None:
+            rows, share = self.persons.slots(lot)
         x = self.inputs.take(rows.ravel())
         x = shared(x.reshape((x.shape[0], self.shape[1])), share)
         return in_pairs(x.reshape((*rows.shape, self.shape[1])), 1)  # [F1]

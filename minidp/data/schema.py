@@ -158,6 +158,11 @@ class Schema:
                 ) from None
         if not isinstance(source, Mapping) or not source:
             raise ParameterError('schema: expected {"column": {"type": ...}, ...}')
+        if unfilled := [name for name, entry in source.items() if _unfilled(entry)]:
+            raise ParameterError(
+                f'schema: fill in "low" and "high" of the columns {listed(unfilled)} from public '
+                "knowledge, such as what a number of this kind can be; not from the rows"
+            )
         columns = tuple(_column(str(name), entry) for name, entry in source.items())
         if sum(each.label for each in columns) > 1:
             raise ParameterError('schema: expected at most one column with "role": "label"')
@@ -237,6 +242,12 @@ def _drafted(cells, label):
     return found | ({"role": "label"} if label else {}) | {"from": FROM_DATA}
 
 
+def _unfilled(entry):
+    """Whether a bound is open, as in a draft."""
+    bounded = isinstance(entry, Mapping) and entry.get("type") in ("number", "date")
+    return bounded and None in (entry.get("low"), entry.get("high"))
+
+
 def _column(name, entry):
     """The Column of a JSON entry. Raises ParameterError."""
     where = f"schema: column {name}"
@@ -267,11 +278,6 @@ def _column(name, entry):
 
 def _bounds(where, kind, entry):
     given = [entry.get("low"), entry.get("high")]
-    if None in given:
-        raise ParameterError(
-            f'{where}: fill in "low" and "high" from public knowledge, such as what a {kind} of '
-            "this kind can be; not from the rows"
-        )
     if kind == "date":
         low, high = (_day(str(each)) for each in given)
         example = '"2000-01-01"'

@@ -56,7 +56,7 @@ def encoded(
     names = None if table is None else list(table)
     x, y = _arrays(x if table is None else table, y, settings.schema, names)
     if public is not None:
-        public = _arrays(*public, settings.schema, names)
+        public = _arrays(public[0], public[1], settings.schema, names)
     return x, y, public, settings, names
 
 

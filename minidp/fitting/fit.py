@@ -61,10 +61,12 @@ def fit(
     """Train a classifier or a regression on your own arrays, (epsilon, delta)-differentially
     private for each row, or for each person with all of her rows (`person`).
 
-    x         (N, ...) numbers: an array, list, memory map, data frame, `data.Examples`, or an
-              object with shape and indexing; with `schema` a table of any columns
-    y         (N,) class labels (integers, booleans, whole floats, strings), or numbers to predict
-              within `target_bounds`; None: the column of x that `schema` marks as the label
+    x         (N, ...) numbers: an array, list, memory map, `data.Examples`, or an object with shape
+              and indexing; or a table (a data frame or a dict of columns), of any columns with
+              `schema`
+    y         (N,) class labels (integers, booleans, strings; floats only with `classes`), or
+              numbers to predict within `target_bounds`; None: the column of x that `schema` marks
+              as the label
     epsilon   the budget; no more is spent. math.inf: the same without noise and clipping, in the
               steps of epsilon 8, which is not private, for comparison
     delta     default: the power of ten at or below 1 / (10 N), N rows or persons
@@ -225,7 +227,7 @@ def _checked(x, y, public, settings, columns, subgroups):
     if size is None:
         size = inputs.shape[0] if persons is None else len(persons)
         disclosed.append(f"the number of {'rows' if persons is None else 'persons'}, {size}")
-    if columns:
+    if columns and settings.schema is None:
         disclosed.append("the names of the columns")
     count(1, dataset_size=size)
     return _Data(

@@ -28,7 +28,7 @@ def subgroups_of(test: Any, names: Sequence[str] | str | None) -> dict[str, NDAr
     for name in names:
         if table is None or name not in table:
             raise ParameterError(
-                f"subgroups: expected test=(x, y), public, x a table that has a column {name!r}"
+                f"subgroups: expected test=, whose public table has a column {name!r}"
             )
         values = np.array([text_in(value) for value in table[name].tolist()])
         if (different := len(set(values.tolist()))) > MOST_VALUES:

@@ -132,7 +132,7 @@ def test_a_table_with_a_schema_is_trained_on_and_predicted_in_another_process(fo
     run("schema", "people.csv", "--label", "sick", "--out", "draft.json")
     schema = json.loads((folder / "draft.json").read_text())
     command = ["train", "people.csv", *BUDGET, "--ledger", "all.json", "--quiet", "--schema"]
-    assert 'column id: fill in "low" and "high"' in refused(*command, "draft.json")
+    assert 'fill in "low" and "high" of the columns id, age' in refused(*command, "draft.json")
     schema["id"] = {"type": "ignore"}
     schema["age"] = {"type": "number", "low": 0, "high": 89}
     (folder / "people.json").write_text(json.dumps(schema))

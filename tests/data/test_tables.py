@@ -101,7 +101,10 @@ def test_a_schema_survives_json_and_takes_columns_in_any_order(tmp_path):
         ("no.json", "No such file"),
         ([1], "path of a JSON file"),
         ({"a": {"type": "text"}}, "column a: expected .* number, category, date, ignore"),
-        ({"a": {"type": "number", "low": None, "high": 3}}, 'fill in "low" and "high"'),
+        (
+            {"a": {"type": "number", "low": 1}, "b": DATE | {"low": None}},
+            '"high" of the columns a, b',
+        ),
         ({"a": {"type": "number", "low": 3, "high": 3}}, '"low" < "high"'),
         ({"a": {"type": "number", "low": -1e308, "high": 1e308}}, '"low" < "high"'),
         ({"a": {"type": "number", "low": 0, "high": "9"}}, '"low" < "high"'),
@@ -154,7 +157,7 @@ def test_a_draft_leaves_bounds_open_and_says_what_it_read_from_the_rows():
     assert (
         all(entry["from"] == "data" for entry in found.values()) and found["y"]["role"] == "label"
     )
-    with pytest.raises(ParameterError, match="column n: fill in"):
+    with pytest.raises(ParameterError, match="the columns n, day from public"):
         Schema.of(found)
 
 

@@ -95,7 +95,7 @@ def test_the_statement_says_what_was_told_and_what_was_chosen():
     ):
         assert words not in text
     for what in ("classes", "the number of rows"):
-        line = f"- Taken to be public: {what}, as the caller gave them: taken"
+        line = f"- Taken to be public: {what}, as the caller gave them."
         assert line in text
     assert "by the caller" in text and "steps 7" in text
 

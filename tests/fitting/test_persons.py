@@ -172,32 +172,6 @@ def test_a_row_that_is_not_finite_takes_its_person_out():
     assert (without == left_out).all()
 
 
-def test_tables_name_the_column(tmp_path):
-    pandas = pytest.importorskip("pandas")
-    x, y, person = problem()
-    table = pandas.DataFrame(x, columns=list("abcd"))
-    by_array = fitted(table, y, person, test=(table.copy(), y))
-    table.insert(1, "who", person)
-    by_name = fitted(table, y, "who", test=(table.copy(), y))
-    assert (by_name.predict_proba(x) == by_array.predict_proba(x)).all()
-    assert by_name.about["columns"] == list("abcd")
-    assert by_name.result["test_accuracy"] == by_array.result["test_accuracy"]
-
-
-def test_a_schema_does_not_name_the_column_of_persons():
-    x, y, person = problem()
-    table = {**dict(zip("abcd", x.T)), "who": person}
-    schema = {name: {"type": "number", "low": -4, "high": 4} for name in "abcd"}
-    named = {"schema": schema, "test": (dict(table), y), "subgroups": ["who"]}
-    with pytest.raises(ParameterError, match="at most 50 values, got 'who'"):
-        fitted(table, y, "who", **named)
-    by_name = fitted(table, y, "who", **named | {"subgroups": None})
-    del table["who"]
-    by_array = fitted(table, y, person, **named | {"test": (dict(table), y), "subgroups": None})
-    assert by_name.result["test_accuracy"] == by_array.result["test_accuracy"]
-    assert (by_name.predict_proba(table) == by_array.predict_proba(table)).all()
-
-
 @pytest.mark.parametrize(
     "error, words, given",
     [
