@@ -77,6 +77,7 @@ def show(axis, title, **how):
         axis.hist(weights, bins, alpha=0.6, label=name)
     right = max(np.mean([inside > each, outside <= each]) for each in bins)
     axis.set(title=f"{title}: {right:.0%} right", xlabel="fifth weight", yticks=[])
+    print(axis.get_title())
 
 
 # %% tolerance=0.03

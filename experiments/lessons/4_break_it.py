@@ -83,8 +83,8 @@ check(divided)
 # %% [markdown]
 # It seems harmless, since the size is only a number. Let an attacker show that it is not. Nine rows
 # of the lot push the weights up with full length C. Ann, if she is there, pushes them down. The
-# right step moves from 9/10 to 8/10. The wrong one moves from 9/9 to 8/10, twice as far. He says
-# "Ann" below a threshold that is wrong about one lot in ten without her:
+# right step moves from 9/10 to 8/10. The wrong one moves from 9/9 to 8/10, twice as far, with
+# hardly more noise. He says "Ann" below a threshold that is wrong about one lot in ten without her:
 
 # %% tolerance=0.05
 figure, axes = plt.subplots(1, 2, figsize=(7, 2.6))
@@ -95,13 +95,14 @@ for axis, title, size in ((axes[0], "right", 10), (axes[1], "divided by the lot 
         axis.hist(values, np.linspace(0.3, 1.5, 60), alpha=0.6, label=name)
     found = np.mean(with_ann < np.quantile(without, 0.1))
     axis.set(title=f"{title}: he finds {found:.0%}", yticks=[])
+    print(axis.get_title())
 axes[0].legend()
 figure.tight_layout()
 cost = minidp.epsilon(noise_multiplier=1, sampling_probability=1, steps=1, delta=1e-5)
 print(f"the proof allows {cost['meaning']['true_positive_rates']['0.1']:.1%}")
 
 # %% [markdown]
-# Where the proof allows 39%, he finds Ann in 76% of the lots. The proof is not wrong. It is about
+# Where the proof allows 39%, he finds Ann in 72% of the lots. The proof is not wrong. It is about
 # another program.
 #
 # ## 2. Batch normalisation
