@@ -33,7 +33,7 @@ OTHERS = (
 def sensitivity(trials):
     """One row moves the sum by at most C: m copies by m C, alone and beside other rows."""
     m, longest = trials.copies, {part.name: 0.0 for part in trials.parts}
-    lots = [[(1, Lot(0, m, scale))] for scale in (*SCALES, 0)]
+    lots = [[(1, Lot(0, m, scale))] for scale in (*reversed(SCALES), 0)]
     if trials.varies:
         lots += [[(1, Lot(m, m, scale)), (-1, Lot(m))] for scale in (1, LOUD)]
     for lot in lots:
