@@ -3,7 +3,6 @@
 import runpy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from inspect import signature
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -157,10 +156,13 @@ def check_step(step: Callable[[Any], Any], **stated: Any) -> StepReport:
     the sum is divided by the number of rows at hand, not by the expected lot size
     """
     try:
-        signature(Stated).bind(step, **stated)
-    except TypeError as wrong:
-        raise ParameterError(f"check_step: {wrong}") from None
-    trials = Trials(Stated(step, **stated))
+        with np.errstate(all="ignore"):
+            trials = Trials(Stated(step, **stated))
+    except ParameterError:
+        raise
+    except Exception as error:  # the user's code may raise anything
+        what = f"{type(error).__name__} in the arguments or the first call"
+        raise ParameterError(f"check_step: {what}: {error}") from error
     tests = [
         test
         for test in TESTS
@@ -178,7 +180,8 @@ def _finding(test, trials, level):
     try:
         if missing:
             raise Undecided(f"give {', '.join(missing)}")
-        found.extend(test.run(trials))
+        with np.errstate(all="ignore"):
+            found.extend(test.run(trials))
         if needed > stated.most_releases:
             raise Undecided(f"{needed} releases of each lot would decide: raise most_releases")
     except Undecided as why:

@@ -33,7 +33,7 @@ OTHERS = (
 def sensitivity(trials):
     """One row moves the sum by at most C: m copies by m C, alone and beside other rows."""
     m, longest = trials.copies, {part.name: 0.0 for part in trials.parts}
-    lots = [[(1, Lot(0, m, scale))] for scale in (*SCALES, 0)]
+    lots = [[(1, Lot(0, m, scale))] for scale in (*reversed(SCALES), 0)]
     if trials.varies:
         lots += [[(1, Lot(m, m, scale)), (-1, Lot(m))] for scale in (1, LOUD)]
     for lot in lots:
@@ -55,7 +55,7 @@ def divisor(trials):
     for scale in reversed(SCALES):
         for p, text, *_ in trials.moved(0, (1, Lot(0, 2 * m, scale)), (-2, Lot(0, m, scale))):
             if scale == LOUD and p > 1e-9:
-                cause = MEAN  # a clipped row moves the release as it should
+                cause = MEAN  # clipped rows move the release as they should
             yield p, f"{text}: {cause}"
 
 
@@ -138,11 +138,11 @@ def bits(trials):
     Floating-point noise that was large before the sum was added has no bits below its spacing; a
     public grid has the same bits always.
     """
-    if trials.empty:
-        raise Undecided("the step does not take an empty lot")
     moved = np.abs(trials.mean(Lot(0, trials.copies, LOUD))[0])
-    there = moved > moved.max() / 2
-    copies = math.ceil(trials.copies / moved.max())  # which move them by their noise
+    there = moved > moved.max() / 4
+    if trials.empty or not moved.max() > 1:
+        raise Undecided("the step does not take an empty lot, or no rows move it")
+    copies = math.ceil(2 * trials.copies / moved.max())  # moves them by 0.5 to 2 times their noise
     wanted = math.ceil(15_000 / there.sum())
     n = wanted if "bits" in trials.stated.claims else 64
     lots = [np.array(list(trials.releases(lot, n))) for lot in (Lot(), Lot(0, copies, LOUD))]
@@ -177,13 +177,14 @@ def gradients(trials):
     alone = np.concatenate([stated.per_example(row) for row in np.split(rows, len(rows))])
     fine = given.dtype == params.dtype == np.float64
     allowed, h = (1e-4, 1e-5) if fine else (0.02, 2**-7)
-    apart = np.abs(given - alone).max() / np.abs(alone).max()
-    if not apart <= allowed:
+    if not np.abs(given - alone).max() <= allowed * np.abs(alone).max():
         yield 0.0, f"a row's gradient changes with the other rows: {OTHERS}"
     direction = np.random.default_rng(0).standard_normal(params.shape)
     direction *= h / np.linalg.norm(direction)
     ends = [(params + by * direction).astype(params.dtype) for by in (1, -1)]
     high, low = (np.asarray(stated.loss(end, rows), float) for end in ends)
+    if high.shape != (len(rows),) or not (high - low).any():
+        raise Undecided("loss: expected one number per row, which params change")
     errors = np.abs(2 * alone @ direction.ravel() - (high - low)) / np.abs(high - low).max()
     if not errors.max() <= allowed:
         yield (

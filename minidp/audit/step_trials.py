@@ -57,15 +57,11 @@ class Trials:
         m = min(1024, max(64, 64 * max(sigmas))) if self.varies else stated.expected_lot_size
         self.copies = max(1, round(m))
         shape = (self.copies, *stated.row_shape)
-        try:
-            self.rows = stated.rows(self.copies)
-            if self.rows.shape != shape:
-                raise ParameterError(f"make_rows: expected rows {shape}, got {self.rows.shape}")
-            self.size = self.call(self.rows).size
-            self.parts, self.unit = self._parts()
-        except Exception as error:  # the user's code may raise anything
-            where = f"check_step: {type(error).__name__} in parts or the first call, rows {shape}"
-            raise ParameterError(f"{where}: {error}") from error
+        self.rows = stated.rows(self.copies)
+        if self.rows.shape != shape:
+            raise ParameterError(f"make_rows: expected rows {shape}, got {self.rows.shape}")
+        self.size = self.call(self.rows).size
+        self.parts, self.unit = self._parts()
         self.empty = None
         try:
             self.call(self.rows[:0])
@@ -102,10 +98,9 @@ class Trials:
     def call(self, rows, step=None):
         """One release, (d,) float64."""
         self.calls += 1
-        with np.errstate(all="ignore"):
-            released = np.asarray((step or self.stated.step)(rows.copy()))
+        released = np.asarray((step or self.stated.step)(rows.copy()))
         if released.dtype.kind != "f":
-            raise ParameterError(f"expected floating-point numbers, got {released.dtype}")
+            raise ParameterError(f"step: expected floating-point numbers, got {released.dtype}")
         released = released.astype(np.float64).ravel()
         if not 0 < released.size <= MOST_NUMBERS or self.size not in (0, released.size):
             expected = self.size or f"1 to {MOST_NUMBERS}"
@@ -122,7 +117,9 @@ class Trials:
         """(mean, variance of the mean in each part) of a lot's releases; at least as stated."""
         if lot not in self.means:
             mean = squares = np.zeros(self.size)
-            for n, release in enumerate(self.releases(lot, self.for_shift), 1):
+            most = self.stated.most_releases  # fewer releases decide nothing but what is obvious
+            n = self.for_shift if self.for_shift <= most else FEWEST
+            for n, release in enumerate(self.releases(lot, n), 1):
                 apart = release - mean
                 mean = mean + apart / n
                 squares = squares + apart * (release - mean)
@@ -142,6 +139,6 @@ class Trials:
             rounding = ROUNDING * max(np.linalg.norm(each[part.where]) for _, each, _ in means)
             square, allowed = float(mean @ mean), most / part.sigma + rounding
             p = stats.ncx2.sf(square / variance, part.size, allowed**2 / variance)
-            norm = math.sqrt(square) * part.sigma
+            norm = math.sqrt(square) * part.sigma if math.isfinite(square) else math.inf
             text = f"{what} move {part.name} by {norm:.4g} C, at most {most} C is right"
             yield p, text, part.name, norm
