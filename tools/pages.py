@@ -5,7 +5,8 @@ from functools import partial
 import numpy as np
 
 from experiments.common.results import EXPECTED, ledger_of, rows_of, verdict
-from minidp.privacy import RenyiAccountant, poisson_stopped_epsilon
+from minidp.privacy import Ledger, PoissonStopped, RenyiAccountant
+from minidp.privacy.search_cost import run_event
 from minidp.util.files import read_json
 from tools import guarantee
 from tools.cells import RESULTS, Row, TableError, entries, load, markdown, runs, spread, table
@@ -192,10 +193,9 @@ def best(*budgets, job="mnist_best"):
     compared = np.size(load(f"{job}_settings.json")["tried"][-1]["accuracies"])
     for name in budgets or USUAL:
         row = runs(f"eps{name}", job, published=PUBLISHED.get((job, name), ""))
-        price = poisson_stopped_epsilon(
-            RenyiAccountant(), ledger_of(row[0]), row[0]["delta"], compared
-        )
-        yield row.having(searched=price)
+        search = PoissonStopped(run_event(ledger_of(row[0])), compared)
+        price = RenyiAccountant().epsilon(Ledger(entries=[(search,)]), row[0]["delta"])
+        yield row.having(searched=price.upper)
 
 
 def beside(rows, job):

@@ -44,8 +44,8 @@ def sensitivity(trials):
     for part, norm in longest.items():
         if norm < m / 2:
             raise Undecided(
-                f"no rows move {part} by much: frozen weights, a sum that is clipped as a whole, or "
-                "a clip norm far above their gradients: give make_rows with larger ones"
+                f"no rows move {part} by much: frozen weights, a sum that is clipped as a whole, "
+                "or a clip norm far above their gradients: give make_rows with larger ones"
             )
 
 

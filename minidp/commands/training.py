@@ -3,10 +3,12 @@ predictions.
 """
 
 import csv
+import json
 import math
 import sys
 import warnings
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from shlex import quote
 
@@ -17,9 +19,11 @@ from ..data.tables import table_of
 from ..errors import DataError, ParameterError
 from ..fitting.fit import fit
 from ..fitting.settings import Settings
+from ..fitting.tune import tune
 from ..privacy.budget import Filter
 from ..privacy.catalogue import row_to_quote
 from ..privacy.ledger import Ledger
+from ..privacy.search_cost import LAWS
 from ..run import load_model
 from ..run.brief import quote_line
 from ..run.folder import CONFIG, CURVES, MODEL, RESULT, STATEMENT
@@ -94,6 +98,20 @@ def train(parser):
                 help="ledger that runs on the same data share, charged first; the sum is printed",
             )
         add_field(parser, field)
+    add(
+        "--candidates",
+        metavar="FILE",
+        help='JSON list of settings to choose among, such as [{"learning_rate": 5}, {"hidden": '
+        "[8]}]: each is trained once, and the best by a noisy count on held-out rows is kept; "
+        "epsilon covers the whole search, which is charged first and does not resume",
+    )
+    add(
+        "--runs",
+        type=number,
+        metavar="MEAN",
+        help="with --candidates: a random number of runs of this mean, each of a drawn candidate",
+    )
+    add("--law", choices=LAWS, default=LAWS[0], help="of that number (default: %(default)s)")
     add("--quiet", action="store_true", help="no bar, and only the last three lines")
     add(
         "--seed",
@@ -132,7 +150,14 @@ def _train(args):
         if args.classes is not None:
             classes = _classes(args.classes, "?" if y is None else y.dtype.kind)
             settings = replace(settings, classes=classes)
-        model = fit(
+        made = fit
+        if args.candidates is not None:
+            made = partial(
+                tune, candidates=_candidates(args.candidates), runs=args.runs, law=args.law
+            )
+        elif args.runs is not None:
+            raise ParameterError("expected --runs together with --candidates FILE")
+        model = made(
             x,
             y,
             epsilon=args.target_epsilon,
@@ -145,6 +170,8 @@ def _train(args):
             settings=settings,
         )
     except KeyboardInterrupt:
+        if args.candidates is not None:
+            raise
         raise KeyboardInterrupt(
             f"interrupted; run the same command again to resume the run in {folder}; "
             f"`{program()} verify {folder}` says what is spent so far"
@@ -169,6 +196,17 @@ def _train(args):
         f"next:  {program()} predict {quote(path)} {new} --out y.csv",
     ]
     show(args, record, lines)
+
+
+def _candidates(path):
+    """The list of settings in a JSON file."""
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: expected a JSON list of objects ({error})") from None
+    if not isinstance(found, list):
+        raise DataError(f"{path}: expected a JSON list of objects, got {type(found).__name__}")
+    return found
 
 
 def _shared(args, result):

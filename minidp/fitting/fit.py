@@ -9,21 +9,21 @@ from dataclasses import dataclass, fields, replace
 from inspect import signature
 from typing import Any
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import nn
 from ..backend import Backend
 from ..data.arrays import Inputs, as_weights
 from ..data.examples import LabelledExamples
 from ..data.labels import as_target_bounds, targets_of
-from ..data.persons import Persons, persons_of
+from ..data.persons import persons_of
 from ..errors import DivergedError, MinidpError, ParameterError, ShapeError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ..mechanism.samplers import make_sampler
-from ..privacy import Filter
+from ..privacy import Event, Filter
 from ..privacy.meaning import large_delta
 from ..ranks import current
-from ..run import About, Model, Privacy, Run, Training
+from ..run import About, Privacy, Run, Training
 from ..run.shared import charge_shared, sum_line
 from ..streams import Streams
 from ..train import SGD, Averaged, Momentum, selfcheck
@@ -35,6 +35,7 @@ from ..util.waiting import quietly
 from .encoding import encoded, public_rows
 from .fitted import Fitted
 from .heads import Head, scaled, trained_network
+from .prepared import Data
 from .records import choices_of, config_of, public_facts
 from .rule import WITHOUT_PRIVACY, Choice, choose, unclipped
 from .settings import Settings, check_ledger, settings_of
@@ -109,57 +110,105 @@ def fit(
 def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
     """`fit`, its arguments checked."""
     check_ledger(epsilon, ledger, settings)
-    public = public_rows(x, test, settings)
-    subgroups = subgroups_of(test, settings.subgroups)
-    x, y, public, settings, columns = encoded(x, y, public, settings)
+    data, settings = data_of(x, y, test, settings)
     streams = Streams(seed)
-    data = _checked(x, y, public, settings, columns, subgroups)
-    budget, how_delta = _budget(epsilon, delta, data.size, quiet)
-    network = trained_network(settings, data.shape, data.outputs, streams.init)
-    head = Head(settings, data.shape, data.labels is not None, data.columns is not None)
-    choice, given, plan, before = _chosen(settings, data, network, head, budget)
-    # what the model cannot be made of is refused before anything is charged
-    data.model(head.first + network.layers)
+    budget, how_delta = budget_of(epsilon, delta, data.size, quiet)
+    planned = Planned.of(settings, data, budget, streams)
     with ExitStack() as undo:
-        at = _temporary(undo) if folder is None else folder
-        training = Training(
-            network.to(data.inputs.backend),
-            nn.SquaredError() if data.labels is None else nn.SoftmaxCrossEntropy(),
-            _optimizer(choice),
-            streams,
-            measure_every=-(-choice.steps // MEASUREMENTS),
-            keep_best=settings.validation is not None,
-        )
-        privacy = Privacy(
-            plan,
-            budget,
-            data.size,
-            settings.group_size,
-            settings.check,
-            train_metrics=False,
-            rows_per_person=settings.rows_per_person,
-        )
-        about = About(
-            "fit",
-            flags=config_of(settings, data, head, network, seed, test, ledger),
-            choices=choices_of(choice, given, head.scale, settings, ledger) | {"delta": how_delta},
-            disclosed=data.disclosed,
-            public=public_facts(settings, test),
-            quiet=quiet,
-        )
-        run = Run(at, training, privacy, about)
-        _charge(run, data, before, ledger, settings.ledger_limit)
-        result = _train(run, data, head, ledger)
+        at = temporary(undo) if folder is None else folder
+        about = planned.about("fit", how_delta, seed, test, ledger, quiet)
+        run = Run(at, planned.training(streams), planned.privacy(budget), about)
+        _charge(run, data, planned.before, ledger, settings.ledger_limit)
+        result = train(run, data, planned.head, ledger)
         if result is None:
             raise KeyboardInterrupt(
                 run.summary() if folder is not None else "interrupted; nothing was kept"
             )
-        kinds = {type(layer).__name__: type(layer) for layer in network.layers}
-        fitted = current().of_first(lambda: Fitted(at, result, kinds))
-        weakref.finalize(fitted, undo.pop_all().close)
+        fitted = fitted_at(at, result, planned.network, undo)
     if not quiet:
         print(fitted)
     return fitted
+
+
+def data_of(x, y, test, settings):
+    """(Data, settings), with tables encoded."""
+    public = public_rows(x, test, settings)
+    subgroups = subgroups_of(test, settings.subgroups)
+    x, y, public, settings, columns = encoded(x, y, public, settings)
+    return checked(x, y, public, settings, columns, subgroups), settings
+
+
+def fitted_at(at, result, network, undo):
+    """The Fitted of a folder's files, which end with it if they are temporary."""
+    kinds = {type(layer).__name__: type(layer) for layer in network.layers}
+    fitted = current().of_first(lambda: Fitted(at, result, kinds))
+    weakref.finalize(fitted, undo.pop_all().close)
+    return fitted
+
+
+@dataclass
+class Planned:
+    """What is trained, and what it does to the data."""
+
+    settings: Settings
+    data: Data
+    network: nn.Sequential
+    head: Head
+    choice: Choice
+    given: dict[str, Any]  # settings that the caller gave
+    plan: Plan
+    before: list[Event]  # the first step
+
+    @classmethod
+    def of(cls, settings, data, budget, streams):
+        """The plan with the least noise for the budget."""
+        network = trained_network(settings, data.shape, data.outputs, streams.init)
+        head = Head(settings, data.shape, data.labels is not None, data.columns is not None)
+        chosen = _chosen(settings, data, network, head, budget)
+        # what the model cannot be made of is refused before anything is charged
+        data.model(head.first + network.layers)
+        return cls(settings, data, network.to(data.inputs.backend), head, *chosen)
+
+    @property
+    def loss(self):
+        """What is descended on."""
+        return nn.SquaredError() if self.data.labels is None else nn.SoftmaxCrossEntropy()
+
+    def training(self, streams):
+        """The part of a run that trains the network."""
+        return Training(
+            self.network,
+            self.loss,
+            _optimizer(self.choice),
+            streams,
+            measure_every=-(-self.choice.steps // MEASUREMENTS),
+            keep_best=self.settings.validation is not None,
+        )
+
+    def privacy(self, budget):
+        """The part of a run that says what it may cost."""
+        return Privacy(
+            self.plan,
+            budget,
+            self.data.size,
+            self.settings.group_size,
+            self.settings.check,
+            train_metrics=False,
+            rows_per_person=self.settings.rows_per_person,
+        )
+
+    def about(self, name, how_delta, seed, test, ledger, quiet):
+        """The part of a run that says what was done."""
+        settings, data, head = self.settings, self.data, self.head
+        choices = choices_of(self.choice, self.given, head.scale, settings, ledger)
+        return About(
+            name,
+            flags=config_of(settings, data, head, self.network, seed, test, ledger),
+            choices=choices | {"delta": how_delta},
+            disclosed=data.disclosed,
+            public=public_facts(settings, test),
+            quiet=quiet,
+        )
 
 
 # `help(fit)` shows the fields of Settings in place of **more
@@ -171,39 +220,7 @@ vars(fit)["__signature__"] = signature(fit).replace(
 )
 
 
-@dataclass
-class _Data:
-    """The training data, and what the run discloses about them."""
-
-    inputs: Inputs
-    targets: NDArray
-    labels: Any  # the classes, None of a regression
-    target_bounds: tuple[float, float] | None
-    weight: NDArray | None
-    persons: Persons | None
-    measured: tuple[Inputs, NDArray] | None  # public (x, y)
-    size: int  # N, public
-    disclosed: list[str]
-    columns: list[str] | None
-    subgroups: dict[str, NDArray]
-
-    @property
-    def shape(self):
-        """The shape of one row."""
-        return self.inputs.shape[1:]
-
-    @property
-    def outputs(self):
-        """The network's number of outputs."""
-        return 1 if self.labels is None else len(self.labels)
-
-    def model(self, layers, **about):
-        """The model of these layers."""
-        network = nn.Sequential(layers, self.shape)
-        return Model(network, self.labels, self.target_bounds, about)
-
-
-def _checked(x, y, public, settings, columns, subgroups):
+def checked(x, y, public, settings, columns, subgroups):
     """The data in the form that training needs. Raises unless rows, targets and weights fit each
     other.
     """
@@ -230,7 +247,7 @@ def _checked(x, y, public, settings, columns, subgroups):
     if columns and settings.schema is None:
         disclosed.append("the names of the columns")
     count(1, dataset_size=size)
-    return _Data(
+    return Data(
         inputs,
         backend.asarray(targets),
         labels,
@@ -260,7 +277,7 @@ def _measured(x, y, inputs, classes, settings):
     return x, x.backend.asarray(y)
 
 
-def _budget(epsilon, delta, size, quiet):
+def budget_of(epsilon, delta, size, quiet):
     """(the budget, how delta was chosen)."""
     positive(epsilon=epsilon)
     how = "given"
@@ -329,7 +346,7 @@ def _optimizer(choice):
     return Averaged(optimizer, choice.average)
 
 
-def _temporary(undo):
+def temporary(undo):
     """A folder that ends with `undo`."""
     at = current().of_first(lambda: tempfile.mkdtemp(prefix="minidp-"))
     if current().rank == 0:
@@ -355,9 +372,12 @@ def _charge(run, data, before, ledger, limit):
         print(sum_line(ledger, total, run.budget))
 
 
-def _train(run, data, head, ledger):
-    """Release the scaling, then train; returns the result, None if interrupted."""
-    layers = head.layers(run, data.inputs, data.size, data.persons)
+def train(run, data, head, ledger, layers=None):
+    """Release the scaling, unless the fixed layers are given, then train; returns the result, None
+    if interrupted.
+    """
+    if layers is None:
+        layers = head.layers(run, data.inputs, data.size, data.persons)
     inputs = scaled(data.inputs, layers, head.arithmetic)
     if run.plan.expected_lot_size < SPARSE * data.size and isinstance(inputs, Inputs):
         inputs.read_at_random()
