@@ -54,7 +54,7 @@ def fit(
     x: Any,
     y: ArrayLike | None,
     *,
-    epsilon: float,
+    epsilon: float | None = None,
     delta: float | None = None,
     folder: StrPath | None = None,
     ledger: StrPath | None = None,
@@ -83,6 +83,8 @@ def fit(
     check: bool = True,
     arithmetic: str = "ordinary",
     device: str = "cpu",
+    about: Any = None,
     group_size: int = 1,
+    attack: Any = None,
     ledger_limit: float | None = None,
 ) -> Fitted: ...

@@ -32,7 +32,7 @@ _spent: list[tuple[float, float]] = []  # (epsilon, delta) of the fits of this p
 class _Private(BaseEstimator):
     """Base of both estimators; the parameters are those of `minidp.fit`."""
 
-    epsilon: float = 1.0
+    epsilon: float | None = 1.0
     delta: float | None = None
     scale: str = "auto"
     bounds: Any = None
@@ -53,6 +53,8 @@ class _Private(BaseEstimator):
     folder: Any = None
     ledger: Any = None
     ledger_limit: float | None = None
+    about: Any = None
+    attack: Any = None
     check: bool = True
     arithmetic: str = ORDINARY
     random_state: int | None = None

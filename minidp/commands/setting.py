@@ -10,6 +10,7 @@ from .flags import Once, number, numbers, whole_number
 
 NOISE = ("--noise-multiplier", "--noise-multipliers")
 LENGTH = ("--steps", "--epochs")
+RISK = ("--fpr", "--tpr", "--advantage", "--mu")
 ALSO = {"--target-epsilon": ("--epsilon",)}  # second names
 SAMPLING = (
     "--sampling-probability",
@@ -83,9 +84,19 @@ FLAGS = {
     "--target-epsilon": dict(
         type=number,
         action=Once,
-        required=True,
         metavar="EPSILON",
-        help="epsilon that must not be exceeded",
+        help="epsilon that must not be exceeded, at --delta",
+    ),
+    "--fpr": dict(type=number, metavar="RATE", help="false positive rate of an attacker"),
+    "--tpr": dict(
+        type=number, metavar="RATE", help="the true positive rate that he may have there, at most"
+    ),
+    "--advantage": dict(
+        type=number, metavar="A", help="how far true positives may exceed false ones, at any rate"
+    ),
+    "--mu": dict(
+        type=number,
+        help="his task is no easier than telling N(0, 1) from N(mu, 1), at rates of at least 1e-6",
     ),
     "--runs": dict(
         type=number,
@@ -99,10 +110,10 @@ FLAGS = {
 }
 
 
-def add(parser, *names):
-    """Add these of the shared flags."""
+def add(parser, *names, **more):
+    """Add these of the shared flags; more: what differs from the others' definition."""
     for name in names:
-        parser.add_argument(name, *ALSO.get(name, ()), **FLAGS[name])
+        parser.add_argument(name, *ALSO.get(name, ()), **{**FLAGS[name], **more})
 
 
 def add_run(parser, *more):

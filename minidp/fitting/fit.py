@@ -20,11 +20,15 @@ from ..data.persons import persons_of
 from ..errors import DivergedError, MinidpError, ParameterError, ShapeError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ..mechanism.samplers import make_sampler
-from ..privacy import Event, Filter
+from ..privacy import Event, Filter, Ledger
+from ..privacy.gaussian import gaussian_epsilon
 from ..privacy.meaning import large_delta
+from ..privacy.risk import Risk
 from ..ranks import current
 from ..run import About, Privacy, Run, Training
-from ..run.shared import charge_shared, sum_line
+from ..run.registry import as_about
+from ..run.result import git_commit
+from ..run.shared import charge_shared, spent_of, sum_line
 from ..streams import Streams
 from ..train import SGD, Averaged, Momentum, selfcheck
 from ..util.atomic import StrPath
@@ -49,7 +53,7 @@ def fit(
     x: Any,
     y: ArrayLike | None,
     *,
-    epsilon: float,
+    epsilon: float | None = None,
     delta: float | None = None,
     folder: StrPath | None = None,
     ledger: StrPath | None = None,
@@ -69,7 +73,8 @@ def fit(
               numbers to predict within `target_bounds`; None: the column of x that `schema` marks
               as the label
     epsilon   the budget; no more is spent. math.inf: the same without noise and clipping, in the
-              steps of epsilon 8, which is not private, for comparison
+              steps of epsilon 8, which is not private, for comparison. In its place `attack`
+              gives the risk that an attacker may reach, such as {"fpr": 0.01, "tpr": 0.05}
     delta     default: the power of ten at or below 1 / (10 N), N rows or persons
     folder    keeps the run's files; the same call resumes a run that was interrupted
     ledger    path of a file that several fits share: charged under a lock before the noise; their
@@ -112,7 +117,7 @@ def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
     check_ledger(epsilon, ledger, settings)
     data, settings = data_of(x, y, test, settings)
     streams = Streams(seed)
-    budget, how_delta = budget_of(epsilon, delta, data.size, quiet)
+    budget, how_delta = budget_of(math.inf if epsilon is None else epsilon, delta, data.size, quiet)
     planned = Planned.of(settings, data, budget, streams)
     with ExitStack() as undo:
         at = temporary(undo) if folder is None else folder
@@ -158,6 +163,7 @@ class Planned:
     given: dict[str, Any]  # settings that the caller gave
     plan: Plan
     before: list[Event]  # the first step
+    owner: Any  # what the data's owner says of them
 
     @classmethod
     def of(cls, settings, data, budget, streams):
@@ -167,7 +173,8 @@ class Planned:
         chosen = _chosen(settings, data, network, head, budget)
         # what the model cannot be made of is refused before anything is charged
         data.model(head.first + network.layers)
-        return cls(settings, data, network.to(data.inputs.backend), head, *chosen)
+        owner = as_about(settings.about)
+        return cls(settings, data, network.to(data.inputs.backend), head, *chosen, owner)
 
     @property
     def loss(self):
@@ -195,6 +202,7 @@ class Planned:
             self.settings.check,
             train_metrics=False,
             rows_per_person=self.settings.rows_per_person,
+            risk=_risk_of(self.settings),
         )
 
     def about(self, name, how_delta, seed, test, ledger, quiet):
@@ -207,6 +215,8 @@ class Planned:
             choices=choices | {"delta": how_delta},
             disclosed=data.disclosed,
             public=public_facts(settings, test),
+            commit=git_commit(),
+            owner=self.owner,
             quiet=quiet,
         )
 
@@ -293,6 +303,10 @@ def budget_of(epsilon, delta, size, quiet):
     return Filter("loss_distribution", float(epsilon), delta), how
 
 
+def _risk_of(settings):
+    return None if settings.attack is None else Risk.of(settings.attack)
+
+
 def _chosen(settings, data, network, head, budget):
     """(choice, settings that the caller gave, plan, events before the first step). The rule sets
     all other settings, with the least noise for the budget.
@@ -302,7 +316,9 @@ def _chosen(settings, data, network, head, budget):
         for field in fields(Choice)
         if getattr(settings, field.name, None) is not None
     }
-    epsilon, delta = budget.epsilon, budget.delta
+    epsilon, delta, risk = budget.epsilon, budget.delta, _risk_of(settings)
+    if risk is not None:  # for the rule: that of a Gaussian mechanism
+        epsilon = gaussian_epsilon(risk.likeness, delta)
     private = epsilon < math.inf
     choice = choose(
         data.size,
@@ -334,7 +350,9 @@ def _chosen(settings, data, network, head, budget):
         )
     groups = flat_group(network.params, choice.clip_norm, float(private))
     plan = Plan(lots, Sanitizer(groups, arithmetic=head.arithmetic), choice.steps, choice.lot_size)
-    if private:
+    if risk is not None:
+        plan = plan.calibrated(before=before, attack=risk)
+    elif private:
         plan = plan.calibrated(budget.accountant, epsilon, delta, before)
     return choice, given, plan, before
 
@@ -372,6 +390,13 @@ def _charge(run, data, before, ledger, limit):
         print(sum_line(ledger, total, run.budget))
 
 
+def sum_of(ledger, run):
+    """{"shared_ledger": epsilon of all fits in it so far}; {} without one."""
+    if ledger is None:
+        return {}
+    return {"shared_ledger": spent_of(Ledger.load(ledger), run.budget)}
+
+
 def train(run, data, head, ledger, layers=None):
     """Release the scaling, unless the fixed layers are given, then train; returns the result, None
     if interrupted.
@@ -397,7 +422,7 @@ def train(run, data, head, ledger, layers=None):
             example_weight=data.weight,
             person=data.persons,
             model=model,
-            about=lambda: figures_of(run, data.subgroups, *measured),
+            about=lambda: {**figures_of(run, data.subgroups, *measured), **sum_of(ledger, run)},
         )
     except DivergedError as error:
         if ledger is None:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from .. import nn
 from ..errors import ParameterError
 from ..exact.arithmetic import ARITHMETICS, ORDINARY
+from ..privacy.risk import Risk
 from ..util.options import Checked, option
 from ..util.validate import count, flag, positive_finite
 
@@ -84,6 +85,12 @@ class Settings(Checked):
         "exact": slower, and the guarantee holds for the released bits.
     device: str, default "cpu"
         "cpu", "gpu", "gpu:N" (the GPU of that number) or "auto" (a GPU if there is one).
+    about: dict or path, default None
+        What the data's owner says of them, for the statement and a registry's record: keys of
+        `run.registry.OWNER`, or a TOML file of them.
+    attack: dict, default None
+        In place of epsilon, the risk that an attacker may reach: {"fpr": .01, "tpr": .05},
+        {"advantage": .1} or {"mu": .5} (`privacy.risk.Risk`).
     group_size: int, default 1
         k: the statement also gives the epsilon of k rows of one person together, or with `person`
         of k persons.
@@ -189,7 +196,14 @@ class Settings(Checked):
         choices=ARITHMETICS,
     )
     device: str = option("cpu", "where to compute: cpu, gpu, gpu:N or auto")
+    about: Any = option(
+        None,
+        "TOML file of what you, who own the data, say of them: what a row is, who publishes the "
+        "model, other runs; where there is none, the questions are written there",
+        metavar="FILE",
+    )
     group_size: int = option(1, check=POSITIVE, recorded=True)
+    attack: Any = option(None, check=lambda attack: Risk.of(attack), recorded=True)
     ledger_limit: float | None = option(
         None,
         "largest epsilon that the shared --ledger may reach; a fit beyond it is refused",
@@ -198,8 +212,12 @@ class Settings(Checked):
     )
 
 
-def check_ledger(epsilon: float, ledger: Any, settings: Settings) -> None:
+def check_ledger(epsilon: float | None, ledger: Any, settings: Settings) -> None:
     """Raise ParameterError unless epsilon, the shared ledger and `settings` fit each other."""
+    if (epsilon is None) == (settings.attack is None):
+        raise ParameterError(
+            "expected epsilon=, or in its place attack=, the risk that an attacker may reach"
+        )
     if settings.ledger_limit is not None and ledger is None:
         raise ParameterError("expected ledger_limit= together with ledger=FILE, which it limits")
     if epsilon != math.inf:

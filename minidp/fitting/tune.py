@@ -22,7 +22,7 @@ from ..util.atomic import StrPath
 from ..util.files import check_path
 from ..util.validate import count, flag, one_of, positive_finite
 from ..util.waiting import quietly
-from .fit import budget_of, data_of, fitted_at, temporary
+from .fit import budget_of, data_of, fitted_at, sum_of, temporary
 from .fitted import Fitted
 from .search import Search
 from .settings import Settings, check_ledger, settings_of
@@ -123,7 +123,7 @@ def tune(
         if place is None:
             place = SearchFolder(at).begin(search.config, streams)
             place.charge(search.charges)
-        fitted = fitted_at(at, best.write(place), best.network, undo)
+        fitted = fitted_at(at, best.write(place, sum_of(ledger, best)), best.network, undo)
     if not quiet:
         print(fitted)
     return fitted

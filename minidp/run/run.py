@@ -6,6 +6,7 @@ import math
 import sys
 import time
 from contextlib import nullcontext
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -19,6 +20,7 @@ from ..mechanism.setting import value_at
 from ..privacy import Event, Filter, Ledger
 from ..privacy.catalogue import ACCOUNTANTS
 from ..privacy.ledger import SETUP
+from ..privacy.plots import draw_risk
 from ..ranks import current
 from ..streams import as_streams
 from ..train import Averaged, KeptBest, Progress, Trainer
@@ -372,6 +374,7 @@ class Run:
             title=f"{result['experiment']} on {result['dataset']}",
             notice=result["notice"],
             subgroups=result.get("subgroups"),
+            risk=(risk := self.privacy.risk) and partial(draw_risk, risk=risk, ledger=self.ledger),
         )
         with atomic_write(path / folders.STATEMENT) as file:
             file.write(statement)
