@@ -5,19 +5,23 @@ from .activation import Clamp, ReLU, Sigmoid, Softmax, Tanh
 from .conv import Conv2D
 from .dense import Dense
 from .dropout import Dropout
+from .embedding import Embedding
 from .layer import Layer
-from .loss import SoftmaxCrossEntropy, SquaredError
+from .loss import SequenceCrossEntropy, SoftmaxCrossEntropy, SquaredError
 from .network import Sequential
 from .norm import GroupNorm, LayerNorm, UnitNorm
 from .pool import AvgPool2D, MaxPool2D
+from .recurrent import LSTM
 from .reshape import Flatten, Project, Standardise
 
 __all__ = [
+    "LSTM",
     "AvgPool2D",
     "Clamp",
     "Conv2D",
     "Dense",
     "Dropout",
+    "Embedding",
     "Flatten",
     "GroupNorm",
     "Layer",
@@ -25,6 +29,7 @@ __all__ = [
     "MaxPool2D",
     "Project",
     "ReLU",
+    "SequenceCrossEntropy",
     "Sequential",
     "Sigmoid",
     "Softmax",

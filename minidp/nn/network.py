@@ -108,9 +108,15 @@ class Sequential:
         """True if forward takes numbers from its generator."""
         return any(layer.draws for layer in self.layers)
 
+    @property
+    def takes_ids(self) -> bool:
+        """True if x holds ids, whole numbers of any dtype."""
+        return any(layer.takes_ids for layer in self.layers[:1])
+
     def forward(self, x: NDArray, *, rng: Any = None) -> tuple[NDArray, list[Cache]]:
         """(y, caches), one cache per layer. rng.random(shape): for layers that draw (dropout)."""
-        inexact("network", x=x)
+        if not self.takes_ids:
+            inexact("network", x=x)
         shape("network", "x", x, ("B", *self.input_shape))
         caches = []
         for layer in self.layers:
