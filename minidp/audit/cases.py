@@ -18,20 +18,22 @@ from .equation import Case
 class LayerCase:
     """make(rng, dtype) gives a layer for inputs of `shape`.
 
-    wrong_shape: of an example, which the layer has to refuse; None if it takes any.
+    wrong_shape: of an example, which the layer has to refuse; None if it takes any. largest: of
+    the inputs that it is tried at.
     """
 
     name: str
     make: object
     shape: tuple
     wrong_shape: tuple | None = None
+    largest: float = 1
 
     def input(self, rng, batch, dtype="float64"):
         """x (batch, *shape)."""
-        return rng.uniform(-1, 1, (batch, *self.shape)).astype(dtype)
+        return rng.uniform(-self.largest, self.largest, (batch, *self.shape)).astype(dtype)
 
 
-def _case(name, cls, args, shape, wrong_shape=None, **settings):
+def _case(name, cls, args, shape, wrong_shape=None, largest=1, **settings):
     """A row; the layer's parameters are drawn anew, biases and scales included."""
 
     def make(rng, dtype):
@@ -42,7 +44,7 @@ def _case(name, cls, args, shape, wrong_shape=None, **settings):
             array[...] = rng.uniform(-1.5, 1.5, array.shape)
         return layer
 
-    return LayerCase(name, make, shape, wrong_shape)
+    return LayerCase(name, make, shape, wrong_shape, largest)
 
 
 def _standardise(rng, dtype):
@@ -57,6 +59,10 @@ def _project(rng, dtype):
 IMAGE = (4, 5, 2)
 LAYERS = [
     _case("dense", nn.Dense, (4, 3), (4,), (5,)),
+    _case("dense over positions", nn.Dense, (4, 3), (2, 4), (2, 3, 4)),
+    _case("embedding", nn.Embedding, (4, 3), (3,), (3, 2), largest=5),
+    _case("lstm", nn.LSTM, (2, 2), (3, 2), (3, 3)),
+    _case("last state of an lstm", nn.LSTM, (1, 2), (2, 1), (1,), states="last"),
     _case("dense without bias", nn.Dense, (4, 3), (4,), (2, 2), bias=False),
     _case("relu", nn.ReLU, (), (2, 3)),
     _case("clamp", nn.Clamp, (), (2, 3), limit=0.5),
@@ -105,23 +111,30 @@ LAYERS = [
 
 @dataclass(frozen=True)
 class LossCase:
-    """A loss, and target(rng, batch, classes)."""
+    """A loss, and target(rng, batch, shape of one example's z)."""
 
     name: str
     loss: object
     target: object
+    shape: tuple = (4,)
 
 
 LOSSES = [
     LossCase(
         "cross-entropy",
         nn.SoftmaxCrossEntropy(),
-        lambda rng, batch, classes: rng.integers(0, classes, batch),
+        lambda rng, batch, shape: rng.integers(0, shape[-1], batch),
+    ),
+    LossCase(
+        "cross-entropy of sequences",
+        nn.SequenceCrossEntropy(),
+        lambda rng, batch, shape: rng.integers(-1, shape[-1] + 1, (batch, shape[0])),
+        (3, 4),
     ),
     LossCase(
         "squared error",
         nn.SquaredError(),
-        lambda rng, batch, classes: rng.uniform(-1, 1, (batch, classes)),
+        lambda rng, batch, shape: rng.uniform(-1, 1, (batch, *shape)),
     ),
 ]
 
@@ -150,7 +163,9 @@ def stated(layer, **arrays):
     settings = vars(layer).items()
     given |= {name: number for name, number in settings if isinstance(number, (int, float))}
     seen = SEEN.get(type(layer))
-    return Case(seen(layer, given) if seen else given)
+    given = seen(layer, given) if seen else given
+    ranges = {index: range(size) for index, size in given.pop("ranges", {}).items()}
+    return Case(given, ranges=ranges)
 
 
 def _reshaped(given, **shapes):
@@ -223,6 +238,29 @@ def _merged(layer, given):
     return {**_reshaped(given, x=shape, dx=shape), "L": last}
 
 
+def _positions(layer, given):
+    """(B, T, ...), T = 1 where an example has no positions."""
+    x, width = given["x"], given["W"].shape[1]
+    inputs = (len(x), -1, layer.inputs)
+    outputs = (len(x), -1, width)
+    return _reshaped(given, x=inputs, dx=inputs, y=outputs, dy=outputs)
+
+
+def _table(layer, given):
+    """The range of the indices of a table, which no array has where it is not given."""
+    return {**given, "ranges": {"v": layer.vocabulary, "j": layer.width}}
+
+
+def _recurrent(layer, given):
+    """(B, S, H) of the last S states, and the sizes and ranges of the card."""
+    (b, positions, inputs), hidden = given["x"].shape, layer.hidden
+    states = positions if layer.states == "all" else 1
+    shape = (b, states, hidden)
+    sizes = {"T": positions, "I": inputs, "H": hidden, "r": positions - states}
+    ranges = {"s": states, "h": hidden, "j": hidden, "n": inputs + hidden, "k": 4 * hidden}
+    return {**_reshaped(given, y=shape, dy=shape), **sizes, "ranges": {**ranges, "t": positions}}
+
+
 def _rows(layer, given):
     """The last axis is normalised, each place before it by itself."""
     shape = (-1, given["x"].shape[-1])
@@ -230,6 +268,9 @@ def _rows(layer, given):
 
 
 SEEN = {
+    nn.Dense: _positions,
+    nn.Embedding: _table,
+    nn.LSTM: _recurrent,
     nn.Softmax: _rows,
     nn.Conv2D: _patches,
     nn.MaxPool2D: _pools,

@@ -124,14 +124,19 @@ for _case in LAYERS:
 
 
 def _loss_cases(bench, case):
-    z, target = bench.rng.uniform(-3, 3, (3, 4)), case.target(bench.rng, 3, 4)
-    losses, dz = case.loss(bench.asarray(z), bench.asarray(target))
-    yield Case({"z": z, "target": target, "loss": to_host(losses), "dz": to_host(dz)})
+    given = _loss_given(bench, case)
+    losses, dz = case.loss(bench.asarray(given["z"]), bench.asarray(given["target"]))
+    yield Case({**given, "loss": to_host(losses), "dz": to_host(dz)})
+
+
+def _loss_given(bench, case):
+    sizes = {"T": case.shape[0], "K": case.shape[-1]}
+    z = bench.rng.uniform(-3, 3, (3, *case.shape))
+    return {"z": z, "target": case.target(bench.rng, 3, case.shape), **sizes}
 
 
 def _loss_derivative(bench, case, card):
-    z, target = bench.rng.uniform(-3, 3, (3, 4)), case.target(bench.rng, 3, 4)
-    return printed_gradient(texts_of(card), "B1", Case({"z": z, "target": target}), np.ones(3))
+    return printed_gradient(texts_of(card), "B1", Case(_loss_given(bench, case)), np.ones(3))
 
 
 for _case in LOSSES:
