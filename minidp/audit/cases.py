@@ -33,6 +33,13 @@ class LayerCase:
         return rng.uniform(-self.largest, self.largest, (batch, *self.shape)).astype(dtype)
 
 
+def _drawn(layer, rng):
+    """The layer with parameters drawn anew."""
+    for array in layer.params.values():
+        array[...] = rng.uniform(-1.5, 1.5, array.shape)
+    return layer
+
+
 def _case(name, cls, args, shape, wrong_shape=None, largest=1, **settings):
     """A row; the layer's parameters are drawn anew, biases and scales included."""
 
@@ -40,9 +47,7 @@ def _case(name, cls, args, shape, wrong_shape=None, largest=1, **settings):
         given = {"rng": rng, "dtype": dtype, "name": cls.kind}
         named = {key: given[key] for key in given if key in signature(cls).parameters}
         layer = cls(*args, **settings, **named)
-        for array in layer.params.values():
-            array[...] = rng.uniform(-1.5, 1.5, array.shape)
-        return layer
+        return _drawn(layer, rng)
 
     return LayerCase(name, make, shape, wrong_shape, largest)
 
@@ -56,6 +61,17 @@ def _project(rng, dtype):
     return nn.Project(rng.uniform(-1, 1, (4, 2)).astype(dtype))
 
 
+def _residual(rng, dtype):
+    given = {"rng": rng, "dtype": dtype}
+    inner = nn.Residual([nn.Dense(3, 3, **given)])
+    return _drawn(nn.Residual([nn.LayerNorm(3, dtype=dtype), inner, nn.Tanh()]), rng)
+
+
+def _tied(rng, dtype):
+    given = {"rng": rng, "dtype": dtype}
+    return _drawn(nn.Tied([nn.Embedding(4, 3, **given), nn.Dense(3, 3, **given), nn.Tanh()]), rng)
+
+
 IMAGE = (4, 5, 2)
 LAYERS = [
     _case("dense", nn.Dense, (4, 3), (4,), (5,)),
@@ -63,6 +79,10 @@ LAYERS = [
     _case("embedding", nn.Embedding, (4, 3), (3,), (3, 2), largest=5),
     _case("lstm", nn.LSTM, (2, 2), (3, 2), (3, 3)),
     _case("last state of an lstm", nn.LSTM, (1, 2), (2, 1), (1,), states="last"),
+    _case("causal attention", nn.CausalAttention, (4, 2), (3, 4), (3, 3)),
+    _case("positions", nn.Positions, (3, 2), (3, 2), (2, 2)),
+    LayerCase("residual", _residual, (2, 3), (2, 4)),
+    LayerCase("tied", _tied, (3,), (3, 2), 5),
     _case("dense without bias", nn.Dense, (4, 3), (4,), (2, 2), bias=False),
     _case("relu", nn.ReLU, (), (2, 3)),
     _case("clamp", nn.Clamp, (), (2, 3), limit=0.5),
@@ -261,6 +281,14 @@ def _recurrent(layer, given):
     return {**_reshaped(given, y=shape, dy=shape), **sizes, "ranges": {**ranges, "t": positions}}
 
 
+def _attending(layer, given):
+    """The sizes and ranges of the card."""
+    positions, width = given["x"].shape[1:]
+    ranges = {"m": width, "n": width, "o": width, "i": width, "k": 3 * width}
+    ranges |= {index: positions for index in "tur"}
+    return {**given, "M": width, "D": width // layer.heads, "ranges": ranges}
+
+
 def _rows(layer, given):
     """The last axis is normalised, each place before it by itself."""
     shape = (-1, given["x"].shape[-1])
@@ -268,6 +296,7 @@ def _rows(layer, given):
 
 
 SEEN = {
+    nn.CausalAttention: _attending,
     nn.Dense: _positions,
     nn.Embedding: _table,
     nn.LSTM: _recurrent,

@@ -20,6 +20,7 @@ from ..data.persons import Persons, persons_of
 from ..errors import DivergedError, ParameterError, ShapeError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ..mechanism.samplers import make_sampler
+from ..nn.chain import every_layer
 from ..privacy import Filter
 from ..privacy.meaning import large_delta
 from ..ranks import current
@@ -152,7 +153,7 @@ def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
             raise KeyboardInterrupt(
                 run.summary() if folder is not None else "interrupted; nothing was kept"
             )
-        kinds = {type(layer).__name__: type(layer) for layer in network.layers}
+        kinds = {type(layer).__name__: type(layer) for layer in every_layer(network.layers)}
         fitted = current().of_first(lambda: Fitted(at, result, kinds))
         weakref.finalize(fitted, undo.pop_all().close)
     if not quiet:

@@ -2,10 +2,12 @@
 
 from . import init
 from .activation import Clamp, ReLU, Sigmoid, Softmax, Tanh
+from .attention import CausalAttention
+from .chain import Residual, Tied
 from .conv import Conv2D
 from .dense import Dense
 from .dropout import Dropout
-from .embedding import Embedding
+from .embedding import Embedding, Positions
 from .layer import Layer
 from .loss import SequenceCrossEntropy, SoftmaxCrossEntropy, SquaredError
 from .network import Sequential
@@ -17,6 +19,7 @@ from .reshape import Flatten, Project, Standardise
 __all__ = [
     "LSTM",
     "AvgPool2D",
+    "CausalAttention",
     "Clamp",
     "Conv2D",
     "Dense",
@@ -27,8 +30,10 @@ __all__ = [
     "Layer",
     "LayerNorm",
     "MaxPool2D",
+    "Positions",
     "Project",
     "ReLU",
+    "Residual",
     "SequenceCrossEntropy",
     "Sequential",
     "Sigmoid",
@@ -37,6 +42,7 @@ __all__ = [
     "SquaredError",
     "Standardise",
     "Tanh",
+    "Tied",
     "UnitNorm",
     "init",
 ]

@@ -1,8 +1,9 @@
-"""Embedding: a trained row for each id."""
+"""Embedding: a trained row for each id; and Positions: one for each place in a sequence."""
 
 from numpy.typing import DTypeLike, NDArray
 
 from ..backend import namespace_of
+from ..grads.forms import Explicit
 from ..util.validate import count
 from .conv import SumInChunks
 from .init import Initializer, Rng, generator, truncated_normal
@@ -70,18 +71,73 @@ class Embedding(Layer):
         return {"E": RowsGrad(x, dy, self.vocabulary)}
 
 
+class Positions(Layer):
+    r"""Adds a trained row to each position of a sequence.
+
+    Shapes
+        x, y (B, T, J)   P (T, J)
+
+    Forward
+        [F1]  y_btj = x_btj + P_tj
+
+    Backward, with dy = d(sum_b loss_b)/dy
+        [B1]  dx_btj = dy_btj
+        [P1]  dP_btj = dy_btj
+
+    Source
+        [F1]  Vaswani et al. 2017, arXiv:1706.03762, section 3.5, "learned positional embeddings"
+
+    Raises
+        ShapeError   x is not (B, T, J)
+    """
+
+    kind = "positions"
+
+    def __init__(
+        self,
+        positions: int,
+        width: int,
+        *,
+        rng: Rng = None,
+        init: Initializer = truncated_normal,
+        dtype: DTypeLike = "float32",
+        name: str | None = None,
+    ):
+        """positions T, width J; rng for `init(rng, (T, J), dtype)`, by default a new one."""
+        super().__init__(name)
+        count(1, positions=positions, width=width)
+        self.params = {"P": init(generator(self.where, rng), (positions, width), dtype)}
+        self.input_shape = self.positions, self.width = self.params["P"].shape
+
+    def compute_y(self, x, rng):
+        return x + self.params["P"], None  # [F1]
+
+    def compute_dx(self, dy, kept):
+        return dy  # [B1]
+
+    def compute_grads(self, dy, kept):
+        return {"P": Explicit(dy)}  # [P1]
+
+
 class RowsGrad(SumInChunks):
     """Gradients of a table (V, J): an OuterSum of rows of 0 and 1."""
 
-    def __init__(self, x: NDArray, d: NDArray, vocabulary: int):
-        """x (B, T) ids, d (B, T, J) the gradients of the rows taken."""
+    def __init__(self, x: NDArray, d: NDArray, vocabulary: int, dy: NDArray | None = None):
+        """x (B, T) ids, d (B, T, J) the gradients of the rows taken; where the table gives logits
+        too, dy (B, T, V) their gradient, and d (B, 2 T, J) with what they were made of.
+        """
         super().__init__(x, d, (vocabulary, d.shape[2]))
+        self.dy = dy
 
     def first(self, start, stop):
-        return one_hot(self.x[start:stop], self.shape[0], self.d.dtype)  # [P1]
+        rows = one_hot(self.x[start:stop], self.shape[0], self.d.dtype)  # [P1]
+        if self.dy is None:
+            return rows
+        return self.xp.concatenate([rows, self.dy[start:stop]], axis=1)
 
     def rows(self, start, stop):
-        return RowsGrad(self.x[start:stop], self.d[start:stop], self.shape[0])
+        x, d, dy = (each if each is None else each[start:stop] for each in (self.x, self.d, self.dy))
+        return RowsGrad(x, d, self.shape[0], dy)
 
 
 def ids_of(x, vocabulary):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..backend import namespace_of
 from ..errors import ParameterError, ShapeError
-from ..exact.arithmetic import ORDINARY, product
+from ..exact.arithmetic import ARITHMETIC, ORDINARY, product
 from ..grads.forms import PerExampleGrad
 from ..util.validate import inexact, shape, shape_fits, shape_text
 
@@ -170,6 +170,10 @@ class Layer:
         """x @ W in the layer's arithmetic: (..., K) and (K, O) to (..., O)."""
         rows = x.reshape((prod(x.shape[:-1]), x.shape[-1]))
         return product(rows, W, self.arithmetic).reshape((*x.shape[:-1], W.shape[1]))
+
+    def products(self, a: NDArray, d: NDArray) -> NDArray:
+        """sum_t a_nti d_nto in the layer's arithmetic: (N, T, I) and (N, T, O) to (N, I, O)."""
+        return ARITHMETIC[self.arithmetic].products(a, d)
 
     @property
     def where(self) -> str:

@@ -66,13 +66,7 @@ class Sequential:
         """
         self.layers = list(layers)
         self.input_shape = (input_shape,) if isinstance(input_shape, int) else tuple(input_shape)
-        seen: Counter[str] = Counter()
-        for layer in self.layers:
-            seen[layer.kind] += 1
-            layer.name = f"{layer.kind}{seen[layer.kind]}" if layer.name is None else layer.name
-        names = [layer.name for layer in self.layers]
-        if len(set(names)) < len(names):
-            raise ParameterError(f"expected layers with different names, got {names}")
+        names = name_layers(self.layers)
         if unknown := set(frozen) - set(names):
             raise ParameterError(
                 f"expected frozen to name layers of {names}, got {sorted(unknown)}"
@@ -183,3 +177,17 @@ class Sequential:
         if not parts:
             return self.forward(x)[0]
         return namespace_of(*parts).concatenate(parts)
+
+
+def name_layers(layers: Sequence[Layer]) -> list[str]:
+    """Name those without a name by their kind and number; all names. ParameterError if two have
+    one.
+    """
+    seen: Counter[str] = Counter()
+    for layer in layers:
+        seen[layer.kind] += 1
+        layer.name = f"{layer.kind}{seen[layer.kind]}" if layer.name is None else layer.name
+    names = [layer.name for layer in layers]
+    if len(set(names)) < len(names):
+        raise ParameterError(f"expected layers with different names, got {names}")
+    return names
