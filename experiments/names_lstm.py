@@ -46,10 +46,16 @@ from minidp.train import AdamBC, Averaged, Trainer, evaluate
 from minidp.util.files import read_json, write_json
 
 DELTA, SEEDS, EPSILONS = 1e-6, 5, (1.0, 2.0, 8.0, math.inf)
-LETTERS, END, SYMBOLS, POSITIONS = 26, 26, 27, 14
+LETTERS, END, SYMBOLS, BEGIN, POSITIONS = 26, 26, 27, 27, 14
 FILE, TRAINED, NORM, BATCH = "dist.all.last", 80_000, 4.0, 500
-GENERATED, SAMPLES = 2_000, 12
-SMOKE_NAMES = 400
+GENERATED, SAMPLES, HEADS = 2_000, 12, 4
+SMOKE = {"names": 400, "hidden": 16, "lot": 60, "steps": 3, "generated": 50}
+SEARCHED = (
+    *({"rate": rate} for rate in (0.01, 0.02, 0.03, 0.06, 0.1)),
+    *({"rate": rate, "clip_norm": 1.0} for rate in (0.01, 0.03, 0.06)),
+    {"rate": 0.01, "clip_norm": 0.1},
+)
+CONSTANTS = 0.1, 0.5, 2.0, 5.0, 20.0
 
 
 @dataclass(frozen=True)
@@ -58,12 +64,12 @@ class Settings:
 
     hidden: int = 128
     lot: int = 2_000
-    steps: int = 500
-    clip_norm: float = 0.3
-    rate: float = 0.005
+    steps: int = 400
+    clip_norm: float = 1.0
+    rate: float = 0.03
     last_rate: float = 0.1  # of the first
     decay: float = 0.98
-    constant: float = 5.0  # added to each count of a table
+    constant: float = 0.5  # added to each count of a table
 
 
 def load(data_dir=None):
@@ -109,17 +115,32 @@ def decode(row):
     return "".join(chr(ord("a") + symbol) for symbol in row if 0 <= symbol < LETTERS)
 
 
-def inputs(symbols):
-    """(N, 14, 27) float32: the symbol before each position as 0 and 1; nothing before the first."""
-    before = np.concatenate([np.full_like(symbols[:, :1], -1), symbols[:, :-1]], axis=1)
+def inputs(network, symbols):
+    """The symbol before each position: ids (N, 14) for a network that takes them, else (N, 14, 27)
+    rows of 0 and 1, all 0 before the first symbol.
+    """
+    before = np.concatenate([np.full_like(symbols[:, :1], BEGIN), symbols[:, :-1]], axis=1)
+    if network.takes_ids:
+        return before
     return (before[:, :, None] == np.arange(SYMBOLS)).astype("float32")
 
 
 def make_network(kind, settings, rng):
     """The model of the next symbol."""
     dense, hidden = partial(nn.Dense, rng=rng), settings.hidden
-    layers = [nn.LSTM(SYMBOLS, hidden, rng=rng), dense(hidden, SYMBOLS)]
-    return nn.Sequential(layers, (POSITIONS, SYMBOLS))
+    if kind == "lstm":
+        layers = [nn.LSTM(SYMBOLS, hidden, rng=rng), dense(hidden, SYMBOLS)]
+        return nn.Sequential(layers, (POSITIONS, SYMBOLS))
+    width = hidden // 2
+    wide = [dense(width, 4 * width), nn.ReLU(), dense(4 * width, width)]
+    layers = [
+        nn.Embedding(SYMBOLS + 1, width, rng=rng),
+        nn.Positions(POSITIONS, width, rng=rng),
+        nn.Residual([nn.LayerNorm(width), nn.CausalAttention(width, HEADS, rng=rng)]),
+        nn.Residual([nn.LayerNorm(width), *wide]),
+        nn.LayerNorm(width),
+    ]
+    return nn.Sequential([nn.Tied(layers)], (POSITIONS,))
 
 
 def plan_of(params, size, settings, epsilon):
@@ -146,7 +167,7 @@ def train(symbols, kind, settings, epsilon, seed):
     trainer = Trainer(
         network, nn.SequenceCrossEntropy(), optimizer, plan, budget, dataset_size=len(symbols)
     )
-    record = trainer.run(inputs(symbols), symbols, streams, block_steps=settings.steps)
+    record = trainer.run(inputs(network, symbols), symbols, streams, block_steps=settings.steps)
     with optimizer.averaged_weights(network.params):
         averaged = {key: array.copy() for key, array in network.params.items()}
     for key, array in network.params.items():
@@ -162,7 +183,7 @@ def train(symbols, kind, settings, epsilon, seed):
 
 def bits(network, symbols):
     """Bits per character, ends included."""
-    found = evaluate(network, nn.SequenceCrossEntropy(), inputs(symbols), symbols)
+    found = evaluate(network, nn.SequenceCrossEntropy(), inputs(network, symbols), symbols)
     return found.loss * POSITIONS * len(symbols) / (math.log(2) * (symbols >= 0).sum())
 
 
@@ -170,7 +191,7 @@ def generate(network, count, rng):
     """Names that the network makes up, a symbol at a time; those that do not end are cut."""
     symbols = np.full((count, POSITIONS), -1)
     for at in range(POSITIONS):
-        z = network.predict(inputs(symbols))[:, at].astype("float64")
+        z = network.predict(inputs(network, symbols))[:, at, :SYMBOLS].astype("float64")
         gumbel = -np.log(-np.log(rng.random(z.shape)))
         symbols[:, at] = (z + gumbel).argmax(axis=1)
         ended = (symbols[:, :at] == END).any(axis=1)
@@ -218,10 +239,9 @@ def table_bits(counts, symbols, constant):
     return float(-np.log2(p.reshape(-1)[places[places >= 0]]).mean())
 
 
-def split(names, smoke=False):
+def split(names):
     """(trained, held out) symbols, in an order that is drawn once."""
-    order = np.random.default_rng(0).permutation(len(names))
-    names = [names[place] for place in order[: SMOKE_NAMES if smoke else None]]
+    names = [names[place] for place in np.random.default_rng(0).permutation(len(names))]
     # of words, and in a test, nine in ten train
     trained = TRAINED if len(names) > TRAINED else len(names) * 9 // 10
     return encode(names[:trained]), encode(names[trained:])
@@ -265,10 +285,101 @@ def tables(trained, held, settings, epsilon, seed):
     }
 
 
-def search(settings, kind, changes):
-    """Bits on held-out words of Python's documentation, of settings with each of the changes."""
+def search(settings, kind):
+    """Print bits per character on held-out words of Python's documentation at epsilon 2, of
+    settings with each of the changes.
+    """
     trained, held = split(words())
-    for change in changes:
-        tried = replace(settings, **change)
-        row = one_run(trained, held, kind, tried, 2.0, 0, 1)
-        print(change, f"{row['bits']:.4f}", f"{row['seconds']:.0f} s", flush=True)
+    for change in SEARCHED:
+        row = one_run(trained, held, kind, replace(settings, **change), 2.0, 0, 1)
+        print(change, f"{row['bits']:.4f}", flush=True)
+    for order in (2, 3):
+        counts = table(trained, order, 2.0, Streams(0))
+        for constant in CONSTANTS:
+            print(f"{order}-grams, {constant}: {table_bits(counts, held, constant):.4f}")
+
+
+def summary(runs):
+    """{epsilon: mean bits, their standard error and number, of the network and the tables}."""
+    found = {}
+    for epsilon in dict.fromkeys(run["target_epsilon"] for run in runs):
+        rows = [run for run in runs if run["target_epsilon"] == epsilon]
+        of = {"network": [run["bits"] for run in rows]}
+        of |= {name: [run["tables"][name] for run in rows] for name in rows[0]["tables"]}
+        found[f"{epsilon:g}"] = {"seeds": len(rows)} | {
+            name: {
+                "mean": statistics.mean(each),
+                "standard_error": statistics.stdev(each) / len(each) ** 0.5 if each[1:] else None,
+            }
+            for name, each in of.items()
+        }
+    return found
+
+
+def show(run):
+    """Print a run."""
+    made, grams = run["generated"], run["tables"]
+    privacy = "no privacy" if run["target_epsilon"] == math.inf else f"at {run['epsilon']:.3f}"
+    print(
+        f"epsilon {run['target_epsilon']:g} ({privacy}), seed {run['seed']}: "
+        f"{run['bits']:.3f} bits per character; bigrams {grams['bigrams']:.3f}, trigrams "
+        f"{grams['trigrams']:.3f}; of {made['different']} different names "
+        f"{made['in_training_set']} are in the training set, by chance {made['by_chance']:.0f}: "
+        f"{', '.join(run['samples'])}",
+        flush=True,
+    )
+
+
+def main(argv=None):
+    """Train, print, and write JSON after each run; a run that the file holds is not run again."""
+    parser = Parser(prog="python experiments/names_lstm.py", description=__doc__.splitlines()[0])
+    parser.add_argument("--data-dir", metavar="DIR", help=f"folder of {FILE}")
+    parser.add_argument("--network", choices=("lstm", "attention"), default="lstm")
+    parser.add_argument("--target-epsilon", type=number, nargs="+", default=list(EPSILONS))
+    parser.add_argument("--seed", type=whole_number, nargs="+", default=list(range(SEEDS)))
+    parser.add_argument("--json", metavar="FILE", help="write the figures")
+    parser.add_argument("--search", action="store_true", help="the search for the settings")
+    parser.add_argument("--smoke", action="store_true", help="a few hundred names, three steps")
+    args = parser.parse_args(argv)
+    settings = Settings()
+    if args.smoke:
+        settings = replace(settings, **{key: SMOKE[key] for key in ("hidden", "lot", "steps")})
+    with user_errors():
+        if args.search:
+            return search(settings, args.network)
+        names, source = load(args.data_dir)
+        trained, held = split(names[: SMOKE["names"] if args.smoke else None])
+        about = {
+            "unit": "one surname, which is not a person",
+            "network": args.network,
+            "delta": DELTA,
+            "trained": len(trained),
+            "held_out": len(held),
+            **source,
+            "settings": asdict(settings),
+        }
+        runs = []
+        if args.json and Path(args.json).is_file():
+            before = read_json(args.json)
+            if {key: before.get(key) for key in about} == about:
+                runs = [run | {"target_epsilon": float(run["target_epsilon"])} for run in before["runs"]]
+        done = {(run["target_epsilon"], run["seed"]) for run in runs}
+        for seed in args.seed:
+            for epsilon in args.target_epsilon:
+                if (epsilon, seed) in done:
+                    continue
+                generated = SMOKE["generated"] if args.smoke else GENERATED
+                run = one_run(trained, held, args.network, settings, epsilon, seed, generated)
+                run["tables"] = tables(trained, held, settings, epsilon, seed)
+                runs.append(run)
+                show(run)
+                if args.json:
+                    facts = {"device": "cpu", "versions": versions(), "commit": git_commit()}
+                    write_json(args.json, {**about, **facts, "bits": summary(runs), "runs": runs})
+        for epsilon, row in summary(runs).items():
+            listed = ", ".join(f"{name} {row[name]['mean']:.3f}" for name in list(row)[1:])
+            print(f"epsilon {epsilon}, {row['seeds']} seeds: {listed}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
