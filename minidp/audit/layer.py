@@ -197,9 +197,7 @@ def check_loss(loss, classes=3, target=None):
 
     def tried(rows=ROWS, dtype="float64"):
         z = rng.uniform(-2, 2, (rows, *shape)).astype(dtype)
-        drawn = (
-            target(rng, rows, shape) if callable(target) else targets(np.asarray(like), z, rng)
-        )
+        drawn = target(rng, rows, shape) if callable(target) else targets(np.asarray(like), z, rng)
         drawn = drawn.astype(dtype) if drawn.dtype.kind == "f" else drawn
         return LossTrial(loss, z, drawn, rng, how=THOROUGH)
 

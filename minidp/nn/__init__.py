@@ -7,12 +7,13 @@ from .chain import Residual, Tied
 from .conv import Conv2D
 from .dense import Dense
 from .dropout import Dropout
-from .embedding import Embedding, Positions
+from .embedding import Embedding
 from .layer import Layer
 from .loss import SequenceCrossEntropy, SoftmaxCrossEntropy, SquaredError
 from .network import Sequential
 from .norm import GroupNorm, LayerNorm, UnitNorm
 from .pool import AvgPool2D, MaxPool2D
+from .positions import Positions
 from .recurrent import LSTM
 from .reshape import Flatten, Project, Standardise
 

@@ -1,10 +1,10 @@
 """The dense layer."""
 
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from ..errors import ShapeError
 from ..exact.arithmetic import in_pairs
-from ..grads.forms import Explicit, Outer, OuterSum
+from ..grads.forms import Explicit, Outer, OuterSum, PerExampleGrad
 from ..util.validate import count
 from .init import Initializer, Rng, generator, truncated_normal, zeros
 from .layer import Layer
@@ -79,7 +79,7 @@ class Dense(Layer):
         return affine_grads(x, dy, "b" in self.params)
 
 
-def affine_grads(x, dy, bias=True):
+def affine_grads(x: NDArray, dy: NDArray, bias: bool = True) -> dict[str, PerExampleGrad]:
     """The gradients of W and of the bias b of y = x W + b, where x and dy have positions or not."""
     one = x.ndim == 2
     weight = Outer(a=x, d=dy) if one else OuterSum(a=x, d=dy)  # [P1]

@@ -1,9 +1,8 @@
-"""Embedding: a trained row for each id; and Positions: one for each place in a sequence."""
+"""Embedding: a trained row for each id."""
 
 from numpy.typing import DTypeLike, NDArray
 
 from ..backend import namespace_of
-from ..grads.forms import Explicit
 from ..util.validate import count
 from .conv import SumInChunks
 from .init import Initializer, Rng, generator, truncated_normal
@@ -71,54 +70,6 @@ class Embedding(Layer):
         return {"E": RowsGrad(x, dy, self.vocabulary)}
 
 
-class Positions(Layer):
-    r"""Adds a trained row to each position of a sequence.
-
-    Shapes
-        x, y (B, T, J)   P (T, J)
-
-    Forward
-        [F1]  y_btj = x_btj + P_tj
-
-    Backward, with dy = d(sum_b loss_b)/dy
-        [B1]  dx_btj = dy_btj
-        [P1]  dP_btj = dy_btj
-
-    Source
-        [F1]  Vaswani et al. 2017, arXiv:1706.03762, section 3.5, "learned positional embeddings"
-
-    Raises
-        ShapeError   x is not (B, T, J)
-    """
-
-    kind = "positions"
-
-    def __init__(
-        self,
-        positions: int,
-        width: int,
-        *,
-        rng: Rng = None,
-        init: Initializer = truncated_normal,
-        dtype: DTypeLike = "float32",
-        name: str | None = None,
-    ):
-        """positions T, width J; rng for `init(rng, (T, J), dtype)`, by default a new one."""
-        super().__init__(name)
-        count(1, positions=positions, width=width)
-        self.params = {"P": init(generator(self.where, rng), (positions, width), dtype)}
-        self.input_shape = self.positions, self.width = self.params["P"].shape
-
-    def compute_y(self, x, rng):
-        return x + self.params["P"], None  # [F1]
-
-    def compute_dx(self, dy, kept):
-        return dy  # [B1]
-
-    def compute_grads(self, dy, kept):
-        return {"P": Explicit(dy)}  # [P1]
-
-
 class RowsGrad(SumInChunks):
     """Gradients of a table (V, J): an OuterSum of rows of 0 and 1."""
 
@@ -136,11 +87,13 @@ class RowsGrad(SumInChunks):
         return self.xp.concatenate([rows, self.dy[start:stop]], axis=1)
 
     def rows(self, start, stop):
-        x, d, dy = (each if each is None else each[start:stop] for each in (self.x, self.d, self.dy))
+        x, d, dy = (
+            each if each is None else each[start:stop] for each in (self.x, self.d, self.dy)
+        )
         return RowsGrad(x, d, self.shape[0], dy)
 
 
-def ids_of(x, vocabulary):
+def ids_of(x: NDArray, vocabulary: int) -> tuple[NDArray, NDArray]:
     """(ids, whether each is one of 0..vocabulary-1); the others are 0."""
     xp = namespace_of(x)
     ids = xp.rint(x.real) if x.dtype.kind in "fc" else x
@@ -148,13 +101,13 @@ def ids_of(x, vocabulary):
     return xp.where(known, ids, 0).astype("int64"), known
 
 
-def taken(x, E):
+def taken(x: NDArray, E: NDArray) -> NDArray:
     """The rows of E at the ids x, zeros for those of no row."""
     ids, known = ids_of(x, len(E))
     return E[ids] * known[..., None]  # [F1]
 
 
-def one_hot(x, vocabulary, dtype):
+def one_hot(x: NDArray, vocabulary: int, dtype: DTypeLike) -> NDArray:
     """(B, T, V): 1 at each id."""
     ids, known = ids_of(x, vocabulary)
     return ((namespace_of(x).arange(vocabulary) == ids[..., None]) & known[..., None]).astype(dtype)
