@@ -13,13 +13,9 @@ then runs by itself.
 import atexit
 import os
 import pickle
-import secrets
-import socket
-import subprocess
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
@@ -139,6 +135,8 @@ class Mpi(Solo):
             functions and "OPENBLAS_NUM_THREADS" not in os.environ
         ):  # the cores of a host are shared by its ranks
             functions[1](max(1, functions[0]() // neighbours))
+        import socket
+
         self._failing, self._hook, self._over, self._line, self._since = (
             world.Dup(),
             sys.excepthook,
@@ -167,6 +165,10 @@ class Mpi(Solo):
         """Start `host.witness`, which names a rank that ends without a word; (address, token), or
         None where it cannot be.
         """
+        import secrets
+        import socket
+        import subprocess
+
         host, token = "127.0.0.1" if one_host else "", secrets.token_hex()
         with (
             suppress(OSError, ValueError),
@@ -231,6 +233,8 @@ class Mpi(Solo):
         self._say(word)
 
     def _excepthook(self, kind, error, trace):
+        import traceback
+
         at = traceback.extract_tb(trace)[-1] if trace else None
         self.failing(f"{kind.__name__}: {error}" + (f" ({at.filename}:{at.lineno})" if at else ""))
         if self.rank == 0:

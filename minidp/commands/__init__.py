@@ -7,11 +7,11 @@ command and returns the exit status (None is 0). A new family of commands is one
 for each command in COMMANDS.
 """
 
+import argparse
 import os
 import sys
-from importlib import import_module, metadata
+from importlib import import_module
 from pathlib import Path
-from platform import python_version
 
 from .. import __version__
 from ..util.waiting import quietly
@@ -46,6 +46,18 @@ COMMANDS = {  # name: module, what it does
 PIPE_CLOSED = 128 + 13  # what a shell says of a program that SIGPIPE ends
 
 
+class _Version(argparse.Action):
+    """Print the versions and end; what looks them up loads only then."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        from importlib import metadata
+        from platform import python_version
+
+        numpy = metadata.version("numpy")
+        print(f"minidp {__version__}, NumPy {numpy}, Python {python_version()}")
+        parser.exit()
+
+
 def build_parser(loaded=tuple(COMMANDS)):
     """The parser; only the commands `loaded` get their flags, for which their modules are
     imported.
@@ -61,10 +73,9 @@ def build_parser(loaded=tuple(COMMANDS)):
     )
     parser.add_argument(
         "--version",
-        action="version",
+        action=_Version,
+        nargs=0,
         help="print the versions of minidp, NumPy and Python",
-        version=f"minidp {__version__}, NumPy {metadata.version('numpy')}, Python "
-        f"{python_version()}",
     )
     commands = parser.add_subparsers(
         dest="command", required=True, parser_class=Parser, metavar="COMMAND"

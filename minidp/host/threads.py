@@ -13,7 +13,6 @@ arithmetic it does with any.
 
 import os
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 
@@ -97,6 +96,8 @@ def single_blas():
 def _workers():
     global _pool
     if _pool is None:
+        from concurrent.futures import ThreadPoolExecutor  # which takes as long as all else here
+
         _pool = ThreadPoolExecutor(limit() - 1, thread_name_prefix="minidp")
     return _pool
 
