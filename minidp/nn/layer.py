@@ -1,6 +1,6 @@
 """Base of all layers: forward, backward, and the factors of per-example gradients."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from inspect import signature
 from math import prod
 from typing import Any, NamedTuple
@@ -34,10 +34,12 @@ class Cache(NamedTuple):
 class Remembered:
     """compute(dy), computed once where both dx and the gradients of parameters need it."""
 
-    def __init__(self, compute):
-        self.compute, self.dy, self.found = compute, None, None
+    def __init__(self, compute: Callable[[NDArray], Any]) -> None:
+        self.compute = compute
+        self.dy: NDArray | None = None
+        self.found: Any = None
 
-    def __call__(self, dy):
+    def __call__(self, dy: NDArray) -> Any:
         if dy is not self.dy:
             self.dy, self.found = dy, self.compute(dy)
         return self.found
