@@ -7,10 +7,10 @@ package `names` 0.3.0; without --data-dir and $MINIDP_DATA/names the installed p
 without it the words of Python's own `pydoc_data.topics`, which are no surnames.
 
 The unit is one surname, which is not a person: many persons share one, and one may have two. The
-alphabet is public: 26 letters and the end of a name; a name has at most 13 letters, so 14 positions.
-80,000 names train and 8,799 judge. The network is an LSTM of 128 on one letter at a time, or causal
-attention. Tables of bigrams and trigrams are each released once at the same epsilon and delta: the
-counts of a name are clipped to L2 norm 4, summed, and get Gaussian noise.
+alphabet is public: 26 letters and the end of a name. A name has at most 13 letters, and so 14
+positions. 80,000 names train and 8,799 judge. The network is an LSTM of 128 on one letter at a
+time, or causal attention. Tables of bigrams and trigrams are each released once at the same epsilon
+and delta: the counts of a name are clipped to L2 norm 4, summed, and get Gaussian noise.
 
 The settings were chosen on the words of `pydoc_data.topics` (--search), before the first run on
 names.
