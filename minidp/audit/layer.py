@@ -83,9 +83,10 @@ def check_layer(layer, input_shape):
         own = tried().layer
         _, cache = own.forward(rng.uniform(-1, 1, (2, *shape)))
         wrong = [
-            ("integers", DtypeError, own.forward, [np.zeros((2, *shape), int)]),
             ("dy of a wrong shape", ShapeError, own.backward, [np.zeros((2, 17, 1)), cache]),
         ]
+        if not own.takes_ids:
+            wrong.append(("integers", DtypeError, own.forward, [np.zeros((2, *shape), int)]))
         if own.input_shape is not None:
             more = np.zeros((2, *shape, 1))
             wrong.append(("x with an axis too many", ShapeError, own.forward, [more]))
@@ -182,21 +183,21 @@ def _case(trial):
 def check_loss(loss, classes=3, target=None):
     """Test a loss for z (B, classes) at random numbers; returns a Report.
 
+    classes: an integer, or the shape of one example's z, as (T, K) of a loss over positions.
     target: None for class labels; an array whose dtype and shape of one row the targets have; or a
-    function (rng, B, classes) that draws them.
+    function (rng, B, shape of one example's z) that draws them.
 
     >>> import numpy
     >>> from minidp import nn
     >>> bool(check_loss(nn.SquaredError(), classes=2, target=numpy.zeros((1, 2))))
     True
     """
+    shape = (classes,) if isinstance(classes, int) else tuple(classes)
     rng, like = np.random.default_rng(SEED), np.zeros(1, int) if target is None else target
 
     def tried(rows=ROWS, dtype="float64"):
-        z = rng.uniform(-2, 2, (rows, classes)).astype(dtype)
-        drawn = (
-            target(rng, rows, classes) if callable(target) else targets(np.asarray(like), z, rng)
-        )
+        z = rng.uniform(-2, 2, (rows, *shape)).astype(dtype)
+        drawn = target(rng, rows, shape) if callable(target) else targets(np.asarray(like), z, rng)
         drawn = drawn.astype(dtype) if drawn.dtype.kind == "f" else drawn
         return LossTrial(loss, z, drawn, rng, how=THOROUGH)
 

@@ -20,6 +20,7 @@ from ..data.persons import persons_of
 from ..errors import DivergedError, MinidpError, ParameterError, ShapeError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ..mechanism.samplers import make_sampler
+from ..nn.chain import every_layer
 from ..privacy import Event, Filter, Ledger
 from ..privacy.gaussian import gaussian_epsilon
 from ..privacy.meaning import large_delta
@@ -145,7 +146,7 @@ def data_of(x, y, test, settings):
 
 def fitted_at(at, result, network, undo):
     """The Fitted of a folder's files, which end with it if they are temporary."""
-    kinds = {type(layer).__name__: type(layer) for layer in network.layers}
+    kinds = {type(layer).__name__: type(layer) for layer in every_layer(network.layers)}
     fitted = current().of_first(lambda: Fitted(at, result, kinds))
     weakref.finalize(fitted, undo.pop_all().close)
     return fitted

@@ -113,19 +113,55 @@ def _register_layer(case):
         register(partial(_output, case=case, card=whole))
 
 
+CHAINS = {case.name: case for case in LAYERS if case.name in ("residual", "tied")}
 for _case in LAYERS:
-    _register_layer(_case)
+    if _case.name not in CHAINS:
+        _register_layer(_case)
+
+in_words("nn.chain.Residual", "F1 B1 P1", "a chain of layers, each with equations of its own")
+in_words("nn.chain.Tied", "F1 B1 P1 P2", "a chain of layers, each with equations of its own")
+
+
+@measures("nn.chain.Residual", "F1", "each layer by itself", EXACT, "x_plus_a_chain")
+@measures("nn.chain.Tied", "F1", "each layer by itself, sums by einsum", EXACT, "a_chain_to_logits")
+def output_of_chains(bench):
+    for name, case in CHAINS.items():
+        layer, x = _layer(bench, case), bench.asarray(case.input(bench.rng, 3))
+        each = x
+        for inner in layer.layers:
+            each = inner.forward(each)[0]
+        if name == "residual":
+            expected = x + each
+        else:
+            table = to_host(layer.layers[0].params["E"])
+            expected = np.einsum("btj,vj->btv", to_host(each), table)
+        yield worst(layer.forward(x)[0], expected)
+
+
+@measures("nn.chain.Residual", "B1 P1", "complex step", COMPLEX, "gradients_of_residual")
+@measures("nn.chain.Tied", "B1 P1 P2", "complex step", COMPLEX, "gradients_of_tied")
+def gradients_of_chains(bench):
+    for case in CHAINS.values():
+        layer, x = _layer(bench, case), case.input(bench.rng, 3)
+        trial = LayerTrial(layer, x, bench.rng, how=COMPLEX_STEP, asarray=bench.asarray)
+        yield from (np.inf for _ in (*trial.forms(), *trial.derivatives()))
+        yield from (error for _, error in trial.labelled().values())
 
 
 def _loss_cases(bench, case):
-    z, target = bench.rng.uniform(-3, 3, (3, 4)), case.target(bench.rng, 3, 4)
-    losses, dz = case.loss(bench.asarray(z), bench.asarray(target))
-    yield Case({"z": z, "target": target, "loss": to_host(losses), "dz": to_host(dz)})
+    given = _loss_given(bench, case)
+    losses, dz = case.loss(bench.asarray(given["z"]), bench.asarray(given["target"]))
+    yield Case({**given, "loss": to_host(losses), "dz": to_host(dz)})
+
+
+def _loss_given(bench, case):
+    sizes = {"T": case.shape[0], "K": case.shape[-1]}
+    z = bench.rng.uniform(-3, 3, (3, *case.shape))
+    return {"z": z, "target": case.target(bench.rng, 3, case.shape), **sizes}
 
 
 def _loss_derivative(bench, case, card):
-    z, target = bench.rng.uniform(-3, 3, (3, 4)), case.target(bench.rng, 3, 4)
-    return printed_gradient(texts_of(card), "B1", Case({"z": z, "target": target}), np.ones(3))
+    return printed_gradient(texts_of(card), "B1", Case(_loss_given(bench, case)), np.ones(3))
 
 
 for _case in LOSSES:
