@@ -51,13 +51,14 @@ class Row:
 
     def epsilon(self, delta, *events, times=1):
         """The bound on each of the events, `times` times."""
-        return self.accountant.epsilon(self._ledger(events, times), delta)
+        return self.accountant.epsilon(
+            ledger_of(*((event, times) for event in events), relation=self.relation), delta
+        )
 
     def delta(self, epsilon, *events, times=1):
-        return self.accountant.delta(self._ledger(events, times), epsilon)
-
-    def _ledger(self, events, times):
-        return ledger_of(*((event, times) for event in events), relation=self.relation)
+        return self.accountant.delta(
+            ledger_of(*((event, times) for event in events), relation=self.relation), epsilon
+        )
 
 
 ROWS = [
