@@ -15,7 +15,7 @@ from ...backend import to_host
 from ...exact import arithmetic
 from ...train.trial import COMPLEX_STEP, LayerTrial
 from ..card import labels_of
-from ..cases import LAYERS, LOSSES, stated, to_backend
+from ..cases import LAYERS, LOSSES, computed, stated, to_backend
 from ..equation import Case, derivative, value
 from . import DERIVED, holds, in_words, measures, printed, states, texts_of, worst
 
@@ -30,12 +30,10 @@ def _layer(bench, case):
 
 def _cases(bench, case):
     """What a layer computes from two examples."""
-    layer, x = _layer(bench, case), bench.asarray(case.input(bench.rng, 2))
-    y, cache = layer.forward(x)
-    dy = bench.asarray(bench.rng.uniform(-1, 1, y.shape))
-    found = {"x": x, "y": y, "dy": dy, "dx": layer.backward(dy, cache), "kept": cache.kept}
-    grads = layer.param_grads(dy, cache).items()
-    yield stated(layer, **found, **{f"d{name}": grad.materialise() for name, grad in grads})
+    x = bench.asarray(case.input(bench.rng, 2))
+    yield computed(
+        _layer(bench, case), x, lambda shape: bench.asarray(bench.rng.uniform(-1, 1, shape))
+    )
 
 
 def _output(bench, case, card):

@@ -106,6 +106,7 @@ WINDOWS = Window((2, 3), (1, 2), "valid"), Window((3, 3), (2, 2), "same")
 for _cards, _labels, _tolerance, _compute, _drawn in (
     (["nn.activation.ReLU"], "F1 B1", 0.0, twins._coordinates, _coordinates),
     (ELEMENTWISE, "F1", 0.0, twins._coordinates, _coordinates),
+    (["arrays.in_pairs"], "F1", 0.0, lambda x, dy: twins._pairs(x), _coordinates),
     (["nn.loss.SoftmaxCrossEntropy"], "F1 F2 B1 B2", 0.0, SoftmaxCrossEntropy(), _logits),
     (["grads.forms.Outer"], "F1 N1", 1e-13, twins._formed, _factors),
     (["grads.forms.Explicit"], "N1", 1e-13, twins._formed, _factors),
