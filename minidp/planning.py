@@ -249,7 +249,6 @@ def _release_event(noises, relation):
 
 def calibrated(setting: Any) -> dict[str, Any]:
     """What `calibrate` returns, of a setting with a `target_epsilon`."""
-    positive_finite(epsilon=setting.target_epsilon)
     given = {
         "noise_multiplier": {setting.noise_multiplier},
         "steps": {setting.steps, setting.epochs},
@@ -299,6 +298,8 @@ def _noise(setting, sampler, accountant):
 
 
 def _steps(setting, sampler, accountant):
+    positive_finite(epsilon=setting.target_epsilon)
+
     def with_steps(steps):
         return ledger_with(setting, sampler, setting.noise_multiplier, steps)
 
