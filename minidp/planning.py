@@ -290,7 +290,6 @@ def calibrated(setting: Any) -> dict[str, Any]:
             "expected --target-epsilon and --delta, or a risk: --tpr and --fpr, --advantage, or "
             "--mu"
         )
-    positive_finite(epsilon=setting.target_epsilon)
     given = {
         "noise_multiplier": {setting.noise_multiplier},
         "steps": {setting.steps, setting.epochs},
@@ -374,6 +373,8 @@ def _noise(setting, sampler, accountant):
 
 
 def _steps(setting, sampler, accountant):
+    positive_finite(epsilon=setting.target_epsilon)
+
     def with_steps(steps):
         return ledger_with(setting, sampler, setting.noise_multiplier, steps)
 

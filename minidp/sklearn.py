@@ -114,7 +114,7 @@ class _Private(BaseEstimator):
         if not self.quiet and self.ledger is None:
             epsilon, delta = map(sum, zip(*_spent))
             print(
-                f"{len(_spent)} fits in this process: epsilon {upper_text(epsilon)} at delta "
+                f"fits in this process: {len(_spent)}, epsilon {upper_text(epsilon)} at delta "
                 f"{upper_text(delta)} together if all are of the same rows, by adding up. Fits of "
                 "other processes, as of a search with n_jobs, are not in this sum: ledger=FILE "
                 "counts them, and has a smaller bound"

@@ -268,7 +268,7 @@ OTHERS = [
     (f"{CALIBRATE} {SAMPLING} {NOISE} --pca-noise-multiplier 1", "before the first step"),
     (f"{CALIBRATE} {NOISE}", "expected two of these three"),
     (f"{CALIBRATE} --epsilon 2", "argument --target-epsilon/--epsilon: given twice"),
-    ("calibrate --epsilon 0 --delta 1e-5", "expected --epsilon 0.0 in (0, inf)"),
+    (f"calibrate --epsilon 0 --delta 1e-5 {NOISE} {SAMPLING}", "--epsilon 0.0 in (0, inf)"),
     (f"{CALIBRATE} {NOISE} --epochs 3", "for --sampler poisson and --steps only"),
 ]
 
