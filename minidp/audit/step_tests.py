@@ -44,8 +44,8 @@ def sensitivity(trials):
     for part, norm in longest.items():
         if norm < m / 2:
             raise Undecided(
-                f"no rows move {part} by much: frozen weights, a sum that is clipped as a whole, or "
-                "a clip norm far above their gradients: give make_rows with larger ones"
+                f"no rows move {part} by much: frozen weights, a sum that is clipped as a whole, "
+                "or a clip norm far above their gradients: give make_rows with larger ones"
             )
 
 
@@ -81,8 +81,8 @@ def finite(trials):
     """Rows that are not finite move the sum by at most C each."""
     m = trials.copies
     for value in (math.nan, math.inf):
-        for p, text, *_ in trials.moved(m, (1, Lot(m, m, value)), (-1, Lot(m))):
-            yield p, f"{text}: rows of {value} are not left out"
+        for p, _, part, norm in trials.moved(m, (1, Lot(m, m, value)), (-1, Lot(m))):
+            yield p, f"{m} rows of {value} are not left out: they move {part} by {norm:.3g} C"
 
 
 def fresh(releases):
