@@ -81,8 +81,8 @@ def finite(trials):
     """Rows that are not finite move the sum by at most C each."""
     m = trials.copies
     for value in (math.nan, math.inf):
-        for p, text, *_ in trials.moved(m, (1, Lot(m, m, value)), (-1, Lot(m))):
-            yield p, f"{text}: rows of {value} are not left out"
+        for p, _, part, norm in trials.moved(m, (1, Lot(m, m, value)), (-1, Lot(m))):
+            yield p, f"{m} rows of {value} are not left out: they move {part} by {norm:.3g} C"
 
 
 def fresh(releases):
