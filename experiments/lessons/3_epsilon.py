@@ -39,7 +39,8 @@ def losses(steps, sigma, q, tensors=1):
 #
 # Epsilon is a line in the histogram: the loss should stay left of it. It cannot always, because
 # normal noise has no largest value. *Delta* says how much may be to the right. A loss that exceeds
-# epsilon by a little counts a little, one that exceeds it by far counts fully:
+# epsilon by a little counts a little, one that exceeds it by far counts fully (the promise also
+# holds the other way round, without Ann against with her; here that is never the larger one):
 #
 #     delta = mean of max(0, 1 - e^(epsilon - loss))
 

@@ -3,7 +3,7 @@
 #
 # A private step that is wrong looks like one that is right: the model trains, the numbers are
 # noisy, and an epsilon is printed. In this lesson you break a step in five ways that are found in
-# real programs. Each time, a tool that only calls the step notices.
+# real programs. Each time, a tool notices that knows only what the step states and releases.
 #
 # First the right step, as in lesson 2. The model predicts the last number of a row from the five
 # others.
@@ -66,7 +66,8 @@ check(step)
 # The step states its clip norm, its noise multiplier and its expected lot size. The tests call it
 # on lots of their own: on no row, on one row, on copies, on rows a thousand times as large. What it
 # releases must be what it states. `claims` names promises beyond that: rows that hold NaN do no
-# harm, and the last bits say nothing. A right step is accused in at most one of 10,000 reports.
+# harm, and the last bits say nothing. In the messages, `all` means all numbers of the release. A
+# right step is accused in at most one of 10,000 reports.
 #
 # ## 1. Divided by the lot at hand
 #
@@ -82,9 +83,10 @@ check(divided)
 
 # %% [markdown]
 # It seems harmless, since the size is only a number. Let an attacker show that it is not. Nine rows
-# of the lot push the weights up with full length C. Ann, if she is there, pushes them down. The
-# right step moves from 9/10 to 8/10. The wrong one moves from 9/9 to 8/10, twice as far, with
-# hardly more noise. He says "Ann" below a threshold that is wrong about one lot in ten without her:
+# of the lot push the weights up with full length C. Ann, if she is there, pushes them down. With
+# her, the right step goes from 9/10 to 8/10. The wrong one goes from 9/9 to 8/10, twice as far,
+# with hardly more noise. He says "Ann" below a threshold that is wrong about one lot in ten without
+# her:
 
 # %% tolerance=0.05
 figure, axes = plt.subplots(1, 2, figsize=(7, 2.6))
@@ -109,7 +111,8 @@ print(f"the proof allows {cost['meaning']['true_positive_rates']['0.1']:.1%}")
 #
 # Many networks subtract the mean of the lot from each feature and divide by the standard deviation.
 # Then one row changes the gradients of *all* rows. Clipping limits what each row adds. It cannot
-# limit what one row does to the others.
+# limit what one row does to the others. (A row of NaN would spoil the means as well, so that this
+# step claims `bits` only.)
 
 
 # %% tolerance=0.1
@@ -148,7 +151,9 @@ for sampler in ("poisson", "shuffle"):
 # ## 4. Noise in float32
 #
 # Half the digits, twice the speed. But a computer's numbers have gaps, and in float32 the gaps are
-# wide. Which last bits a noisy sum can have then depends on the sum under the noise.
+# wide. Which last bits a noisy sum can have then depends on the sum under the noise. A single
+# release can tell two data sets apart, however large the noise is
+# ([how](../../tools/README.md#attacks)).
 
 
 # %% tolerance=0.1

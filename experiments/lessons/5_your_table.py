@@ -137,9 +137,11 @@ found = minidp.epsilon(ledger=twice, delta=DELTA)
 print(f"two fits: epsilon {found['accountants'][found['quote']]['upper']:.2f}")
 
 # %% [markdown]
-# The first is the reason for `minidp.fit(..., person="name", rows_per_person=5)`, which protects a
-# person with all of her rows. The second is the reason for `minidp.fit(..., ledger="file")`, which
-# adds up all fits on the same rows. What was fitted and thrown away counts as well.
+# Where the statement says 1.00 for a row, it would have to say 6.16 for a person with five rows.
+# This is the reason for `minidp.fit(..., person="name", rows_per_person=5)`, which protects a
+# person with all of her rows. And two fits at epsilon 1 have epsilon 1.46 together. This is the
+# reason for `minidp.fit(..., ledger="file")`, which adds up all fits on the same rows. What was
+# fitted and thrown away counts as well.
 #
 # `private.report("folder")` writes the model, the statement, the ledger and a picture into a new
 # folder, and `python -m minidp verify folder` computes every figure again.
