@@ -1,3 +1,4 @@
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -87,4 +88,21 @@ def fit(
     group_size: int = 1,
     attack: Any = None,
     ledger_limit: float | None = None,
+) -> Fitted: ...
+def tune(
+    x: Any,
+    y: ArrayLike | None,
+    candidates: Sequence[Mapping[str, Any]],
+    *,
+    epsilon: float,
+    delta: float | None = None,
+    runs: float | None = None,
+    law: str = "geometric",
+    folder: StrPath | None = None,
+    ledger: StrPath | None = None,
+    test: tuple[Any, ArrayLike] | None = None,
+    seed: int | None = None,
+    quiet: bool = False,
+    settings: Settings | None = None,
+    **more: Any,
 ) -> Fitted: ...

@@ -8,6 +8,7 @@ from experiments.common.results import EXPECTED, ledger_of, rows_of, verdict
 from minidp.privacy import Ledger, PoissonStopped, RenyiAccountant
 from minidp.privacy.search_cost import run_event
 from minidp.util.files import read_json
+from minidp.util.text import upper_text
 from tools import guarantee
 from tools.cells import RESULTS, Row, TableError, entries, load, markdown, runs, spread, table
 from tools.columns import (
@@ -103,6 +104,19 @@ def adult():
         for name, one in found.items()
     ]
     return markdown(["model", "accuracy, five splits", "AUROC", "seconds a fit"], lines)
+
+
+def tuning():
+    """What a search that is paid for gives, beside the defaults and one that nobody pays for."""
+    ways = ("defaults", "each once", "geometric", "unpaid")
+    lines = []
+    for (one,) in entries("tuning.json", "data"):
+        found = one["ways"]
+        shown = (f"{found[way]['mean']:.2%} ({found[way]['spread']:.2%})" for way in ways)
+        spent = max(found[way]["epsilon"] for way in ways[:3])
+        lines.append([one["about"], f"{one['rows']:,}", *shown, upper_text(spent)])
+    titles = ("the defaults", "each of six once", "runs geometric, mean six", "the best, unpaid")
+    return markdown(["data", "rows", *titles, "epsilon, but for the last"], lines)
 
 
 def steps(path):
@@ -259,6 +273,7 @@ PAGES = {
         "guarantee": lambda: guarantee.table(markdown),
         "own data": lambda: table(OWN, scores()),
         "persons": persons,
+        "tuning": tuning,
         "which sampler": listed(SAMPLERS, "samplers.json", "runs"),
     },
     "tools/README.md": {

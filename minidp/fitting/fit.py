@@ -17,11 +17,11 @@ from ..data.arrays import Inputs, as_weights
 from ..data.examples import LabelledExamples
 from ..data.labels import as_target_bounds, targets_of
 from ..data.persons import persons_of
-from ..errors import DivergedError, MinidpError, ParameterError, ShapeError
+from ..errors import MinidpError, ParameterError, ShapeError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ..mechanism.samplers import make_sampler
 from ..nn.chain import every_layer
-from ..privacy import Event, Filter, Ledger
+from ..privacy import Event, Filter
 from ..privacy.gaussian import gaussian_epsilon
 from ..privacy.meaning import large_delta
 from ..privacy.risk import Risk
@@ -29,7 +29,7 @@ from ..ranks import current
 from ..run import About, Privacy, Run, Training
 from ..run.registry import as_about
 from ..run.result import git_commit
-from ..run.shared import charge_shared, spent_of, sum_line
+from ..run.shared import charge_shared, sum_line
 from ..streams import Streams
 from ..train import SGD, Averaged, Momentum, selfcheck
 from ..util.atomic import StrPath
@@ -39,15 +39,14 @@ from ..util.validate import count, flag, open_probability, positive, same_batch
 from ..util.waiting import quietly
 from .encoding import encoded, public_rows
 from .fitted import Fitted
-from .heads import Head, scaled, trained_network
-from .prepared import Data
+from .heads import Head, trained_network
+from .prepared import Data, train
 from .records import choices_of, config_of, public_facts
 from .rule import WITHOUT_PRIVACY, Choice, choose, unclipped
 from .settings import Settings, check_ledger, settings_of
-from .subgroups import figures_of, subgroups_of
+from .subgroups import subgroups_of
 
 MEASUREMENTS = 20  # along a run, with a checkpoint each
-SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
 
 
 def fit(
@@ -116,12 +115,12 @@ def fit(
 def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
     """`fit`, its arguments checked."""
     check_ledger(epsilon, ledger, settings)
-    data, settings = data_of(x, y, test, settings)
+    data, settings = _data_of(x, y, test, settings)
     streams = Streams(seed)
-    budget, how_delta = budget_of(math.inf if epsilon is None else epsilon, delta, data.size, quiet)
-    planned = Planned.of(settings, data, budget, streams)
+    budget, how_delta = _budget(math.inf if epsilon is None else epsilon, delta, data.size, quiet)
+    planned = _Planned.of(settings, data, budget, streams)
     with ExitStack() as undo:
-        at = temporary(undo) if folder is None else folder
+        at = _temporary(undo) if folder is None else folder
         about = planned.about("fit", how_delta, seed, test, ledger, quiet)
         run = Run(at, planned.training(streams), planned.privacy(budget), about)
         _charge(run, data, planned.before, ledger, settings.ledger_limit)
@@ -130,21 +129,21 @@ def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
             raise KeyboardInterrupt(
                 run.summary() if folder is not None else "interrupted; nothing was kept"
             )
-        fitted = fitted_at(at, result, planned.network, undo)
+        fitted = _fitted_at(at, result, planned.network, undo)
     if not quiet:
         print(fitted)
     return fitted
 
 
-def data_of(x, y, test, settings):
+def _data_of(x, y, test, settings):
     """(Data, settings), with tables encoded."""
     public = public_rows(x, test, settings)
     subgroups = subgroups_of(test, settings.subgroups)
     x, y, public, settings, columns = encoded(x, y, public, settings)
-    return checked(x, y, public, settings, columns, subgroups), settings
+    return _checked(x, y, public, settings, columns, subgroups), settings
 
 
-def fitted_at(at, result, network, undo):
+def _fitted_at(at, result, network, undo):
     """The Fitted of a folder's files, which end with it if they are temporary."""
     kinds = {type(layer).__name__: type(layer) for layer in every_layer(network.layers)}
     fitted = current().of_first(lambda: Fitted(at, result, kinds))
@@ -153,7 +152,7 @@ def fitted_at(at, result, network, undo):
 
 
 @dataclass
-class Planned:
+class _Planned:
     """What is trained, and what it does to the data."""
 
     settings: Settings
@@ -231,7 +230,7 @@ vars(fit)["__signature__"] = signature(fit).replace(
 )
 
 
-def checked(x, y, public, settings, columns, subgroups):
+def _checked(x, y, public, settings, columns, subgroups):
     """The data in the form that training needs. Raises unless rows, targets and weights fit each
     other.
     """
@@ -288,7 +287,7 @@ def _measured(x, y, inputs, classes, settings):
     return x, x.backend.asarray(y)
 
 
-def budget_of(epsilon, delta, size, quiet):
+def _budget(epsilon, delta, size, quiet):
     """(the budget, how delta was chosen)."""
     positive(epsilon=epsilon)
     how = "given"
@@ -365,7 +364,7 @@ def _optimizer(choice):
     return Averaged(optimizer, choice.average)
 
 
-def temporary(undo):
+def _temporary(undo):
     """A folder that ends with `undo`."""
     at = current().of_first(lambda: tempfile.mkdtemp(prefix="minidp-"))
     if current().rank == 0:
@@ -389,45 +388,3 @@ def _charge(run, data, before, ledger, limit):
         raise
     if not run.quiet:
         print(sum_line(ledger, total, run.budget))
-
-
-def sum_of(ledger, run):
-    """{"shared_ledger": epsilon of all fits in it so far}; {} without one."""
-    if ledger is None:
-        return {}
-    return {"shared_ledger": spent_of(Ledger.load(ledger), run.budget)}
-
-
-def train(run, data, head, ledger, layers=None):
-    """Release the scaling, unless the fixed layers are given, then train; returns the result, None
-    if interrupted.
-    """
-    if layers is None:
-        layers = head.layers(run, data.inputs, data.size, data.persons)
-    inputs = scaled(data.inputs, layers, head.arithmetic)
-    if run.plan.expected_lot_size < SPARSE * data.size and isinstance(inputs, Inputs):
-        inputs.read_at_random()
-    measured = ()
-    if data.measured is not None:
-        x, y = data.measured
-        measured = scaled(x, layers, head.arithmetic), y
-    about = {"scale": head.scale, "columns": data.columns}
-    if head.schema is not None:
-        about["schema"] = head.schema
-    model = data.model(layers + run.network.layers, **about)
-    try:
-        return run.train(
-            inputs,
-            data.targets,
-            *measured,
-            example_weight=data.weight,
-            person=data.persons,
-            model=model,
-            about=lambda: {**figures_of(run, data.subgroups, *measured), **sum_of(ledger, run)},
-        )
-    except DivergedError as error:
-        if ledger is None:
-            raise
-        raise DivergedError(
-            f"{error}; {ledger} holds the charge of all {run.plan.steps} lots"
-        ) from None

@@ -1,4 +1,4 @@
-"""Training data in the form that a fit needs, and parts of them."""
+"""Training data in the form that a fit needs, parts of them, and the training itself."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,7 +9,15 @@ from numpy.typing import NDArray
 from .. import nn
 from ..data.arrays import Inputs
 from ..data.persons import Persons
-from ..run import Model
+from ..errors import DivergedError
+from ..privacy import Ledger
+from ..run import Model, Run
+from ..run.shared import spent_of
+from ..util.atomic import StrPath
+from .heads import scaled
+from .subgroups import figures_of
+
+SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
 
 
 @dataclass
@@ -63,6 +71,48 @@ class Data:
             persons=persons,
             size=size,
         )
+
+
+def train(run, data, head, ledger, layers=None):
+    """Release the scaling, unless the fixed layers are given, then train; returns the result, None
+    if interrupted.
+    """
+    if layers is None:
+        layers = head.layers(run, data.inputs, data.size, data.persons)
+    inputs = scaled(data.inputs, layers, head.arithmetic)
+    if run.plan.expected_lot_size < SPARSE * data.size and isinstance(inputs, Inputs):
+        inputs.read_at_random()
+    measured = ()
+    if data.measured is not None:
+        x, y = data.measured
+        measured = scaled(x, layers, head.arithmetic), y
+    about = {"scale": head.scale, "columns": data.columns}
+    if head.schema is not None:
+        about["schema"] = head.schema
+    model = data.model(layers + run.network.layers, **about)
+    try:
+        return run.train(
+            inputs,
+            data.targets,
+            *measured,
+            example_weight=data.weight,
+            person=data.persons,
+            model=model,
+            about=lambda: {**figures_of(run, data.subgroups, *measured), **sum_of(ledger, run)},
+        )
+    except DivergedError as error:
+        if ledger is None:
+            raise
+        raise DivergedError(
+            f"{error}; {ledger} holds the charge of all {run.plan.steps} lots"
+        ) from None
+
+
+def sum_of(ledger: StrPath | None, run: Run) -> dict[str, float]:
+    """{"shared_ledger": epsilon of all fits in it so far}; {} without one."""
+    if ledger is None:
+        return {}
+    return {"shared_ledger": spent_of(Ledger.load(ledger), run.budget)}
 
 
 class _Rows:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backend import to_host
 from ..errors import BudgetExceededError
 from ..mechanism.before.centring import mean_sanitizer, noisy_mean
 from ..privacy import Filter, Gaussian, Ledger
@@ -22,16 +21,17 @@ from ..run.result import began
 from ..run.tuning import TUNING, InMemory, Prepaid
 from ..streams import Streams
 from ..train import Progress
+from ..train.metrics import right_answers
 from ..train.trainer import TrainRecord
 from ..util.text import upper_text
 from ..util.waiting import waiting
-from .fit import Planned, train
+from .fit import _Planned
 from .heads import trained_network
+from .prepared import train
 from .rule import mu_of
 
 HELD_OUT = 0.2  # of the rows, or persons
 ATTEMPTS = 20  # at the epsilon of one run
-ROWS = 4096  # that are predicted at once
 
 
 def held_out(streams: Streams, units: int) -> NDArray:
@@ -95,7 +95,7 @@ class Search:
         share = gaussian_epsilon(1 / noise, delta)
         for _ in range(ATTEMPTS):
             once = Filter("loss_distribution", share, delta)
-            self.planned = [Planned.of(one, self.data, once, Streams(0)) for one in each]
+            self.planned = [_Planned.of(one, self.data, once, Streams(0)) for one in each]
             ledgers = [planned.plan.ledger(before=planned.before) for planned in self.planned]
             self.events, self.score, self.score_event = list(map(run_event, ledgers)), None, None
             if self.held is not None:
@@ -113,7 +113,7 @@ class Search:
             f"{upper_text(spent)}; raise epsilon or delta, or take fewer runs"
         )
 
-    def best(self, picked, about: Callable[[Planned], Any], seed):
+    def best(self, picked, about: Callable[[_Planned], Any], seed):
         """The run of the best score, of one for each number of a candidate in `picked`; without any
         the untrained network of the first candidate. Raises KeyboardInterrupt after Ctrl-C.
         """
@@ -204,26 +204,3 @@ class OneRun(Run):
         folder.checkpoint(*kept)
         facts = {**self.search.facts, "released": self.number, "score": self.score}
         return super()._finish(model, lambda: {**about(), **more, "tuning": facts}, *rest)
-
-
-def right_answers(model: Any, inputs: Any, targets: NDArray) -> NDArray:
-    r"""How right each row's prediction is, (N,) float64 in [0, 1]; 0 where it is not finite.
-
-    Forward
-        [F1]  v_b = 1 - ((y_b - t_b) / 2)^2    of a regression, prediction y, clipped, and target t
-              in [-1, 1]; otherwise 1 where the largest output is the label's, else 0
-
-    Source
-        own derivation: bounded by 1, so that a sum over rows has sensitivity 1
-    """
-    values = np.zeros(inputs.shape[0])
-    for start in range(0, inputs.shape[0], ROWS):
-        span = slice(start, start + ROWS)
-        with np.errstate(all="ignore"):
-            z, t = to_host(model.predict(inputs[span])), to_host(targets[span])
-        if t.dtype.kind == "f":
-            right = 1 - ((np.clip(z[:, 0], -1, 1) - t.reshape(len(t))) / 2) ** 2  # [F1]
-        else:
-            right = z.argmax(axis=1) == t
-        values[span] = np.where(np.isfinite(z).all(axis=1), right, 0)
-    return values

@@ -22,8 +22,9 @@ from ..util.atomic import StrPath
 from ..util.files import check_path
 from ..util.validate import count, flag, one_of, positive_finite
 from ..util.waiting import quietly
-from .fit import budget_of, data_of, fitted_at, sum_of, temporary
+from .fit import _budget, _data_of, _fitted_at, _temporary
 from .fitted import Fitted
+from .prepared import sum_of
 from .search import Search
 from .settings import Settings, check_ledger, settings_of
 
@@ -91,9 +92,9 @@ def tune(
     check_ledger(epsilon, ledger, settings)
     if current().size > 1:
         raise ParameterError("expected one process: a search runs on one rank, got several")
-    data, settings = data_of(x, y, test, settings)
+    data, settings = _data_of(x, y, test, settings)
     each = [_with(settings, candidate, place) for place, candidate in enumerate(candidates)]
-    budget, how_delta = budget_of(epsilon, delta, data.size, quiet)
+    budget, how_delta = _budget(epsilon, delta, data.size, quiet)
     if runs is not None:
         budget = Filter("renyi", budget.epsilon, budget.delta)
     search = Search(each, list(map(dict, candidates)), data, budget, runs, law, streams)
@@ -119,11 +120,11 @@ def tune(
         best = search.best(
             picked, lambda each: each.about(TUNING, how_delta, seed, test, ledger, True), seed
         )
-        at = temporary(undo) if folder is None else folder
+        at = _temporary(undo) if folder is None else folder
         if place is None:
             place = SearchFolder(at).begin(search.config, streams)
             place.charge(search.charges)
-        fitted = fitted_at(at, best.write(place, sum_of(ledger, best)), best.network, undo)
+        fitted = _fitted_at(at, best.write(place, sum_of(ledger, best)), best.network, undo)
     if not quiet:
         print(fitted)
     return fitted

@@ -111,8 +111,9 @@ def tuning_event(
     runs = [without_variation(event) for event in candidates]
     scores = [without_variation(event) for event in scores]
     if mean is None:
-        trained = Composed(tuple(runs))
-        event = OneOf((trained, Repeated(scores[0], len(runs)))) if scores else trained
+        event: Event = Composed(tuple(runs))
+        if scores:
+            event = OneOf((event, Repeated(scores[0], len(runs))))
     elif law == "poisson":
         event = PoissonStopped(OneOf((*runs, *scores)), mean)
     else:

@@ -17,12 +17,13 @@ import minidp
 from minidp.errors import BudgetExceededError, ParameterError
 from minidp.fitting import search as search_module
 from minidp.fitting import tune as tune_module
-from minidp.fitting.search import HELD_OUT, held_out, right_answers
+from minidp.fitting.search import HELD_OUT, held_out
 from minidp.fitting.tune import number_of_runs
 from minidp.privacy import Ledger, LossDistributionAccountant, RandomlyStopped, RenyiAccountant
 from minidp.run.tuning import TUNING
 from minidp.run.verify import verify
 from minidp.streams import Streams
+from minidp.train.metrics import right_answers
 from tests.support.scripts import environment
 
 from .test_fitting import problem
