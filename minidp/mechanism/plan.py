@@ -232,11 +232,10 @@ class Plan:
                 else with_noise(noise).ledger(before=before)
             )
 
-        target = (accountant, epsilon, delta)
-        if (None in target) if attack is None else target != (None, None, None):
-            raise ParameterError("expected accountant, epsilon and delta, or attack alone")
-        if attack is not None:
+        if attack is not None and (accountant, epsilon, delta) == (None, None, None):
             return with_noise(Risk.of(attack).noise_multiplier(ledger_of))
+        if attack is not None or accountant is None or epsilon is None or delta is None:
+            raise ParameterError("expected accountant, epsilon and delta, or attack alone")
         accountant = as_accountant(accountant, self.relation)
         return with_noise(noise_multiplier_for(accountant, ledger_of, epsilon, delta))
 

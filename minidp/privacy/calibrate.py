@@ -80,7 +80,8 @@ def least_noise(
     ends = _bracket(excess, target - free, math.log(start), limits, all_enough, math.log(step))
     if ends is None:
         raise BudgetExceededError(none_enough())
-    return math.exp(_close_in(excess, target - free, *ends, closeness))
+    enough, too_little = ends
+    return math.exp(_close_in(excess, target - free, enough, too_little, closeness))
 
 
 def sampling_probability_for(

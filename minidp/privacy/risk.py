@@ -1,7 +1,7 @@
 """From the risk that an attacker may reach to the noise that keeps it, on the safe side."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -76,7 +76,7 @@ class Risk:
             )
 
     @classmethod
-    def of(cls, given: "Risk | Mapping[str, Any]") -> "Risk":
+    def of(cls, given: Any) -> "Risk":
         """The risk of a dictionary such as {"fpr": 0.01, "tpr": 0.05}."""
         if isinstance(given, cls):
             return given
@@ -89,7 +89,7 @@ class Risk:
             ) from None
 
     @property
-    def given(self) -> dict[str, float]:
+    def given(self) -> dict[str, Any]:
         """The numbers that were given, by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
@@ -161,11 +161,13 @@ class Risk:
         """(epsilon, true positive rate) of the tangent that bounds the latter best."""
         from scipy.optimize import minimize_scalar
 
+        rate = self.given["fpr"]
+
         def bound(epsilon):
-            return power(accountant, ledger, self.fpr, epsilon)
+            return power(accountant, ledger, rate, epsilon)
 
         # beyond these the bound is above the target whatever delta is
-        ends = math.log((1 - self.target) / (1 - self.fpr)), math.log(self.target / self.fpr)
+        ends = math.log((1 - self.target) / (1 - rate)), math.log(self.target / rate)
         near = 0.01 * (ends[1] - ends[0])
         found = minimize_scalar(bound, bounds=ends, method="bounded", options={"xatol": near})
         lowest = min((bound(at), at) for at in (0.0, float(found.x)))
@@ -205,13 +207,14 @@ class Risk:
                 closeness=MU_CLOSENESS,
             )
         slope, noise, step = self.first_slope, 1.0, math.e
-        excess = self.target - self.fpr
+        excess = self.target - self.given["fpr"]
         for _ in range(ROUNDS):
             noise = self._by(accountant, slope, ledger_of, noise, step)
             slope, found = self.tangent(accountant, ledger_of(noise))
-            if CLOSENESS * excess <= found - self.fpr <= excess:
+            beyond = excess - self.target + found
+            if CLOSENESS * excess <= beyond <= excess:
                 return noise
-            step = 1.05 * max(excess / (found - self.fpr), 1.0)
+            step = 1.05 * max(excess / beyond, 1.0)
         raise NumericalBoundError(
             f"{self.what} jumps over {self.target:g}; take another false positive rate"
         )

@@ -9,9 +9,11 @@ import pytest
 
 import minidp
 from minidp import nn
+from minidp.__main__ import main
 from minidp.errors import DataError, ParameterError
 from minidp.run import registry
 from minidp.util.files import read_json
+from tests.support.sealed import edit, failed
 
 yaml = pytest.importorskip("yaml")
 OWNER = {
@@ -127,6 +129,28 @@ def test_the_owner_is_asked_once(tmp_path):
 def test_words_that_answer_no_question_are_refused(given):
     with pytest.raises(ParameterError, match="about: expected"):
         registry.as_about(given)
+
+
+def test_a_run_for_a_risk_begins_with_it_and_is_verified(results, tmp_path):
+    asked = {"attack": {"fpr": 0.01, "tpr": 0.05}, "steps": 2, "folder": tmp_path / "run"}
+    text = minidp.fit(X, Y, **asked, classes=[False, True], quiet=True).statement
+    first = text.partition("## In short")[2].split("\n\n")[1]
+    assert "asked for" in first and "is at most 0.05 at a false positive rate of 0.01." in first
+    assert not failed(tmp_path / "run")
+    edit(tmp_path / "run", "result.json", {"settings attack tpr": 0.04})
+    assert "more than was asked for" in failed(tmp_path / "run")
+
+
+def test_the_command_writes_and_compares_the_record(run, capsys):
+    path = str(run / "record.yaml")
+    assert main(["verify", str(run), "--registry", path]) == 0
+    assert "not stated, see --about" in capsys.readouterr().out
+    assert main(["verify", str(run), "--registry", path, "--check"]) == 0
+    Path(path).write_text(Path(path).read_text().replace("tier: 1", "tier: 3"))
+    assert main(["verify", str(run), "--registry", path, "--check"]) == 1
+    assert "tier is 3 and should be 1" in capsys.readouterr().out
+    assert main(["verify", str(run), "--registry", path]) == 2
+    assert main(["verify", str(run), "--check"]) == 2
 
 
 def test_a_file_that_is_no_record_is_refused(results, tmp_path):
