@@ -44,7 +44,7 @@ def reordered(gates):
 
 
 def of_lstm(torch, rng):
-    """(our layer, x, PyTorch's function of x, {our parameter: (PyTorch's, its gradient as ours)})."""
+    """(our layer, x, PyTorch's function of x, {our parameter: (its, their gradient as ours)})."""
     ours, theirs = nn.LSTM(3, 4, rng=rng, dtype="float64"), torch.nn.LSTM(3, 4, batch_first=True)
     theirs = theirs.double()
     W, b = map(reordered, (ours.params["W"], ours.params["b"]))
