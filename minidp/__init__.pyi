@@ -50,6 +50,24 @@ from .util.files import StrPath
 
 __version__: str
 
+def tune(
+    x: Any,
+    y: ArrayLike | None,
+    candidates: Sequence[Mapping[str, Any]],
+    *,
+    epsilon: float,
+    delta: float | None = None,
+    runs: float | None = None,
+    law: str = "geometric",
+    folder: StrPath | None = None,
+    ledger: StrPath | None = None,
+    test: tuple[Any, ArrayLike] | None = None,
+    seed: int | None = None,
+    quiet: bool = False,
+    settings: Settings | None = None,
+    **more: Any,
+) -> Fitted: ...
+
 # every field of Settings by its name, as `help(fit)` shows them
 def fit(
     x: Any,
@@ -88,21 +106,4 @@ def fit(
     group_size: int = 1,
     attack: Any = None,
     ledger_limit: float | None = None,
-) -> Fitted: ...
-def tune(
-    x: Any,
-    y: ArrayLike | None,
-    candidates: Sequence[Mapping[str, Any]],
-    *,
-    epsilon: float,
-    delta: float | None = None,
-    runs: float | None = None,
-    law: str = "geometric",
-    folder: StrPath | None = None,
-    ledger: StrPath | None = None,
-    test: tuple[Any, ArrayLike] | None = None,
-    seed: int | None = None,
-    quiet: bool = False,
-    settings: Settings | None = None,
-    **more: Any,
 ) -> Fitted: ...

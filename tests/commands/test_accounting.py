@@ -307,7 +307,7 @@ OTHERS = [
     (f"calibrate {SAMPLING} {STEPS}", "expected --target-epsilon and --delta, or a risk"),
     (f"{CALIBRATE} --mu 1 {SAMPLING} {STEPS}", "expected --target-epsilon or a risk, got both"),
     (f"calibrate --tpr .1 {SAMPLING} {STEPS}", "got tpr"),
-    (f"calibrate --tpr .1 --fpr .2 {SAMPLING} {STEPS}", "to be above fpr=0.2"),
+    (f"calibrate --tpr .1 --fpr .2 {SAMPLING} {STEPS}", "to be above --fpr 0.2"),
     (f"calibrate --mu 1 {NOISE} {SAMPLING}", "a risk without --noise-multiplier"),
     (f"calibrate --mu 1 --accountant renyi {SAMPLING} {STEPS}", "without --accountant"),
     (f"{CALIBRATE} --epsilon 2", "argument --target-epsilon/--epsilon: given twice"),
