@@ -103,20 +103,19 @@ def tune(
     for planned in search.planned:
         selfcheck.check(planned.network, planned.loss, data.targets)
     with quietly(quiet), ExitStack() as undo:
+        if not quiet:
+            print(
+                f"the whole search is charged first: epsilon {epsilon:g} at delta {budget.delta:g};"
+                " it does not resume, and the same call again is a new charge"
+            )
         place = None if folder is None else SearchFolder(folder).begin(search.config, streams)
         if ledger is not None:
             unit = "row" if data.persons is None else "person"
-            limit = settings.ledger_limit
-            total = charge_shared(ledger, search.charges, budget, limit, unit)
+            total = charge_shared(ledger, search.charges, budget, settings.ledger_limit, unit)
+            if not quiet:
+                print(sum_line(ledger, total, budget))
         if place is not None:
             place.charge(search.charges)
-        if not quiet:
-            print(
-                f"the whole search is charged now: epsilon {epsilon:g} at delta {budget.delta:g}; "
-                "it does not resume, and the same call again is a new charge"
-            )
-            if ledger is not None:
-                print(sum_line(ledger, total, budget))
         best = search.best(
             picked, lambda each: each.about(TUNING, how_delta, seed, test, ledger, True), seed
         )

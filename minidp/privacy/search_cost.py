@@ -103,7 +103,7 @@ def tuning_event(
     >>> ledger = Ledger()
     >>> ledger.append(tuning_event(NeighbouringRelation.ADD_REMOVE, runs, mean=10))
     >>> round(RenyiAccountant().epsilon(ledger, 1e-5).upper, 3)
-    0.6
+    0.419
     """
     one_of(LAWS, law=law)
     scores = [] if score is None else [score]

@@ -185,7 +185,7 @@ class Files:
             f"{result['relation']} of {result['unit']}s",
             self._uncovered()
             if "tuning" not in result
-            else uncharged(result, self.ledger, self.plan, self.before),
+            else uncharged(result, self.ledger, self.plan, self.before, _same_event),
         )
         again = derived(
             self.plan,
