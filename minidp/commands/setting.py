@@ -6,7 +6,7 @@ from ..planning import ledger_of, path_of, sampler_of, steps_of
 from ..privacy import NeighbouringRelation, total_variation
 from ..privacy.catalogue import ACCOUNTANTS
 from ..util.text import upper_text
-from .flags import Once, number, numbers, positive, whole_number
+from .flags import Once, number, numbers, whole_number
 
 NOISE = ("--noise-multiplier", "--noise-multipliers")
 LENGTH = ("--steps", "--epochs")
@@ -82,7 +82,7 @@ FLAGS = {
     ),
     "--delta": dict(type=number, required=True, help="delta of (epsilon, delta)-DP, in (0, 1)"),
     "--target-epsilon": dict(
-        type=positive,
+        type=number,
         action=Once,
         metavar="EPSILON",
         help="epsilon that must not be exceeded, at --delta",
@@ -97,6 +97,12 @@ FLAGS = {
     "--mu": dict(
         type=number,
         help="his task is no easier than telling N(0, 1) from N(mu, 1), at rates of at least 1e-6",
+    ),
+    "--runs": dict(
+        type=number,
+        metavar="MEAN",
+        help="also what the best of so many such runs costs, in the ways that `minidp train "
+        "--candidates` has",
     ),
     "--json": dict(action="store_true", help="print JSON in place of the table"),
     "--quiet": dict(action="store_true", help="say nothing while it computes"),

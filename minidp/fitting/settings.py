@@ -26,14 +26,15 @@ class Settings(Checked):
     """Settings of `minidp.fit`; each may also be given to `fit` by its own name.
 
     classes: array (K,) or list, default None
-        Public list of classes. None: those in y, and the statement says that they were disclosed.
+        Public list of classes. None: those in y, and the statement says that they were disclosed;
+        floating-point labels are then refused, because they may be targets of a regression.
     target_bounds: (low, high), default None
         Public bounds of a regression's targets, which are clipped to them. None: classification.
     scale: str, default "auto"
         "unit-norm": each row divided by its length. "bounds": each feature mapped to [-1, 1] and
         clipped to it. "private": by a noisy mean and spread of each feature, for a third of the
-        budget. "none": unchanged. "auto": "bounds" if they are given, else "private" for a data
-        frame and "unit-norm" for arrays ("none" for your own network). In a classification the
+        budget. "none": unchanged. "auto": "bounds" if they are given, else "private" for a table
+        and "unit-norm" for arrays ("none" for your own network). In a classification the
         rows' noisy mean is then subtracted, for a tenth of the budget.
     bounds: (low, high), default None
         Public bounds of the features, numbers or arrays of a row's shape.
@@ -51,8 +52,9 @@ class Settings(Checked):
         the statement says that it was disclosed.
     person: str or array (N,), default None
         Protect persons instead of rows: the column of x, or an array, that says whose row each is,
-        in whole numbers or texts. It is no input. Rows without a person are refused before any
-        charge. Lots are lots of persons, and a person's gradient is the mean over her rows.
+        in whole numbers or texts (spaces around these are cut). It is no input. Rows without a
+        person are refused before any charge. Lots are lots of persons, and a person's gradient is
+        the mean over her rows.
     rows_per_person: int, default None
         Public k: the first k rows of a person, in the order of the data, are used. Give it together
         with `person`.

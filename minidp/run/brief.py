@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ..privacy.catalogue import row_to_quote
 from ..privacy.meaning import RATES, large_delta
 from ..privacy.risk import Risk
+from ..util.program import program
 from ..util.text import upper_text
 from .folder import CURVES, MANIFEST, STATEMENT
 
@@ -156,8 +157,9 @@ def _protected(result):
 
 
 def _not_covered(result):
+    searched = "tuning" in result
     listed = [
-        "Other runs on the same rows, tuning included",
+        "Other runs on the same rows, " + ("tuning included", "beside its search")[searched],
         "anything computed from the rows before this run, such as scalers, medians, categories or "
         "a choice of columns",
         "the test set",
@@ -229,4 +231,4 @@ def summary(result, path):
         yield target
     yield quote_line(result)
     yield f"read:  {path / STATEMENT} (picture: {path / CURVES}; {MANIFEST} seals all files)"
-    yield f"check: python -m minidp verify {path}"
+    yield f"check: {program()} verify {path}"

@@ -80,7 +80,7 @@ def fields_of(result: dict[str, Any]) -> Iterator[tuple[str, str, int, Any, tupl
     unit, quoted = unit_of(result), row_to_quote(result["epsilon"])
     change = NEIGHBOURS[result["relation"]][0]
     prepared = "; ".join(each["what"] for each in settings["setup"]) or "nothing"
-    chosen = ". ".join(f"{what.capitalize()}: {how}" for what, how in choices.items())
+    chosen = ". ".join(f"{what[:1].upper()}{what[1:]}: {how}" for what, how in choices.items())
     open_facts = [*result["disclosed"], *result["public"], *result["not_private"]]
     averaged = f", then averaged (decay {settings['average']:g})" if settings["average"] else ""
     best = ", the best on public validation data" if result["best_of_measured"] else ""

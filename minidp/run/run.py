@@ -26,6 +26,7 @@ from ..streams import as_streams
 from ..train import Averaged, KeptBest, Progress, Trainer
 from ..util.atomic import atomic_write
 from ..util.files import jsonable
+from ..util.program import program
 from ..util.validate import count, one_of
 from . import checkpoint, recovery
 from . import folder as folders
@@ -244,7 +245,7 @@ class Run:
         if not self.folder.finished:
             return (
                 f"interrupted; run the same lines again to resume the run in {self.folder.path}; "
-                f"`python -m minidp verify {self.folder.path}` says what is spent so far"
+                f"`{program()} verify {self.folder.path}` says what is spent so far"
             )
         found = ["this run had finished before; nothing was trained now"] if self._found else []
         return "\n".join([*found, *summary(self.folder.result(), self.folder.path)])

@@ -8,9 +8,10 @@ import os
 from contextlib import ExitStack
 from pathlib import Path
 
-from ..errors import BudgetExceededError, ParameterError
+from ..errors import BudgetExceededError, ParameterError, UnsupportedEventError
 from ..privacy.budget import Filter
 from ..privacy.ledger import Ledger
+from ..privacy.renyi import RenyiAccountant
 from ..util.atomic import StrPath
 from ..util.files import waiting_lock
 from ..util.text import upper_text
@@ -86,8 +87,13 @@ def charge_shared(
 
 
 def spent_of(total: Ledger, budget: Filter) -> float:
-    """Epsilon of a shared ledger, by the accountant and at the delta of a budget."""
-    return budget.accountant.epsilon(total, budget.delta).upper
+    """Epsilon of a shared ledger at the delta of a budget, by its accountant; where a random search
+    is charged by Renyi divergences, which alone have a bound.
+    """
+    try:
+        return budget.accountant.epsilon(total, budget.delta).upper
+    except UnsupportedEventError:
+        return RenyiAccountant(total.relation).epsilon(total, budget.delta).upper
 
 
 def sum_line(path: StrPath, total: Ledger, budget: Filter) -> str:
