@@ -89,7 +89,7 @@ def main():
         )
     path = Path(args.json)
     rows = (
-        {tuple(each["setting"]): each for each in read_json(path)["rows"]} if path.exists() else {}
+        {tuple(each["setting"]): each for each in read_json(path)["comparisons"]} if path.exists() else {}
     )
     for number, setting in enumerate((t, q) for t in STEPS for q in SHARES):
         if setting not in rows:
@@ -127,7 +127,7 @@ def save(path, rows):
             "command": "python -m tools.risks --json experiments/results/risks.json",
             "device": "cpu",
             "versions": {name: version(name) for name in names},
-            "rows": sorted(rows.values(), key=lambda each: each["setting"]),
+            "comparisons": sorted(rows.values(), key=lambda each: each["setting"]),
         },
     )
 
