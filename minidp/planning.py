@@ -7,7 +7,7 @@ parsed flags of a command, with noise multipliers as a tuple; what is not given 
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,7 +24,8 @@ from .privacy.calibrate import noise_multiplier_for, sampling_probability_for
 from .privacy.catalogue import ACCOUNTANTS, all_bounds, make, row_to_quote
 from .privacy.group_privacy import GroupAccountant
 from .privacy.ledger import SETUP
-from .privacy.meaning import meaning_of
+from .privacy.meaning import meaning_of, upper_ends
+from .privacy.risk import Risk
 from .privacy.search_cost import LAWS, geometric_gamma, run_event, tuning_event
 from .util.atomic import StrPath
 from .util.text import lower_text
@@ -89,8 +90,9 @@ def epsilon(
 
 def calibrate(
     *,
-    epsilon: float,
-    delta: float,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    attack: Mapping[str, float] | None = None,
     noise_multiplier: float | Sequence[float] | None = None,
     sampling_probability: float | None = None,
     dataset_size: int | None = None,
@@ -102,17 +104,21 @@ def calibrate(
     group_size: int = 1,
     accountant: str = "loss_distribution",
 ) -> dict[str, Any]:
-    """Noise multiplier, steps or sampling probability for a target epsilon: the dictionary that
-    `minidp calibrate --json` prints.
+    """Noise multiplier, steps or sampling probability for a target epsilon, or noise multiplier for
+    a risk: the dictionary that `minidp calibrate --json` prints.
 
     Of noise, sampling and length, give two; the third is found. The other parameters are those of
     `minidp.epsilon`. The target is kept by the accountant named; "kind" says whether that is a
     bound.
 
+    attack  in place of epsilon: {"fpr": .., "tpr": ..}, {"advantage": ..} or {"mu": ..}, as
+            `privacy.risk.Risk`, certified by the loss distribution; delta is not needed
+
     >>> found = calibrate(epsilon=2, delta=1e-5, sampling_probability=0.01, steps=10_000)
     >>> round(found["noise_multiplier"], 2), found["epsilon"]["upper"] <= 2, found["kind"]
     (2.13, True, 'bound')
     """
+    risk = None if attack is None else Risk.of(attack)
     setting = _setting(locals(), relation=None, target_epsilon=epsilon)
     with _flags_as_arguments():
         return calibrated(setting)
@@ -276,7 +282,14 @@ def _release_event(noises, relation):
 
 
 def calibrated(setting: Any) -> dict[str, Any]:
-    """What `calibrate` returns, of a setting with a `target_epsilon`."""
+    """What `calibrate` returns, of a setting with a `target_epsilon` or a `risk`."""
+    if setting.risk is not None:
+        return _at_risk(setting)
+    if None in (setting.target_epsilon, setting.delta):
+        raise ParameterError(
+            "expected --target-epsilon and --delta, or a risk: --tpr and --fpr, --advantage, or "
+            "--mu"
+        )
     given = {
         "noise_multiplier": {setting.noise_multiplier},
         "steps": {setting.steps, setting.epochs},
@@ -312,6 +325,40 @@ def calibrated(setting: Any) -> dict[str, Any]:
     }
 
 
+def _at_risk(setting):
+    """What `calibrate` returns, of a setting with a `risk`."""
+    if setting.noise_multiplier is not None or setting.accountant != "loss_distribution":
+        raise ParameterError(
+            "expected a risk without --noise-multiplier, which it finds, and without --accountant: "
+            "the loss distribution certifies it"
+        )
+    if setting.target_epsilon is not None:
+        raise ParameterError("expected --target-epsilon or a risk, got both")
+    risk, sampler = setting.risk, sampler_of(setting)
+    steps = steps_of(setting, sampler)
+
+    def with_noise(sigma):
+        return ledger_with(setting, sampler, (sigma,), steps)
+
+    found = risk.noise_multiplier(with_noise, setting.group_size)
+    ledger = with_noise(found)
+    record = {
+        "noise_multiplier": found,
+        "attack": risk.given,
+        "reached": risk.reached(ledger, setting.group_size),
+        "by_sampling": risk.by_sampling(with_noise, setting.group_size),
+    }
+    accountant = upper_ends(ledger.relation, setting.group_size)
+    if setting.delta is not None:
+        epsilon = accountant.epsilon(ledger, setting.delta).to_json()
+        record |= {"epsilon": epsilon, "delta": setting.delta}
+    return record | {
+        "accountant": accountant.name,
+        "kind": accountant.kind,
+        "ledger": ledger.to_json(),
+    }
+
+
 # (ledger, what was found)
 
 
@@ -326,6 +373,8 @@ def _noise(setting, sampler, accountant):
 
 
 def _steps(setting, sampler, accountant):
+    positive_finite(epsilon=setting.target_epsilon)
+
     def with_steps(steps):
         return ledger_with(setting, sampler, setting.noise_multiplier, steps)
 

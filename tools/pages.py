@@ -96,6 +96,16 @@ def persons():
     return markdown(["trained on", "AUROC, five splits by person", "standard error"], lines)
 
 
+def adult():
+    """Accuracy and AUROC on the Adult table, of our fits and of another library's."""
+    found = {**load("adult.json")["figures"], **load("adult_diffprivlib.json")["figures"]}
+    lines = [
+        [name, f"{one['accuracy']:.2%}", f"{one['auroc']:.4f}", f"{one['seconds']:.1f}"]
+        for name, one in found.items()
+    ]
+    return markdown(["model", "accuracy, five splits", "AUROC", "seconds a fit"], lines)
+
+
 def tuning():
     """What a search that is paid for gives, beside the defaults and one that nobody pays for."""
     ways = ("defaults", "each once", "geometric", "unpaid")
@@ -279,6 +289,7 @@ PAGES = {
                 for name in ("poisson", "balls-in-bins")
             ],
         ),
+        "adult": adult,
         "figure 2": lambda: verdicts("accountant_curves", "accountant_curves"),
         "commands": lambda: table(SWEEPS, sweeps()),
         "figure 3": lambda: table(LEVELS, levels()),

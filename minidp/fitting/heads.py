@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import nn
-from ..data.arrays import Flat, Inputs
+from ..data.arrays import Inputs
 from ..data.persons import Means, Persons
 from ..errors import ParameterError, ShapeError
 from ..host import memory
@@ -161,7 +161,7 @@ class Head:
             (lot,) = self.sampler.lots(units, 1, lambda step: streams.sampling("mean"))
             before = nn.Sequential(layers, self.shape).to(backend)
             scaled = Inputs(inputs.source, backend, before.predict)
-            rows = Flat(scaled, lot) if persons is None else Means(scaled, persons, lot)
+            rows = Means(scaled, persons, lot)
             size = run.plan.expected_lot_size
             return noisy_mean(rows, self.mean, size, streams.noise("mean")).astype("float32")
 

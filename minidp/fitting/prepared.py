@@ -10,7 +10,10 @@ from .. import nn
 from ..data.arrays import Inputs
 from ..data.persons import Persons
 from ..errors import DivergedError
-from ..run import Model
+from ..privacy import Ledger
+from ..run import Model, Run
+from ..run.shared import spent_of
+from ..util.atomic import StrPath
 from .heads import scaled
 from .subgroups import figures_of
 
@@ -95,7 +98,7 @@ def train(run, data, head, ledger, layers=None):
             example_weight=data.weight,
             person=data.persons,
             model=model,
-            about=lambda: figures_of(run, data.subgroups, *measured),
+            about=lambda: {**figures_of(run, data.subgroups, *measured), **sum_of(ledger, run)},
         )
     except DivergedError as error:
         if ledger is None:
@@ -103,6 +106,13 @@ def train(run, data, head, ledger, layers=None):
         raise DivergedError(
             f"{error}; {ledger} holds the charge of all {run.plan.steps} lots"
         ) from None
+
+
+def sum_of(ledger: StrPath | None, run: Run) -> dict[str, float]:
+    """{"shared_ledger": epsilon of all fits in it so far}; {} without one."""
+    if ledger is None:
+        return {}
+    return {"shared_ledger": spent_of(Ledger.load(ledger), run.budget)}
 
 
 class _Rows:

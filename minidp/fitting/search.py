@@ -196,11 +196,11 @@ class OneRun(Run):
         noise = self.streams.noise("score")
         return float(noisy_mean(values[:, None], self.search.score, held.size, noise)[0])
 
-    def write(self, folder):
-        """Write the run's files; returns the dictionary of result.json."""
+    def write(self, folder, more):
+        """Write the run's files; returns the dictionary of result.json, with what is in `more`."""
         model, about, *rest = self.trained
         kept, self.folder = self.folder.kept, folder
         folder.describe(began(self.facts))
         folder.checkpoint(*kept)
         facts = {**self.search.facts, "released": self.number, "score": self.score}
-        return super()._finish(model, lambda: {**about(), "tuning": facts}, *rest)
+        return super()._finish(model, lambda: {**about(), **more, "tuning": facts}, *rest)

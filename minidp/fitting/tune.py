@@ -24,6 +24,7 @@ from ..util.validate import count, flag, one_of, positive_finite
 from ..util.waiting import quietly
 from .fit import _budget, _data_of, _fitted_at, _temporary
 from .fitted import Fitted
+from .prepared import sum_of
 from .search import Search
 from .settings import Settings, check_ledger, settings_of
 
@@ -91,7 +92,7 @@ def tune(
     check_ledger(epsilon, ledger, settings)
     if current().size > 1:
         raise ParameterError("expected one process: a search runs on one rank, got several")
-    data, test, settings = _data_of(x, y, test, settings)
+    data, settings = _data_of(x, y, test, settings)
     each = [_with(settings, candidate, place) for place, candidate in enumerate(candidates)]
     budget, how_delta = _budget(epsilon, delta, data.size, quiet)
     if runs is not None:
@@ -122,7 +123,7 @@ def tune(
         if place is None:
             place = SearchFolder(at).begin(search.config, streams)
             place.charge(search.charges)
-        fitted = _fitted_at(at, best.write(place), best.network, undo)
+        fitted = _fitted_at(at, best.write(place, sum_of(ledger, best)), best.network, undo)
     if not quiet:
         print(fitted)
     return fitted

@@ -66,13 +66,7 @@ class Sequential:
         """
         self.layers = list(layers)
         self.input_shape = (input_shape,) if isinstance(input_shape, int) else tuple(input_shape)
-        seen: Counter[str] = Counter()
-        for layer in self.layers:
-            seen[layer.kind] += 1
-            layer.name = f"{layer.kind}{seen[layer.kind]}" if layer.name is None else layer.name
-        names = [layer.name for layer in self.layers]
-        if len(set(names)) < len(names):
-            raise ParameterError(f"expected layers with different names, got {names}")
+        names = name_layers(self.layers)
         if unknown := set(frozen) - set(names):
             raise ParameterError(
                 f"expected frozen to name layers of {names}, got {sorted(unknown)}"
@@ -108,9 +102,15 @@ class Sequential:
         """True if forward takes numbers from its generator."""
         return any(layer.draws for layer in self.layers)
 
+    @property
+    def takes_ids(self) -> bool:
+        """True if x holds ids, whole numbers of any dtype."""
+        return any(layer.takes_ids for layer in self.layers[:1])
+
     def forward(self, x: NDArray, *, rng: Any = None) -> tuple[NDArray, list[Cache]]:
         """(y, caches), one cache per layer. rng.random(shape): for layers that draw (dropout)."""
-        inexact("network", x=x)
+        if not self.takes_ids:
+            inexact("network", x=x)
         shape("network", "x", x, ("B", *self.input_shape))
         caches = []
         for layer in self.layers:
@@ -177,3 +177,17 @@ class Sequential:
         if not parts:
             return self.forward(x)[0]
         return namespace_of(*parts).concatenate(parts)
+
+
+def name_layers(layers: Sequence[Layer]) -> list[str]:
+    """Name those without a name by their kind and number; all names. ParameterError if two have
+    one.
+    """
+    seen: Counter[str] = Counter()
+    for layer in layers:
+        seen[layer.kind] += 1
+        layer.name = f"{layer.kind}{seen[layer.kind]}" if layer.name is None else layer.name
+    names = [layer.name for layer in layers]
+    if len(set(names)) < len(names):
+        raise ParameterError(f"expected layers with different names, got {names}")
+    return names

@@ -17,6 +17,7 @@ from ..privacy import Filter, Ledger
 from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make
 from ..privacy.event_json import event_from_json, event_to_json
 from ..privacy.ledger import SETUP, STEP
+from ..privacy.risk import Risk
 from ..util.atomic import StrPath
 from ..util.files import read_json
 from ..util.text import lower_text, upper_text
@@ -193,6 +194,7 @@ class Files:
             size=settings["dataset_size"],
             steps=result["steps"],
             group_size=self.config.get("group_size", (result["group"] or {"size": 1})["size"]),
+            attack=settings["attack"],
         )
         yield _finding(
             "Do all figures come out the same when computed again?",
@@ -327,6 +329,10 @@ class Files:
         for target in (budget.epsilon, self.config.get("target_epsilon")):
             if target is not None and not total <= from_json(target):
                 yield f"epsilon is {upper_text(total, 6)}, above the target {target:g}"
+        if (found := result["attack"]) and found["reached"] > Risk.of(
+            self.settings["attack"]
+        ).target:
+            yield f"an attacker reaches {found['reached']:g}, more than was asked for"
         done = "tuning" in result or result["steps_charged"] >= self.settings["planned_steps"]
         stopped = "finished" if done else "budget"
         if result["stopped"] != stopped:

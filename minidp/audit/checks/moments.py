@@ -25,10 +25,7 @@ from .truths import ends_of, log_integral
 MOMENTS, RENYI = "privacy.moments.MomentsAccountant", "privacy.renyi.RenyiAccountant"
 GRID = (
     (0.01, 4.0, 5.0),
-    (0.01, 4.0, 19.0),
     (0.3, 1.0, 2.0),
-    (1e-5, 2.0, 8.0),
-    (0.004, 0.7, 11.0),
     (1e-6, 0.5, 8.0),
     (0.5, 30.0, 64.0),
 )
@@ -54,11 +51,6 @@ def log_moments_of_gaussians(bench):
     for sigma, order in ((1.0, 1.0), (4.0, 7.0), (2.5, 3.5)):
         for event in (Gaussian(sigma), BallsInBins(3, Gaussian(sigma))):
             yield Case({"alpha": log_moment(event, order), "lambda": order, "sigma": sigma})
-
-
-@measures(MOMENTS, "M2", "mpmath integral at q = 1; a bound", 1e-12)
-def unsampled_log_moments(bench):
-    return excess(log_moment(Gaussian(2.5), 3.5), log_integral(1, 2.5, 4.5))
 
 
 @states(MOMENTS, "M3", 2e-11, error=excess)
