@@ -87,6 +87,12 @@ FLAGS = {
         metavar="EPSILON",
         help="epsilon that must not be exceeded",
     ),
+    "--runs": dict(
+        type=positive,
+        metavar="MEAN",
+        help="also what the best of so many such runs costs, in the ways that `minidp train "
+        "--candidates` has",
+    ),
     "--json": dict(action="store_true", help="print JSON in place of the table"),
     "--quiet": dict(action="store_true", help="say nothing while it computes"),
     "--force": dict(action="store_true", help="replace files that are there already"),

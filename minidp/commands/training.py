@@ -3,10 +3,12 @@ predictions.
 """
 
 import csv
+import json
 import math
 import sys
 import warnings
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from types import SimpleNamespace
@@ -17,9 +19,11 @@ from ..data.tables import Schema, draft
 from ..errors import DataError, ParameterError
 from ..fitting.fit import fit
 from ..fitting.settings import Settings
+from ..fitting.tune import tune
 from ..privacy.budget import Filter
 from ..privacy.catalogue import row_to_quote
 from ..privacy.ledger import Ledger
+from ..privacy.search_cost import LAWS
 from ..run import load_model
 from ..run.brief import quote_line
 from ..run.folder import CONFIG, CURVES, MODEL, RESULT, STATEMENT
@@ -27,7 +31,7 @@ from ..run.shared import sum_line
 from ..util.atomic import atomic_write
 from ..util.files import write_json
 from ..util.text import listed
-from .flags import Once, add_field, number, whole_number
+from .flags import Once, add_field, number, positive, whole_number
 from .output import check_new, show
 from .reading import labels_of, numbers_of, read_csv, read_npy, read_npz, read_training
 from .setting import add as add_shared
@@ -92,6 +96,20 @@ def train(parser):
                 help="ledger that runs on the same data share, charged first; the sum is printed",
             )
         add_field(parser, field)
+    add(
+        "--candidates",
+        metavar="FILE",
+        help='JSON list of settings to choose among, such as [{"learning_rate": 5}, {"hidden": '
+        "[8]}]: each is trained once, and the best by a noisy count on held-out rows is kept; "
+        "epsilon covers the whole search, which is charged first and does not resume",
+    )
+    add(
+        "--runs",
+        type=positive,
+        metavar="MEAN",
+        help="with --candidates: a random number of runs of this mean, each of a drawn candidate",
+    )
+    add("--law", choices=LAWS, default=LAWS[0], help="of that number (default: %(default)s)")
     add("--quiet", action="store_true", help="no bar, and only the last three lines")
     add(
         "--seed",
@@ -129,7 +147,14 @@ def _train(args):
             given["person"] = args.person_of_row
         if args.classes is not None:
             given["classes"] = _classes(args.classes, y.dtype.kind)
-        model = fit(
+        made = fit
+        if args.candidates is not None:
+            made = partial(
+                tune, candidates=_candidates(args.candidates), runs=args.runs, law=args.law
+            )
+        elif args.runs is not None:
+            raise ParameterError("expected --runs together with --candidates FILE")
+        model = made(
             x,
             y,
             epsilon=args.target_epsilon,
@@ -142,6 +167,8 @@ def _train(args):
             settings=Settings(**given),
         )
     except KeyboardInterrupt:
+        if args.candidates is not None:
+            raise
         raise KeyboardInterrupt(
             f"interrupted; run the same command again to resume the run in {folder}; `minidp "
             f"verify {folder}` says what is spent so far"
@@ -166,6 +193,17 @@ def _train(args):
         f"next:  minidp predict {quote(path)} {new} --out y.csv",
     ]
     show(args, record, lines)
+
+
+def _candidates(path):
+    """The list of settings in a JSON file."""
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: expected a JSON list of objects ({error})") from None
+    if not isinstance(found, list):
+        raise DataError(f"{path}: expected a JSON list of objects, got {type(found).__name__}")
+    return found
 
 
 def _shared(args, result):

@@ -9,21 +9,21 @@ from dataclasses import dataclass, fields, replace
 from inspect import signature
 from typing import Any
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import nn
 from ..backend import Backend
 from ..data.arrays import Inputs, as_weights, columns_of
 from ..data.examples import LabelledExamples
 from ..data.labels import as_target_bounds, targets_of
-from ..data.persons import Persons, persons_of
-from ..errors import DivergedError, ParameterError, ShapeError
+from ..data.persons import persons_of
+from ..errors import ParameterError, ShapeError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ..mechanism.samplers import make_sampler
-from ..privacy import Filter
+from ..privacy import Event, Filter
 from ..privacy.meaning import large_delta
 from ..ranks import current
-from ..run import About, Model, Privacy, Run, Training
+from ..run import About, Privacy, Run, Training
 from ..run.shared import charge_shared, sum_line
 from ..streams import Streams
 from ..train import SGD, Averaged, Momentum, selfcheck
@@ -34,14 +34,14 @@ from ..util.validate import count, flag, open_probability, positive, same_batch
 from ..util.waiting import quietly
 from .encoding import encoded, without_person
 from .fitted import Fitted
-from .heads import Head, scaled, trained_network
+from .heads import Head, trained_network
+from .prepared import Data, train
 from .records import choices_of, config_of, public_facts
 from .rule import WITHOUT_PRIVACY, Choice, choose, unclipped
 from .settings import Settings, check_ledger, settings_of
-from .subgroups import figures_of, subgroups_of
+from .subgroups import subgroups_of
 
 MEASUREMENTS = 20  # along a run, with a checkpoint each
-SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
 
 
 def fit(
@@ -107,57 +107,105 @@ def fit(
 def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
     """`fit`, its arguments checked."""
     check_ledger(epsilon, ledger, settings)
-    subgroups = subgroups_of(test, settings.subgroups)
-    x, test, settings = without_person(x, test, settings)
-    x, y, test, settings = encoded(x, y, test, settings)
+    data, test, settings = _data_of(x, y, test, settings)
     streams = Streams(seed)
-    data = _checked(x, y, test, settings, subgroups)
     budget, how_delta = _budget(epsilon, delta, data.size, quiet)
-    network = trained_network(settings, data.shape, data.outputs, streams.init)
-    head = Head(settings, data.shape, data.labels is not None, data.columns is not None)
-    choice, given, plan, before = _chosen(settings, data, network, head, budget)
-    # what the model cannot be made of is refused before anything is charged
-    data.model(head.first + network.layers)
+    planned = _Planned.of(settings, data, budget, streams)
     with ExitStack() as undo:
         at = _temporary(undo) if folder is None else folder
-        training = Training(
-            network.to(data.inputs.backend),
-            nn.SquaredError() if data.labels is None else nn.SoftmaxCrossEntropy(),
-            _optimizer(choice),
-            streams,
-            measure_every=-(-choice.steps // MEASUREMENTS),
-            keep_best=settings.validation is not None,
-        )
-        privacy = Privacy(
-            plan,
-            budget,
-            data.size,
-            settings.group_size,
-            settings.check,
-            train_metrics=False,
-            rows_per_person=settings.rows_per_person,
-        )
-        about = About(
-            "fit",
-            flags=config_of(settings, data, head, network, seed, test, ledger),
-            choices=choices_of(choice, given, head.scale, settings, ledger) | {"delta": how_delta},
-            disclosed=data.disclosed,
-            public=public_facts(settings, test),
-            quiet=quiet,
-        )
-        run = Run(at, training, privacy, about)
-        _charge(run, data, before, ledger, settings.ledger_limit)
-        result = _train(run, data, head, ledger)
+        about = planned.about("fit", how_delta, seed, test, ledger, quiet)
+        run = Run(at, planned.training(streams), planned.privacy(budget), about)
+        _charge(run, data, planned.before, ledger, settings.ledger_limit)
+        result = train(run, data, planned.head, ledger)
         if result is None:
             raise KeyboardInterrupt(
                 run.summary() if folder is not None else "interrupted; nothing was kept"
             )
-        kinds = {type(layer).__name__: type(layer) for layer in network.layers}
-        fitted = current().of_first(lambda: Fitted(at, result, kinds))
-        weakref.finalize(fitted, undo.pop_all().close)
+        fitted = _fitted_at(at, result, planned.network, undo)
     if not quiet:
         print(fitted)
     return fitted
+
+
+def _data_of(x, y, test, settings):
+    """(Data, public test set, settings), with tables encoded."""
+    subgroups = subgroups_of(test, settings.subgroups)
+    x, test, settings = without_person(x, test, settings)
+    x, y, test, settings = encoded(x, y, test, settings)
+    return _checked(x, y, test, settings, subgroups), test, settings
+
+
+def _fitted_at(at, result, network, undo):
+    """The Fitted of a folder's files, which end with it if they are temporary."""
+    kinds = {type(layer).__name__: type(layer) for layer in network.layers}
+    fitted = current().of_first(lambda: Fitted(at, result, kinds))
+    weakref.finalize(fitted, undo.pop_all().close)
+    return fitted
+
+
+@dataclass
+class _Planned:
+    """What is trained, and what it does to the data."""
+
+    settings: Settings
+    data: Data
+    network: nn.Sequential
+    head: Head
+    choice: Choice
+    given: dict[str, Any]  # settings that the caller gave
+    plan: Plan
+    before: list[Event]  # the first step
+
+    @classmethod
+    def of(cls, settings, data, budget, streams):
+        """The plan with the least noise for the budget."""
+        network = trained_network(settings, data.shape, data.outputs, streams.init)
+        head = Head(settings, data.shape, data.labels is not None, data.columns is not None)
+        chosen = _chosen(settings, data, network, head, budget)
+        # what the model cannot be made of is refused before anything is charged
+        data.model(head.first + network.layers)
+        return cls(settings, data, network.to(data.inputs.backend), head, *chosen)
+
+    @property
+    def loss(self):
+        """What is descended on."""
+        return nn.SquaredError() if self.data.labels is None else nn.SoftmaxCrossEntropy()
+
+    def training(self, streams):
+        """The part of a run that trains the network."""
+        return Training(
+            self.network,
+            self.loss,
+            _optimizer(self.choice),
+            streams,
+            measure_every=-(-self.choice.steps // MEASUREMENTS),
+            keep_best=self.settings.validation is not None,
+        )
+
+    def privacy(self, budget):
+        """The part of a run that says what it may cost."""
+        return Privacy(
+            self.plan,
+            budget,
+            self.data.size,
+            self.settings.group_size,
+            self.settings.check,
+            train_metrics=False,
+            rows_per_person=self.settings.rows_per_person,
+        )
+
+    def about(self, name, how_delta, seed, test, ledger, quiet):
+        """The part of a run that says what was done."""
+        settings, data, head = self.settings, self.data, self.head
+        choices = choices_of(self.choice, self.given, head.scale, settings, ledger)
+        return About(
+            name,
+            flags=config_of(settings, data, head, self.network, seed, test, ledger),
+            choices=choices | {"delta": how_delta},
+            disclosed=data.disclosed,
+            public=public_facts(settings, test),
+            quiet=quiet,
+        )
 
 
 # `help(fit)` shows the fields of Settings in place of **more
@@ -167,38 +215,6 @@ fit.__annotations__.update(Settings.__annotations__)
 vars(fit)["__signature__"] = signature(fit).replace(
     parameters=[*list(_own.values())[:-1], *_more.values()]
 )
-
-
-@dataclass
-class _Data:
-    """The training data, and what the run discloses about them."""
-
-    inputs: Inputs
-    targets: NDArray
-    labels: Any  # the classes, None of a regression
-    target_bounds: tuple[float, float] | None
-    weight: NDArray | None
-    persons: Persons | None
-    measured: tuple[Inputs, NDArray] | None  # public (x, y)
-    size: int  # N, public
-    disclosed: list[str]
-    columns: list[str] | None
-    subgroups: dict[str, NDArray]
-
-    @property
-    def shape(self):
-        """The shape of one row."""
-        return self.inputs.shape[1:]
-
-    @property
-    def outputs(self):
-        """The network's number of outputs."""
-        return 1 if self.labels is None else len(self.labels)
-
-    def model(self, layers, **about):
-        """The model of these layers."""
-        network = nn.Sequential(layers, self.shape)
-        return Model(network, self.labels, self.target_bounds, about)
 
 
 def _checked(x, y, test, settings, subgroups):
@@ -234,7 +250,7 @@ def _checked(x, y, test, settings, subgroups):
     if columns:
         disclosed.append("the names of the columns")
     count(1, dataset_size=size)
-    return _Data(
+    return Data(
         inputs,
         backend.asarray(targets),
         labels,
@@ -361,35 +377,3 @@ def _charge(run, data, before, ledger, limit):
     total = run.ranks.of_first(lambda: charge_shared(ledger, charges, run.budget, limit, unit))
     if not run.quiet:
         print(sum_line(ledger, total, run.budget))
-
-
-def _train(run, data, head, ledger):
-    """Release the scaling, then train; returns the result, None if interrupted."""
-    layers = head.layers(run, data.inputs, data.size, data.persons)
-    inputs = scaled(data.inputs, layers, head.arithmetic)
-    if run.plan.expected_lot_size < SPARSE * data.size and isinstance(inputs, Inputs):
-        inputs.read_at_random()
-    measured = ()
-    if data.measured is not None:
-        x, y = data.measured
-        measured = scaled(x, layers, head.arithmetic), y
-    about = {"scale": head.scale, "columns": data.columns}
-    if head.schema is not None:
-        about["schema"] = head.schema
-    model = data.model(layers + run.network.layers, **about)
-    try:
-        return run.train(
-            inputs,
-            data.targets,
-            *measured,
-            example_weight=data.weight,
-            person=data.persons,
-            model=model,
-            about=lambda: figures_of(run, data.subgroups, *measured),
-        )
-    except DivergedError as error:
-        if ledger is None:
-            raise
-        raise DivergedError(
-            f"{error}; {ledger} holds the charge of all {run.plan.steps} lots"
-        ) from None

@@ -227,9 +227,8 @@ def scaled(inputs: Inputs, layers: list[nn.Layer], arithmetic: str) -> Any:
     batch.
     """
     if layers:
-        inputs.head = (
-            nn.Sequential(layers, inputs.shape[1:]).to(inputs.backend).use(arithmetic).predict
-        )
+        before = nn.Sequential(layers, inputs.shape[1:]).to(inputs.backend).use(arithmetic)
+        inputs = Inputs(inputs.source, inputs.backend, before.predict)
     return inputs[:] if 4 * math.prod(inputs.shape) <= IN_MEMORY else inputs
 
 

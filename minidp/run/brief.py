@@ -146,8 +146,9 @@ def _protected(result):
 
 
 def _not_covered(result):
+    searched = "tuning" in result
     listed = [
-        "Other runs on the same rows, tuning included",
+        "Other runs on the same rows, " + ("tuning included", "beside its search")[searched],
         "anything computed from the rows before this run, such as scalers, medians, categories or "
         "a choice of columns",
         "the test set",

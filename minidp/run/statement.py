@@ -12,8 +12,9 @@ from ..privacy.catalogue import row_to_quote
 from ..privacy.meaning import in_words
 from ..util.text import lower_text, upper_text
 from .brief import NEIGHBOURS, in_short, is_not_private, unit_of
+from .tuning import described
 
-FORMAT = 12  # of the text: one more whenever `render` would write other bytes for the same result
+FORMAT = 13  # of the text: one more whenever `render` would write other bytes for the same result
 
 
 def render(result):
@@ -217,6 +218,7 @@ def _covered(result):
         "## What is covered",
         "One guarantee covers all of the following together: the weights after every step, of "
         f"which model.npz holds the last{setup}.",
+        described(result),
         "Not for release: any file of a seeded run."
         if result["reproducible"]
         else f"Keep {', '.join(result['not_for_release'])} secret. The guarantee still holds if "
@@ -228,10 +230,11 @@ def _covered(result):
 
 def _not_covered(result):
     charged = ", ".join(setup["name"] for setup in result["settings"]["setup"])
-    figures = "; ".join(result["not_private"])
+    figures, searched = "; ".join(result["not_private"]), result.get("tuning")
     return [
-        "Other runs on the same data: tuning, other seeds, runs that were thrown away. Each "
-        "weakens the protection further: their epsilons add up.",
+        f"Other runs on the same data{', beside those of the search' if searched else ''}: tuning, "
+        "other seeds, runs that were thrown away. Each weakens the protection further: their "
+        "epsilons add up.",
         "Anything computed from the rows before this run, such as scalers, medians, categories, or "
         "a choice of columns. "
         + (

@@ -37,6 +37,7 @@ from .folder import (
 from .progress import read_metrics
 from .result import MODEL_FACTS, TRAINING_FIGURES, began, derived, not_for_release, plan_of
 from .statement import FORMAT, render
+from .tuning import TUNING, uncharged
 
 READ = (CONFIG, MODEL, STATEMENT, RESULT, METRICS)  # beside the ledger
 UNFINISHED = "Is the run finished?"
@@ -127,7 +128,7 @@ def _so_far(folder):
     ledger = Ledger.load(folder / LEDGER)
     try:
         delta = read_json(folder / CONFIG)["settings"]["delta"]
-        found = all_bounds(ledger, ("moments", "loss_distribution"), delta=delta)
+        found = all_bounds(ledger, ("moments", "renyi", "loss_distribution"), delta=delta)
     except (MinidpError, LookupError, TypeError, ArithmeticError) as error:
         return (
             f"not finished (no {RESULT}); what is spent so far is unknown, because {CONFIG} gives "
@@ -181,7 +182,9 @@ class Files:
             f"{result['steps']} lots ran, {result['steps_charged']} are charged, and "
             f"{result['earlier_lots_charged']} of earlier attempts; {result['sampler']} under "
             f"{result['relation']} of {result['unit']}s",
-            self._uncovered(),
+            self._uncovered()
+            if "tuning" not in result
+            else uncharged(result, self.ledger, self.plan, self.before, _same_event),
         )
         again = derived(
             self.plan,
@@ -225,7 +228,7 @@ class Files:
         yield from _unlike(facts, {key: config.get(key) for key in facts}, CONFIG)
         if config.get(CHARGED) is not True:
             yield f"{CONFIG} says that nothing was charged"
-        if result["experiment"] == "fit":
+        if result["experiment"] in ("fit", TUNING):
             asked = {
                 "weighted": config["weighted"],
                 "rows_checked": config["check"],
@@ -324,7 +327,7 @@ class Files:
         for target in (budget.epsilon, self.config.get("target_epsilon")):
             if target is not None and not total <= from_json(target):
                 yield f"epsilon is {upper_text(total, 6)}, above the target {target:g}"
-        done = result["steps_charged"] >= self.settings["planned_steps"]
+        done = "tuning" in result or result["steps_charged"] >= self.settings["planned_steps"]
         stopped = "finished" if done else "budget"
         if result["stopped"] != stopped:
             yield f"stopped is {short(result['stopped'])} and should be {stopped}"

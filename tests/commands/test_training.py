@@ -104,6 +104,20 @@ def test_npz_npy_and_csv_are_the_same_data(folder, answer):
     assert "Revealed exactly" not in (folder / "one/privacy.md").read_text()
 
 
+def test_a_search_is_charged_once_and_says_so_beforehand(folder, run, refused):
+    for name, found in (("two", [{"steps": 10}, {}]), ("one", {"steps": 10}), ("bad", [{"x": 1}])):
+        (folder / f"{name}.json").write_text(json.dumps(found))
+    for name, words in (("one", "a JSON list"), ("bad", "candidate 0"), ("none", "none.json")):
+        assert words in refused(*TRAIN, "--candidates", f"{name}.json")
+    assert "--candidates FILE" in refused(*TRAIN, "--runs", "3")
+    search = [*TRAIN, "--candidates", "two.json", "--runs", "2"]
+    told = run(*search)
+    assert told.startswith("the whole search is charged first: epsilon 2")
+    assert Ledger.load("mine/ledger.json").count_of("tune") == 1
+    assert "does not resume" in refused(*search)
+    run("predict", "mine/model.npz", "x.npy", "--out", "y.csv")
+
+
 def test_a_table_is_read_by_the_names_of_its_columns(run, refused):
     x, _, _ = problem()
     run("train", "table.csv", *LABEL, *BUDGET)

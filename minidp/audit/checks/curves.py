@@ -9,7 +9,9 @@ import mpmath
 import numpy as np
 
 from ...privacy import composition, group_privacy, search_cost, tradeoff
+from ...privacy.accountant import total_variation
 from ...privacy.events import (
+    Composed,
     FixedSizeSampled,
     Gaussian,
     JointGaussian,
@@ -21,6 +23,7 @@ from ...privacy.events import NeighbouringRelation as Relation
 from ...privacy.gaussian import GaussianAccountant, gaussian_delta
 from ...privacy.moments import MomentsAccountant
 from ...privacy.renyi import RenyiAccountant
+from ...privacy.searches import OneOf
 from ..equation import Case
 from . import excess, holds, in_words, measures, relative, states
 from .truths import ends_of, exact_delta, exact_epsilon, ledger_of, log_integral
@@ -244,18 +247,21 @@ def theorem_d1(bench):
         yield Case({**given, **found, **ends})
 
 
-@states("privacy.search_cost.liu_talwar", "C1")
-def liu_talwar(bench):
-    yield Case({"epsilon": 0.7, "epsilon'": search_cost.liu_talwar(0.7)})
+@states("privacy.search_cost.tuning_event", "C1")
+def variation_of_a_search(bench):
+    exact = [Composed((Gaussian(9.0), TotalVariation(2.0**-30, n))) for n in (3, 5, 1)]
+    given = {"T": np.array([3, 5]) * 2.0**-30, "S": 2.0**-30}
+    for mean in (None, 2.5):
+        event = search_cost.tuning_event(Relation.ADD_REMOVE, exact[:2], exact[2], mean)
+        yield Case({**given, "T'": total_variation(ledger_of((event, 1))), "m": mean or 2})
 
 
-@states("privacy.search_cost.poisson_stopped_epsilon", "M1")
-def poisson_stopping(bench):
-    orders, release = (4.0, 10.0, 30.0), (Gaussian(20.0), 4)
-    accountant, ledger = RenyiAccountant(orders=orders), ledger_of(release)
-    costs = accountant.total_curve(ledger)
-    given = {"D": {(a,): cost / (a - 1) for a, cost in zip(orders, costs)}, "delta": 1e-5}
-    for mean in (5.0, 0.5):
-        epsilon = search_cost.poisson_stopped_epsilon(accountant, ledger, 1e-5, mean)
-        given |= {"epsilon": epsilon, "m": mean, "d": ends_of(accountant, release)["delta"]}
-        yield Case(given, ranges={"a": orders})
+@states("privacy.accountant.Accountant", "C4")
+def the_costlier_side(bench):
+    """Which one it is depends on the place."""
+    accountant, parts = RenyiAccountant(), (Gaussian(9.0), PoissonSampled(0.01, Gaussian(0.8)))
+    both = [ends_of(accountant, (part, 1), (Laplace(20.0), 1)) for part in parts]
+    given = ends_of(accountant, (OneOf(parts), 1), (Laplace(20.0), 1))
+    given["d"] = lambda i, place: both[int(i)]["delta"](place)
+    given["e"] = lambda i, place: both[int(i)]["epsilon"](place)
+    yield Case(given, ranges={"i": (0, 1), "E": (0.1, 2.0), "t": (0.01, 1e-7)})

@@ -10,6 +10,7 @@ from ...backend import Backend, to_host
 from ...grads.forms import Explicit
 from ...mechanism import LinearDecay, Plan, PoissonSampler, Sanitizer, per_layer_groups
 from ...streams import Streams
+from ...train.metrics import right_answers
 from ..card import labels_of
 from ..equation import Case
 from . import Bench, in_words, measures, states, worst
@@ -67,6 +68,13 @@ for _name, _others in SETTINGS.items():
         states(_card, _label, EXACT, "steps")(
             partial(_steps, cls=_cls, others=_others, label=_label)
         )
+
+
+@states("train.metrics.right_answers", "F1", 1e-14)
+def right_answers_of_a_regression(bench):
+    z, t = bench.rng.uniform(-2, 2, (9, 1)), bench.rng.uniform(-1, 1, 9)
+    v = right_answers(nn.Sequential([nn.Flatten()], (1,)), z, t)
+    yield Case({"z": z[:, 0], "t": t, "v": v})
 
 
 @states("train.averaging.Averaged", "F1", 1e-14)
