@@ -1,5 +1,5 @@
-"""Numba kernels for float32 on the host: twins of definitions in `backend` and `nn.pool`, each
-measured against them.
+"""Numba kernels for float32 on the host: twins of definitions in `arrays`, each measured
+against them.
 
 NumPy would read every explicit gradient three times, and its product of a row and a number runs at
 a quarter of memory's speed. These kernels form and square each gradient in one pass and add it to
@@ -117,40 +117,3 @@ def row_norms(x, norms):
         for p in range(row.size):
             total += np.float64(row[p]) * np.float64(row[p])
         norms[b] = np.sqrt(total)
-
-
-@njit(**_options)
-def take_by_maxima(padded, y, dy, dx, window):
-    """nn.MaxPool2D [B1], in the same order of additions; window: sizes, strides, and more.
-
-    padded (B, H, W, C), the images   y, dy (B, H', W', C), their windows' maxima, their gradient
-    dx (B, H, W, C) is written
-    """
-    examples, rows, columns, channels = y.shape
-    tall, wide, down, across = window[:4]
-    rest = dy.copy()
-    dx[:] = 0
-    # that lie together in memory
-    runs, size = (1, columns * channels) if across == 1 else (columns, channels)
-    width = padded.shape[2] * channels
-    images, moved = (
-        padded.reshape((examples, padded.shape[1], width)),
-        dx.reshape((examples, dx.shape[1], width)),
-    )
-    maxima, gradient = (
-        y.reshape((examples, rows, runs, size)),
-        rest.reshape((examples, rows, runs, size)),
-    )
-    for b in range(examples):
-        for k in range(tall):
-            for l in range(wide):
-                for i in range(rows):
-                    for j in range(runs):
-                        start = (j * across + l) * channels
-                        pixels = images[b, i * down + k, start : start + size]
-                        target = moved[b, i * down + k, start : start + size]
-                        largest, left = maxima[b, i, j], gradient[b, i, j]
-                        for c in range(size):
-                            taken = left[c] * np.float32(pixels[c] == largest[c])
-                            left[c] -= taken
-                            target[c] += taken

@@ -12,7 +12,7 @@ from ..grads.forms import Explicit, OuterSum, PerExampleGrad, gram_is_cheaper
 from ..util.validate import count, same_batch
 from .init import Initializer, Rng, generator, truncated_normal, zeros
 from .layer import Layer
-from .window import Padding, Window, long_rows, pair
+from .window import Padding, Window, pair
 
 
 class ConvGrad(PerExampleGrad):
@@ -36,9 +36,11 @@ class ConvGrad(PerExampleGrad):
         example_bytes = (
             self._positions * (self._matrix[0] + grams * self._positions) * self.x.itemsize
         )
+        cut = self.window.cutter(self.x, turned=True)
         for start, stop in in_chunks(self.xp, self.n_examples, example_bytes):
-            d = self.d[start:stop].reshape((stop - start, self._positions, self._matrix[1]))
-            yield start, OuterSum(self.window.patches(self.x[start:stop], turned=True), d)  # [P1]
+            here = slice(start, stop)
+            d = self.d[here].reshape((stop - start, self._positions, self._matrix[1]))
+            yield start, OuterSum(cut(here), d)  # [P1]
 
     def sq_norms(self) -> NDArray:
         return self.xp.concatenate([chunk.sq_norms() for _, chunk in self.chunks(grams=3)])
@@ -89,17 +91,16 @@ def correlate(
     """
     xp = namespace_of(x, matrix)
     counts = window.output("correlate", x.shape[1:])
-    inputs, outputs = matrix.shape
-    y = xp.empty((x.shape[0], prod(counts), outputs), dtype=xp.result_type(x.dtype, matrix.dtype))
+    positions, (inputs, outputs) = prod(counts), matrix.shape
+    y = xp.empty((x.shape[0], positions * outputs), xp.result_type(x.dtype, matrix.dtype))
+    biases = None if bias is None else xp.tile(bias, positions)  # NumPy is slow on short rows
     x, multiply = ARITHMETIC[arithmetic].product_of_patches(x, matrix)
-    for start, stop in in_chunks(xp, x.shape[0], prod(counts) * inputs * x.itemsize):
-        rows = (stop - start) * prod(counts)
-        patches = window.patches(x[start:stop]).reshape((rows, inputs))
-        chunk = y[start:stop].reshape((rows, outputs))
-        multiply(patches, slice(start, stop), chunk)  # [F1]
-        if bias is not None:
-            images, biases = long_rows(chunk, bias, stop - start)
-            images += biases  # [F1]
+    cut = window.cutter(x)
+    for start, stop in in_chunks(xp, x.shape[0], positions * inputs * x.itemsize):
+        here, rows = slice(start, stop), (stop - start) * positions
+        multiply(cut(here).reshape((rows, inputs)), here, y[here].reshape((rows, outputs)))  # [F1]
+        if biases is not None:
+            y[here] += biases  # [F1]
     return y.reshape((x.shape[0], *counts, outputs))
 
 

@@ -14,7 +14,9 @@ from ..errors import ParameterError
 from ..exact.arithmetic import ARITHMETICS
 from ..grads.forms import Arrays, Key, PerExampleGrad
 from ..util.validate import inexact, one_of, shape
-from .layer import Cache, Layer
+from .activation import ReLU
+from .layer import Layer
+from .pool import MaxPool2D, ReLUMaxPool
 
 
 class Sequential:
@@ -84,12 +86,13 @@ class Sequential:
         self.output_shape = shapes[-1]
         # of one example, in the input and all outputs
         self.example_numbers = sum(map(prod, shapes))
+        self._steps = _joined(self.layers)
         trained = [
             i
-            for i, layer in enumerate(self.layers)
+            for i, layer in enumerate(self._steps)
             if layer.params and layer.name not in self.frozen
         ]
-        self._lowest_trained = trained[0] if trained else len(self.layers)
+        self._lowest_trained = trained[0] if trained else len(self._steps)
 
     def __repr__(self):
         lines = [f"Sequential of input shape {self.input_shape}:"]
@@ -108,26 +111,32 @@ class Sequential:
         """True if forward takes numbers from its generator."""
         return any(layer.draws for layer in self.layers)
 
-    def forward(self, x: NDArray, *, rng: Any = None) -> tuple[NDArray, list[Cache]]:
-        """(y, caches), one cache per layer. rng.random(shape): for layers that draw (dropout)."""
+    def forward(self, x: NDArray, *, rng: Any = None) -> tuple[NDArray, list]:
+        """(y, caches), of which `param_grads` makes gradients. rng.random(shape): for layers that
+        draw (dropout).
+
+        x is checked, and with it what the layers get: they are not asked again.
+        """
         inexact("network", x=x)
         shape("network", "x", x, ("B", *self.input_shape))
+        namespace_of(x, *self.state().values())
         caches = []
-        for layer in self.layers:
-            x, cache = layer.forward(x, rng=rng)  # [F1]
-            caches.append(cache)
+        for layer in self._steps:
+            x, kept = layer.compute_y(x, rng)  # [F1]
+            caches.append(kept)
         return x, caches
 
-    def param_grads(self, dy: NDArray, caches: Sequence[Cache]) -> dict[Key, PerExampleGrad]:
+    def param_grads(self, dy: NDArray, caches: Sequence[Any]) -> dict[Key, PerExampleGrad]:
         """{key: PerExampleGrad} of every trained parameter."""
+        shape("network", "dy", dy, ("B", *self.output_shape))
         grads = {}
-        for i in range(len(self.layers) - 1, self._lowest_trained - 1, -1):
-            layer, cache = self.layers[i], caches[i]
-            if layer.name not in self.frozen:
-                for name, grad in layer.param_grads(dy, cache).items():
+        for i in range(len(self._steps) - 1, self._lowest_trained - 1, -1):
+            layer, kept = self._steps[i], caches[i]
+            if layer.params and layer.name not in self.frozen:
+                for name, grad in layer.compute_grads(dy, kept).items():
                     grads[layer.name, name] = grad  # [P1]
             if i > self._lowest_trained:
-                dy = layer.backward(dy, cache)  # [B1]
+                dy = layer.compute_dx(dy, kept)  # [B1]
         return grads
 
     @property
@@ -177,3 +186,13 @@ class Sequential:
         if not parts:
             return self.forward(x)[0]
         return namespace_of(*parts).concatenate(parts)
+
+
+def _joined(layers):
+    """The layers, with each ReLU and the max pooling behind it as one."""
+    steps = []
+    for layer in layers:
+        if type(layer) is MaxPool2D and steps and type(steps[-1]) is ReLU:
+            layer = ReLUMaxPool(steps.pop(), layer)
+        steps.append(layer)
+    return steps

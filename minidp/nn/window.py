@@ -57,6 +57,11 @@ class Window:
         for one in (*sides[0], *sides[1]):
             count(0, padding=one)
 
+    @property
+    def steps(self):
+        """(size vertically, horizontally, stride vertically, horizontally)."""
+        return (*self.size, *self.stride)
+
     def _sides(self):
         """((above, below), (left, right)) of a padding in numbers."""
         both = self.padding if _several(self.padding) else (self.padding, self.padding)
@@ -84,7 +89,7 @@ class Window:
         """(windows vertically, horizontally) over an image (H, W, ...). Raises ShapeError if none
         fits.
         """
-        counts = tuple(self.axis(n, k)[0] for k, n in enumerate(input_shape[:2]))
+        counts = self.axis(input_shape[0], 0)[0], self.axis(input_shape[1], 1)[0]
         if min(counts) < 1:
             raise ShapeError(
                 f"{where}: expected images of at least the window {self.size} after padding "
@@ -94,15 +99,13 @@ class Window:
 
     def around(self, shape):
         """((above, below), (left, right)): the padding of images of `shape` (B, H, W, ...)."""
-        return tuple(self.axis(n, k)[1:] for k, n in enumerate(shape[1:3]))
+        return self.axis(shape[1], 0)[1:], self.axis(shape[2], 1)[1:]
 
     def pad(self, x, value=0):
         """x (B, H, W, C) with its padding of `value`; x itself where there is none."""
-        (top, bottom), (left, right) = self.around(x.shape)
-        if not (top or bottom or left or right):
+        shape = self._padded(x.shape)
+        if shape == x.shape:
             return x
-        b, h, w, c = x.shape
-        shape = b, h + top + bottom, w + left + right, c
         padded = namespace_of(x).full(shape, value, dtype=x.dtype)
         self.unpad(padded, x.shape)[...] = x
         return padded
@@ -115,60 +118,69 @@ class Window:
         return padded[:, top : top + shape[1], left : left + shape[2]]
 
     def slices(self, counts):
-        """For each place in the window, the pixels of a padded image that windows see there: an
-        index.
+        """For each place in the window, it and the pixels of a padded image that windows see there:
+        an index.
         """
         for places in product(*map(range, self.size)):
             seen = (
                 slice(at, at + (n - 1) * step + 1, step)
                 for at, n, step in zip(places, counts, self.stride)
             )
-            yield slice(None), *seen
+            yield places, (slice(None), *seen)
 
     def patches(self, x, turned=False):
         """(B, T, kh kw C): what each of the T windows over x (B, H, W, C) sees, one copy.
 
         turned: on a device with the positions last in memory, as products over positions read it.
         """
-        xp, b, c = namespace_of(x), x.shape[0], x.shape[3]
+        return self.cutter(x, turned)(slice(None))
+
+    def cutter(self, x, turned=False):
+        """A function of a slice of the examples that gives their `patches`."""
+        xp, c = namespace_of(x), x.shape[3]
         counts = self.output("patches", x.shape[1:])
         sizes = prod(counts), prod(self.size) * c
         twin = kernel("patches", x)
         if twin and prod(sizes) < 2**32:  # the kernel numbers an image's places in 32 bits
-            y = xp.empty((b, *(sizes[::-1] if turned else sizes)), x.dtype)
-            twin(xp.ascontiguousarray(x), y, self._described(x.shape, counts), turned)
-            return y.transpose(0, 2, 1) if turned else y
+
+            def cut_by_twin(examples):
+                part = xp.ascontiguousarray(x[examples])
+                y = xp.empty((part.shape[0], *(sizes[::-1] if turned else sizes)), x.dtype)
+                twin(part, y, self._described(part.shape, counts), turned)
+                return y.transpose(0, 2, 1) if turned else y
+
+            return cut_by_twin
         padded = xp.ascontiguousarray(self.pad(x))
         per_b, per_row, per_pixel, per_channel = padded.strides
         view = xp.lib.stride_tricks.as_strided(  # a window's row is one run in memory
             padded,
-            (b, *counts, self.size[0], self.size[1] * c),
+            (x.shape[0], *counts, self.size[0], self.size[1] * c),
             (per_b, per_row * self.stride[0], per_pixel * self.stride[1], per_row, per_channel),
         )
-        return _contiguous(view).reshape((b, prod(counts), prod(self.size) * c))
+
+        if xp is np:  # a row is one thing, which NumPy copies up to twice as fast
+            view = view.view(np.dtype((np.void, view.shape[-1] * view.itemsize)))
+
+        def cut(examples):
+            y = view[examples].copy()
+            return y.view(x.dtype).reshape((y.shape[0], *sizes))
+
+        return cut
 
     def fold(self, patches, shape):
-        """The adjoint of `patches`: dx of `shape` (B, H, W, C) from patches (B, H', W', kh, kw, C).
-
-        Pixels are added in blocks as large as the stride: each block of the window covers whole
-        blocks of the image, so a few additions of long runs suffice.
+        """The adjoint of `patches`: dx of `shape` (B, H, W, C) from patches (B, H', W', kh, kw,
+        C).
         """
-        xp, (b, h, w, c) = namespace_of(patches), shape
+        xp = namespace_of(patches)
         twin = kernel("fold", patches)
         if twin:
             dx = xp.empty(shape, patches.dtype)
             twin(xp.ascontiguousarray(patches), dx, self._described(shape, patches.shape[1:3]))
             return dx
-        (top, bottom), (left, right) = self.around(shape)
-        (down, across), (rows, columns) = self.stride, patches.shape[1:3]
-        blocks = -(-(h + top + bottom) // down), -(-(w + left + right) // across)
-        dx = xp.zeros((b, blocks[0], down, blocks[1], across, c), dtype=patches.dtype)
-        for k in range(0, self.size[0], down):
-            for l in range(0, self.size[1], across):
-                part = patches[:, :, :, k : k + down, l : l + across].transpose(0, 1, 3, 2, 4, 5)
-                i, j = k // down, l // across
-                dx[:, i : i + rows, : part.shape[2], j : j + columns, : part.shape[4]] += part
-        return self.unpad(dx.reshape((b, blocks[0] * down, blocks[1] * across, c)), shape)
+        dx = xp.zeros(self._padded(shape), dtype=patches.dtype)
+        for (k, l), seen in self.slices(patches.shape[1:3]):
+            dx[seen] += patches[:, :, :, k, l]
+        return self.unpad(dx, shape)
 
     def maxima(self, padded, counts):
         """(B, H', W', C): the largest number that each window sees of images padded (B, H, W,
@@ -181,7 +193,7 @@ class Window:
             twin(xp.ascontiguousarray(padded), y, self._unpadded(counts))
             return y
         y = None
-        for seen in self.slices(counts):
+        for _, seen in self.slices(counts):
             y = padded[seen].copy() if y is None else xp.maximum(y, padded[seen], out=y)
         return y
 
@@ -198,20 +210,25 @@ class Window:
             return dx
         dx = xp.zeros(padded.shape, dtype=dy.dtype)
         rest = dy.copy()  # what no pixel has taken yet
-        for seen in self.slices(dy.shape[1:3]):
+        for _, seen in self.slices(dy.shape[1:3]):
             taken = (padded[seen] == y).astype(dy.dtype)
             taken *= rest
             rest -= taken
             dx[seen] += taken
         return dx
 
+    def _padded(self, shape):
+        """The shape of images of `shape` (B, H, W, C) with their padding."""
+        (top, bottom), (left, right) = self.around(shape)
+        return shape[0], shape[1] + top + bottom, shape[2] + left + right, shape[3]
+
     def _described(self, images, counts):
         """What kernels take: size, stride, padding above and on the left, and counts."""
         (top, _), (left, _) = self.around(images)
-        return (*self.size, *self.stride, top, left, *counts)
+        return (*self.steps, top, left, *counts)
 
     def _unpadded(self, counts):
-        return (*self.size, *self.stride, 0, 0, *counts)
+        return (*self.steps, 0, 0, *counts)
 
     def transposed(self, shape):
         """For stride 1, the window whose patches of dy give dx of images (H, W, ...); None if there
@@ -224,22 +241,3 @@ class Window:
         if self.stride != (1, 1) or min(map(min, margins)) < 0:
             return None
         return Window(self.size, (1, 1), margins)
-
-
-def long_rows(y, bias, rows):
-    """(y, bias) in the shape in which they are added: on the host y (R, O) becomes `rows` longer
-    rows, because NumPy is slow on short ones.
-    """
-    if namespace_of(y, bias) is not np:
-        return y, bias
-    repeats = y.shape[0] // max(rows, 1)
-    return y.reshape((rows, repeats * bias.size)), np.tile(bias, repeats)
-
-
-def _contiguous(view):
-    """Like ascontiguousarray, but copies each contiguous last-axis row as one block."""
-    xp = namespace_of(view)
-    if xp is np and view.size:
-        runs = view.view(np.dtype((np.void, view.shape[-1] * view.itemsize)))
-        return runs.copy().view(view.dtype)  # up to twice as fast where runs are short
-    return xp.ascontiguousarray(view)
