@@ -86,25 +86,17 @@ def add_whole(total, scale, G):
 
 @njit(cache=True, nogil=True, error_model="numpy")  # `mechanism.rounding` charges for these pairs
 def add_blocks(total, parts):
-    """arrays.add_products: total (I, O) float64 or float32 += sum of parts (K, I, O) float32, of
-    four or two in pairs.
+    """arrays.add_products: total (I, O) float64 or float32 += sum of parts (K, I, O) float32, at
+    most four, in pairs.
     """
-    blocks = parts.shape[0]
+    blocks, none = parts.shape[0], np.zeros(total.shape[1], np.float32)
     for i in range(total.shape[0]):
-        target = total[i]
-        if blocks == 4:
-            p0, p1, p2, p3 = parts[0, i], parts[1, i], parts[2, i], parts[3, i]
-            for o in range(target.size):
-                target[o] += (p0[o] + p1[o]) + (p2[o] + p3[o])
-            continue
-        for k in range(0, blocks - 1, 2):
-            p0, p1 = parts[k, i], parts[k + 1, i]
-            for o in range(target.size):
-                target[o] += p0[o] + p1[o]
-        for k in range(blocks - blocks % 2, blocks):
-            p0 = parts[k, i]
-            for o in range(target.size):
-                target[o] += p0[o]
+        target, p0 = total[i], parts[0, i]
+        p1 = parts[1, i] if blocks > 1 else none
+        p2 = parts[2, i] if blocks > 2 else none
+        p3 = parts[3, i] if blocks > 3 else none
+        for o in range(target.size):
+            target[o] += (p0[o] + p1[o]) + (p2[o] + p3[o])
 
 
 @njit(**_options)

@@ -16,7 +16,7 @@ from ..grads.forms import Arrays, Key, PerExampleGrad
 from ..util.validate import inexact, one_of, shape
 from .activation import ReLU
 from .layer import Layer
-from .pool import MaxPool2D, ReLUMaxPool
+from .pool import MaxPool2D
 
 
 class Sequential:
@@ -86,7 +86,7 @@ class Sequential:
         self.output_shape = shapes[-1]
         # of one example, in the input and all outputs
         self.example_numbers = sum(map(prod, shapes))
-        self._steps = _joined(self.layers)
+        self._steps = _in_order(self.layers)
         trained = [
             i
             for i, layer in enumerate(self._steps)
@@ -188,11 +188,14 @@ class Sequential:
         return namespace_of(*parts).concatenate(parts)
 
 
-def _joined(layers):
-    """The layers, with each ReLU and the max pooling behind it as one."""
-    steps = []
+def _in_order(layers):
+    """The layers as they are computed: max pooling before the ReLU that it follows.
+
+    The largest of positive parts is the positive part of the largest, bit for bit, and what a ReLU
+    lets through moves with the same pixel; but there are fewer numbers after pooling.
+    """
+    steps: list[Any] = []
     for layer in layers:
-        if type(layer) is MaxPool2D and steps and type(steps[-1]) is ReLU:
-            layer = ReLUMaxPool(steps.pop(), layer)
-        steps.append(layer)
+        after = steps and type(layer) is MaxPool2D and type(steps[-1]) is ReLU
+        steps.insert(len(steps) - bool(after), layer)
     return steps

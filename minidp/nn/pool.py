@@ -1,15 +1,9 @@
 """Pooling over windows of an image: the maximum or the mean, channel by channel."""
 
-from math import prod
-from typing import ClassVar
-
 from ..backend import namespace_of
 from ..errors import ParameterError
-from ..kernels import kernel
 from .layer import Layer
 from .window import Window, pair
-
-DEAD = 255  # places of a window that its compiled twin can number
 
 
 class _Pool(Layer):
@@ -71,47 +65,14 @@ class MaxPool2D(_Pool):
 
     kind = "maxpool"
 
-    def compute_y(self, x, rng, relu=None):
-        """(y, kept); relu: a layer whose y is pooled in place of x, in the same pass where there is
-        a twin.
-        """
-        twin = kernel("pool", x) if prod(self.window.size) < DEAD else None
-        below = None
-        if relu and not twin:
-            x, below = relu.compute_y(x, rng)
+    def compute_y(self, x, rng):
+        """(y, (place of each maximum in its window, shape of x))."""
         padded, shape = self.window.pad(x, -float("inf")), self.shape_of_y(x.shape[1:])
-        if not twin:
-            y = self.window.maxima(padded, shape[:2])  # [F1]
-            return y, (x.shape, padded, y, None, relu, below)
-        xp, shape = namespace_of(x), (x.shape[0], *shape)
-        y, place = xp.empty(shape, x.dtype), xp.empty(shape, "uint8")
-        twin(xp.ascontiguousarray(padded), y, place, self.window.steps, relu is not None)
-        return y, (x.shape, padded.shape, place, kernel("pool_gradient", x))
+        y, place = self.window.maxima(padded, shape[:2])  # [F1]
+        return y, (place, x.shape)
 
     def compute_dx(self, dy, kept):
-        shape, padded, found, twin, *before = kept
-        if twin:
-            xp = namespace_of(dy)
-            dx = xp.empty(padded, dy.dtype)
-            twin(xp.ascontiguousarray(dy), found, dx, self.window.steps)
-            return self.window.unpad(dx, shape)
-        relu, below = before
-        dx = self.window.unpad(self.window.take_by_maxima(padded, found, dy), shape)  # [B1]
-        return relu.compute_dx(dx, below) if relu else dx
-
-
-class ReLUMaxPool:
-    """A ReLU and the max pooling behind it, as one layer that a network calls."""
-
-    params: ClassVar[dict] = {}
-
-    def __init__(self, relu, pool):
-        self.relu, self.pool = relu, pool
-        self.compute_dx = pool.compute_dx
-
-    def compute_y(self, x, rng):
-        """(y, kept) of the pooling."""
-        return self.pool.compute_y(x, rng, self.relu)
+        return self.window.spread(dy, *kept)  # [B1]
 
 
 class AvgPool2D(_Pool):
@@ -144,7 +105,7 @@ class AvgPool2D(_Pool):
         xp, padded = namespace_of(x), self.window.pad(x)
         down, across = (self.window.inside(n, k) for k, n in enumerate(x.shape[1:3]))
         share = xp.asarray([[[1 / (i * j)] for j in across] for i in down], dtype=x.dtype)
-        y = sum(padded[seen] for _, seen in self.window.slices(share.shape[:2])) * share  # [F1]
+        y = sum(padded[seen] for seen in self.window.slices(share.shape[:2])) * share  # [F1]
         return y, (share, x.shape)
 
     def compute_dx(self, dy, kept):

@@ -2,6 +2,7 @@
 cutting.
 """
 
+import math
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -56,11 +57,6 @@ class Window:
             raise ParameterError(wrong)
         for one in (*sides[0], *sides[1]):
             count(0, padding=one)
-
-    @property
-    def steps(self):
-        """(size vertically, horizontally, stride vertically, horizontally)."""
-        return (*self.size, *self.stride)
 
     def _sides(self):
         """((above, below), (left, right)) of a padding in numbers."""
@@ -118,15 +114,15 @@ class Window:
         return padded[:, top : top + shape[1], left : left + shape[2]]
 
     def slices(self, counts):
-        """For each place in the window, it and the pixels of a padded image that windows see there:
-        an index.
+        """For each place in the window, the pixels of a padded image that windows see there: an
+        index.
         """
         for places in product(*map(range, self.size)):
             seen = (
                 slice(at, at + (n - 1) * step + 1, step)
                 for at, n, step in zip(places, counts, self.stride)
             )
-            yield places, (slice(None), *seen)
+            yield slice(None), *seen
 
     def patches(self, x, turned=False):
         """(B, T, kh kw C): what each of the T windows over x (B, H, W, C) sees, one copy.
@@ -142,11 +138,12 @@ class Window:
         sizes = prod(counts), prod(self.size) * c
         twin = kernel("patches", x)
         if twin and prod(sizes) < 2**32:  # the kernel numbers an image's places in 32 bits
+            (above, _), (left, _) = self.around(x.shape)
 
             def cut_by_twin(examples):
                 part = xp.ascontiguousarray(x[examples])
                 y = xp.empty((part.shape[0], *(sizes[::-1] if turned else sizes)), x.dtype)
-                twin(part, y, self._described(part.shape, counts), turned)
+                twin(part, y, self._described(counts, above, left), turned)
                 return y.transpose(0, 2, 1) if turned else y
 
             return cut_by_twin
@@ -171,73 +168,49 @@ class Window:
         """The adjoint of `patches`: dx of `shape` (B, H, W, C) from patches (B, H', W', kh, kw,
         C).
         """
-        xp = namespace_of(patches)
+        xp, counts = namespace_of(patches), patches.shape[1:3]
         twin = kernel("fold", patches)
+        dx = (xp.empty if twin else xp.zeros)(self._padded(shape), patches.dtype)
         if twin:
-            dx = xp.empty(shape, patches.dtype)
-            twin(xp.ascontiguousarray(patches), dx, self._described(shape, patches.shape[1:3]))
-            return dx
-        dx = xp.zeros(self._padded(shape), dtype=patches.dtype)
-        for (k, l), seen in self.slices(patches.shape[1:3]):
-            dx[seen] += patches[:, :, :, k, l]
+            twin(xp.ascontiguousarray(patches), dx, self._described(counts))
+        else:
+            for seen, (k, l) in zip(self.slices(counts), np.ndindex(self.size)):
+                dx[seen] += patches[:, :, :, k, l]
         return self.unpad(dx, shape)
 
     def maxima(self, padded, counts):
-        """(B, H', W', C): the largest number that each window sees of images padded (B, H, W,
-        C).
+        """(y, place), each (B, H', W', C): the largest number that each window sees of padded
+        images, and the first place in the window that has it. NaN is larger than any number.
         """
-        xp = namespace_of(padded)
-        twin = kernel("max_pool", padded)
+        xp, shape = namespace_of(padded), (padded.shape[0], *counts, padded.shape[3])
+        twin = kernel("pool", padded)
         if twin:
-            y = xp.empty((padded.shape[0], *counts, padded.shape[3]), padded.dtype)
-            twin(xp.ascontiguousarray(padded), y, self._unpadded(counts))
-            return y
-        y = None
-        for _, seen in self.slices(counts):
-            y = padded[seen].copy() if y is None else xp.maximum(y, padded[seen], out=y)
-        return y
+            y, place = xp.empty(shape, padded.dtype), xp.empty(shape, xp.int32)
+            twin(xp.ascontiguousarray(padded), y, place, self._described(counts))
+            return y, place
+        y, place = xp.full(shape, -math.inf, padded.dtype), xp.zeros(shape, xp.int32)
+        for number, seen in enumerate(self.slices(counts)):
+            larger = (padded[seen] > y) | (padded[seen] != padded[seen])
+            y, place = xp.where(larger, padded[seen], y), xp.where(larger, xp.int32(number), place)
+        return y, place
 
-    def take_by_maxima(self, padded, y, dy):
-        """The gradient with respect to `padded`: each window's dy goes to its first maximum; y and
-        dy are as `maxima` has them.
-        """
-        xp = namespace_of(padded, y, dy)
-        twin = kernel("take_by_maxima", padded, dy)
+    def spread(self, dy, place, shape):
+        """dx of `shape` (B, H, W, C): each window's dy goes to the place that `maxima` gave."""
+        xp, counts = namespace_of(dy), dy.shape[1:3]
+        twin = kernel("pool_gradient", dy)
+        dx = (xp.empty if twin else xp.zeros)(self._padded(shape), dy.dtype)
         if twin:
-            dx = xp.empty(padded.shape, dy.dtype)
-            given = (xp.ascontiguousarray(array) for array in (padded, y, dy))
-            twin(*given, dx, self._unpadded(y.shape[1:3]))
-            return dx
-        dx = xp.zeros(padded.shape, dtype=dy.dtype)
-        rest = dy.copy()  # what no pixel has taken yet
-        for _, seen in self.slices(dy.shape[1:3]):
-            taken = (padded[seen] == y).astype(dy.dtype)
-            taken *= rest
-            rest -= taken
-            dx[seen] += taken
-        return dx
+            twin(xp.ascontiguousarray(dy), place, dx, self._described(counts))
+        else:
+            for number, seen in enumerate(self.slices(counts)):
+                dx[seen] += xp.where(place == number, dy, dy.dtype.type(0))
+        return self.unpad(dx, shape)
 
     def _padded(self, shape):
         """The shape of images of `shape` (B, H, W, C) with their padding."""
         (top, bottom), (left, right) = self.around(shape)
         return shape[0], shape[1] + top + bottom, shape[2] + left + right, shape[3]
 
-    def _described(self, images, counts):
+    def _described(self, counts, above=0, left=0):
         """What kernels take: size, stride, padding above and on the left, and counts."""
-        (top, _), (left, _) = self.around(images)
-        return (*self.steps, top, left, *counts)
-
-    def _unpadded(self, counts):
-        return (*self.steps, 0, 0, *counts)
-
-    def transposed(self, shape):
-        """For stride 1, the window whose patches of dy give dx of images (H, W, ...); None if there
-        is none.
-        """
-        margins = tuple(
-            (size - 1 - before, size - 1 - after)
-            for size, (before, after) in zip(self.size, self.around((0, *shape)))
-        )
-        if self.stride != (1, 1) or min(map(min, margins)) < 0:
-            return None
-        return Window(self.size, (1, 1), margins)
+        return (*self.size, *self.stride, above, left, *counts)
