@@ -16,7 +16,7 @@ from importlib.util import spec_from_file_location
 from multiprocessing import get_all_start_methods, get_context
 from pathlib import Path
 
-from .report import PACKAGE
+from .card import PACKAGE
 
 SECONDS = 90  # of computing, for one change; the slowest that ends takes a third of it
 FORKS = "forkserver" in get_all_start_methods()

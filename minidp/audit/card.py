@@ -95,9 +95,11 @@ def read_module(source, module):
     """The cards in the text of a Python file, in order, and what no card accounts for: (list of
     Card, list of (line, label, reason)).
 
-    `module` is the name the cards carry, usually the file's path. Raises SyntaxError if the text is
-    no Python.
+    `module` is the name the cards carry, usually the file's path. Raises SyntaxError if a text
+    with labels is no Python.
     """
+    if not re.search(_LABEL, source):
+        return [], []
     tree = ast.parse(source)
     scopes = list(_scopes(tree, ""))
     cards = [card for _, qualname, node in scopes if (card := _card(node, qualname, module))]
@@ -126,13 +128,14 @@ def read_module(source, module):
 
 
 @cache
-def _package():
-    """{name: card} of the whole package."""
+def package():
+    """{name: (card, lines of its file)} of the whole package."""
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
         module = path.relative_to(PACKAGE.parent).as_posix()
-        for card in read_module(path.read_text(encoding="utf-8"), module)[0]:
-            found[card.name] = card
+        lines = text.splitlines()
+        found |= {card.name: (card, lines) for card in read_module(text, module)[0]}
     return found
 
 
@@ -149,7 +152,7 @@ def card_of_class(cls):
 
 def labels_of(name):
     """{label: equation as written} of the card with this name."""
-    return _package()[name].labels
+    return package()[name][0].labels
 
 
 def _scopes(node, prefix):

@@ -22,8 +22,8 @@ from dataclasses import dataclass, replace
 from ..util.waiting import say
 from . import texts
 from .broken import noticed
-from .card import own_lines
-from .report import PACKAGE, cards, named, need_extra
+from .card import PACKAGE, own_lines
+from .report import cards, named, need_extra
 
 PARTS = {
     ast.Dict: ["values"],

@@ -10,7 +10,6 @@ import sys
 import time
 from difflib import get_close_matches
 from itertools import chain, groupby
-from pathlib import Path
 
 import numpy
 
@@ -22,12 +21,11 @@ from ..util.atomic import atomic_write
 from ..util.files import write_json
 from . import checks
 from .algorithm import as_it_runs
-from .card import Card, card_of_class, read_module
+from .card import Card, card_of_class, package
 from .checks import Check, Outcome
 from .html import formulas_page
 from .typeset import latex
 
-PACKAGE = Path(__file__).parents[1]
 OWN = "Layers and losses of your own"
 # in the order of the paper; within a section, cards in the order of their prefixes
 SECTIONS = {
@@ -45,14 +43,7 @@ SECTIONS = {
 
 def cards():
     """[(card, lines of its file)] of the whole package, in the order of the paper."""
-    found = []
-    for path in sorted(PACKAGE.rglob("*.py")):
-        text = path.read_text(encoding="utf-8")
-        found += [
-            (card, text.splitlines())
-            for card in read_module(text, path.relative_to(PACKAGE.parent).as_posix())[0]
-        ]
-    return sorted(found, key=lambda pair: _place(pair[0].name))
+    return sorted(package().values(), key=lambda pair: _place(pair[0].name))
 
 
 def _place(name):

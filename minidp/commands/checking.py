@@ -134,7 +134,7 @@ def audit(parser):
 
 
 def _audit(args):
-    from ..audit import mutants, report
+    from ..audit import report
 
     check_new(args, args.html, args.json)
     if args.run and (args.mutants or args.list):
@@ -148,6 +148,8 @@ def _audit(args):
         print(*report.in_latex(args.layer), sep="\n")
         return 0
     if args.mutants:
+        from ..audit import mutants
+
         return mutants.main(args.layer)
     found = None
     if args.run:

@@ -74,7 +74,8 @@ extern "C" __global__ void weighted_factors(Parts<Factors> parts, const double* 
     }
 }
 
-// arrays.add_products: total (P,) = or += sum of the blocks (K, P), each added in float64
+// arrays.add_products: total (P,) = or += sum of the blocks (K, P), in float64: 2,048 (grads.forms.TOGETHER) are added
+// to each other, then to the rest
 struct Blocks { const void* blocks; double* total; i64 count, size, wide, add; };
 
 extern "C" __global__ void add_blocks(Parts<Blocks> parts, i64 places) {
@@ -82,11 +83,13 @@ extern "C" __global__ void add_blocks(Parts<Blocks> parts, i64 places) {
         i64 p = place;
         FIND(k, p)
         const Blocks& part = parts.part[k];
-        double sum = 0;
+        double sum = 0, some = 0;
         for (i64 j = 0; j < part.count; j++) {
             i64 at = j * part.size + p;
-            sum += part.wide ? ((const double*)part.blocks)[at] : (double)((const float*)part.blocks)[at];
+            some += part.wide ? ((const double*)part.blocks)[at] : (double)((const float*)part.blocks)[at];
+            if (j % 2048 == 2047) sum += some, some = 0;
         }
+        sum += some;
         part.total[p] = part.add ? part.total[p] + sum : sum;
     }
 }

@@ -27,8 +27,10 @@ STRATEGIES = ("auto", "explicit", "factored")
 # the norms of an example's outer products may add up to this many times the norm of their sum; if
 # they add up to more, the example gets a lower weight
 CANCELLING = 64
-# least rows of such a sum in one product; `mechanism.rounding` counts on it
-ROWS = 512
+# rows of such a sum in one product, at least and at most, and how many of the largest are added to
+# each other before they are added to the rest; `mechanism.rounding` counts on it
+LEAST_ROWS, MOST_ROWS = 512, 2048
+TOGETHER = 2048
 # norms of factors above which a gradient counts as not finite; LARGE in float32 products
 HUGE, LARGE = 2.0**400, 2.0**60
 Key = tuple[str, str]  # (layer, parameter)
@@ -313,11 +315,20 @@ class OuterSum(_Factored):
               t and u in pairs; chains of the CUDA twin may have 2 T more, and so has its n). The
               least value also bounds what the terms of [P1] add up to, and so their roundings, for
               all examples together
+
+    Guarantees
+        A term of [P1] goes through at most 2^12 additions, and one more for each 2^22 terms of the
+        batch. An example has at most 2^22 positions (ShapeError): so that is one for each example.
     """
 
     def __init__(self, a, d):
         super().__init__(a, d, 3)
         self.positions = a.shape[1]
+        if self.positions > TOGETHER * MOST_ROWS:
+            raise ShapeError(
+                f"OuterSum: expected at most {TOGETHER * MOST_ROWS:,} positions of one example, "
+                f"which the charged rounding of sums allows for, got {self.positions:,}"
+            )
 
     def sq_norms(self):
         """(B,) squared L2 norms through the two Gram matrices."""
@@ -339,16 +350,18 @@ class OuterSum(_Factored):
 
     def add_weighted_sum(self, total, w, rows=0):
         """total += sum_b w_b g_b, in place, always in float64: terms of one example may cancel."""
-        examples = self.n_examples * self.positions
-        a, d = (factor.reshape((examples, factor.shape[2])) for factor in self._weighted(w))
-        part, rows = self.zeros(), self.product_rows()
-        for at in range(0, a.shape[0], rows):
-            add_products(part, a[at : at + rows], d[at : at + rows], 0)  # [P1]
-        total += part
+        n = self.n_examples * self.positions
+        a, d = (factor.reshape((n, factor.shape[2])) for factor in self._weighted(w))
+        rows = self.product_rows()
+        for start in range(0, n, TOGETHER * rows):
+            part = self.zeros()
+            for at in range(start, min(start + TOGETHER * rows, n), rows):
+                add_products(part, a[at : at + rows], d[at : at + rows], 0)  # [P1]
+            total += part
 
     def product_rows(self):
         """Of one product, about as many as there are products: short chains of roundings."""
-        return max(ROWS, math.isqrt(self.n_examples * self.positions))
+        return min(max(LEAST_ROWS, math.isqrt(self.n_examples * self.positions)), MOST_ROWS)
 
     def materialise(self, out=None):
         """(B, I, O), by the definition: a_b^T d_b of each example; into `out` if given."""

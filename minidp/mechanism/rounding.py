@@ -60,8 +60,9 @@ def products(expected_lot_size: float, strategy: str) -> Products:
               the size of their gradients. The n of a lot are off by n / R times that, two
               neighbours by twice
         [F3]  the same in float64, u = 2^-53, with chains of up to n + 2^13 roundings whatever the
-              batches; the terms of a sum of outer products have up to 64 times its size. For 2 n
-              examples, which a lot that counts here never has
+              batches (`OuterSum` guarantees it; other products have 4,096 rows); the terms of a sum
+              of outer products have up to 64 times its size. For 2 n examples, which a lot that
+              counts here never has
     """
     most = math.ceil(expected_lot_size + 3 * math.sqrt(expected_lot_size) + 10)  # [F1]
     rows = min(MOST_ROWS, math.floor((MOST_CHARGED / (2 * most * 2.0**-24) - 7) * 19 / 11))

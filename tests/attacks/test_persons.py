@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from minidp import nn
-from minidp.audit.empirical import Claim, counted, threshold_of
 from minidp.data import LabelledExamples, Persons
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
+from tools.attacks.empirical import Claim, counted, threshold_of
 
 STEPS, ROWS, ERROR = 4, 5, 1e-6
 

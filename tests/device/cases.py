@@ -128,12 +128,18 @@ def sums(rng):
         factors = a, d, rows(rng, examples, places, inputs), rows(rng, examples, places, outputs)
         for old, together in ((0, 2**28), (2, 1), (4, 20)):
             with (
-                mock.patch("minidp.grads.forms.ROWS", 3),
+                mock.patch("minidp.grads.forms.LEAST_ROWS", 3),
                 mock.patch.object(device, "TOGETHER", together),
             ):
                 for most, tolerance in ((0, 1e-13), (2, 1e-6)):
                     summed = partial(twins._summed, rows=most, old=old)
                     both(summed, w, *factors, tolerance=tolerance)
+
+
+def many_blocks(rng):
+    """More than are added to each other."""
+    a = rows(rng, 4200, 1)
+    both(partial(twins._summed, rows=2), rng.uniform(size=4200), a, a, *2 * [a[:, None]])
 
 
 def pairs(rng):
@@ -196,7 +202,7 @@ CASES = {
     "elementwise.cu": [coordinates],
     "loss.cu": [losses],
     "norms.cu": [norms, positions, upper_norms, weights],
-    "sums.cu": [sums, pairs, descent],
+    "sums.cu": [sums, many_blocks, pairs, descent],
     "images.cu": [images],
     "noise.cu": [noise],
 }

@@ -40,6 +40,7 @@ MUTANTS = {  # what each source may not be changed to: the text, and what stands
         (" && weight >= 1 / (large * large)", ""),
         ("left ? q / rows % inputs", "left ? q % inputs"),
         ("part.total[p] + sum : sum", "sum : sum"),
+        ("sum += some, some = 0", "some = 0"),
         ("-= parts.part[k].g", "+= parts.part[k].g"),
         ("while (half > 1) {\n        __syncthreads();", "while (half > 1) {"),
     ],

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minidp.audit.checks.drawing import alias_weights, gaussian_masses
+from minidp.audit.checks.drawing import alias_weights
 from minidp.errors import ParameterError
 from minidp.host import discrete, drawing
 
@@ -32,6 +32,12 @@ def test_plans_have_the_variance_and_are_smooth_and_small_enough(std):
         and 4 * scale**2 > 0.95 * variance
         and 100 * variance < cells**2 <= 2**32
     )
+
+
+def gaussian_masses(variance, places):
+    """Of a discrete Gaussian at some places, not normalised; in mpmath."""
+    half = mpmath.mpf(variance.denominator) / (2 * variance.numerator)
+    return np.array([mpmath.exp(-half * x * x) for x in places])
 
 
 @pytest.mark.parametrize("variance", [Fraction(9, 4), Fraction(4)])

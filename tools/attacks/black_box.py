@@ -13,11 +13,11 @@ import numpy as np
 from scipy.special import ndtr
 
 from minidp import nn
-from minidp.audit import empirical
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from minidp.privacy import LossDistributionAccountant
 from minidp.streams import Streams
 from minidp.train import SGD, Adam, Trainer
+from tools.attacks import empirical
 from tools.attacks.canaries import CLIP, DELTA, ERROR, counted
 
 EPSILON, RECORDS, HIDDEN, STEPS, RATE, CHUNK = 10.0, 1000, 32, 25, 1.0, 25

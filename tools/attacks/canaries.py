@@ -18,7 +18,6 @@ import numpy as np
 from scipy import optimize, special
 
 from minidp import nn
-from minidp.audit import empirical
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group, per_layer_groups
 from minidp.privacy import (
     Gaussian,
@@ -32,6 +31,7 @@ from minidp.privacy.gaussian import gaussian_epsilon
 from minidp.ranks import SOLO, Solo
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
+from tools.attacks import empirical
 
 # canaries have ten times the norm that clipping allows
 CLIP, SIZE, RATE, SIDE = (

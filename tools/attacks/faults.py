@@ -15,7 +15,6 @@ import numpy as np
 from scipy.special import ndtr
 
 from minidp import nn
-from minidp.audit import empirical
 from minidp.exact.laws import Normals
 from minidp.grads import Outer
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, ShuffleSampler, flat_group
@@ -24,6 +23,7 @@ from minidp.privacy import Ledger
 from minidp.ranks import SOLO
 from minidp.streams import Streams
 from minidp.train import Trainer
+from tools.attacks import empirical
 from tools.attacks.arithmetic import KEY, LARGE, aligned, box_muller, on_lattice
 from tools.attacks.canaries import CLIP, Made, Recorder, watch
 

@@ -1,14 +1,10 @@
-"""Checks of the cipher, the normal numbers and the integers made of it, and their compiled
-twins.
-"""
+"""Checks of the cipher, and of the normal numbers and the integers made of it."""
 
 import math
 from fractions import Fraction
-from itertools import product
 
 import mpmath
 import numpy as np
-from scipy import stats
 
 from ...host import chacha, discrete, drawing
 from ..equation import Case
@@ -35,13 +31,6 @@ SMALL = discrete.Plan(1, 1, Fraction(7, 3), 16)
 
 def _words(bench, blocks):
     return bench.rng.integers(0, 2**32, (16, blocks), dtype=np.uint32)
-
-
-def _drawn(bench):
-    """(state of a release's cipher, function of blocks' numbers that gives their words)."""
-    key, tail = _words(bench, 1)[:8, 0], _words(bench, 1)[:2, 0]
-    state = np.concatenate([chacha.CONSTANTS, key, np.zeros(2, np.uint32), tail])
-    return state, lambda blocks: chacha.words(state, np.asarray(blocks, np.uint64))
 
 
 @measures("host.chacha.chacha", "F1", "the RFC's vectors", 0.0)
@@ -95,36 +84,11 @@ def _normals(words):
     return chacha.normals(words).reshape((-1, 8, chacha.LANES)).swapaxes(0, 1).reshape((8, -1))
 
 
-@measures("host.chacha.chacha", "F1", "compiled, blocks in any order", 0.0)
-def compiled_words_equal_the_definition(bench):
-    state, words = _drawn(bench)
-    for size in (1, 63, 64, 200):
-        blocks = bench.rng.integers(0, 2**64, size, dtype=np.uint64)
-        out = np.empty((size, 16), np.uint32)
-        drawing.words(state, blocks, out)
-        yield (out != words(blocks).T).sum()
-
-
-SLICES = ((0, 1), (0, 8192), (511, 2), (700, 3000), (8191, 1), (40, 0))  # (begin, size)
-
-
 @states("host.chacha.rounded", "F1", 0.0)
 def multiples_of_a_grid(bench):
     for grid in (0.0, 0.25):
         x = bench.rng.integers(-40, 40, 30) / 16  # ties too
         yield Case({"x": x, "g": grid, "y": chacha.rounded(x, grid)})
-
-
-@measures("host.chacha.normals", "F3", "compiled, any slice, float32 and float64", 0.0)
-@measures("host.chacha.rounded", "F1", "compiled, any slice, float32 and float64", 0.0)
-def compiled_noise_equals_the_definition(bench):
-    state, words = _drawn(bench)
-    z = chacha.normals(words(range(1024)))
-    for (begin, size), dtype, grid in product(SLICES, (np.float32, np.float64), (0.0, 2.0**-18)):
-        raw = bench.rng.standard_normal(size).astype(dtype)
-        out, noise = raw.copy(), 4.0 * z[begin : begin + size]
-        drawing.add_normals(state, begin, 4.0, grid, out)
-        yield (out != chacha.rounded(raw + noise, grid).astype(dtype)).sum()
 
 
 @states("host.chacha.choose", "F1", 0.0)
@@ -166,28 +130,6 @@ def alias_weights(table):
     for threshold, other in zip(weights[:], table.aliases.tolist()):
         weights[other] += 2**64 - threshold
     return weights
-
-
-def gaussian_masses(variance, places):
-    """Of a discrete Gaussian at some places, not normalised; in mpmath."""
-    half = mpmath.mpf(variance.denominator) / (2 * variance.numerator)
-    return np.array([mpmath.exp(-half * x * x) for x in places])
-
-
-@measures(
-    "host.discrete.alias_table",
-    "F1 F2 F3",
-    "weights in 2^-64 of a cell, mpmath; their total exactly",
-    0.5 + 1e-9,
-)
-def tables_hold_the_discrete_gaussian(bench):
-    plan = discrete.plan(2.0**28)
-    with mpmath.workdps(60):
-        weights = np.array(alias_weights(discrete.alias_table(plan)))
-        masses = gaussian_masses(plan.variance, range(plan.cells))
-        exact = 2 * masses * (plan.cells * mpmath.mpf(2) ** 64 / (2 * masses.sum() - 1))
-        # and so the first is right too
-        return abs(weights - exact)[1:].max() + abs(weights.sum() - plan.cells * 2**64)
 
 
 @states("host.discrete.alias_table", "F1")
@@ -261,18 +203,8 @@ def integers_of_look_ups(bench):
         yield Case({**given, "Z": numbers}, ranges={"q": range(0, 512, 29)})
 
 
-@measures("host.discrete.integers", "F4", "compiled, any slice", 0.0)
-def compiled_integers_equal_the_definition(bench):
-    state, words = _drawn(bench)
-    for std in (2.0**28, 3e10, 2.0**40):
-        table, first = discrete.table(std), int(bench.rng.integers(0, 2**40))
-        count = 16 * (table.parts + 1) * 64
-        z = discrete.integers(words(first * 64 + np.arange(count)), table)
-        for begin, size in SLICES:
-            raw = bench.rng.integers(-(2**52), 2**52, size).astype(np.float64)
-            out = raw.copy()
-            drawing.add_integers(state, first, begin, *table, out)
-            yield (out != raw + z[begin : begin + size]).sum()
+def _normal_density(x):
+    return math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
 
 
 @states("host.discrete.distances", "M1 M2 M3 M4")
@@ -282,7 +214,7 @@ def bounds_equal_their_formulas(bench):
         names = "tables", "tails", "smoothing", "rounding"
         given = dict(zip(names, discrete.distances(std, plan)))
         given |= {"J": plan.parts, "k": plan.scale, "n": plan.cells, "std": std, "pi": math.pi}
-        yield Case({**given, "s_0": float(plan.variance) ** 0.5, "f": stats.norm.pdf})
+        yield Case({**given, "s_0": float(plan.variance) ** 0.5, "f": _normal_density})
 
 
 in_words("host.chacha.chacha", "F1", "operations on bits, in the RFC's order")

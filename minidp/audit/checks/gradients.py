@@ -5,11 +5,11 @@ from functools import partial
 
 import numpy as np
 
-from ...arrays import row_norms, to_host
+from ...arrays import to_host
 from ...grads.forms import Explicit, Outer, OuterSum
 from ...host.memory import RUN
 from ..equation import Case
-from . import measures, states, worst
+from . import measures, states
 
 EXACT = 1e-12
 
@@ -97,62 +97,3 @@ def norms_of_sums_that_cancel(bench):
             most = (np.linalg.norm(a, axis=2) * np.linalg.norm(d, axis=2)).sum(axis=1)
             given["n"] = np.rint(((upper - sq) / most**2).max() * 2.0**52)
         yield Case({**given, "I": width, "O": 5, "T": 3})
-
-
-def _single(bench):
-    """(a, d) in float32 of many shapes: short and longer than a run, tall and wide, no example,
-    axes not in order.
-    """
-    shapes = (
-        (0, 3, 2),
-        (4, 1, 1),
-        (3, 5, RUN - 1),
-        (2, 3, 3 * RUN + 5),
-        (3, RUN + 1, 2),
-        (1, 7, RUN),
-    )
-    for b, i, o in shapes:
-        yield tuple(bench.rng.standard_normal((n, b)).astype("float32").T for n in (i, o))
-
-
-@measures(
-    "grads.forms.Outer", "F1 N1", "compiled: numbers exactly, norms as in double precision", 0.0
-)
-def compiled_outer_products(bench):
-    for a, d in _single(bench):
-        grad = Outer(a, d).form("explicit")
-        yield worst(grad.materialise(), Outer(a, d).materialise())
-        double = Outer(a.astype(float), d.astype(float))
-        yield max(0.0, worst(grad.sq_norms(), double.sq_norms()) - 1e-5)
-
-
-@measures("grads.forms.Explicit", "P1", "compiled, against float64 of the same numbers", 1e-12)
-def compiled_weighted_sums(bench):
-    for a, d in _single(bench):
-        w = np.where(bench.rng.random(len(a)) < 0.3, 0, bench.rng.random(len(a)))
-        total = bench.rng.standard_normal((a.shape[1], d.shape[1]))
-        expected = total + Explicit(Outer(a, d).materialise().astype(float)).weighted_sum(w)
-        a[w == 0] = np.nan
-        Outer(a, d).form("explicit").add_weighted_sum(total, w)
-        yield worst(total, expected)
-
-
-@measures("grads.forms.Outer", "P1", "compiled blocks, of integers that float32 adds exactly", 0.0)
-def compiled_blocks_of_products(bench):
-    for b, i, o, rows in ((150, 70, 9, 32), (64, 65, 3, 40), (5, 2, 2, 2)):
-        a, d = (bench.rng.integers(-9, 10, (b, n)).astype("float32") for n in (i, o))
-        start = bench.rng.integers(-9, 10, (i, o)).astype(float)
-        total, ones = bench.asarray(start.copy()), bench.asarray(np.ones(b))
-        grad, expected = Outer(bench.asarray(a), bench.asarray(d)), a.astype(float).T @ d
-        grad.add_weighted_sum(total, ones, rows)
-        yield worst(total, start + expected)
-        yield worst(grad.weighted_sum(ones, rows), expected)
-
-
-@measures(
-    "grads.forms.OuterSum", "N3", "compiled norms, against float64 of the same numbers", 1e-15
-)
-def compiled_row_norms(bench):
-    sizes = 10.0 ** bench.rng.uniform(-44, 37, (40, 3, 1))
-    x = (bench.rng.standard_normal((40, 3, 17)) * sizes).astype("float32")
-    return worst(row_norms(x) / row_norms(x.astype(float)), np.ones((40, 3)))

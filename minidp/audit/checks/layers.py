@@ -232,13 +232,3 @@ def windows_with_ties(bench):
     y, cache = layer.forward(bench.asarray(x))
     dy = bench.rng.integers(-9, 9, y.shape).astype(float)  # whose sums are exact
     yield stated(layer, x=x, y=y, dy=dy, dx=layer.backward(bench.asarray(dy), cache))
-
-
-@measures("nn.pool.MaxPool2D", "B1", "compiled, the same order of additions", 0.0)
-def compiled_max_pool(bench):
-    for how in ((2, 2, "valid"), (2, 1, "same"), (3, 2, "same"), ((2, 3), (1, 2), "valid")):
-        layer, x = nn.MaxPool2D(*how), bench.rng.integers(0, 4, (2, 6, 7, 3))  # ties
-        (y, cache), (_, plain) = (layer.forward(x.astype(dtype)) for dtype in ("f4", "f8"))
-        # sums of small integers are exact
-        dy = bench.rng.integers(-9, 9, y.shape).astype("f4")
-        yield worst(layer.backward(dy, cache), layer.backward(dy.astype("f8"), plain))

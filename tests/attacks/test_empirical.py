@@ -10,11 +10,11 @@ import pytest
 from scipy import stats
 from scipy.special import ndtr
 
-from minidp.audit import empirical
-from minidp.audit.empirical import Claim, Counts, ledger_of
 from minidp.errors import ParameterError
 from minidp.privacy.gaussian import gaussian_epsilon
 from minidp.privacy.tradeoff import gaussian_curve
+from tools.attacks import empirical
+from tools.attacks.empirical import Claim, Counts, ledger_of
 
 DELTA = 1e-5
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from ..errors import ParameterError
-from ..privacy import Gaussian, Ledger, LossDistributionAccountant, PoissonSampled
+from minidp.errors import ParameterError
+from minidp.privacy import Gaussian, Ledger, LossDistributionAccountant, PoissonSampled
 
 LINES = 40  # of a claim's curve
 # the noise multipliers that claims are tried at: powers of STEP

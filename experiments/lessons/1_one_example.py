@@ -1,0 +1,168 @@
+# %% [markdown]
+# # 1. What can one example do?
+#
+# A hospital trains a model on the records of 200 patients and publishes the model's weights. Ann
+# may be one of the patients. Can somebody who reads the weights find out whether she is?
+#
+# In this lesson he can, always. Then you take that away from him in two moves: *clipping* and
+# *noise*. You need NumPy and ten minutes, and you need to know nothing about privacy.
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+
+import minidp
+
+rng = np.random.default_rng(1)
+others = rng.normal(size=(199, 5))  # five measurements of each of the other patients
+others_ill = (others[:, 0] + rng.normal(size=199) > 0).astype(float)
+ann = np.array([0, 0, 0, 0, 12.0])  # Ann's fifth measurement is unusual
+with_ann = np.vstack([others, ann]), np.append(others_ill, 1.0)
+without = others, others_ill
+STEPS, RATE = 25, 2.0  # of the training
+
+# %% [markdown]
+# ## The model
+#
+# The model is a logistic regression: for a patient `x` it predicts the chance of being ill as `1 /
+# (1 + exp(-x @ w))`. Training starts at random weights. At each step, the *gradient* of a patient
+# is `error * x`, which says how the weights should move to fit that patient. The gradients of all
+# patients are added, and the weights move against the sum.
+#
+# Ignore `clip` and `noise` for now. The function trains many models side by side, each from its own
+# start, because we want to see what *usually* happens.
+
+
+# %%
+def train(x, ill, models, clip=None, noise=0.0):
+    """The weights (models, 5) of so many models."""
+    w = 0.1 * rng.normal(size=(models, 5))
+    for _ in range(STEPS):
+        error = 1 / (1 + np.exp(-w @ x.T)) - ill  # (models, patients)
+        if clip:
+            norm = np.abs(error) * np.linalg.norm(x, axis=1)  # of each patient's gradient
+            error = error / np.maximum(1, norm / clip)
+        total = error @ x
+        if noise:
+            total += noise * clip * rng.normal(size=total.shape)
+        w -= RATE * total / 200
+    return w
+
+
+# %% tolerance=0.03
+print("a model with Ann:   ", train(*with_ann, models=1)[0].round(2))
+print("a model without her:", train(*without, models=1)[0].round(2))
+
+# %% [markdown]
+# Two models, one row apart. The start explains some of the difference. Does Ann explain the rest?
+#
+# ## The attack
+#
+# The attacker knows all other patients and how training works. He does not know whether Ann was
+# there. So he trains models in both worlds, with Ann and without her, and looks at the fifth
+# weight. Then he reads the published model and says which world it is from.
+#
+# It may seem too generous to let him know everybody else. But what is safe from him is safe from
+# everyone who knows less.
+
+# %%
+MODELS = 2000
+
+
+def show(axis, title, **how):
+    """Both worlds' histograms, and the largest share of models about which he can be right."""
+    inside, outside = (train(*world, MODELS, **how)[:, 4] for world in (with_ann, without))
+    bins = np.linspace(min(outside), max(inside), 50)
+    for weights, name in ((inside, "with Ann"), (outside, "without her")):
+        axis.hist(weights, bins, alpha=0.6, label=name)
+    right = max(np.mean([inside > each, outside <= each]) for each in bins)
+    axis.set(title=f"{title}: {right:.0%} right", xlabel="fifth weight", yticks=[])
+
+
+# %% tolerance=0.03
+figure, axes = plt.subplots(1, 3, figsize=(9, 2.6))
+show(axes[0], "no protection")
+show(axes[1], "clipped", clip=0.5)
+show(axes[2], "clipped, with noise", clip=0.5, noise=10.0)
+axes[0].legend(loc="center")
+figure.tight_layout()
+
+# %% [markdown]
+# **Left.** The histograms do not meet. The attacker is right every time.
+#
+# **Middle.** A patient's gradient that is longer than the *clip norm* `C = 0.5` is scaled down to
+# that length. Nobody moves the sum by more than C any more, however unusual the measurement is. Ann
+# still has influence, but no more than anybody else may have.
+#
+# **Right.** Noise is added to the sum at each step: normal numbers of standard deviation 10 C. The
+# 10 is the *noise multiplier*: how large the noise is beside the most that one person can add. The
+# histograms come together. Clipping alone does not do it, because a small shift is still a shift.
+# Noise alone does not do it either: without clipping nobody knows how much noise is enough.
+#
+# ## How much can he still find out?
+#
+# This attacker looks at one weight, once. A better one sees the sum of each step, and subtracts the
+# gradients of all others, whom he knows. What remains is noise, plus Ann's gradient if she is
+# there. Her gradient has length C at most, so he does best if it always has that length and one
+# direction. He adds up what remains over the steps. In units of C:
+
+# %% tolerance=0.03
+NOISE, RUNS = 10.0, 200_000
+remains = NOISE * rng.normal(size=(2, STEPS, RUNS)).sum(axis=1)  # in both worlds
+inside, outside = remains[0] + STEPS, remains[1]
+threshold = np.quantile(outside, 0.9)  # he says "Ann" in 10% of the trainings without her
+print(f"he finds her in {np.mean(inside > threshold):.2%} of the trainings with her")
+
+# %% tolerance=0.001
+DELTA = 1e-4
+found = minidp.epsilon(noise_multiplier=NOISE, sampling_probability=1.0, steps=STEPS, delta=DELTA)
+allowed = found["meaning"]["true_positive_rates"]["0.1"]
+epsilon = found["accountants"]["loss_distribution"]["upper"]
+print(f"the proof allows {allowed:.2%}, and says: epsilon {epsilon:.3f} at delta {DELTA:g}")
+
+# %% [markdown]
+# Where the proof allows 21.7%, somebody who watches every step finds out 21.7%. A proof of this
+# kind is called *differential privacy*. It is written with two numbers.
+#
+# *Epsilon* compares the two worlds. Name any set of models. The chance that training ends in that
+# set is, with Ann, at most e^epsilon times the chance without her, and the other way round. If
+# epsilon is 0, the two worlds are the same, but then nothing was learned from anybody. If epsilon
+# is 1, nothing that he can see is more than 2.7 times as likely in one world as in the other.
+#
+# *Delta* is for bad luck: the chance in one world may exceed e^epsilon times the chance in the
+# other by delta at most. It must be far below one in the number of patients. Otherwise one could
+# publish the whole record of one patient, picked at random, and still keep the promise.
+#
+# Both numbers follow from the noise multiplier and the number of steps alone. They do not depend on
+# the data: the promise holds for Ann and for everybody else.
+
+# %% tolerance=0.03
+false = np.linspace(0, 1, 200)  # how often he says "Ann" when she is not there
+true = [np.mean(inside > np.quantile(outside, 1 - each)) for each in false]
+figure, axis = plt.subplots(figsize=(4.2, 3.2))
+for delta in (DELTA, 0.02, 0.08, 0.15):
+    cost = minidp.epsilon(
+        noise_multiplier=NOISE, sampling_probability=1.0, steps=STEPS, delta=delta
+    )
+    most = np.exp(cost["accountants"]["loss_distribution"]["upper"]) * false + delta
+    axis.fill_between(false, np.minimum(1, most), 1, alpha=0.25, color="C3", linewidth=0)
+axis.plot(false, true, color="C0", label="he watches every step")
+axis.plot(false, false, ":", color="C1", label="he tosses a coin")
+axis.set(xlabel='he says "Ann", and she is not there', ylabel='he says "Ann", and is right')
+axis.set(title="red: excluded")
+axis.legend()
+figure.tight_layout()
+
+# %% [markdown]
+# Each delta has its epsilon, and each of these pairs excludes one of the red areas. Together, all
+# pairs exclude everything above the blue line. Therefore no attack is better than this one.
+#
+# ## Your turn
+#
+# There is a single step, and the noise multiplier is 2. In units of C, what remains for the
+# attacker is a normal number of standard deviation 2, with mean 1 if Ann is there and mean 0 if she
+# is not. Both worlds are equally likely. He says "Ann" if the number is above 1/2. How often is he
+# right? Compute it (`rng.normal` will do). Then find the noise multiplier for which he is right in
+# 55% of all cases.
+#
+# Next: [one step by hand](2_one_step.ipynb).

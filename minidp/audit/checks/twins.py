@@ -1,0 +1,131 @@
+"""Checks of the compiled kernels of the bench's device: each gives what its definition gives.
+
+What the trainer tries on a GPU (train.twins) is computed here of random numbers, by kernels and by
+the definitions in their place.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from ...arrays import row_norms, to_host
+from ...kernels import only
+from ...nn import SoftmaxCrossEntropy
+from ...nn.window import Window
+from ...streams import Streams
+from ...train import twins
+from . import measures, worst
+
+SPECIAL = np.array(
+    [0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 709.7, 710, -708, -745, 1e-45, 3e-39, 88.7, -103.9]
+)
+
+
+def _numbers(rng, *shape):
+    """float32: of the usual size, of any size, and SPECIAL."""
+    usual, others = rng.standard_normal((2, 999))
+    x = np.concatenate([usual, others * np.exp2(rng.uniform(-40, 8, 999)), SPECIAL])
+    return rng.choice(x.astype(np.float32), shape)
+
+
+def _integers(rng, *shape):
+    """float32 integers, whose sums and products are exact in any order."""
+    return rng.integers(-9, 10, shape).astype(np.float32)
+
+
+def _apart(bench, compute, drawn):
+    """How far the results of kernels are from those of definitions; 0 where all bits are equal,
+    NaN like NaN.
+    """
+    for arrays in drawn(bench.rng):
+        given = [*map(bench.asarray, arrays)]
+        found = [to_host(each) for each in compute(*given)]
+        with only(bench.backend.xp, ()):
+            expected = [to_host(each) for each in compute(*given)]
+        for got, wanted in zip(found, expected, strict=True):
+            alike = (got == wanted) & (np.signbit(got) == np.signbit(wanted))
+            alike |= np.isnan(got) & np.isnan(wanted)
+            yield 0.0 if alike.all() and got.dtype == wanted.dtype else worst(got, wanted)
+
+
+def _coordinates(rng):
+    yield _numbers(rng, 75, 40).T, _numbers(rng, 40, 75)
+
+
+def _logits(rng):
+    for examples, classes in ((0, 3), (140, 1), (160, 10), (110, 33)):
+        yield _numbers(rng, examples, classes), rng.integers(-1, classes + 1, examples)
+        usual = rng.normal(0, 5, (99, classes)).astype(np.float32)
+        yield usual, rng.integers(0, classes, 99)
+
+
+def _factors(rng):
+    """(a, d): more and fewer than a product in float32 takes, longer than a run of a blocked sum,
+    tall and wide, no example, axes not in order.
+    """
+    for b, i, o in ((0, 3, 2), (3, 5, 127), (150, 70, 9), (2, 3, 399), (3, 129, 2), (1, 7, 128)):
+        yield _integers(rng, i, b).T, _integers(rng, o, b).T
+
+
+def _weighted(rng):
+    """Rows without weight may hold anything."""
+    for a, d in _factors(rng):
+        w = rng.choice([0, 0.5, 1], len(a))
+        a[w == 0] = np.nan
+        yield w, a, d, _integers(rng, len(a), 3, 4), _integers(rng, len(a), 3, 5)
+
+
+def _windows(rng, window):
+    x = rng.integers(0, 4, (2, 6, 7, 3)).astype(np.float32)  # ties
+    yield x, _integers(rng, 2, *window.output("images", x.shape[1:]), 3)
+
+
+def _rows(rng):
+    sizes = 10.0 ** rng.uniform(-44, 37, (40, 3, 1))
+    yield ((rng.standard_normal((40, 3, 17)) * sizes).astype("float32"),)
+
+
+def _noise(size, start, std, grid):
+    """Words, and the part from `start` on of two releases' noise."""
+    draws, part = Streams(7).noise(2), (int(start), 12_000)
+    out = [draws.words(int(size)), *(np.ones(int(size), dtype) for dtype in ("f4", "f8", "f8"))]
+    for normal in out[1:3]:
+        draws.add_normals(normal, 4.0, float(grid), place=part)
+    draws.add_integers(out[3], float(std), place=part)
+    return out
+
+
+def _releases(rng):
+    for start, size in ((0, 1), (0, 8192), (511, 2), (700, 3000), (8191, 1), (40, 0)):
+        yield from ((size, start, std, grid) for std, grid in ((2.0**28, 0.0), (3e10, 2.0**-18)))
+
+
+ELEMENTWISE = [f"exact.elementwise.{name}" for name in ("exp", "log", "tanh")]
+SUMS = [f"grads.forms.{name}" for name in ("Explicit", "Outer", "OuterSum")]
+WINDOWS = Window((2, 3), (1, 2), "valid"), Window((3, 3), (2, 2), "same")
+for _cards, _labels, _tolerance, _compute, _drawn in (
+    (["nn.activation.ReLU"], "F1 B1", 0.0, twins._coordinates, _coordinates),
+    (ELEMENTWISE, "F1", 0.0, twins._coordinates, _coordinates),
+    (["nn.loss.SoftmaxCrossEntropy"], "F1 F2 B1 B2", 0.0, SoftmaxCrossEntropy(), _logits),
+    (["grads.forms.Outer"], "F1 N1", 1e-13, twins._formed, _factors),
+    (["grads.forms.Explicit"], "N1", 1e-13, twins._formed, _factors),
+    (SUMS, "P1", 0.0, partial(twins._summed, rows=0), _weighted),
+    (SUMS, "P1", 0.0, partial(twins._summed, rows=32), _weighted),
+    (["grads.forms.OuterSum"], "N3", 1e-15, lambda x: [row_norms(x)], _rows),
+    (["host.chacha.chacha", "host.chacha.rounded"], "F1", 0.0, _noise, _releases),
+    (["host.chacha.normals"], "F3", 0.0, _noise, _releases),
+    (["host.discrete.integers"], "F4", 0.0, _noise, _releases),
+    *(
+        (
+            ["nn.pool.MaxPool2D"],
+            "B1",
+            0.0,
+            partial(twins._maxima, window=w),
+            partial(_windows, window=w),
+        )
+        for w in WINDOWS
+    ),
+):
+    for _card in _cards:
+        _register = measures(_card, _labels, "each beside its definition", _tolerance, "compiled")
+        _register(partial(_apart, compute=_compute, drawn=_drawn))
