@@ -154,7 +154,7 @@ class Conv2D(Layer):
         xp, W = namespace_of(x), self._matrix()
         counts = self.window.output(self.where, x.shape[1:])
         positions, (inputs, outputs) = prod(counts), W.shape
-        y = xp.empty((x.shape[0], positions * outputs), xp.result_type(x.dtype, W.dtype))
+        y = xp.empty((x.shape[0], positions * outputs), xp.result_type(x, W))
         # of a whole image, because NumPy is slow on short rows
         bias = xp.tile(self.params["b"], positions) if "b" in self.params else None
         given, multiply = ARITHMETIC[self.arithmetic].product_of_patches(x, W)
@@ -171,7 +171,7 @@ class Conv2D(Layer):
     def compute_dx(self, dy, x):
         xp, W = namespace_of(dy), self._matrix()
         counts, (inputs, outputs) = dy.shape[1:3], W.shape
-        dx = xp.empty(x.shape, xp.result_type(dy.dtype, W.dtype))
+        dx = xp.empty(x.shape, xp.result_type(dy, W))
         for start, stop in in_chunks(xp, x.shape[0], prod(counts) * inputs * dy.itemsize):
             rows = dy[start:stop].reshape(((stop - start) * prod(counts), outputs))
             patches = self.matmul(rows, W.T)

@@ -191,7 +191,7 @@ class Window:
         y, place = xp.full(shape, -math.inf, padded.dtype), xp.zeros(shape, xp.int32)
         for number, seen in enumerate(self.slices(counts)):
             larger = (padded[seen] > y) | (padded[seen] != padded[seen])
-            y, place = xp.where(larger, padded[seen], y), xp.where(larger, xp.int32(number), place)
+            y, place = xp.where(larger, padded[seen], y), xp.where(larger, number, place)
         return y, place
 
     def spread(self, dy, place, shape):
