@@ -64,7 +64,7 @@ def by_twin(name: str, *arrays: Any) -> Any:
         return None
     xp = _library(arrays[0])
     y = xp.empty(arrays[0].shape, np.float32)
-    twin(*(xp.ascontiguousarray(array).ravel() for array in arrays), y.ravel())
+    twin(*map(xp.ravel, arrays), y.ravel())
     return y
 
 

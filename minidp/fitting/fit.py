@@ -117,7 +117,7 @@ def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
     head = Head(settings, data.shape, data.labels is not None, data.columns is not None)
     choice, given, plan, before = _chosen(settings, data, network, head, budget)
     # what the model cannot be made of is refused before anything is charged
-    data.model(head.first + network.layers)
+    data.model([*head.first, *network.layers])
     with ExitStack() as undo:
         at = _temporary(undo) if folder is None else folder
         training = Training(

@@ -66,7 +66,7 @@ class Sequential:
 
         A layer without a name gets its kind and its number among its kind: dense1, relu1, dense2.
         """
-        self.layers = list(layers)
+        self.layers = tuple(layers)
         self.input_shape = (input_shape,) if isinstance(input_shape, int) else tuple(input_shape)
         seen: Counter[str] = Counter()
         for layer in self.layers:

@@ -31,7 +31,7 @@ from .twins import try_twins
 
 MAX_BATCH = 4096  # examples of a batch: more gain nothing and cost memory
 # examples: fewer rows make matrix products slow, and give the fixed cost per batch more weight
-MIN_BATCH = 128
+MIN_BATCH = 256
 
 
 @dataclass(frozen=True)
