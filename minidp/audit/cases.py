@@ -18,31 +18,38 @@ from .equation import Case
 class LayerCase:
     """make(rng, dtype) gives a layer for inputs of `shape`.
 
-    wrong_shape: of an example, which the layer has to refuse; None if it takes any.
+    wrong_shape: of an example, which the layer has to refuse; None if it takes any. largest: of
+    the inputs that it is tried at.
     """
 
     name: str
     make: object
     shape: tuple
     wrong_shape: tuple | None = None
+    largest: float = 1
 
     def input(self, rng, batch, dtype="float64"):
         """x (batch, *shape)."""
-        return rng.uniform(-1, 1, (batch, *self.shape)).astype(dtype)
+        return rng.uniform(-self.largest, self.largest, (batch, *self.shape)).astype(dtype)
 
 
-def _case(name, cls, args, shape, wrong_shape=None, **settings):
+def _drawn(layer, rng):
+    """The layer with parameters drawn anew."""
+    for array in layer.params.values():
+        array[...] = rng.uniform(-1.5, 1.5, array.shape)
+    return layer
+
+
+def _case(name, cls, args, shape, wrong_shape=None, largest=1, **settings):
     """A row; the layer's parameters are drawn anew, biases and scales included."""
 
     def make(rng, dtype):
         given = {"rng": rng, "dtype": dtype, "name": cls.kind}
         named = {key: given[key] for key in given if key in signature(cls).parameters}
         layer = cls(*args, **settings, **named)
-        for array in layer.params.values():
-            array[...] = rng.uniform(-1.5, 1.5, array.shape)
-        return layer
+        return _drawn(layer, rng)
 
-    return LayerCase(name, make, shape, wrong_shape)
+    return LayerCase(name, make, shape, wrong_shape, largest)
 
 
 def _standardise(rng, dtype):
@@ -54,9 +61,28 @@ def _project(rng, dtype):
     return nn.Project(rng.uniform(-1, 1, (4, 2)).astype(dtype))
 
 
+def _residual(rng, dtype):
+    given = {"rng": rng, "dtype": dtype}
+    inner = nn.Residual([nn.Dense(3, 3, **given)])
+    return _drawn(nn.Residual([nn.LayerNorm(3, dtype=dtype), inner, nn.Tanh()]), rng)
+
+
+def _tied(rng, dtype):
+    given = {"rng": rng, "dtype": dtype}
+    return _drawn(nn.Tied([nn.Embedding(4, 3, **given), nn.Dense(3, 3, **given), nn.Tanh()]), rng)
+
+
 IMAGE = (4, 5, 2)
 LAYERS = [
     _case("dense", nn.Dense, (4, 3), (4,), (5,)),
+    _case("dense over positions", nn.Dense, (4, 3), (2, 4), (2, 3, 4)),
+    _case("embedding", nn.Embedding, (4, 3), (3,), (3, 2), largest=5),
+    _case("lstm", nn.LSTM, (2, 2), (3, 2), (3, 3)),
+    _case("last state of an lstm", nn.LSTM, (1, 2), (2, 1), (1,), states="last"),
+    _case("causal attention", nn.CausalAttention, (4, 2), (3, 4), (3, 3)),
+    _case("positions", nn.Positions, (3, 2), (3, 2), (2, 2)),
+    LayerCase("residual", _residual, (2, 3), (2, 4)),
+    LayerCase("tied", _tied, (3,), (3, 2), 5),
     _case("dense without bias", nn.Dense, (4, 3), (4,), (2, 2), bias=False),
     _case("relu", nn.ReLU, (), (2, 3)),
     _case("clamp", nn.Clamp, (), (2, 3), limit=0.5),
@@ -66,6 +92,7 @@ LAYERS = [
     _case("flatten", nn.Flatten, (), (2, 3, 2)),
     LayerCase("standardise", _standardise, (2, 3), (3, 2)),
     LayerCase("project", _project, (4,), (5,)),
+    _case("conv padding (1, 0)", nn.Conv2D, (2, 3, 2), (3, 4, 2), (3, 4, 1), padding=(1, 0)),
     _case("conv", nn.Conv2D, (2, 3, 3), IMAGE, (4, 5, 3)),
     _case("conv stride 2", nn.Conv2D, (2, 3, 4), (5, 6, 2), (4, 2), stride=2),
     _case(
@@ -78,7 +105,6 @@ LAYERS = [
         padding="valid",
     ),
     _case("conv padding 1", nn.Conv2D, (2, 3, 2), (5, 5, 2), (5, 5, 1), stride=3, padding=1),
-    _case("conv padding (1, 0)", nn.Conv2D, (2, 3, 2), (3, 4, 2), (3, 4, 1), padding=(1, 0)),
     _case("max pool padding 1", nn.MaxPool2D, (), IMAGE, (4, 5), window=3, stride=2, padding=1),
     _case("max pool", nn.MaxPool2D, (), IMAGE, (1, 5, 2), window=2),
     _case(
@@ -105,23 +131,30 @@ LAYERS = [
 
 @dataclass(frozen=True)
 class LossCase:
-    """A loss, and target(rng, batch, classes)."""
+    """A loss, and target(rng, batch, shape of one example's z)."""
 
     name: str
     loss: object
     target: object
+    shape: tuple = (4,)
 
 
 LOSSES = [
     LossCase(
         "cross-entropy",
         nn.SoftmaxCrossEntropy(),
-        lambda rng, batch, classes: rng.integers(0, classes, batch),
+        lambda rng, batch, shape: rng.integers(0, shape[-1], batch),
+    ),
+    LossCase(
+        "cross-entropy of sequences",
+        nn.SequenceCrossEntropy(),
+        lambda rng, batch, shape: rng.integers(-1, shape[-1] + 1, (batch, shape[0])),
+        (3, 4),
     ),
     LossCase(
         "squared error",
         nn.SquaredError(),
-        lambda rng, batch, classes: rng.uniform(-1, 1, (batch, classes)),
+        lambda rng, batch, shape: rng.uniform(-1, 1, (batch, *shape)),
     ),
 ]
 
@@ -132,6 +165,15 @@ def to_backend(layer, backend):
         for name, array in store.items():
             store[name] = backend.asarray(array)
     return layer
+
+
+def computed(layer, x, dy):
+    """The Case of what a layer computes from x and dy; dy is a function of the output's shape."""
+    y, cache = layer.forward(x)
+    dy = dy(y.shape)
+    found = {"x": x, "y": y, "dy": dy, "dx": layer.backward(dy, cache), "kept": cache.kept}
+    grads = layer.param_grads(dy, cache).items()
+    return stated(layer, **found, **{f"d{name}": grad.materialise() for name, grad in grads})
 
 
 def stated(layer, **arrays):
@@ -150,7 +192,9 @@ def stated(layer, **arrays):
     settings = vars(layer).items()
     given |= {name: number for name, number in settings if isinstance(number, (int, float))}
     seen = SEEN.get(type(layer))
-    return Case(seen(layer, given) if seen else given)
+    given = seen(layer, given) if seen else given
+    ranges = {index: range(size) for index, size in given.pop("ranges", {}).items()}
+    return Case(given, ranges=ranges)
 
 
 def _reshaped(given, **shapes):
@@ -223,6 +267,37 @@ def _merged(layer, given):
     return {**_reshaped(given, x=shape, dx=shape), "L": last}
 
 
+def _positions(layer, given):
+    """(B, T, ...), T = 1 where an example has no positions."""
+    x, width = given["x"], given["W"].shape[1]
+    inputs = (len(x), -1, layer.inputs)
+    outputs = (len(x), -1, width)
+    return _reshaped(given, x=inputs, dx=inputs, y=outputs, dy=outputs)
+
+
+def _table(layer, given):
+    """The range of the indices of a table, which no array has where it is not given."""
+    return {**given, "ranges": {"v": layer.vocabulary, "j": layer.width}}
+
+
+def _recurrent(layer, given):
+    """(B, S, H) of the last S states, and the sizes and ranges of the card."""
+    (b, positions, inputs), hidden = given["x"].shape, layer.hidden
+    states = positions if layer.states == "all" else 1
+    shape = (b, states, hidden)
+    sizes = {"T": positions, "I": inputs, "H": hidden, "r": positions - states}
+    ranges = {"s": states, "h": hidden, "j": hidden, "n": inputs + hidden, "k": 4 * hidden}
+    return {**_reshaped(given, y=shape, dy=shape), **sizes, "ranges": {**ranges, "t": positions}}
+
+
+def _attending(layer, given):
+    """The sizes and ranges of the card."""
+    positions, width = given["x"].shape[1:]
+    ranges = {"m": width, "n": width, "o": width, "i": width, "k": 3 * width}
+    ranges |= {index: positions for index in "tur"}
+    return {**given, "M": width, "D": width // layer.heads, "ranges": ranges}
+
+
 def _rows(layer, given):
     """The last axis is normalised, each place before it by itself."""
     shape = (-1, given["x"].shape[-1])
@@ -230,6 +305,10 @@ def _rows(layer, given):
 
 
 SEEN = {
+    nn.CausalAttention: _attending,
+    nn.Dense: _positions,
+    nn.Embedding: _table,
+    nn.LSTM: _recurrent,
     nn.Softmax: _rows,
     nn.Conv2D: _patches,
     nn.MaxPool2D: _pools,

@@ -63,6 +63,7 @@ def sides(text, case, context=()):
         stated = [evaluate(right, names, at) for at in places]
         if relation == "<-":
             names.given[base] = case.after[base]
+            names.known.clear()
         pairs = [
             (evaluate(left, names, at), value)
             for at, value in zip(places, stated)

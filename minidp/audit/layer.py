@@ -10,7 +10,7 @@ from ..errors import DtypeError, ShapeError
 from ..train.selfcheck import SEED, targets
 from ..train.trial import THOROUGH, LayerTrial, LossTrial, host_copy
 from .card import card_of_class
-from .cases import stated
+from .cases import computed
 from .checks import printed
 from .checks.layers import printed_gradient
 from .equation import sides
@@ -83,9 +83,10 @@ def check_layer(layer, input_shape):
         own = tried().layer
         _, cache = own.forward(rng.uniform(-1, 1, (2, *shape)))
         wrong = [
-            ("integers", DtypeError, own.forward, [np.zeros((2, *shape), int)]),
             ("dy of a wrong shape", ShapeError, own.backward, [np.zeros((2, 17, 1)), cache]),
         ]
+        if not own.takes_ids:
+            wrong.append(("integers", DtypeError, own.forward, [np.zeros((2, *shape), int)]))
         if own.input_shape is not None:
             more = np.zeros((2, *shape, 1))
             wrong.append(("x with an axis too many", ShapeError, own.forward, [more]))
@@ -172,31 +173,27 @@ def _compared(texts, tried):
 
 def _case(trial):
     """What the card's names stand for in one pass of a trial's layer."""
-    layer = trial.layer
-    y, cache = layer.forward(trial.x)
-    found = {"x": trial.x, "y": y, "dy": trial.dy, "dx": layer.backward(trial.dy, cache)}
-    grads = layer.param_grads(trial.dy, cache).items()
-    return stated(layer, **found, **{f"d{name}": grad.materialise() for name, grad in grads})
+    return computed(trial.layer, trial.x, lambda shape: trial.dy)
 
 
 def check_loss(loss, classes=3, target=None):
     """Test a loss for z (B, classes) at random numbers; returns a Report.
 
+    classes: an integer, or the shape of one example's z, as (T, K) of a loss over positions.
     target: None for class labels; an array whose dtype and shape of one row the targets have; or a
-    function (rng, B, classes) that draws them.
+    function (rng, B, shape of one example's z) that draws them.
 
     >>> import numpy
     >>> from minidp import nn
     >>> bool(check_loss(nn.SquaredError(), classes=2, target=numpy.zeros((1, 2))))
     True
     """
+    shape = (classes,) if isinstance(classes, int) else tuple(classes)
     rng, like = np.random.default_rng(SEED), np.zeros(1, int) if target is None else target
 
     def tried(rows=ROWS, dtype="float64"):
-        z = rng.uniform(-2, 2, (rows, classes)).astype(dtype)
-        drawn = (
-            target(rng, rows, classes) if callable(target) else targets(np.asarray(like), z, rng)
-        )
+        z = rng.uniform(-2, 2, (rows, *shape)).astype(dtype)
+        drawn = target(rng, rows, shape) if callable(target) else targets(np.asarray(like), z, rng)
         drawn = drawn.astype(dtype) if drawn.dtype.kind == "f" else drawn
         return LossTrial(loss, z, drawn, rng, how=THOROUGH)
 

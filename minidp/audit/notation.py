@@ -126,6 +126,7 @@ class Names:
 
     def __post_init__(self):
         self.parted = {}
+        self.known, self.open = {}, set()
 
     def split(self, name):
         """("x", "bi") of x_bi; ("noise_std", "") and ("m_1", "d") where these are known names."""
@@ -139,6 +140,18 @@ class Names:
             base, indices = known[0] if known else candidates[-1]
             self.parted[name] = base, indices.replace(",", "")
         return self.parted[name]
+
+    def value(self, base, numbers, at):
+        """What a defined name stands for at the numbers of its indices, computed once; where its
+        equation has other indices too, at those of `at`.
+        """
+        place, tree = (base, *numbers.values()), self.defined[base][1]
+        if base not in self.open and place not in self.known:
+            try:
+                self.known[place] = evaluate(tree, self, numbers)
+            except (KeyError, NameError):
+                self.open.add(base)
+        return evaluate(tree, self, {**at, **numbers}) if base in self.open else self.known[place]
 
     def find_ranges(self, trees):
         """Add the ranges of all indices that stand at an axis of an array, in the trees and in the
@@ -198,8 +211,8 @@ def _name(parts, names, at):
         return at[name]
     base, indices = names.split(name)
     if base in names.defined:
-        own, tree = names.defined[base]
-        value = evaluate(tree, names, {**at, **{mine: at[i] for mine, i in zip(own, indices)}})
+        own = names.defined[base][0]
+        value = names.value(base, {mine: at[i] for mine, i in zip(own, indices)}, at)
         indices = indices[len(own) :]
     elif base in names.given:
         value = names.given[base]
@@ -214,10 +227,9 @@ def _shifted(parts, names, at):
     """An array at computed indices, after those in its name; zero outside."""
     base, indices = names.split(parts[0].rstrip("_("))
     computed = [int(np.real(evaluate(part, names, at))) for part in parts[1].children]
-    if base in names.defined:
-        own, tree = names.defined[base]
-        return evaluate(tree, names, {**at, **dict(zip(own[len(indices) :], computed))})
     place = [*(at[i] for i in indices), *computed]
+    if base in names.defined:
+        return names.value(base, dict(zip(names.defined[base][0], place)), at)
     array = names.given[base]
     if all(0 <= i < size for i, size in zip(place, array.shape)):
         return array[tuple(place)]
@@ -261,8 +273,10 @@ def _over(reducer, index, inside, names, at):
 
 def _times(parts, names, at):
     """A product; a condition that is false makes it 0, whatever the rest is."""
-    left = evaluate(parts[0], names, at)
-    if parts[0].data == "truth" and np.ndim(left) == 0 and left == 0:
+    left, first = evaluate(parts[0], names, at), parts[0]
+    while first.data == "times":
+        first = first.children[0]
+    if first.data == "truth" and np.ndim(left) == 0 and left == 0:
         return left
     return left * evaluate(parts[1], names, at)
 

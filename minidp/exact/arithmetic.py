@@ -51,6 +51,9 @@ class Exact(Arithmetic):
     def product(self, x, W):
         return cuts.product(x, W)
 
+    def products(self, a, d):
+        return cuts.products_of_examples(a, d).astype(d.dtype)
+
     def product_of_patches(self, x, W):
         return cuts.product_of_patches(x, W)
 

@@ -29,6 +29,10 @@ class Arithmetic:
         """x @ W."""
         return x @ W
 
+    def products(self, a: NDArray, d: NDArray) -> NDArray:
+        """(N, I, O), the sums over t of a (N, T, I) and d (N, T, O)."""
+        return namespace_of(a, d).matmul(a.transpose(0, 2, 1), d)
+
     def product_of_patches(self, x: NDArray, W: NDArray) -> tuple[NDArray, Any]:
         r"""(x as patches are taken from it, multiply) of a convolution's images and matrix.
 

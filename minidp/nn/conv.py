@@ -1,5 +1,6 @@
 """Convolution as one product: a matrix whose rows are the windows' patches, times the kernels."""
 
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -14,19 +15,23 @@ from .layer import Layer
 from .window import Padding, Window, pair
 
 
-class ConvGrad(PerExampleGrad):
-    """Gradients of a kernel (kh, kw, C, O): an OuterSum of patches that exist for a few examples at
-    a time.
+class SumInChunks(PerExampleGrad):
+    """An OuterSum whose first factor exists for a few examples at a time.
+
+    A subclass gives `rows` and `first`, and by its constructor a parameter's shape (..., O).
     """
 
-    def __init__(self, x: NDArray, d: NDArray, window: Window):
-        """x (B, H, W, C) the layer's input, d (B, H', W', O) the gradient of its output."""
-        same_batch("ConvGrad", x=x, d=d)
-        self.x, self.d, self.window, self.arrays = x, d, window, (x, d)
+    def __init__(self, x: NDArray, d: NDArray, shape: tuple[int, ...]):
+        """x (B, ...) of which the first factor is made, d (B, ..., O) the second."""
+        same_batch(type(self).__name__, x=x, d=d)
+        self.x, self.d, self.arrays, self.shape = x, d, (x, d), shape
         self.n_examples = x.shape[0]
-        self.shape = (*window.size, x.shape[3], d.shape[3])
-        self._matrix = (prod(self.shape[:3]), self.shape[3])
-        self._positions = prod(d.shape[1:3])
+        self._matrix = (prod(self.shape[:-1]), self.shape[-1])
+        self._positions = prod(d.shape[1:-1])
+
+    def first(self, start: int, stop: int) -> NDArray:
+        """The first factor (stop - start, T, I) of some examples."""
+        raise NotImplementedError
 
     def chunks(self, grams: int = 0) -> Any:
         """Yield (start, OuterSum) of chunks whose patches plus `grams` Gram matrices fit into
@@ -35,11 +40,9 @@ class ConvGrad(PerExampleGrad):
         example_bytes = (
             self._positions * (self._matrix[0] + grams * self._positions) * self.x.itemsize
         )
-        cut = self.window.cutter(self.x, turned=True)
         for start, stop in in_chunks(self.xp, self.n_examples, example_bytes):
-            here = slice(start, stop)
-            d = self.d[here].reshape((stop - start, self._positions, self._matrix[1]))
-            yield start, OuterSum(cut(here), d)  # [P1]
+            d = self.d[start:stop].reshape((stop - start, self._positions, self._matrix[1]))
+            yield start, OuterSum(self.first(start, stop), d)
 
     def sq_norms(self) -> NDArray:
         return self.xp.concatenate([chunk.sq_norms() for _, chunk in self.chunks(grams=3)])
@@ -62,12 +65,28 @@ class ConvGrad(PerExampleGrad):
             [chunk.materialise_exactly(product) for _, chunk in self.chunks()]
         ).reshape((self.n_examples, *self.shape))
 
-    def rows(self, start, stop):
-        return ConvGrad(self.x[start:stop], self.d[start:stop], self.window)
-
     @property
     def factored_is_cheaper(self):
         return gram_is_cheaper(self._positions, *self._matrix)
+
+
+class ConvGrad(SumInChunks):
+    """Gradients of a kernel (kh, kw, C, O): an OuterSum of patches."""
+
+    def __init__(self, x: NDArray, d: NDArray, window: Window):
+        """x (B, H, W, C) the layer's input, d (B, H', W', O) the gradient of its output."""
+        super().__init__(x, d, (*window.size, x.shape[3], d.shape[3]))
+        self.window = window
+
+    @cached_property
+    def _cut(self):
+        return self.window.cutter(self.x, turned=True)
+
+    def first(self, start, stop):
+        return self._cut(slice(start, stop))  # [P1]
+
+    def rows(self, start, stop):
+        return ConvGrad(self.x[start:stop], self.d[start:stop], self.window)
 
 
 def in_chunks(xp: Any, examples: int, example_bytes: int) -> list[tuple[int, int]]:

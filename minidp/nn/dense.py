@@ -1,29 +1,36 @@
 """The dense layer."""
 
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
-from ..grads.forms import Explicit, Outer
+from ..errors import ShapeError
+from ..exact.arithmetic import in_pairs
+from ..grads.forms import Explicit, Outer, OuterSum, PerExampleGrad
 from ..util.validate import count
 from .init import Initializer, Rng, generator, truncated_normal, zeros
 from .layer import Layer
 
 
 class Dense(Layer):
-    r"""Affine map of each example, y = x W + b.
+    r"""Affine map of each example, or of each position of a sequence, y = x W + b.
 
     Shapes
-        x (B, I)   W (I, O)   b (O,)   y (B, O)   float32 or float64
+        x (B, I) or (B, T, I)   W (I, O)   b (O,)   y (B, O) or (B, T, O)   float32 or float64; the
+        equations are for T positions, one for (B, I)
 
     Forward
-        [F1]  y_bo = sum_i x_bi W_io + b_o
+        [F1]  y_bto = sum_i x_bti W_io + b_o
 
     Backward, with dy = d(sum_b loss_b)/dy
-        [B1]  dx_bi  = sum_o dy_bo W_io
-        [P1]  dW_bio = x_bi dy_bo             factors Outer(a = x, d = dy)
-        [P2]  db_bo  = dy_bo
+        [B1]  dx_bti = sum_o dy_bto W_io
+        [P1]  dW_bio = sum_t x_bti dy_bto     factors Outer(a = x, d = dy), or OuterSum
+        [P2]  db_bo  = sum_t dy_bto
 
     Source
-        [P1]  Goodfellow 2015, arXiv:1510.01799, section 4
+        [P1]  Goodfellow 2015, arXiv:1510.01799, section 4; Li et al. 2021, arXiv:2110.05679,
+              section 4
+
+    Raises
+        ShapeError   x is neither (B, I) nor (B, T, I)
     """
 
     kind = "dense"
@@ -49,10 +56,15 @@ class Dense(Layer):
         if bias:
             self.params["b"] = zeros(rng, (outputs,), dtype)
         self.inputs, self.outputs = self.params["W"].shape
-        self.bias, self.input_shape = bool(bias), (self.inputs,)
+        self.bias = bool(bias)
 
     def shape_of_y(self, input_shape):
-        return (self.outputs,)
+        if len(input_shape) not in (1, 2) or input_shape[-1] != self.inputs:
+            raise ShapeError(
+                f"{self.where}: expected input of shape ({self.inputs},) or (T, {self.inputs}), "
+                f"got {input_shape}"
+            )
+        return (*input_shape[:-1], self.outputs)
 
     def compute_y(self, x, rng):
         y = self.matmul(x, self.params["W"])  # [F1]
@@ -64,7 +76,13 @@ class Dense(Layer):
         return self.matmul(dy, self.params["W"].T)  # [B1]
 
     def compute_grads(self, dy, x):
-        grads = {"W": Outer(a=x, d=dy)}  # [P1]
-        if "b" in self.params:
-            grads["b"] = Explicit(dy)  # [P2]
-        return grads
+        return affine_grads(x, dy, "b" in self.params)
+
+
+def affine_grads(x: NDArray, dy: NDArray, bias: bool = True) -> dict[str, PerExampleGrad]:
+    """The gradients of W and of the bias b of y = x W + b, where x and dy have positions or not."""
+    one = x.ndim == 2
+    weight = Outer(a=x, d=dy) if one else OuterSum(a=x, d=dy)  # [P1]
+    if not bias:
+        return {"W": weight}
+    return {"W": weight, "b": Explicit(dy if one else in_pairs(dy, 1))}  # [P2]

@@ -1,14 +1,15 @@
 """Base of all layers: forward, backward, and the factors of per-example gradients."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from inspect import signature
+from math import prod
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
 from ..backend import namespace_of
 from ..errors import ParameterError, ShapeError
-from ..exact.arithmetic import ORDINARY, product
+from ..exact.arithmetic import ARITHMETIC, ORDINARY, product
 from ..grads.forms import PerExampleGrad
 from ..util.validate import inexact, shape, shape_fits, shape_text
 
@@ -30,6 +31,20 @@ class Cache(NamedTuple):
     kept: object
 
 
+class Remembered:
+    """compute(dy), computed once where both dx and the gradients of parameters need it."""
+
+    def __init__(self, compute: Callable[[NDArray], Any]) -> None:
+        self.compute = compute
+        self.dy: NDArray | None = None
+        self.found: Any = None
+
+    def __call__(self, dy: NDArray) -> Any:
+        if dy is not self.dy:
+            self.dy, self.found = dy, self.compute(dy)
+        return self.found
+
+
 class Layer:
     """A function that acts on each example separately, with gradients written by hand.
 
@@ -41,6 +56,7 @@ class Layer:
                  will do
     arithmetic   "ordinary", or "exact" (Sequential.use): what `arithmetic.product` makes of a
                  layer's matrix products
+    takes_ids    True if x holds ids: whole numbers of any dtype (nn.Embedding)
 
     A subclass writes its formulas in three methods, which get arrays that were checked and multiply
     matrices by `self.matmul`:
@@ -64,13 +80,14 @@ class Layer:
 
     Raises, of every layer
         ShapeError            x does not fit, or dy has another shape than y
-        DtypeError            x is not floating point
+        DtypeError            x is not floating point, except ids
         BackendMismatchError  x and the parameters live in different libraries
     """
 
     kind = "layer"
     arithmetic = ORDINARY
     draws = False  # True if batches must run one after the other, in the order of the lot
+    takes_ids = False
     input_shape: Any = None
 
     def __init__(self, name: str | None = None):
@@ -93,7 +110,8 @@ class Layer:
         """(y, cache) for x of shape (B, *input_shape); rng.random(shape) is for layers that draw
         (dropout).
         """
-        inexact(self.where, x=x)
+        if not self.takes_ids:
+            inexact(self.where, x=x)
         namespace_of(x, *self.params.values(), *self.constants.values())
         if self.input_shape is not None:
             shape(self.where, "x", x, ("B", *self.input_shape))
@@ -151,8 +169,13 @@ class Layer:
         return found
 
     def matmul(self, x: NDArray, W: NDArray) -> NDArray:
-        """x @ W in the layer's arithmetic: (B, K) and (K, O) to (B, O)."""
-        return product(x, W, self.arithmetic)
+        """x @ W in the layer's arithmetic: (..., K) and (K, O) to (..., O)."""
+        rows = x.reshape((prod(x.shape[:-1]), x.shape[-1]))
+        return product(rows, W, self.arithmetic).reshape((*x.shape[:-1], W.shape[1]))
+
+    def products(self, a: NDArray, d: NDArray) -> NDArray:
+        """sum_t a_nti d_nto in the layer's arithmetic: (N, T, I) and (N, T, O) to (N, I, O)."""
+        return ARITHMETIC[self.arithmetic].products(a, d)
 
     @property
     def where(self) -> str:

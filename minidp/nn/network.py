@@ -68,13 +68,7 @@ class Sequential:
         """
         self.layers = tuple(layers)
         self.input_shape = (input_shape,) if isinstance(input_shape, int) else tuple(input_shape)
-        seen: Counter[str] = Counter()
-        for layer in self.layers:
-            seen[layer.kind] += 1
-            layer.name = f"{layer.kind}{seen[layer.kind]}" if layer.name is None else layer.name
-        names = [layer.name for layer in self.layers]
-        if len(set(names)) < len(names):
-            raise ParameterError(f"expected layers with different names, got {names}")
+        names = name_layers(self.layers)
         if unknown := set(frozen) - set(names):
             raise ParameterError(
                 f"expected frozen to name layers of {names}, got {sorted(unknown)}"
@@ -111,13 +105,19 @@ class Sequential:
         """True if forward takes numbers from its generator."""
         return any(layer.draws for layer in self.layers)
 
+    @property
+    def takes_ids(self) -> bool:
+        """True if x holds ids, whole numbers of any dtype."""
+        return any(layer.takes_ids for layer in self.layers[:1])
+
     def forward(self, x: NDArray, *, rng: Any = None) -> tuple[NDArray, list]:
         """(y, caches), of which `param_grads` makes gradients. rng.random(shape): for layers that
         draw (dropout).
 
         x is checked, and with it what the layers get: they are not asked again.
         """
-        inexact("network", x=x)
+        if not self.takes_ids:
+            inexact("network", x=x)
         shape("network", "x", x, ("B", *self.input_shape))
         namespace_of(x, *self.state().values())
         caches = []
@@ -199,3 +199,17 @@ def _in_order(layers):
         after = steps and type(layer) is MaxPool2D and type(steps[-1]) is ReLU
         steps.insert(len(steps) - bool(after), layer)
     return steps
+
+
+def name_layers(layers: Sequence[Layer]) -> list[str]:
+    """Name those without a name by their kind and number; all names. ParameterError if two have
+    one.
+    """
+    seen: Counter[str] = Counter()
+    for layer in layers:
+        seen[layer.kind] += 1
+        layer.name = f"{layer.kind}{seen[layer.kind]}" if layer.name is None else layer.name
+    names = [layer.name for layer in layers]
+    if len(set(names)) < len(names):
+        raise ParameterError(f"expected layers with different names, got {names}")
+    return names

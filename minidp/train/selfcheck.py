@@ -90,5 +90,5 @@ def targets(y, z, rng):
         return rng.uniform(0, 1, shape).astype(y.dtype.name)
     if kind not in "iub":
         return np.zeros(shape, y.dtype)
-    classes = max(z.shape[-1], 2) if len(shape) == 1 and kind in "iu" else 2
+    classes = max(z.shape[-1], 2) if len(shape) == z.ndim - 1 and kind in "iu" else 2
     return rng.integers(0, classes, shape).astype(y.dtype.name)

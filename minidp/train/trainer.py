@@ -213,7 +213,8 @@ class Trainer:
         """
         streams = as_streams(streams)
         x, y = as_rows("Trainer.run", x, y, next(iter(self.network.params.values())))
-        _check_floats(x)
+        if not self.network.takes_ids:
+            _check_floats(x)
         persons = persons_of(person, self.rows_per_person, x.shape[0])
         examples = LabelledExamples(x, y, self.augmentation_multiplicity, example_weight, persons)
         shape("Trainer.run", "x", x, ("N", *self.network.input_shape))

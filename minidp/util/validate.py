@@ -124,8 +124,7 @@ def inexact(where: str, **arrays: Any) -> None:
             array.dtype.kind not in "fc" or array.dtype == "float16"
         ):  # whose sums overflow at 65,504
             numbers = (
-                "; there are no embeddings of integers, since a layer's input has to have a "
-                "gradient: one-hot rows and a Dense layer are the same function"
+                "; ids are for a network that begins with nn.Embedding"
                 if array.dtype.name in ("int32", "int64")
                 else ""
             )

@@ -64,18 +64,18 @@ losses = pytest.mark.parametrize("case", LOSSES, ids=lambda case: case.name)
 
 @losses
 def test_the_tests_for_own_losses_pass(case):
-    report = check_loss(case.loss, 4, case.target)
+    report = check_loss(case.loss, case.shape, case.target)
     assert report, str(report)
 
 
 @losses
 def test_wrong_shapes_and_dtypes_are_refused(case, rng):
-    target = case.target(rng, 3, 4)
+    target, shape = case.target(rng, 3, case.shape), case.shape
     for z, target, error, words in (
-        (np.zeros((3, 4, 1)), target, ShapeError, "expected z of shape"),
-        (np.zeros((2, 4)), target, ShapeError, "same number of examples"),
-        (np.zeros((3, 4)), np.zeros((3, 4, 2)), ShapeError, "target of shape"),
-        (np.zeros((3, 4), int), target, DtypeError, "expected z"),
+        (np.zeros((3, *shape, 1)), target, ShapeError, "expected z of shape"),
+        (np.zeros((2, *shape)), target, ShapeError, "same number of examples"),
+        (np.zeros((3, *shape)), np.zeros((3, *shape, 2)), ShapeError, "target of shape"),
+        (np.zeros((3, *shape), int), target, DtypeError, "expected z"),
     ):
         with pytest.raises(error, match=words):
             case.loss(z, target)

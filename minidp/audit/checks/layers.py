@@ -15,39 +15,35 @@ from ...backend import to_host
 from ...exact import arithmetic
 from ...train.trial import COMPLEX_STEP, LayerTrial
 from ..card import labels_of
-from ..cases import LAYERS, LOSSES, stated, to_backend
+from ..cases import LAYERS, LOSSES, computed, stated, to_backend
 from ..equation import Case, derivative, value
 from . import DERIVED, holds, in_words, measures, printed, states, texts_of, worst
 
 # norms that are rounded up are off by more than rounding alone
 CLOSE = COMPLEX_STEP._replace(apart=1e-10)
-EXACT, COMPLEX, CUT = 1e-12, COMPLEX_STEP.tolerance, 2.0**-22
+EXACT, COMPLEX = 1e-12, COMPLEX_STEP.tolerance
 
 
 def _layer(bench, case):
     return to_backend(case.make(bench.rng, "float64"), bench.backend)
 
 
-def _cases(bench, case, kind=arithmetic.ORDINARY, size=1):
+def _cases(bench, case):
     """What a layer computes from two examples."""
-    layer, x = _layer(bench, case), bench.asarray(size * case.input(bench.rng, 2))
-    layer.arithmetic = kind
-    y, cache = layer.forward(x)
-    dy = bench.asarray(bench.rng.uniform(-1, 1, y.shape))
-    found = {"x": x, "y": y, "dy": dy, "dx": layer.backward(dy, cache), "kept": cache.kept}
-    grads = layer.param_grads(dy, cache).items()
-    yield stated(layer, **found, **{f"d{name}": grad.materialise() for name, grad in grads})
+    x = bench.asarray(case.input(bench.rng, 2))
+    yield computed(
+        _layer(bench, case), x, lambda shape: bench.asarray(bench.rng.uniform(-1, 1, shape))
+    )
 
 
-def _output(bench, case, card, kind=arithmetic.ORDINARY, size=1):
+def _output(bench, case, card):
     """The output beside its equation, which stands in `card`, and the shape of that of no
     example.
     """
     texts, layer = texts_of(card), _layer(bench, case)
     empty = layer.forward(bench.asarray(case.input(bench.rng, 0)))[0]
-    yield holds(empty.shape == (0, *layer.output_shape(case.shape)))
-    label = "F2" if card.endswith("Dropout") else output_label(texts)
-    yield from (printed(texts, label, found) for found in _cases(bench, case, kind, size))
+    yield holds(empty.shape == (0, *case.shape))
+    yield from (printed(texts, output_label(texts), found) for found in _cases(bench, case))
 
 
 def _derivatives(bench, case, card, label):
@@ -102,10 +98,6 @@ def _register_layer(case):
     else:
         labels = " ".join(n for n in labels_of(whole) if n[0] != "P" or n in grads)
     states(whole, labels, EXACT, f"equations of {case.name}", subject)(partial(_cases, case=case))
-    register = measures(
-        whole, output, "the equation, exact arithmetic", CUT, f"output of {case.name}", subject
-    )
-    register(partial(_output, case=case, card=whole, kind=arithmetic.EXACT, size=8))
     if case in SMALLEST.values() and kind is not nn.Dropout:
         for label in ("B1", *grads):
             register = measures(
@@ -119,19 +111,55 @@ def _register_layer(case):
         register(partial(_output, case=case, card=whole))
 
 
+CHAINS = {case.name: case for case in LAYERS if case.name in ("residual", "tied")}
 for _case in LAYERS:
-    _register_layer(_case)
+    if _case.name not in CHAINS:
+        _register_layer(_case)
+
+in_words("nn.chain.Residual", "F1 B1 P1", "a chain of layers, each with equations of its own")
+in_words("nn.chain.Tied", "F1 B1 P1 P2", "a chain of layers, each with equations of its own")
+
+
+@measures("nn.chain.Residual", "F1", "each layer by itself", EXACT, "x_plus_a_chain")
+@measures("nn.chain.Tied", "F1", "each layer by itself, sums by einsum", EXACT, "a_chain_to_logits")
+def output_of_chains(bench):
+    for name, case in CHAINS.items():
+        layer, x = _layer(bench, case), bench.asarray(case.input(bench.rng, 3))
+        each = x
+        for inner in layer.layers:
+            each = inner.forward(each)[0]
+        if name == "residual":
+            expected = x + each
+        else:
+            table = to_host(layer.layers[0].params["E"])
+            expected = np.einsum("btj,vj->btv", to_host(each), table)
+        yield worst(layer.forward(x)[0], expected)
+
+
+@measures("nn.chain.Residual", "B1 P1", "complex step", COMPLEX, "gradients_of_residual")
+@measures("nn.chain.Tied", "B1 P1 P2", "complex step", COMPLEX, "gradients_of_tied")
+def gradients_of_chains(bench):
+    for case in CHAINS.values():
+        layer, x = _layer(bench, case), case.input(bench.rng, 3)
+        trial = LayerTrial(layer, x, bench.rng, how=COMPLEX_STEP, asarray=bench.asarray)
+        yield from (np.inf for _ in (*trial.forms(), *trial.derivatives()))
+        yield from (error for _, error in trial.labelled().values())
 
 
 def _loss_cases(bench, case):
-    z, target = bench.rng.uniform(-3, 3, (3, 4)), case.target(bench.rng, 3, 4)
-    losses, dz = case.loss(bench.asarray(z), bench.asarray(target))
-    yield Case({"z": z, "target": target, "loss": to_host(losses), "dz": to_host(dz)})
+    given = _loss_given(bench, case)
+    losses, dz = case.loss(bench.asarray(given["z"]), bench.asarray(given["target"]))
+    yield Case({**given, "loss": to_host(losses), "dz": to_host(dz)})
+
+
+def _loss_given(bench, case):
+    sizes = {"T": case.shape[0], "K": case.shape[-1]}
+    z = bench.rng.uniform(-3, 3, (3, *case.shape))
+    return {"z": z, "target": case.target(bench.rng, 3, case.shape), **sizes}
 
 
 def _loss_derivative(bench, case, card):
-    z, target = bench.rng.uniform(-3, 3, (3, 4)), case.target(bench.rng, 3, 4)
-    return printed_gradient(texts_of(card), "B1", Case({"z": z, "target": target}), np.ones(3))
+    return printed_gradient(texts_of(card), "B1", Case(_loss_given(bench, case)), np.ones(3))
 
 
 for _case in LOSSES:

@@ -1,0 +1,387 @@
+"""A private character model of surnames: bits per character beside private tables of n-grams.
+
+    python experiments/names_lstm.py --data-dir DIR --json experiments/results/names_lstm.json
+
+DIR holds dist.all.last, the 88,799 surnames of the US census of 1990 (public domain), as in the
+package `names` 0.3.0; without --data-dir and $MINIDP_DATA/names the installed package is read, and
+without it the words of Python's own `pydoc_data.topics`, which are no surnames.
+
+The unit is one surname, which is not a person: many persons share one, and one may have two. The
+alphabet is public: 26 letters and the end of a name. A name has at most 13 letters, and so 14
+positions. 80,000 names train and 8,799 judge. The network is an LSTM of 128 on one letter at a
+time, or causal attention. Tables of bigrams and trigrams are each released once at the same epsilon
+and delta: the counts of a name are clipped to L2 norm 4, summed, and get Gaussian noise.
+
+The settings were chosen on the words of `pydoc_data.topics` (--search), before the first run on
+names.
+"""
+
+import math
+import os
+import re
+import statistics
+import sys
+import time
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+
+import common
+
+common.start(__name__)
+
+import numpy as np
+
+from minidp import nn
+from minidp.commands.flags import Parser, number, user_errors, whole_number
+from minidp.errors import DataError
+from minidp.grads import Explicit
+from minidp.mechanism import LinearDecay, Plan, PoissonSampler, Sanitizer, flat_group
+from minidp.privacy import Filter
+from minidp.run.result import git_commit, versions
+from minidp.streams import Streams
+from minidp.train import AdamBC, Averaged, Trainer, evaluate
+from minidp.util.files import read_json, write_json
+
+DELTA, SEEDS, EPSILONS = 1e-6, 5, (1.0, 2.0, 8.0, math.inf)
+LETTERS, END, SYMBOLS, BEGIN, POSITIONS = 26, 26, 27, 27, 14
+FILE, TRAINED, NORM, BATCH = "dist.all.last", 80_000, 4.0, 500
+GENERATED, SAMPLES, HEADS = 2_000, 12, 4
+SMOKE = {"names": 400, "hidden": 16, "lot": 60, "steps": 3, "generated": 50}
+SEARCHED = (
+    *({"rate": rate} for rate in (0.01, 0.02, 0.03, 0.06, 0.1)),
+    *({"rate": rate, "clip_norm": 1.0} for rate in (0.01, 0.03, 0.06)),
+    {"rate": 0.01, "clip_norm": 0.1},
+)
+CONSTANTS = 0.1, 0.5, 2.0, 5.0, 20.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is chosen on other text."""
+
+    hidden: int = 128
+    lot: int = 2_000
+    steps: int = 400
+    clip_norm: float = 1.0
+    rate: float = 0.03
+    last_rate: float = 0.1  # of the first
+    decay: float = 0.98
+    constant: float = 0.5  # added to each count of a table
+
+
+def load(data_dir=None):
+    """(names, where they are from): surnames, or words where there are none."""
+    named, package = os.environ.get("MINIDP_DATA"), find_spec("names")
+    places = [data_dir] if data_dir else [Path(named, "names"), named] if named else []
+    if package and package.origin and not data_dir:
+        places.append(Path(package.origin).parent)
+    path = next((p for place in places if (p := Path(place, FILE)).is_file()), None)
+    if path is not None:
+        lines = path.read_text(encoding="utf-8").split("\n")
+        names = [line.split()[0].lower() for line in lines if line.strip()]
+        names = [name for name in names if re.fullmatch(f"[a-z]{{1,{POSITIONS - 1}}}", name)]
+        return names, {"names": FILE, "sha256": sha256(path.read_bytes()).hexdigest()}
+    if data_dir:
+        raise DataError(f"{FILE} is not in {data_dir}; take it from the package names 0.3.0")
+    print(
+        "NOTICE: no surnames in --data-dir, $MINIDP_DATA or the package `names` (pip install "
+        "names): these are WORDS of Python's documentation, and no result on names",
+        flush=True,
+    )
+    return words(), {"names": "pydoc_data.topics"}
+
+
+def words():
+    """The words of Python's documentation, each as often as it occurs."""
+    from pydoc_data.topics import topics
+
+    found = re.findall("[a-z]+", " ".join(topics.values()).lower())
+    return [word for word in found if len(word) < POSITIONS]
+
+
+def encode(names):
+    """(N, 14) symbols, -1 behind the end."""
+    found = np.full((len(names), POSITIONS), -1)
+    for row, name in zip(found, names):
+        row[: len(name) + 1] = [*(ord(letter) - ord("a") for letter in name), END]
+    return found
+
+
+def decode(row):
+    """The name of a row of symbols."""
+    return "".join(chr(ord("a") + symbol) for symbol in row if 0 <= symbol < LETTERS)
+
+
+def inputs(network, symbols):
+    """The symbol before each position: ids (N, 14) for a network that takes them, else (N, 14, 27)
+    rows of 0 and 1, all 0 before the first symbol.
+    """
+    before = np.concatenate([np.full_like(symbols[:, :1], BEGIN), symbols[:, :-1]], axis=1)
+    if network.takes_ids:
+        return before
+    return (before[:, :, None] == np.arange(SYMBOLS)).astype("float32")
+
+
+def make_network(kind, settings, rng):
+    """The model of the next symbol."""
+    dense, hidden = partial(nn.Dense, rng=rng), settings.hidden
+    if kind == "lstm":
+        layers = [nn.LSTM(SYMBOLS, hidden, rng=rng), dense(hidden, SYMBOLS)]
+        return nn.Sequential(layers, (POSITIONS, SYMBOLS))
+    width = hidden // 2
+    wide = [dense(width, 4 * width), nn.ReLU(), dense(4 * width, width)]
+    layers = [
+        nn.Embedding(SYMBOLS + 1, width, rng=rng),
+        nn.Positions(POSITIONS, width, rng=rng),
+        nn.Residual([nn.LayerNorm(width), nn.CausalAttention(width, HEADS, rng=rng)]),
+        nn.Residual([nn.LayerNorm(width), *wide]),
+        nn.LayerNorm(width),
+    ]
+    return nn.Sequential([nn.Tied(layers)], (POSITIONS,))
+
+
+def plan_of(params, size, settings, epsilon):
+    """The plan with the least noise for epsilon; without clipping and noise for infinity."""
+    private = epsilon < math.inf
+    groups = flat_group(params, settings.clip_norm if private else math.inf, float(private))
+    sampler = PoissonSampler(settings.lot / size)
+    plan = Plan(sampler, Sanitizer(groups), settings.steps, settings.lot)
+    return plan.calibrated("loss_distribution", epsilon, DELTA) if private else plan
+
+
+def train(symbols, kind, settings, epsilon, seed):
+    """(the network, the ledger's epsilon, SHA-256 of the ledger, seconds of a step)."""
+    streams = Streams(seed)
+    network = make_network(kind, settings, streams.init)
+    plan = plan_of(network.params, len(symbols), settings, epsilon)
+    (group,) = plan.sanitizer.groups
+    noise = group.noise_multiplier and group.noise_std / settings.lot
+    rate = LinearDecay(settings.rate, settings.rate * settings.last_rate, settings.steps)
+    # the floor follows the noise, which is public
+    adam = AdamBC(rate, beta2=0.99, floor=max((noise / 4) ** 2, 1e-10))
+    optimizer = Averaged(adam, settings.decay)
+    budget = Filter("loss_distribution", epsilon, DELTA)
+    trainer = Trainer(
+        network, nn.SequenceCrossEntropy(), optimizer, plan, budget, dataset_size=len(symbols)
+    )
+    record = trainer.run(inputs(network, symbols), symbols, streams, block_steps=settings.steps)
+    with optimizer.averaged_weights(network.params):
+        averaged = {key: array.copy() for key, array in network.params.items()}
+    for key, array in network.params.items():
+        array[...] = averaged[key]
+    facts = {
+        "noise_multiplier": group.noise_multiplier,
+        "epsilon": budget.accountant.epsilon(record.ledger, DELTA).upper if noise else None,
+        "ledger_sha256": record.ledger.sha256(),
+        "seconds_of_a_step": trainer.seconds / settings.steps,
+    }
+    return network, facts
+
+
+def bits(network, symbols):
+    """Bits per character, ends included."""
+    found = evaluate(network, nn.SequenceCrossEntropy(), inputs(network, symbols), symbols)
+    return found.loss * POSITIONS * len(symbols) / (math.log(2) * (symbols >= 0).sum())
+
+
+def generate(network, count, rng):
+    """Names that the network makes up, a symbol at a time; those that do not end are cut."""
+    symbols = np.full((count, POSITIONS), -1)
+    for at in range(POSITIONS):
+        z = network.predict(inputs(network, symbols))[:, at, :SYMBOLS].astype("float64")
+        gumbel = -np.log(-np.log(rng.random(z.shape)))
+        symbols[:, at] = (z + gumbel).argmax(axis=1)
+        ended = (symbols[:, :at] == END).any(axis=1)
+        symbols[ended, at] = -1
+    return [decode(row) for row in symbols]
+
+
+def contexts(symbols, order):
+    """(N, 14): the number of each position's n-gram in a table, -1 behind the end."""
+    found, valid = np.zeros_like(symbols), symbols >= 0
+    for back in reversed(range(order)):
+        before = np.full_like(symbols, SYMBOLS)  # nothing before the first
+        before[:, back:] = symbols[:, : POSITIONS - back]
+        found = found * (SYMBOLS + 1) + before
+    return np.where(valid, found, -1)
+
+
+def table(symbols, order, epsilon, streams):
+    """Counts ((28,) * order) of n-grams, released once at epsilon."""
+    size = (SYMBOLS + 1) ** order
+    key = ("table", f"{order}-grams")
+    sanitizer = Sanitizer(flat_group([key], NORM, float(epsilon < math.inf)))
+    plan = Plan(PoissonSampler(1.0), sanitizer, 1, len(symbols))
+    if epsilon < math.inf:
+        plan = plan.calibrated("loss_distribution", epsilon, DELTA)
+    sanitizer, products = plan.at(0, len(symbols))
+    total = {}
+    for start in range(0, len(symbols), BATCH):
+        places = contexts(symbols[start : start + BATCH], order)
+        counts = np.zeros((len(places), size), "float32")
+        rows, _ = np.nonzero(places >= 0)
+        np.add.at(counts, (rows, places[places >= 0]), 1)
+        sanitizer.add_clipped({key: Explicit(counts)}, total, None, products)
+    if epsilon < math.inf:
+        total = sanitizer.release(total, streams.noise(0))
+    return np.asarray(total[key]).reshape((SYMBOLS + 1,) * order)
+
+
+def table_bits(counts, symbols, constant):
+    """Bits per character of a table: no count below 0, a public constant added to each."""
+    counts = np.maximum(counts[..., :SYMBOLS], 0) + constant
+    p = np.zeros((*counts.shape[:-1], SYMBOLS + 1))
+    p[..., :SYMBOLS] = counts / counts.sum(axis=-1, keepdims=True)
+    places = contexts(symbols, counts.ndim)
+    return float(-np.log2(p.reshape(-1)[places[places >= 0]]).mean())
+
+
+def split(names):
+    """(trained, held out) symbols, in an order that is drawn once."""
+    names = [names[place] for place in np.random.default_rng(0).permutation(len(names))]
+    # of words, and in a test, nine in ten train
+    trained = TRAINED if len(names) > TRAINED else len(names) * 9 // 10
+    return encode(names[:trained]), encode(names[trained:])
+
+
+def copied(names, trained, held):
+    """How many different generated names are trained on, and by chance: of those that are held out
+    the model knew nothing, and there are fewer of them.
+    """
+    made, known, unknown = set(names), set(map(decode, trained)), set(map(decode, held))
+    unknown -= known
+    return {
+        "different": len(made),
+        "in_training_set": len(made & known),
+        "by_chance": len(made & unknown) * len(known) / max(len(unknown), 1),
+    }
+
+
+def one_run(trained, held, kind, settings, epsilon, seed, generated):
+    """A row of the table."""
+    began = time.perf_counter()
+    network, facts = train(trained, kind, settings, epsilon, seed)
+    made = generate(network, generated, np.random.default_rng(seed))
+    return {
+        "target_epsilon": epsilon,
+        "seed": seed,
+        "bits": bits(network, held),
+        **facts,
+        "generated": copied(made, trained, held),
+        "samples": made[:SAMPLES],
+        "seconds": time.perf_counter() - began,
+    }
+
+
+def tables(trained, held, settings, epsilon, seed):
+    """Bits per character of both tables at epsilon."""
+    streams = Streams(seed)
+    return {
+        name: table_bits(table(trained, order, epsilon, streams), held, settings.constant)
+        for name, order in (("bigrams", 2), ("trigrams", 3))
+    }
+
+
+def search(settings, kind):
+    """Print bits per character on held-out words of Python's documentation at epsilon 2, of
+    settings with each of the changes.
+    """
+    trained, held = split(words())
+    for change in SEARCHED:
+        row = one_run(trained, held, kind, replace(settings, **change), 2.0, 0, 1)
+        print(change, f"{row['bits']:.4f}", flush=True)
+    for order in (2, 3):
+        counts = table(trained, order, 2.0, Streams(0))
+        for constant in CONSTANTS:
+            print(f"{order}-grams, {constant}: {table_bits(counts, held, constant):.4f}")
+
+
+def summary(runs):
+    """{epsilon: mean bits, their standard error and number, of the network and the tables}."""
+    found = {}
+    for epsilon in dict.fromkeys(run["target_epsilon"] for run in runs):
+        rows = [run for run in runs if run["target_epsilon"] == epsilon]
+        of = {"network": [run["bits"] for run in rows]}
+        of |= {name: [run["tables"][name] for run in rows] for name in rows[0]["tables"]}
+        found[f"{epsilon:g}"] = {"seeds": len(rows)} | {
+            name: {
+                "mean": statistics.mean(each),
+                "standard_error": statistics.stdev(each) / len(each) ** 0.5 if each[1:] else None,
+            }
+            for name, each in of.items()
+        }
+    return found
+
+
+def show(run):
+    """Print a run."""
+    made, grams = run["generated"], run["tables"]
+    privacy = "no privacy" if run["target_epsilon"] == math.inf else f"at {run['epsilon']:.3f}"
+    print(
+        f"epsilon {run['target_epsilon']:g} ({privacy}), seed {run['seed']}: "
+        f"{run['bits']:.3f} bits per character; bigrams {grams['bigrams']:.3f}, trigrams "
+        f"{grams['trigrams']:.3f}; of {made['different']} different names "
+        f"{made['in_training_set']} are in the training set, by chance {made['by_chance']:.0f}: "
+        f"{', '.join(run['samples'])}",
+        flush=True,
+    )
+
+
+def main(argv=None):
+    """Train, print, and write JSON after each run; a run that the file holds is not run again."""
+    parser = Parser(prog="python experiments/names_lstm.py", description=__doc__.splitlines()[0])
+    parser.add_argument("--data-dir", metavar="DIR", help=f"folder of {FILE}")
+    parser.add_argument("--network", choices=("lstm", "attention"), default="lstm")
+    parser.add_argument("--target-epsilon", type=number, nargs="+", default=list(EPSILONS))
+    parser.add_argument("--seed", type=whole_number, nargs="+", default=list(range(SEEDS)))
+    parser.add_argument("--json", metavar="FILE", help="write the figures")
+    parser.add_argument("--search", action="store_true", help="the search for the settings")
+    parser.add_argument("--smoke", action="store_true", help="a few hundred names, three steps")
+    args = parser.parse_args(argv)
+    settings = Settings()
+    if args.smoke:
+        settings = replace(settings, **{key: SMOKE[key] for key in ("hidden", "lot", "steps")})
+    with user_errors():
+        if args.search:
+            return search(settings, args.network)
+        names, source = load(args.data_dir)
+        trained, held = split(names[: SMOKE["names"] if args.smoke else None])
+        about = {
+            "unit": "one surname, which is not a person",
+            "network": args.network,
+            "delta": DELTA,
+            "trained": len(trained),
+            "held_out": len(held),
+            **source,
+            "settings": asdict(settings),
+        }
+        runs = []
+        if args.json and Path(args.json).is_file():
+            before = read_json(args.json)
+            if {key: before.get(key) for key in about} == about:
+                runs = [
+                    run | {"target_epsilon": float(run["target_epsilon"])} for run in before["runs"]
+                ]
+        done = {(run["target_epsilon"], run["seed"]) for run in runs}
+        for seed in args.seed:
+            for epsilon in args.target_epsilon:
+                if (epsilon, seed) in done:
+                    continue
+                generated = SMOKE["generated"] if args.smoke else GENERATED
+                run = one_run(trained, held, args.network, settings, epsilon, seed, generated)
+                run["tables"] = tables(trained, held, settings, epsilon, seed)
+                runs.append(run)
+                show(run)
+                if args.json:
+                    facts = {"device": "cpu", "versions": versions(), "commit": git_commit()}
+                    write_json(args.json, {**about, **facts, "bits": summary(runs), "runs": runs})
+        for epsilon, row in summary(runs).items():
+            listed = ", ".join(f"{name} {row[name]['mean']:.3f}" for name in list(row)[1:])
+            print(f"epsilon {epsilon}, {row['seeds']} seeds: {listed}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
