@@ -53,8 +53,11 @@ class _Chain(Layer):
         return dy, grads
 
     def _last_shape(self, shape):
-        for layer in self.layers:
-            shape = layer.output_shape(shape)
+        try:
+            for layer in self.layers:
+                shape = layer.output_shape(shape)
+        except ShapeError as error:
+            raise ShapeError(f"{self.where}: expected what its layers take; {error}") from error
         return shape
 
     @property
