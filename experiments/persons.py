@@ -10,22 +10,19 @@ number seeds the fits. All settings are the defaults of `minidp.fit`. The bounds
 follow from what they mean, not from the rows; nothing was tuned on these rows.
 """
 
-import csv
-import os
 import statistics
 import sys
-from hashlib import sha256
-from pathlib import Path
 
 import common
 
 common.start(__name__)
 
+from common.tables import auroc, flags_of_table, read_table
+
 import numpy as np
 
 import minidp
-from minidp.commands.flags import Parser, number, user_errors
-from minidp.errors import DataError
+from minidp.commands.flags import number, user_errors
 from minidp.fitting.rule import mu_of
 from minidp.privacy.gaussian import gaussian_epsilon
 from minidp.run.result import git_commit, versions
@@ -33,10 +30,10 @@ from minidp.util.files import write_json
 
 DELTA, SPLITS, YEARS = 1e-5, 5, 5
 PERSON, LABEL = "zper", "binexp"
-GET = (
-    "randhie.csv is neither in --data-dir nor in $MINIDP_DATA/randhie; take "
-    "statsmodels/datasets/randhie/randhie.csv from the wheel of the package statsmodels 0.15.0 "
-    "(pip download --no-deps statsmodels; unzip), and pass --data-dir DIR"
+FILE = (
+    "randhie",
+    "randhie.csv",
+    ("statsmodels==0.15.0", "statsmodels/datasets/randhie/randhie.csv"),
 )
 # public ranges, from what each column means: years, shares, a score of 100, logarithms of dollars
 BOUNDS = {
@@ -63,26 +60,13 @@ BOUNDS = {
 
 def load(data_dir=None):
     """(x (N, 18), labels (N,), persons (N,), SHA-256 of the file)."""
-    named = os.environ.get("MINIDP_DATA")
-    places = [data_dir] if data_dir else [Path(named, "randhie"), named] if named else []
-    path = next((p for place in places if (p := Path(place, "randhie.csv")).is_file()), None)
-    if path is None:
-        raise DataError(GET)
-    rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+    table, digest = read_table(data_dir, *FILE)
     # a gap becomes the middle of the public range, which looks at no other row
-    x = np.array(
-        [[float(row[name] or sum(bounds) / 2) for name, bounds in BOUNDS.items()] for row in rows]
-    )
-    label, person = (np.array([int(float(row[name])) for row in rows]) for name in (LABEL, PERSON))
-    return x, label, person, sha256(path.read_bytes()).hexdigest()
-
-
-def auroc(score, positive):
-    """Area under the ROC curve, ties counted half."""
-    from scipy.stats import rankdata
-
-    ranks, wins = rankdata(score), positive.sum()
-    return float((ranks[positive].sum() - wins * (wins + 1) / 2) / (wins * (~positive).sum()))
+    x = [
+        [float(cell or sum(bounds) / 2) for cell in table[name]] for name, bounds in BOUNDS.items()
+    ]
+    label, person = (np.array(table[name], float).astype(int) for name in (LABEL, PERSON))
+    return np.array(x).T, label, person, digest
 
 
 def measure(x, label, person, epsilon, split):
@@ -121,11 +105,8 @@ def measure(x, label, person, epsilon, split):
 
 def main(argv=None):
     """Measure, print, and write JSON."""
-    parser = Parser(prog="python experiments/persons.py", description=__doc__.splitlines()[0])
-    parser.add_argument("--data-dir", metavar="DIR", help="folder of randhie.csv")
+    parser = flags_of_table("persons.py", __doc__, FILE[1], "one split")
     parser.add_argument("--target-epsilon", type=number, default=1.0)
-    parser.add_argument("--json", metavar="FILE", help="write the figures")
-    parser.add_argument("--smoke", action="store_true", help="one split")
     args = parser.parse_args(argv)
     with user_errors():
         x, label, person, digest = load(args.data_dir)

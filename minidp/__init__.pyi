@@ -1,3 +1,4 @@
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -49,12 +50,30 @@ from .util.files import StrPath
 
 __version__: str
 
+def tune(
+    x: Any,
+    y: ArrayLike | None,
+    candidates: Sequence[Mapping[str, Any]],
+    *,
+    epsilon: float,
+    delta: float | None = None,
+    runs: float | None = None,
+    law: str = "geometric",
+    folder: StrPath | None = None,
+    ledger: StrPath | None = None,
+    test: tuple[Any, ArrayLike] | None = None,
+    seed: int | None = None,
+    quiet: bool = False,
+    settings: Settings | None = None,
+    **more: Any,
+) -> Fitted: ...
+
 # every field of Settings by its name, as `help(fit)` shows them
 def fit(
     x: Any,
     y: ArrayLike | None,
     *,
-    epsilon: float,
+    epsilon: float | None = None,
     delta: float | None = None,
     folder: StrPath | None = None,
     ledger: StrPath | None = None,
@@ -83,6 +102,8 @@ def fit(
     check: bool = True,
     arithmetic: str = "ordinary",
     device: str = "cpu",
+    about: Any = None,
     group_size: int = 1,
+    attack: Any = None,
     ledger_limit: float | None = None,
 ) -> Fitted: ...

@@ -7,7 +7,7 @@ parsed flags of a command, with noise multipliers as a tuple; what is not given 
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,13 +18,15 @@ import numpy as np
 from .errors import BudgetExceededError, MinidpError, ParameterError
 from .mechanism import ClipGroup, PoissonSampler, PrivatePCA, Sanitizer
 from .mechanism.samplers import make_sampler, steps_of_epochs
-from .privacy import Gaussian, Ledger
+from .privacy import Gaussian, Ledger, Repeated
 from .privacy.budget import max_steps
 from .privacy.calibrate import noise_multiplier_for, sampling_probability_for
 from .privacy.catalogue import ACCOUNTANTS, all_bounds, make, row_to_quote
 from .privacy.group_privacy import GroupAccountant
 from .privacy.ledger import SETUP
-from .privacy.meaning import meaning_of
+from .privacy.meaning import meaning_of, upper_ends
+from .privacy.risk import Risk
+from .privacy.search_cost import LAWS, geometric_gamma, run_event, tuning_event
 from .util.atomic import StrPath
 from .util.text import lower_text
 from .util.validate import count as check_count
@@ -59,6 +61,7 @@ def epsilon(
     ledger: StrPath | Ledger | None = None,
     group_size: int = 1,
     accountant: str = "bounds",
+    runs: float | None = None,
 ) -> dict[str, Any]:
     """Epsilon of a run at a given delta: the dictionary that `minidp epsilon --json` prints.
 
@@ -70,6 +73,7 @@ def epsilon(
     ledger                a Ledger, or a run's ledger.json or folder, in place of all above
     group_size            examples of each person, all in the data or none
     accountant            "bounds", "all", or one by name
+    runs                  also what the best of so many such runs costs: see `tuning_costs`
 
     "quote" names the accountant with the smallest certified bound, None if there is no finite one.
 
@@ -80,13 +84,15 @@ def epsilon(
     setting = _setting(locals(), relation=None)
     with _flags_as_arguments():
         found = ledger_of(setting)
-        return compared(found, accountants_of(accountant), group_size, delta=delta)[1]
+        record = compared(found, accountants_of(accountant), group_size, delta=delta)[1]
+        return record if runs is None else record | tuning_costs(found, delta, runs)
 
 
 def calibrate(
     *,
-    epsilon: float,
-    delta: float,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    attack: Mapping[str, float] | None = None,
     noise_multiplier: float | Sequence[float] | None = None,
     sampling_probability: float | None = None,
     dataset_size: int | None = None,
@@ -98,17 +104,21 @@ def calibrate(
     group_size: int = 1,
     accountant: str = "loss_distribution",
 ) -> dict[str, Any]:
-    """Noise multiplier, steps or sampling probability for a target epsilon: the dictionary that
-    `minidp calibrate --json` prints.
+    """Noise multiplier, steps or sampling probability for a target epsilon, or noise multiplier for
+    a risk: the dictionary that `minidp calibrate --json` prints.
 
     Of noise, sampling and length, give two; the third is found. The other parameters are those of
     `minidp.epsilon`. The target is kept by the accountant named; "kind" says whether that is a
     bound.
 
+    attack  in place of epsilon: {"fpr": .., "tpr": ..}, {"advantage": ..} or {"mu": ..}, as
+            `privacy.risk.Risk`, certified by the loss distribution; delta is not needed
+
     >>> found = calibrate(epsilon=2, delta=1e-5, sampling_probability=0.01, steps=10_000)
     >>> round(found["noise_multiplier"], 2), found["epsilon"]["upper"] <= 2, found["kind"]
     (2.13, True, 'bound')
     """
+    risk = None if attack is None else Risk.of(attack)
     setting = _setting(locals(), relation=None, target_epsilon=epsilon)
     with _flags_as_arguments():
         return calibrated(setting)
@@ -151,6 +161,30 @@ def compared(
     if "delta" in given and (said := meaning_of(ledger, given["delta"], group_size)):
         record["meaning"] = said
     return found, {**record, "ledger": ledger.to_json()}
+
+
+def tuning_costs(ledger: Ledger, delta: float, runs: float) -> dict[str, Any]:
+    """{"tuning": {"runs", "epsilon": {way: epsilon}, "cheapest": way}} of the best of several runs
+    as `ledger` describes one; None where no bound is known.
+
+    The ways: "each_once", so many runs (rounded up), all counted; "geometric" and "poisson", a
+    random number of runs of that mean. Scores on public data are free, and so are noisy counts on
+    examples that are held out, if their noise is that of `minidp.tune`.
+    """
+    run, found = run_event(ledger), {}
+    geometric_gamma(runs)  # checks them
+    for way in ("each_once", *LAWS):
+        searched = Ledger(ledger.relation)
+        if way == "each_once":
+            searched.append(Repeated(run, math.ceil(runs)))
+        else:
+            searched.append(tuning_event(ledger.relation, [run], mean=runs, law=way))
+        rows = rows_of(all_bounds(searched, ("loss_distribution", "renyi"), delta=delta))
+        quoted = row_to_quote(rows)
+        found[way] = None if quoted is None else rows[quoted]["upper"]
+    known = {way: upper for way, upper in found.items() if upper is not None}
+    cheapest = min(known, key=known.__getitem__, default=None)
+    return {"tuning": {"runs": runs, "epsilon": found, "cheapest": cheapest}}
 
 
 def rows_of(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -248,7 +282,14 @@ def _release_event(noises, relation):
 
 
 def calibrated(setting: Any) -> dict[str, Any]:
-    """What `calibrate` returns, of a setting with a `target_epsilon`."""
+    """What `calibrate` returns, of a setting with a `target_epsilon` or a `risk`."""
+    if setting.risk is not None:
+        return _at_risk(setting)
+    if None in (setting.target_epsilon, setting.delta):
+        raise ParameterError(
+            "expected --target-epsilon and --delta, or a risk: --tpr and --fpr, --advantage, or "
+            "--mu"
+        )
     given = {
         "noise_multiplier": {setting.noise_multiplier},
         "steps": {setting.steps, setting.epochs},
@@ -284,6 +325,40 @@ def calibrated(setting: Any) -> dict[str, Any]:
     }
 
 
+def _at_risk(setting):
+    """What `calibrate` returns, of a setting with a `risk`."""
+    if setting.noise_multiplier is not None or setting.accountant != "loss_distribution":
+        raise ParameterError(
+            "expected a risk without --noise-multiplier, which it finds, and without --accountant: "
+            "the loss distribution certifies it"
+        )
+    if setting.target_epsilon is not None:
+        raise ParameterError("expected --target-epsilon or a risk, got both")
+    risk, sampler = setting.risk, sampler_of(setting)
+    steps = steps_of(setting, sampler)
+
+    def with_noise(sigma):
+        return ledger_with(setting, sampler, (sigma,), steps)
+
+    found = risk.noise_multiplier(with_noise, setting.group_size)
+    ledger = with_noise(found)
+    record = {
+        "noise_multiplier": found,
+        "attack": risk.given,
+        "reached": risk.reached(ledger, setting.group_size),
+        "by_sampling": risk.by_sampling(with_noise, setting.group_size),
+    }
+    accountant = upper_ends(ledger.relation, setting.group_size)
+    if setting.delta is not None:
+        epsilon = accountant.epsilon(ledger, setting.delta).to_json()
+        record |= {"epsilon": epsilon, "delta": setting.delta}
+    return record | {
+        "accountant": accountant.name,
+        "kind": accountant.kind,
+        "ledger": ledger.to_json(),
+    }
+
+
 # (ledger, what was found)
 
 
@@ -298,6 +373,8 @@ def _noise(setting, sampler, accountant):
 
 
 def _steps(setting, sampler, accountant):
+    positive_finite(epsilon=setting.target_epsilon)
+
     def with_steps(steps):
         return ledger_with(setting, sampler, setting.noise_multiplier, steps)
 

@@ -19,7 +19,7 @@ except ImportError as error:
         "pip install 'minidp[sklearn]'"
     ) from error
 
-from .data.tables import Schema, names_of
+from .data.schema import Schema
 from .errors import ParameterError
 from .exact.arithmetic import ORDINARY
 from .fitting.fit import fit
@@ -32,7 +32,7 @@ _spent: list[tuple[float, float]] = []  # (epsilon, delta) of the fits of this p
 class _Private(BaseEstimator):
     """Base of both estimators; the parameters are those of `minidp.fit`."""
 
-    epsilon: float = 1.0
+    epsilon: float | None = 1.0
     delta: float | None = None
     scale: str = "auto"
     bounds: Any = None
@@ -53,20 +53,23 @@ class _Private(BaseEstimator):
     folder: Any = None
     ledger: Any = None
     ledger_limit: float | None = None
+    about: Any = None
+    attack: Any = None
     check: bool = True
     arithmetic: str = ORDINARY
     random_state: int | None = None
     device: str = "cpu"
     quiet: bool = False
 
-    def fit(self, X: Any, y: Any, example_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, example_weight: Any = None, person: Any = None) -> Self:
         """Train on X (N, D) and y (N,), and spend epsilon on them; returns self, with the model in
         `fitted_`.
 
         example_weight: (N,) in [0, 1], each depending on its own row only. It is not called
         sample_weight, because in scikit-learn that may be above 1, and boosting computes it from
-        all rows, which would void the guarantee. Raises as `minidp.fit` does, and ParameterError
-        for a regression without target_bounds.
+        all rows, which would void the guarantee. person: (N,) whose row each is, in place of the
+        parameter: cross-validation then splits it with the rows. Raises as `minidp.fit` does, and
+        ParameterError for a regression without target_bounds.
         """
         name = type(self).__name__
         label = None if self.schema is None else Schema.of(self.schema).label
@@ -86,15 +89,19 @@ class _Private(BaseEstimator):
                 DataConversionWarning,
                 stacklevel=2,
             )
+        if isinstance(self, PrivateClassifier) and self.classes is None:
+            y = _whole(y)
         params = self.get_params(deep=False)
         params["seed"] = params.pop("random_state")
+        if person is not None:
+            params["person"] = person
         self.fitted_ = found = fit(X, y, example_weight=example_weight, **params)
         self.epsilon_, self.delta_ = found.epsilon.upper, found.delta
         self.statement_, self.ledger_ = found.statement, found.ledger
-        if self.schema is None:
+        if not self._by_name:
             validate_data(self, X, skip_check_array=True)  # notes names and number of the features
         else:
-            self.feature_names_in_ = np.asarray(list(names_of(X)), dtype=object)
+            self.feature_names_in_ = np.asarray(found.about["columns"], dtype=object)
             self.n_features_in_ = len(self.feature_names_in_)
         if found.classes is not None:
             self.classes_ = found.classes
@@ -104,12 +111,13 @@ class _Private(BaseEstimator):
     def _count(self):
         """Say what the fits of this process, as of a search, cost together."""
         _spent.append((self.epsilon_, self.delta_))
-        if len(_spent) > 1 and not self.quiet and self.ledger is None:
+        if not self.quiet and self.ledger is None:
             epsilon, delta = map(sum, zip(*_spent))
             print(
-                f"{len(_spent)} fits in this process: epsilon {upper_text(epsilon)} at delta "
-                f"{upper_text(delta)} together if all are of the same rows, by adding up; "
-                "ledger=FILE has a smaller bound, and counts all processes"
+                f"fits in this process: {len(_spent)}, epsilon {upper_text(epsilon)} at delta "
+                f"{upper_text(delta)} together if all are of the same rows, by adding up. Fits of "
+                "other processes, as of a search with n_jobs, are not in this sum: ledger=FILE "
+                "counts them, and has a smaller bound"
             )
 
     def predict(self, X: Any) -> NDArray:
@@ -121,10 +129,15 @@ class _Private(BaseEstimator):
         model, x = self._fitted(X)
         return model.predict(x)
 
+    @property
+    def _by_name(self):
+        """Whether columns of a table are taken by their names, so that others may be there too."""
+        return self.schema is not None or isinstance(self.person, str)
+
     def _fitted(self, X):
         """(the fitted model, X as it takes it)."""
         check_is_fitted(self, "fitted_")
-        if self.schema is not None:
+        if self._by_name:
             return self.fitted_, X
         x = validate_data(self, X, reset=False, ensure_all_finite=self.check, accept_sparse=False)
         return self.fitted_, x
@@ -133,6 +146,16 @@ class _Private(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.random_state is None  # two fits then draw different noise
         return tags
+
+
+def _whole(y):
+    """Labels that are whole floating-point numbers as integers, because a classifier was asked for;
+    others as they are.
+    """
+    found = np.asarray(y)
+    if found.dtype.kind == "f" and np.isfinite(found).all() and (found == np.floor(found)).all():
+        return found.astype(np.int64)
+    return y
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

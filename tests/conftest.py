@@ -90,6 +90,7 @@ def pytest_terminal_summary(terminalreporter):
     ]
     for mark, missing in (
         ("real_data", "REAL DATA MISSING: {} tests skipped, set MINIDP_DATA"),
+        ("registry", "REGISTRY'S SCHEMA MISSING: {} tests skipped, set MINIDP_DATA"),
         ("cupy", "CUPY MISSING: {} tests skipped, pip install cupy-cuda12x; they need no GPU"),
     ):
         marked = [report for report in reports if mark in getattr(report, "keywords", ())]

@@ -1,13 +1,12 @@
-"""Attack private training: lower bounds on epsilon beside the certified ones, ten planted faults,
-the ledger of 2016.
+"""Attack private training: lower bounds on epsilon beside the certified ones, and the ledger
+of 2016.
 
     python -m tools.audit_empirical --json experiments/results/audit_attacks.json
 
 Trains with the library's own Trainer, Sanitizer and Sampler; two pictures go beside the JSON.
 Ctrl-C keeps finished parts, and the same command resumes. Exit status 1 if a bound lies, beyond
-doubt, above the certified epsilon of right training, if an attack falls short of what it has to
-reach, if a fault is not flagged, or right training is flagged too often; 2 for user errors. A lower
-bound proves nothing safe: it shows how much of epsilon an attack reaches.
+doubt, above the certified epsilon, or if an attack falls short of what it has to reach; 2 for user
+errors. A lower bound proves nothing safe: it shows how much of epsilon an attack reaches.
 """
 
 import secrets
@@ -18,19 +17,17 @@ from hashlib import sha256
 from itertools import product
 from pathlib import Path
 
-from scipy import stats
-
 from minidp.commands.flags import Parser, user_errors
 from minidp.data import load
 from minidp.run.progress import stop_on_interrupt
 from minidp.util.files import read_json, write_json
 from minidp.util.text import lower_text, upper_text
-from tools.attacks import black_box, canaries, faults, pictures
+from tools.attacks import black_box, canaries, pictures
 from tools.machine import available_cores, processor, vector_flags, versions
 
 SETTINGS, EPSILONS = ((1.0, 10), (0.01, 1000)), (1.0, 2.0, 4.0, 8.0)  # q, T; certified
 SHARE, BLACK_BOX = 0.94, 6.5  # of the certified epsilon, and epsilon, that attacks have to reach
-RIGHT, BOX = "right training", "black box, worst-case start"
+BOX = "black box, worst-case start"
 upper, lower = partial(upper_text, decimals=2), partial(lower_text, decimals=2)
 
 
@@ -38,8 +35,8 @@ def units(smoke, box):
     """{name: function of a seed} of all there is to do, a few seconds' work each, with results that
     JSON holds.
     """
-    small = (4.0,), 30, {"lots": (100, 1000), "reach": 0.5}, 1
-    epsilons, side, paper, audits = small if smoke else (EPSILONS, 75, {}, 20)
+    small = (4.0,), 30, {"lots": (100, 1000), "reach": 0.5}
+    epsilons, side, paper = small if smoke else (EPSILONS, 75, {})
     found = {
         f"attack q={q:g} T={steps} epsilon={epsilon:g}": partial(
             canaries.attack, epsilon, q, steps, side=side
@@ -48,48 +45,21 @@ def units(smoke, box):
     }
     found["2016"] = partial(canaries.attack_2016, **paper)
     runs = black_box.CHUNK if smoke else box().needed()
-    found |= {
+    return found | {
         f"black box {start}": lambda seed: box().scores(seed)
         for start in range(0, runs, black_box.CHUNK)
     }
-    found |= {
-        f"{RIGHT} {start}": partial(audit, faults.Made(), audits)
-        for start in range(1 if smoke else 5)
-    }
-    return found | {
-        f"{name} 0": partial(audit, made, audits) for name, made in faults.FAULTS.items()
-    }
-
-
-def audit(made, times, seed):
-    """[attacks that flag an implementation] of each audit."""
-    return [faults.flagged_by(made, seed + 100 * k) for k in range(times)]
 
 
 def summary(done, box):
     """The figures of all units."""
-
-    def parts(name):
-        return [found for key, found in done.items() if key.rsplit(" ", 1)[0] == name]
-
-    audits = {name: sum(parts(name), []) for name in (RIGHT, *faults.FAULTS)}
-
-    def times(found):
-        return {attack: n for attack in faults.ATTACKS if (n := sum(attack in by for by in found))}
-
+    runs = [found for name, found in done.items() if name.startswith("black box ")]
     return {
         "delta": canaries.DELTA,
         "confidence": 1 - canaries.ERROR,
         "ledger_2016": done["2016"],
         "attacks": [found for key, found in done.items() if key.startswith("attack ")],
-        "black_box": box.figures(*(sum(runs, []) for runs in zip(*parts("black box")))),
-        "level": faults.LEVEL,
-        "level_of_each_attack": faults.ERROR,
-        "trials_needed": faults.needed(),
-        "audits": {
-            name: {"audits": len(found), "flagged": sum(map(bool, found)), "by": times(found)}
-            for name, found in audits.items()
-        },
+        "black_box": box.figures(*(sum(scores, []) for scores in zip(*runs))),
     }
 
 
@@ -128,15 +98,6 @@ def verdicts(result, smoke=False):
     printed, shown, most = old["printed"][-1], old["lower"][-1], old["certified"][-1][1]
     text = f"2016: {upper(printed)} printed, at least {lower(shown)} shown, {upper(most)} certified"
     yield text, printed < shown <= most
-    for name, found in result["audits"].items():
-        n, flagged = found["audits"], found["flagged"]
-        allowed = int(stats.binom.ppf(0.995, n, faults.LEVEL)) if name == RIGHT else n
-        by = ", ".join(f"{attack} {times}" for attack, times in found["by"].items()) or "nobody"
-        yield (
-            f"{name}: {flagged} of {n} audits flag it, to be "
-            f"{'at most ' * (name == RIGHT)}{allowed} (by {by})",
-            flagged <= allowed if name == RIGHT else flagged == n,
-        )
 
 
 def in_words(result):
@@ -177,8 +138,6 @@ def main(argv=None):
         dataset, done = load(name, sizes=(records, 10)), state["done"]
         box = cache(lambda: black_box.BlackBox(dataset, seed_of("start")))
         todo = units(options.smoke, box)
-        needed = ", ".join(f"{name} {n:,}" for name, n in faults.needed().items())
-        print("trials in each world, calculated:", needed)
         for place, (name, work) in enumerate(todo.items(), 1):
             if name not in done:
                 done[name] = work(seed_of(name))

@@ -5,8 +5,10 @@ from functools import partial
 import numpy as np
 
 from experiments.common.results import EXPECTED, ledger_of, rows_of, verdict
-from minidp.privacy import RenyiAccountant, poisson_stopped_epsilon
+from minidp.privacy import Ledger, PoissonStopped, RenyiAccountant
+from minidp.privacy.search_cost import run_event
 from minidp.util.files import read_json
+from minidp.util.text import upper_text
 from tools import guarantee
 from tools.cells import RESULTS, Row, TableError, entries, load, markdown, runs, spread, table
 from tools.columns import (
@@ -109,6 +111,29 @@ def names():
     return markdown(columns, lines)
 
 
+def adult():
+    """Accuracy and AUROC on the Adult table, of our fits and of another library's."""
+    found = {**load("adult.json")["figures"], **load("adult_diffprivlib.json")["figures"]}
+    lines = [
+        [name, f"{one['accuracy']:.2%}", f"{one['auroc']:.4f}", f"{one['seconds']:.1f}"]
+        for name, one in found.items()
+    ]
+    return markdown(["model", "accuracy, five splits", "AUROC", "seconds a fit"], lines)
+
+
+def tuning():
+    """What a search that is paid for gives, beside the defaults and one that nobody pays for."""
+    ways = ("defaults", "each once", "geometric", "unpaid")
+    lines = []
+    for (one,) in entries("tuning.json", "data"):
+        found = one["ways"]
+        shown = (f"{found[way]['mean']:.2%} ({found[way]['spread']:.2%})" for way in ways)
+        spent = max(found[way]["epsilon"] for way in ways[:3])
+        lines.append([one["about"], f"{one['rows']:,}", *shown, upper_text(spent)])
+    titles = ("the defaults", "each of six once", "runs geometric, mean six", "the best, unpaid")
+    return markdown(["data", "rows", *titles, "epsilon, but for the last"], lines)
+
+
 def steps(path):
     """Our steps on each workload, with their ratios to the floor and the peers as "to"."""
     for contest in load(path)["contests"]:
@@ -197,10 +222,9 @@ def best(*budgets, job="mnist_best"):
     compared = np.size(load(f"{job}_settings.json")["tried"][-1]["accuracies"])
     for name in budgets or USUAL:
         row = runs(f"eps{name}", job, published=PUBLISHED.get((job, name), ""))
-        price = poisson_stopped_epsilon(
-            RenyiAccountant(), ledger_of(row[0]), row[0]["delta"], compared
-        )
-        yield row.having(searched=price)
+        search = PoissonStopped(run_event(ledger_of(row[0])), compared)
+        price = RenyiAccountant().epsilon(Ledger(entries=[(search,)]), row[0]["delta"])
+        yield row.having(searched=price.upper)
 
 
 def beside(rows, job):
@@ -265,6 +289,7 @@ PAGES = {
         "guarantee": lambda: guarantee.table(markdown),
         "own data": lambda: table(OWN, scores()),
         "persons": persons,
+        "tuning": tuning,
         "which sampler": listed(SAMPLERS, "samplers.json", "runs"),
     },
     "tools/README.md": {
@@ -281,6 +306,7 @@ PAGES = {
                 for name in ("poisson", "balls-in-bins")
             ],
         ),
+        "adult": adult,
         "figure 2": lambda: verdicts("accountant_curves", "accountant_curves"),
         "commands": lambda: table(SWEEPS, sweeps()),
         "figure 3": lambda: table(LEVELS, levels()),

@@ -10,7 +10,7 @@ from functools import partial
 
 from minidp.backend import check_device
 from minidp.commands.flags import parse as parse
-from minidp.commands.flags import user_errors
+from minidp.commands.flags import user_errors, with_flags
 from minidp.errors import ParameterError
 from minidp.exact.arithmetic import ARITHMETICS, EXACT, ORDINARY
 from minidp.mechanism import LinearDecay
@@ -276,7 +276,7 @@ def main_of(script, about, commands):
             config = parse(flags, argv, prog=prog, description=about.splitlines()[0])
             note.saved = getattr(config, "saved", note.saved)
             with quietly(getattr(config, "quiet", False) or current().rank > 0):
-                return command(config)
+                return with_flags(config, lambda: command(config))
 
     return main
 

@@ -60,7 +60,8 @@ print("a model without her:", train(*without, models=1)[0].round(2))
 #
 # The attacker knows all other patients and how training works. He does not know whether Ann was
 # there. So he trains models in both worlds, with Ann and without her, and looks at the fifth
-# weight. Then he reads the published model and says which world it is from.
+# weight. Then he reads the published model and says which world it is from. Both worlds are equally
+# likely, so that a coin would be right half the time.
 #
 # It may seem too generous to let him know everybody else. But what is safe from him is safe from
 # everyone who knows less.
@@ -77,6 +78,7 @@ def show(axis, title, **how):
         axis.hist(weights, bins, alpha=0.6, label=name)
     right = max(np.mean([inside > each, outside <= each]) for each in bins)
     axis.set(title=f"{title}: {right:.0%} right", xlabel="fifth weight", yticks=[])
+    print(axis.get_title())
 
 
 # %% tolerance=0.03
@@ -96,15 +98,16 @@ figure.tight_layout()
 #
 # **Right.** Noise is added to the sum at each step: normal numbers of standard deviation 10 C. The
 # 10 is the *noise multiplier*: how large the noise is beside the most that one person can add. The
-# histograms come together. Clipping alone does not do it, because a small shift is still a shift.
-# Noise alone does not do it either: without clipping nobody knows how much noise is enough.
+# histograms come together: 60% is not far from a coin. Clipping alone does not do it, because a
+# small shift is still a shift. Noise alone does not do it either: without clipping nobody knows how
+# much noise is enough.
 #
 # ## How much can he still find out?
 #
 # This attacker looks at one weight, once. A better one sees the sum of each step, and subtracts the
 # gradients of all others, whom he knows. What remains is noise, plus Ann's gradient if she is
 # there. Her gradient has length C at most, so he does best if it always has that length and one
-# direction. He adds up what remains over the steps. In units of C:
+# direction. He adds up what remains over the steps. In units of C, Ann adds 1 at each step:
 
 # %% tolerance=0.03
 NOISE, RUNS = 10.0, 200_000
@@ -121,16 +124,17 @@ epsilon = found["accountants"]["loss_distribution"]["upper"]
 print(f"the proof allows {allowed:.2%}, and says: epsilon {epsilon:.3f} at delta {DELTA:g}")
 
 # %% [markdown]
-# Where the proof allows 21.7%, somebody who watches every step finds out 21.7%. A proof of this
-# kind is called *differential privacy*. It is written with two numbers.
+# Where the proof allows 21.7%, somebody who watches every step finds out 21.7%. There is no gap:
+# the proof promises what is true, and no less. A proof of this kind is called *differential
+# privacy*. It is written with two numbers.
 #
 # *Epsilon* compares the two worlds. Name any set of models. The chance that training ends in that
 # set is, with Ann, at most e^epsilon times the chance without her, and the other way round. If
 # epsilon is 0, the two worlds are the same, but then nothing was learned from anybody. If epsilon
-# is 1, nothing that he can see is more than 2.7 times as likely in one world as in the other.
+# is 1, nothing that he can see is more than e^1 = 2.7 times as likely in one world as in the other.
 #
 # *Delta* is for bad luck: the chance in one world may exceed e^epsilon times the chance in the
-# other by delta at most. It must be far below one in the number of patients. Otherwise one could
+# other by delta at most. It must be far below 1/200, for 200 patients. With delta = 1/200 one could
 # publish the whole record of one patient, picked at random, and still keep the promise.
 #
 # Both numbers follow from the noise multiplier and the number of steps alone. They do not depend on
@@ -148,14 +152,16 @@ for delta in (DELTA, 0.02, 0.08, 0.15):
     axis.fill_between(false, np.minimum(1, most), 1, alpha=0.25, color="C3", linewidth=0)
 axis.plot(false, true, color="C0", label="he watches every step")
 axis.plot(false, false, ":", color="C1", label="he tosses a coin")
-axis.set(xlabel='he says "Ann", and she is not there', ylabel='he says "Ann", and is right')
+axis.set(xlabel='says "Ann", without her', ylabel='says "Ann", with her')
 axis.set(title="red: excluded")
 axis.legend()
 figure.tight_layout()
 
 # %% [markdown]
-# Each delta has its epsilon, and each of these pairs excludes one of the red areas. Together, all
-# pairs exclude everything above the blue line. Therefore no attack is better than this one.
+# The axes are shares of the trainings without Ann and with her. The edge of a red area is the line
+# `e^epsilon * without + delta`: it starts at delta, and epsilon is how steep it is. Each delta has
+# its epsilon, and the picture shows four of these pairs. Together, all pairs exclude everything
+# above the blue line. Therefore no attack is better than this one.
 #
 # ## Your turn
 #

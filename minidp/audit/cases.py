@@ -86,6 +86,7 @@ LAYERS = [
     _case("flatten", nn.Flatten, (), (2, 3, 2)),
     LayerCase("standardise", _standardise, (2, 3), (3, 2)),
     LayerCase("project", _project, (4,), (5,)),
+    _case("conv padding (1, 0)", nn.Conv2D, (2, 3, 2), (3, 4, 2), (3, 4, 1), padding=(1, 0)),
     _case("conv", nn.Conv2D, (2, 3, 3), IMAGE, (4, 5, 3)),
     _case("conv stride 2", nn.Conv2D, (2, 3, 4), (5, 6, 2), (4, 2), stride=2),
     _case(
@@ -98,7 +99,6 @@ LAYERS = [
         padding="valid",
     ),
     _case("conv padding 1", nn.Conv2D, (2, 3, 2), (5, 5, 2), (5, 5, 1), stride=3, padding=1),
-    _case("conv padding (1, 0)", nn.Conv2D, (2, 3, 2), (3, 4, 2), (3, 4, 1), padding=(1, 0)),
     _case("max pool padding 1", nn.MaxPool2D, (), IMAGE, (4, 5), window=3, stride=2, padding=1),
     _case("max pool", nn.MaxPool2D, (), IMAGE, (1, 5, 2), window=2),
     _case(

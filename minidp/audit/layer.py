@@ -14,7 +14,7 @@ from .checks import printed
 from .checks.layers import printed_gradient
 from .equation import sides
 from .notation import parse
-from .stated import stated
+from .stated import computed
 
 ROWS = 5
 PRINTED_ERROR = 1e-9  # of an equation beside the code, both in float64
@@ -173,11 +173,7 @@ def _compared(texts, tried):
 
 def _case(trial):
     """What the card's names stand for in one pass of a trial's layer."""
-    layer = trial.layer
-    y, cache = layer.forward(trial.x)
-    found = {"x": trial.x, "y": y, "dy": trial.dy, "dx": layer.backward(trial.dy, cache)}
-    grads = layer.param_grads(trial.dy, cache).items()
-    return stated(layer, **found, **{f"d{name}": grad.materialise() for name, grad in grads})
+    return computed(trial.layer, trial.x, lambda shape: trial.dy)
 
 
 def check_loss(loss, classes=3, target=None):

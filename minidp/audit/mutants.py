@@ -192,14 +192,7 @@ def judge(mutants, on_result=print):
             return (trusted and noticed(mutant, fresh=False)) or noticed(mutant, others=True)
 
         killers = pool.map(killer_of, mutants)
-        for number, (mutant, killer) in enumerate(zip(mutants, killers), 1):
-            listed = EQUIVALENT.get(mutant.name)
-            found = f"killed by {killer}" if killer else listed or "survived"
-            wrong = bool(killer) == bool(listed)
-            if wrong:
-                faults.append(f"{'listed as equivalent, but ' if listed else ''}{found}: {mutant}")
-            on_result(f"{number}/{len(mutants)} {'FAIL' if wrong else 'ok  '} {mutant}: {found}")
-    return faults
+        return faults + texts.judged(mutants, killers, EQUIVALENT, on_result)
 
 
 def unmatched(mutants):

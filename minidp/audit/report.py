@@ -98,23 +98,28 @@ def audit(only=None, backend=None, on_row=None):
     measured.
     """
     registry, measured, rows = checks.load(), {}, []
+
+    def outcomes(public, card, label):
+        for check in registry.get((card.name, label), ()):
+            if card is public or check.subject in ("", public.name):
+                if check not in measured:
+                    measured[check] = checks.run(check, backend)
+                yield measured[check]
+
     for public, parts in shown(only):
         for card, lines in parts:
-            inherited = card is not public
             for label in card.labels:
-                registered = [
-                    check
-                    for check in registry.get((card.name, label), ())
-                    if not inherited or check.subject in ("", public.name)
-                ]
-                for check in registered:
-                    if check not in measured:
-                        measured[check] = checks.run(check, backend)
-                row = _row(public.name, card, lines, label, [measured[c] for c in registered])
-                row["section"], row["of"] = _section(public), card.qualname if inherited else ""
-                if not registered:
+                found = list(outcomes(public, card, label))
+                row = _row(public.name, card, lines, label, found)
+                row["section"] = _section(public)
+                row["of"] = "" if card is public else card.qualname
+                if not found:
                     row["faults"].append(f"[{label}] has no check that measures it")
                     row["passed"] = False
+                if label[0] == "F" and not row["passed"]:
+                    gradients = (each for each in card.labels if each[0] in "BP")
+                    found += chain(*(outcomes(public, card, each) for each in gradients))
+                row["suspect"] = _suspect(found)
                 rows.append(row)
                 if on_row:
                     on_row(row)
@@ -147,25 +152,26 @@ def _row(name, card, lines, label, outcomes):
             for first, last in card.code_lines.get(label, ())
         ],
         "measured": [found.to_json() for found in outcomes],
-        "suspect": _suspect(outcomes),
+        "suspect": "",
         "passed": not faults and all(found.passed for found in outcomes),
     }
 
 
 def _suspect(outcomes):
-    """Which of text and code is wrong, of a gradient and its output, where two of three pairs
-    differ.
+    """Which of an equation, its code and the output's equation is wrong, where two of three pairs
+    differ; "" if that cannot be told.
+
+    outcomes: of the label, and for an output also of the gradients in its card.
     """
-    passed, failed = (
-        {found.check.method for found in outcomes if found.passed == wanted}
-        for wanted in (True, False)
-    )
-    if checks.DERIVED in failed:
-        odd = "its text" if checks.PRINTED in failed else "the text of the output's equation"
-        return f"{odd} is the odd one out"
-    if checks.PRINTED in failed and checks.DERIVED in passed:
-        return "its line of code is the odd one out"
-    return ""
+    derived = [found.passed for found in outcomes if found.check.method == checks.DERIVED]
+    printed = [found.passed for found in outcomes if found.check.method == checks.PRINTED]
+    if not derived or all(derived + printed):
+        return ""
+    if all(derived):
+        return "suspect: the code, because the printed gradients are those of the printed output"
+    if not all(printed):
+        return "suspect: this equation, because neither its code nor the others agree with it"
+    return "suspect: the equation of the output, because this one and its code agree"
 
 
 def one_line(lines):
@@ -196,8 +202,9 @@ def _text(row):
         error = worst["text"].partition(",")[0]
         yield f"         the printed equation and the code differ by {error}"
     if n := len(row["measured"]):
-        checks_ = "checks" if n > 1 else "check"
-        yield f"         {n} {checks_}, nearest to its limit: {row['measured'][0]['text']}"
+        checks_ = f"{n} checks" if n > 1 else "1 check"
+        first = "nearest to its limit" if row["measured"][0]["passed"] else "failed"
+        yield f"         {checks_}, {first}: {row['measured'][0]['text']}"
     yield from (f"         {fault}" for fault in (*row["faults"], row["suspect"]) if fault)
 
 

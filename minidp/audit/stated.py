@@ -10,6 +10,15 @@ from ..backend import to_host
 from .equation import Case
 
 
+def computed(layer, x, dy):
+    """The Case of what a layer computes from x and dy; dy is a function of the output's shape."""
+    y, cache = layer.forward(x)
+    dy = dy(y.shape)
+    found = {"x": x, "y": y, "dy": dy, "dx": layer.backward(dy, cache), "kept": cache.kept}
+    grads = layer.param_grads(dy, cache).items()
+    return stated(layer, **found, **{f"d{name}": grad.materialise() for name, grad in grads})
+
+
 def stated(layer, **arrays):
     """The Case of the equations in a layer's card: its arrays and settings under the names and in
     the shapes that the card has.

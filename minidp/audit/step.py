@@ -2,18 +2,21 @@
 
 import runpy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..errors import ParameterError
 from ..util.files import atomic_write
-from ..util.validate import count, one_of, positive_finite, probability
-from . import html, step_given, step_tests
-from .step_trials import LEVEL, Finding, Trials, Undecided
+from ..util.validate import count, in_range, one_of, positive_finite
+from . import html
+from .step_tests import ANY_SIZE, TESTS
+from .step_trials import LEVEL, Trials, Undecided
 
 CLAIMS = ("finite", "bits", "poisson", "processes")
-REQUIRED = ("row_shape", "clip_norm", "noise_multiplier", "expected_lot_size")
 RELATIONS = ("add_remove", "replace_one", "zero_out")
 
 
@@ -54,7 +57,7 @@ class Stated:
     claims: Sequence[str] = ()
     parts: Mapping[str, tuple[slice, float, float]] | None = None
     make_rows: Callable[[int, int], Any] | None = None
-    make_step: Callable[[], Callable[[Any], Any]] | None = None
+    make_step: Callable[[], Any] | None = None
     per_example: Callable[[Any], Any] | None = None
     loss: Callable[[Any, Any], Any] | None = None
     params: Any = None
@@ -66,25 +69,38 @@ class Stated:
     most_releases: int = 6000
 
     def __post_init__(self):
-        positive_finite(
-            clip_norm=self.clip_norm,
-            noise_multiplier=self.noise_multiplier,
-            expected_lot_size=self.expected_lot_size,
-        )
+        positive_finite(expected_lot_size=self.expected_lot_size)
         count(2, most_releases=self.most_releases)
         one_of(RELATIONS, relation=self.relation)
+        for size in self.row_shape:
+            count(1, row_shape=size)
         for name in self.claims:
             one_of(CLAIMS, claims=name)
         if self.sampling_probability is not None:
-            probability(sampling_probability=self.sampling_probability)
-        for name, others in {
-            "lots": "sampling_probability",
-            "per_example": "loss params",
-            "claimed_epsilon": "sampling_probability steps delta",
-        }.items():
-            for other in others.split():
-                if getattr(self, name) is not None and getattr(self, other) is None:
-                    raise ParameterError(f"check_step: {name} needs {other}")
+            in_range(0, 1, open_low=True, sampling_probability=self.sampling_probability)
+
+    @property
+    def clipped(self):
+        """{name: (slice, clip_norm, noise_multiplier)}."""
+        return self.parts or {"all": (slice(None), self.clip_norm, self.noise_multiplier)}
+
+    def rows(self, n):
+        """n rows of `make_rows`, or of normal numbers."""
+        seed = 0 if self.seed is None else self.seed
+        if self.make_rows:
+            return np.asarray(self.make_rows(n, seed))
+        shape = (n, *self.row_shape)
+        return np.random.default_rng(seed).standard_normal(shape, np.float32)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one test found. verdict: "holds", "violated", "not decided" or "note"."""
+
+    name: str
+    verdict: str
+    text: str
+    level: float
 
 
 @dataclass(frozen=True)
@@ -105,9 +121,8 @@ class StepReport:
 
     def write_html(self, path: str | Path) -> None:
         """Write the report as one page."""
-        kinds = {"holds": "ok", "violated": "fail"}
         rows = [
-            ((each.verdict, kinds.get(each.verdict, "")), each.name, each.text, f"{each.level:.1e}")
+            ((each.verdict, "fail" * (each.verdict == "violated")), each.name, each.text)
             for each in self.findings
         ]
         text = (
@@ -115,7 +130,7 @@ class StepReport:
             f"most one of {1 / LEVEL:,.0f} reports.</p>\n"
         )
         with atomic_write(path) as file:
-            table = html.table(("verdict", "test", "finding", "level"), rows)
+            table = html.table(("verdict", "test", "finding"), rows)
             file.write(html.page("A private step, checked", text + table))
 
 
@@ -140,64 +155,46 @@ def check_step(step: Callable[[Any], Any], **stated: Any) -> StepReport:
     >>> print(wrong.findings[1].text.partition(": ")[2])
     the sum is divided by the number of rows at hand, not by the expected lot size
     """
-    for name in stated:
-        one_of([field.name for field in fields(Stated)], **{"argument of check_step": name})
-    missing = [each for each in REQUIRED if each not in stated]
-    if missing:
-        raise ParameterError(f"check_step: expected {', '.join(missing)} as well")
-    given = Stated(step, **stated)
-    trials = Trials(given)
-    wanted = _wanted(given)
-    level = LEVEL / len(wanted)
-    findings = tuple(_finding(name, test, trials, level, given) for name, test in wanted.items())
-    return StepReport(findings, trials.calls)
-
-
-def _wanted(given):
-    """{name: test} that have something to test."""
-    found = {
-        "sensitivity": step_tests.sensitivity,
-        "divisor": step_tests.divisor,
-        "noise": step_tests.noise,
-        "empty lot": step_tests.empty_lot,
-        "independence of rows": step_tests.independence,
-        "finite": step_tests.finite,
-        "bits": step_tests.bits,
-    }
-    if given.make_step or "processes" in given.claims:
-        found["processes"] = step_given.processes
-    if given.per_example:
-        found["gradients"] = step_given.gradients
-    if given.lots or "poisson" in given.claims:
-        found["sampler"] = step_given.sampler
-    if given.claimed_epsilon is not None:
-        found["claim"] = step_given.claim
-    return found
-
-
-def _finding(name, test, trials, level, given):
-    found, undecided = [], ""
     try:
-        for each in test(trials):
-            found.append(each)
+        with np.errstate(all="ignore"):
+            trials = Trials(Stated(step, **stated))
+    except ParameterError:
+        raise
+    except Exception as error:  # the user's code may raise anything
+        what = f"{type(error).__name__} in the arguments or the first call"
+        raise ParameterError(f"check_step: {what}: {error}") from error
+    tests = [
+        test
+        for test in TESTS
+        if test.claim in trials.stated.claims or getattr(trials.stated, test.needs[0]) is not None
+        if trials.varies or test.name not in ANY_SIZE
+    ]
+    level = LEVEL / len(tests)
+    return StepReport(tuple(_finding(each, trials, level) for each in tests), trials.calls)
+
+
+def _finding(test, trials, level):
+    found, undecided, stated = [], "", trials.stated
+    needed = getattr(trials, test.releases, 0)
+    missing = [each for each in test.needs if getattr(stated, each) is None]
+    try:
+        if missing:
+            raise Undecided(f"give {', '.join(missing)}")
+        with np.errstate(all="ignore"):
+            found.extend(test.run(trials))
+        if needed > stated.most_releases:
+            raise Undecided(f"{needed} releases of each lot would decide: raise most_releases")
     except Undecided as why:
         undecided = str(why)
     except Exception as error:  # the user's code may raise anything: that is what is reported
         undecided = f"{type(error).__name__}: {error}"
-    p, text = min(found, key=lambda each: each[0], default=(1.0, ""))
-    if found and p * len(found) < level:
-        return Finding(name, _blame(name, trials, given), text, level)
-    return Finding(name, "not decided" if undecided else "holds", undecided, level)
-
-
-def _blame(name, trials, given):
-    """ "violated", or "note" where the step does not claim what fails."""
-    fixed = given.relation != "add_remove" and name in ("divisor", "independence of rows")
-    claim = {"sampler": "poisson"}.get(name, name)
-    if name == "empty lot" and (trials.empty or given.relation != "add_remove"):
-        claim = "poisson"
-    unclaimed = claim in CLAIMS and claim not in given.claims
-    return "note" if fixed or unclaimed else "violated"
+    # a chance that is no number comes of releases that are none
+    found = [(p if p >= 0 else 0.0, text) for p, text in found]
+    p, text = min(found, key=itemgetter(0), default=(1.0, ""))
+    if p * max(1, len(found)) < level:
+        noted = test.claim and test.claim not in stated.claims
+        return Finding(test.name, "note" if noted else "violated", text, level)
+    return Finding(test.name, "not decided" if undecided else "holds", undecided, level)
 
 
 def checked_file(where: str) -> StepReport:
@@ -210,7 +207,7 @@ def checked_file(where: str) -> StepReport:
         found = runpy.run_path(path).get(name if mark else "check")
     except Exception as error:  # the user's file may raise anything
         raise ParameterError(f"--step {path}: {type(error).__name__}: {error}") from None
-    if not isinstance(found, Mapping) or not callable(found.get("step")):
+    if not isinstance(found, Mapping) or "step" not in found:
         raise ParameterError(
             f"--step {where}: expected check = dict(step=..., row_shape=..., ...) in the file, the "
             "arguments of minidp.audit.check_step, or its name after a colon"

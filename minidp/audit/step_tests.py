@@ -1,171 +1,135 @@
-"""The tests that every step gets: each yields (p, text), the chance that a right step looks as bad,
-and what would be wrong.
-
-A finding of p = 0 needs no chance: no right step gives that.
+"""The tests of a step: each yields (p, text), the chance that a right step looks as bad, and what
+would be wrong. A finding of p = 0 needs no chance: no right step gives that.
 """
 
 import math
+from collections.abc import Callable
+from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
 
-from .step_trials import SCALES, Undecided
+from ..privacy import (
+    FixedSizeSampled,
+    JointGaussian,
+    Ledger,
+    LossDistributionAccountant,
+    NeighbouringRelation,
+    PoissonSampled,
+)
+from .step_trials import Lot, Undecided
 
+SCALES = (0.01, 0.1, 1, 10, 100, 1000)
+LOUD = SCALES[-1]
 AT_HAND = "the sum is divided by the number of rows at hand, not by the expected lot size"
+MEAN = "the loss is a mean over the lot, and 1/B is in the gradients that are clipped"
+OTHERS = (
+    "what rows add depends on the other rows: batch statistics, a mean over the lot, or a sum "
+    "clipped as a whole"
+)
 
 
 def sensitivity(trials):
     """One row moves the sum by at most C: m copies by m C, alone and beside other rows."""
-    m, longest, moved = trials.copies, 0.0, set()
-    beside = [(m, 1, "with made"), (m, 1000, "with made")] if trials.varies else []
-    for lot in [*((m, scale) for scale in (*SCALES, 0)), *beside]:
-        weights = {lot: 1, "made": -1} if lot in beside else {lot: 1}
-        for part in trials.parts:
-            p, norm = trials.longer(weights, part, m * part.bound)
-            if trials.longer(weights, part, 0.0)[0] < 1e-6:
-                moved.add(part.name)
-            found = norm / part.bound
-            longest = max(longest, found)
-            cause = "rows are not clipped" if found > 4 * m else "clipped in pieces, or to more"
-            yield (
-                p,
-                f"{m} copies of row 0 times {lot[1]:g}{' beside others' if lot in beside else ''} "
-                f"move {part.name} by {found:.4g} C, {m} C is the most: {cause}",
+    m, longest = trials.copies, {part.name: 0.0 for part in trials.parts}
+    lots = [[(1, Lot(0, m, scale))] for scale in (*reversed(SCALES), 0)]
+    if trials.varies:
+        lots += [[(1, Lot(m, m, scale)), (-1, Lot(m))] for scale in (1, LOUD)]
+    for lot in lots:
+        for p, text, part, norm in trials.moved(m, *lot):
+            longest[part] = max(longest[part], norm)
+            cause = "rows are not clipped" if norm > 4 * m else "clipped in pieces, or to more"
+            yield p, f"{text}: {cause}"
+    for part, norm in longest.items():
+        if norm < m / 2:
+            raise Undecided(
+                f"no rows move {part} by much: frozen weights, a sum that is clipped as a whole, "
+                "or a clip norm far above their gradients: give make_rows with larger ones"
             )
-    for part in trials.parts:
-        if part.name not in moved:
-            yield (
-                0.0,
-                f"does not do what it states: no rows move {part.name}, which is charged: frozen "
-                "weights, gradients that do not reach it, or a sum that is clipped as a whole",
-            )
-    if longest < m / 2:
-        raise Undecided("no row comes near the clip norm: give make_rows with larger gradients")
-    trials.enough(trials.for_shift, trials.stated.most_releases)
 
 
 def divisor(trials):
-    """Twice the rows move the release twice as far, and the noise is the same."""
-    m, quiet = trials.copies, trials.quiet
-    linear = {}
-    for scale in SCALES:
-        weights = {(2 * m, scale): 1, (m, scale): -2}
-        for part in trials.parts:
-            linear[scale, part.name] = trials.longer(weights, part, 0.0)[0]
-    loud = [trials.of((copies, SCALES[-1])).mean(axis=0) for copies in (m, 2 * m)]
-    shrinks = np.linalg.norm(loud[1]) < 1.5 * np.linalg.norm(loud[0])
-    wide, narrow = trials.of((2 * m, 1), trials.for_noise), trials.of(quiet, trials.for_noise)
-    for part in trials.parts:
-        spread = [each[:, part.where].var(axis=0, ddof=1).mean() for each in (wide, narrow)]
-        freedom = [part.size * (len(each) - 1) for each in (wide, narrow)]
-        ratio = spread[0] / spread[1] if spread[1] else math.inf
-        text = (
-            f"the noise of {part.name} is {math.sqrt(ratio):.3g} times as large on {2 * m} rows "
-            f"as on {len(trials.lot(quiet))}: "
-        )
-        averaged = "noise is averaged over batches, and not scaled with their number"
-        yield 2 * stats.f.cdf(ratio, *freedom), text + (AT_HAND if shrinks else averaged)
-        yield 2 * stats.f.sf(ratio, *freedom), text + "it is added once per batch, not once per lot"
-    clipped_alike = linear[SCALES[-1], trials.parts[0].name] > 1e-9
-    mean = "the loss is a mean over the lot, and 1/B is in the gradients that are clipped"
-    text = f"{2 * m} rows do not move the release twice as far as {m}: "
-    yield from ((p, text + (mean if clipped_alike else AT_HAND)) for p in linear.values())
-    trials.enough(trials.for_shift, trials.stated.most_releases)
-
-
-def noise(trials):
-    """The noise has the stated size in every coordinate, is new each time, and is Gaussian."""
-    names = [trials.quiet, *(["made", "made twice"] if trials.varies else [])]
-    lots = [trials.of(lot, trials.for_law) for lot in names[:1]]
-    lots += [trials.of(lot, trials.for_noise) for lot in names[1:]]
-    apart = np.concatenate([(each[1::2] - each[: len(each) // 2 * 2 : 2]) for each in lots])
-    apart /= math.sqrt(2)
-    sums, n = (apart**2).sum(axis=0), len(apart)
-    frozen = ~np.any([each.any(axis=0) for each in lots], axis=0)
-    if frozen.any():
-        yield (
-            0.0,
-            f"does not do what it states: {frozen.sum()} coordinates are 0 in every release: "
-            "frozen weights, which are charged and not trained",
-        )
-    right = not frozen.any()
-    for part in trials.parts:
-        total, freedom = sums[part.where].sum(), n * part.size
-        share = math.sqrt(total / freedom)
-        few, much = stats.chi2.cdf(total, freedom), stats.chi2.sf(total, freedom)
-        right &= min(few, much) > 1e-9
-        cause = "every release has the same noise, or none" if share < 1e-3 else "too little noise"
-        yield few, f"{part.name}: the noise is {share:.3g} times the stated one: {cause}"
-        twice = ", as if it were added twice" if abs(share - math.sqrt(2)) < 0.1 else ""
-        yield (
-            much,
-            f"does not do what it states: {part.name} has {share:.3g} times the stated noise"
-            f"{twice}",
-        )
-    each = stats.chi2.cdf(sums, n).min() * trials.size
-    yield (
-        each,
-        f"coordinate {np.argmin(sums)} has {math.sqrt(sums.min() / n):.3g} times the stated noise",
-    )
-    quiet = lots[0]
-    if trials.quiet != "none":
-        quiet = (quiet - quiet.mean(axis=0)) / math.sqrt(1 - 1 / len(quiet))
-    again = np.sum(quiet[1:] * quiet[:-1]) / math.sqrt(quiet[1:].size)
-    yield 2 * stats.norm.sf(abs(again)), "the noise of a release is correlated with the one before"
-    if trials.size > 1:
-        power = np.abs(np.fft.rfft(quiet, 2 * trials.size)) ** 2
-        pairs = len(quiet) * (trials.size - np.arange(trials.size))
-        lags = np.abs(np.fft.irfft(power.sum(axis=0))[: trials.size]) / np.sqrt(pairs)
-        lags[(pairs < 500) | (np.arange(trials.size) == 0)] = 0
-        yield (
-            2 * trials.size * stats.norm.sf(0.9 * lags.max()),
-            f"coordinates {np.argmax(lags)} apart have the same noise, or correlated noise",
-        )
-    if right:
-        law = quiet.ravel()[:20_000]
-        yield stats.kstest(law, "norm").pvalue, "the noise is not Gaussian"
-    trials.enough(max(trials.for_law, trials.for_noise), trials.stated.most_releases)
-
-
-def empty_lot(trials):
-    """An empty lot releases noise alone."""
-    if trials.empty:
-        yield 0.0, f"an empty lot raises {trials.empty!r:.200}"
-        return
-    for part in trials.parts:
-        yield trials.longer({"none": 1}, part, 0.0)[0], f"an empty lot moves {part.name}"
+    """Twice the rows move the release twice as far."""
+    m, cause = trials.copies, AT_HAND
+    for scale in reversed(SCALES):
+        for p, text, *_ in trials.moved(0, (1, Lot(0, 2 * m, scale)), (-2, Lot(0, m, scale))):
+            if scale == LOUD and p > 1e-9:
+                cause = MEAN  # clipped rows move the release as they should
+            yield p, f"{text}: {cause}"
 
 
 def independence(trials):
     """What rows add does not change with the other rows."""
-    for scale in (1, 1000):
-        lot = (trials.copies, scale)
-        weights = {(*lot, "with made"): 1, lot: -1, "made": -1}
-        for part in trials.parts:
-            yield (
-                trials.longer(weights, part, 0.0)[0],
-                f"what rows add to {part.name} depends on the other rows: batch statistics, a mean "
-                f"over the lot, or a sum clipped as a whole ({trials.copies} made rows beside as "
-                f"many copies of row 0 times {scale})",
-            )
-    moved = trials.longer({"made": 1}, trials.parts[0], 0.0)
-    if moved[0] > 1e-9:
-        raise Undecided(
-            "the made rows do not move the release: give make_rows with larger gradients"
-        )
+    m = trials.copies
+    for scale in (1, LOUD):
+        lots = (1, Lot(m, m, scale)), (-1, Lot(0, m, scale)), (-1, Lot(m))
+        yield from ((p, f"{text}: {OTHERS}") for p, text, *_ in trials.moved(0, *lots))
+
+
+def empty_lot(trials):
+    """An empty lot releases noise alone."""
+    if trials.empty and "poisson" not in trials.stated.claims:
+        raise Undecided(f"it raises {trials.empty!r:.200}: a step of Poisson lots must take it")
+    if trials.empty:
+        yield 0.0, f"an empty lot raises {trials.empty!r:.200}"
+    else:
+        yield from (each[:2] for each in trials.moved(0, (1, Lot())))
 
 
 def finite(trials):
-    """Rows that are not finite change nothing but their own share."""
+    """Rows that are not finite move the sum by at most C each."""
     m = trials.copies
     for value in (math.nan, math.inf):
-        lot = (m, value, "with made")
-        if not np.isfinite(trials.of(lot)).all():
-            yield 0.0, f"a row of {value} makes the release NaN or infinite"
-            continue
+        for p, _, part, norm in trials.moved(m, (1, Lot(m, m, value)), (-1, Lot(m))):
+            yield p, f"{m} rows of {value} are not left out: they move {part} by {norm:.3g} C"
+
+
+def fresh(releases):
+    """(n - 1, d) independent normal numbers: each release less the mean of those before it."""
+    releases = np.array(list(releases))
+    n = np.arange(1, len(releases))[:, None]
+    return (releases[1:] - np.cumsum(releases[:-1], axis=0) / n) * np.sqrt(n / (n + 1))
+
+
+def alike(what, numbers, axis):
+    """Whether independent normal numbers are correlated along an axis."""
+    n = numbers.shape[axis]
+    power = (np.abs(np.fft.rfft(numbers, 2 * n, axis=axis)) ** 2).sum(axis=1 - axis)
+    pairs = numbers.size // n * np.arange(n, 0, -1)
+    far = np.abs(np.fft.irfft(power)[:n]) / np.sqrt(pairs)
+    far[(pairs < 500) | (np.arange(n) == 0)] = 0
+    p = 2 * n * stats.norm.sf(0.9 * far.max())
+    return p, f"{what} {far.argmax()} apart have the same noise, or correlated noise"
+
+
+def noise(trials):
+    """The noise has the stated size in every coordinate, is new each time, and is Gaussian."""
+    quiet = fresh(trials.releases(trials.quiet, trials.for_law))
+    lots = {"few": quiet}
+    if trials.varies:
+        lots["many"] = fresh(trials.releases(Lot(0, 2 * trials.copies), trials.for_law))
+    for rows, found in lots.items():
+        sums, n = (found**2).sum(axis=0), len(found)
         for part in trials.parts:
-            p, norm = trials.longer({lot: 1, "made": -1}, part, m * part.bound)
-            yield p, f"{m} rows of {value} move {part.name} by {norm / part.bound:.3g} C"
+            total, freedom = sums[part.where].sum(), n * part.size
+            share = math.sqrt(total / freedom)
+            text = f"{part.name}: the noise is {share:.3g} times the stated one on {rows} rows"
+            cause = "too little"
+            if rows == "many":
+                cause = "averaged over batches, or divided by the rows at hand"
+            if share < 1e-3:
+                cause = "none, or the same noise every time"
+            yield stats.chi2.cdf(total, freedom), f"{text}: {cause}"
+            twice = ", as if it were added twice" if abs(share - math.sqrt(2)) < 0.1 else ""
+            yield stats.chi2.sf(total, freedom), f"does not do what it states: {text}{twice}"
+        least = f"{math.sqrt(sums.min() / n):.3g} times the stated noise on {rows} rows"
+        frozen = "" if sums.min() else ": frozen weights, which are charged and not trained"
+        p = stats.chi2.cdf(sums.min(), n) * trials.size
+        yield p, f"coordinate {sums.argmin()} has {least}{frozen}"
+    yield alike("releases", quiet, 0)
+    yield alike("coordinates", quiet, 1)
+    yield stats.kstest(quiet.ravel()[:20_000], "norm").pvalue, "the noise is not Gaussian"
 
 
 def bits(trials):
@@ -174,24 +138,19 @@ def bits(trials):
     Floating-point noise that was large before the sum was added has no bits below its spacing; a
     public grid has the same bits always.
     """
-    if trials.empty:
-        raise Undecided("the step does not take an empty lot")
-    moved = np.abs(trials.of((trials.copies, 1000)).mean(axis=0))
-    loud = np.where(moved > 1.5, moved, 0) / trials.copies  # six deviations of the mean
-
-    def within(copies):
-        return (loud * copies > 0.5) & (loud * copies < 2)
-
-    copies = max((2**power for power in range(12)), key=lambda copies: within(copies).sum())
-    there = within(copies)
-    wanted = math.ceil(60 / (0.004 * max(there.sum(), 1)))
+    moved = np.abs(trials.mean(Lot(0, trials.copies, LOUD))[0])
+    there = moved > moved.max() / 4
+    if trials.empty or not moved.max() > 1:
+        raise Undecided("the step does not take an empty lot, or no rows move it")
+    copies = math.ceil(2 * trials.copies / moved.max())  # moves them by 0.5 to 2 times their noise
+    wanted = math.ceil(15_000 / there.sum())
     n = wanted if "bits" in trials.stated.claims else 64
-    stds = (trials.unit * trials.stated.expected_lot_size)[there]
+    lots = [np.array(list(trials.releases(lot, n))) for lot in (Lot(), Lot(0, copies, LOUD))]
+    stds = trials.unit * trials.stated.expected_lot_size
     for dtype in (np.float32, np.float64):
         spacing, counts = np.spacing((0.4 * stds).astype(dtype)).astype(float), []
-        for lot in ("none", (copies, 1000)):
-            found = trials.of(lot, n)[:, there]
-            steps = (found * stds / spacing)[np.abs(found) < 1 / 64]
+        for found in lots:
+            steps = (found * stds / spacing)[there & (np.abs(found) < 1 / 64)]
             whole = np.sum(np.abs(steps - np.round(steps)) <= 1 / 8)
             counts.append((whole, len(steps) - whole))
         yield (
@@ -200,4 +159,104 @@ def bits(trials):
             "is added to the sum without a public grid",
         )
     if min(map(sum, counts)) < 20:
-        trials.enough(wanted, len(trials.of("none")))
+        raise Undecided(f"{wanted} releases would decide: claim bits, or raise most_releases")
+
+
+def processes(trials):
+    """Fresh steps do not repeat each other's noise."""
+    n, steps = max(8, -(-500 // trials.size)), [trials.stated.make_step() for _ in range(4)]
+    found = [fresh(trials.releases(trials.quiet, n, step)).ravel() for step in steps]
+    yield alike("a fixed seed: fresh steps", np.array(found), 0)
+
+
+def gradients(trials):
+    """Per-example gradients are the derivatives of the loss, and know nothing of other rows."""
+    stated, rows = trials.stated, trials.rows[:8]
+    params = np.asarray(stated.params)
+    given = np.asarray(stated.per_example(rows))
+    alone = np.concatenate([stated.per_example(row) for row in np.split(rows, len(rows))])
+    fine = given.dtype == params.dtype == np.float64
+    allowed, h = (1e-4, 1e-5) if fine else (0.02, 2**-7)
+    if not np.abs(given - alone).max() <= allowed * np.abs(alone).max():
+        yield 0.0, f"a row's gradient changes with the other rows: {OTHERS}"
+    direction = np.random.default_rng(0).standard_normal(params.shape)
+    direction *= h / np.linalg.norm(direction)
+    ends = [(params + by * direction).astype(params.dtype) for by in (1, -1)]
+    high, low = (np.asarray(stated.loss(end, rows), float) for end in ends)
+    if high.shape != (len(rows),) or not (high - low).any():
+        raise Undecided("loss: expected one number per row, which params change")
+    errors = np.abs(2 * alone @ direction.ravel() - (high - low)) / np.abs(high - low).max()
+    if not errors.max() <= allowed:
+        yield (
+            0.0,
+            f"the gradient of row {errors.argmax()} is not the derivative of its loss: off by "
+            f"{errors.max():.2g} of the largest derivative",
+        )
+
+
+def sampler(trials):
+    """Lots are Poisson: every row with probability q, independently of other rows and steps."""
+    stated, q, steps = trials.stated, trials.stated.sampling_probability, 1000
+    size = min(10_000, max(2, round(stated.expected_lot_size / q)))
+    lots = islice(stated.lots(size, steps), steps)
+    there = np.array([np.bincount(np.asarray(lot, int), minlength=size) for lot in lots])
+    if there.shape != (steps, size):
+        raise Undecided(f"expected {steps} lots of rows below {size}, got an array {there.shape}")
+    if there.max() > 1:
+        yield 0.0, f"a lot holds a row {there.max()} times, which moves the sum as often"
+    far = (there - q) / math.sqrt(q * (1 - q) or 1)
+    p = 2 * stats.norm.sf(0.9 * abs(far.sum()) / math.sqrt(far.size))
+    yield p, f"rows are drawn with probability {there.mean():.4g}, not {q:g}"
+    sizes, times = (np.sum(far.sum(axis=axis) ** 2) / far.shape[axis] for axis in (1, 0))
+    if q < 1:
+        yield stats.chi2.cdf(sizes, steps), "lots vary too little: fixed lots, not Poisson"
+        yield stats.chi2.cdf(times, size), "rows come equally often: shuffled, not Poisson lots"
+    yield stats.chi2.sf(times / 1.05, size), "some rows come more often, or lots come again"
+
+
+def claim(trials):
+    """The claimed epsilon is not below what the steps cost."""
+    stated, q = trials.stated, trials.stated.sampling_probability
+    if stated.lots and min(p for p, _ in sampler(trials)) < 1e-6:
+        raise Undecided("what such lots cost is not known here: see sampler")
+    sigmas = np.array([sigma for _, _, sigma in stated.clipped.values()])
+    event = PoissonSampled(q, JointGaussian(sigmas))
+    if stated.relation == "replace_one":  # which moves the sum by 2 C
+        lot = round(stated.expected_lot_size)
+        event = FixedSizeSampled(round(lot / q), lot, JointGaussian(sigmas / 2))
+    ledger = Ledger(NeighbouringRelation(stated.relation), [(event, stated.steps)])
+    found = LossDistributionAccountant(ledger.relation).epsilon(ledger, stated.delta)
+    low = found.lower or 0
+    text = f"{stated.claimed_epsilon:g} is claimed, the cost is {low:.4g} to {found.upper:.4g}"
+    if stated.claimed_epsilon < low:
+        yield 0.0, text
+    elif not stated.claimed_epsilon >= found.upper:
+        raise Undecided(text)
+
+
+class Test(NamedTuple):
+    """A row of TESTS. releases: what `Trials` says it needs; claim: without which a failure is a
+    note; needs: of `Stated`; the test is left out where neither the claim nor the first is given.
+    """
+
+    name: str
+    run: Callable
+    releases: str = ""
+    claim: str = ""
+    needs: tuple = ("step",)
+
+
+TESTS = (
+    Test("sensitivity", sensitivity, "for_shift"),
+    Test("divisor", divisor, "for_shift"),
+    Test("noise", noise, "for_law"),
+    Test("empty lot", empty_lot, "for_shift"),
+    Test("independence of rows", independence, "for_shift"),
+    Test("finite", finite, "for_shift", "finite"),
+    Test("bits", bits, claim="bits"),
+    Test("processes", processes, claim="processes", needs=("make_step",)),
+    Test("gradients", gradients, needs=("per_example", "loss", "params")),
+    Test("sampler", sampler, claim="poisson", needs=("lots", "sampling_probability")),
+    Test("claim", claim, needs=("claimed_epsilon", "sampling_probability", "steps", "delta")),
+)
+ANY_SIZE = {"divisor", "empty lot", "independence of rows"}  # lots of one size may fail these

@@ -1,44 +1,46 @@
-"""Releases of a step on chosen lots, in units of the noise that it states, and what they show."""
+"""Releases of a step on chosen lots, in units of the noise that it states."""
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special, stats
 
-from ..errors import ParameterError, ShapeError
+from ..errors import ParameterError
 from ..util.validate import positive_finite
 
 LEVEL = 1e-4  # of all tests of a report together
 MISSED = 1e-3  # chance that a fault of the size FAULT is missed
 FAULT = 1.25  # times what is stated: a fault that the trials are to find
-SCALES = (0.01, 0.1, 1, 10, 100, 1000)
 LAW = 5000  # numbers that tell Laplace's law from a Gaussian's
 SPREAD = 600  # numbers that tell FAULT times the noise
 FEWEST = 16
+MOST_NUMBERS = 2**24  # of a release: two dozen means of lots are kept
+ROUNDING = 1e-5  # of what rows move: sums in float32 are no fault
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What one test found. verdict: "holds", "violated", "not decided" or "note"."""
+class Lot(NamedTuple):
+    """The first rows of `make_rows`, and copies of its row 0 times a number."""
 
-    name: str
-    verdict: str
-    text: str
-    level: float
+    made: int = 0
+    copies: int = 0
+    scale: float = 1
+
+    def __str__(self):
+        copies = f"{self.copies} copies of row 0 times {self.scale:g}"
+        made = f"{self.made} made rows"
+        return made if not self.copies else f"{made} and {copies}" if self.made else copies
 
 
 @dataclass(frozen=True)
 class Part:
-    """Coordinates that are clipped together, and the norm that one row may have in units of the
-    noise.
-    """
+    """Coordinates that are clipped together; sigma: noise over the norm that one row may have."""
 
     name: str
     where: slice
     size: int
-    bound: float
+    sigma: float
 
 
 class Undecided(Exception):
@@ -46,138 +48,97 @@ class Undecided(Exception):
 
 
 class Trials:
-    """Calls the step; each lot's releases are kept, (n, d) in units of the stated noise."""
+    """Calls the step; keeps the mean of each lot's releases."""
 
     def __init__(self, stated):
-        self.stated, self.calls, self.kept = stated, 0, {}
-        make = stated.make_rows or self._normal_rows
-        self.copies = self._copies()
-        self.rows = np.asarray(make(self.copies, 0 if stated.seed is None else stated.seed))
-        if self.rows.shape != (self.copies, *stated.row_shape):
-            raise ShapeError(
-                f"make_rows: expected rows ({self.copies}, *{tuple(stated.row_shape)}), got "
-                f"{self.rows.shape}"
-            )
-        self.size = self.call(self.rows[:1]).size
+        self.stated, self.calls, self.means, self.size = stated, 0, {}, 0
+        self.varies = stated.relation == "add_remove"  # lots may have any size
+        sigmas = [sigma for _, _, sigma in stated.clipped.values()]
+        m = min(1024, max(64, 64 * max(sigmas))) if self.varies else stated.expected_lot_size
+        self.copies = max(1, round(m))
+        shape = (self.copies, *stated.row_shape)
+        self.rows = stated.rows(self.copies)
+        if self.rows.shape != shape:
+            raise ParameterError(f"make_rows: expected rows {shape}, got {self.rows.shape}")
+        self.size = self.call(self.rows).size
         self.parts, self.unit = self._parts()
+        self.empty = None
+        try:
+            self.call(self.rows[:0])
+        except Exception as error:  # what an empty lot raises is tested by itself
+            self.empty = error
         smallest = min(part.size for part in self.parts)
-        self.for_noise = max(FEWEST, -(-SPREAD // smallest))
-        self.for_law = max(self.for_noise, -(-LAW // self.size))
-        self.for_shift = self.needed(self.copies * (FAULT - 1), 6)
-
-    def _copies(self):
-        stated = self.stated
-        if not self.varies:
-            return max(1, round(stated.expected_lot_size))
-        given = (stated.parts or {"": (None, None, stated.noise_multiplier)}).values()
-        return int(min(1024, max(64, 64 * max(sigma for _, _, sigma in given))))
-
-    def _normal_rows(self, n, seed):
-        shape = (n, *self.stated.row_shape)
-        return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
+        self.for_law = max(FEWEST, -(-SPREAD // smallest), -(-LAW // self.size))
+        self.for_shift = max(FEWEST, *map(self._needed, self.parts))
+        quiet = self.copies
+        if self.varies:  # the noise shows where there are fewest rows
+            quiet = 1 if self.empty else 0
+        self.quiet = Lot(quiet)
 
     def _parts(self):
-        stated, unit, parts = self.stated, np.zeros(self.size), []
-        given = stated.parts or {"all": (slice(None), stated.clip_norm, stated.noise_multiplier)}
-        for name, (where, clip_norm, sigma) in given.items():
+        unit, parts = np.zeros(self.size), []
+        for name, (where, clip_norm, sigma) in self.stated.clipped.items():
             positive_finite(clip_norm=clip_norm, noise_multiplier=sigma)
             if unit[where].any() or not unit[where].size:
                 raise ParameterError(f"parts: {name} is empty or overlaps another part")
-            unit[where] = sigma * clip_norm / stated.expected_lot_size
-            parts.append(Part(name, where, unit[where].size, 1 / sigma))
+            unit[where] = sigma * clip_norm / self.stated.expected_lot_size
+            parts.append(Part(name, where, unit[where].size, sigma))
         if not unit.all():
             raise ParameterError(f"parts: expected them to cover all {self.size} coordinates")
         return parts, unit
 
+    def _needed(self, part):
+        """Releases of each lot that show a shift of (FAULT - 1) C of each copy: the square of the
+        mean of sums of lots, of variance 6 / n at most, is non-central chi-square.
+        """
+        far = special.ndtri(LEVEL / 1000) + special.ndtri(MISSED)
+        excess = 2 * far**2 + math.sqrt(4 * far**4 + 2 * part.size * far**2)
+        return math.ceil(6 * excess * (part.sigma / (self.copies * (FAULT - 1))) ** 2)
+
     def call(self, rows, step=None):
         """One release, (d,) float64."""
         self.calls += 1
-        with np.errstate(all="ignore"):
-            released = np.asarray((step or self.stated.step)(rows.copy()))
+        released = np.asarray((step or self.stated.step)(rows.copy()))
         if released.dtype.kind != "f":
             raise ParameterError(f"step: expected floating-point numbers, got {released.dtype}")
-        self.dtype = released.dtype
         released = released.astype(np.float64).ravel()
-        if self.kept and released.size != self.size:
-            raise ShapeError(f"step: gave {self.size} numbers, and {released.size} at another call")
+        if not 0 < released.size <= MOST_NUMBERS or self.size not in (0, released.size):
+            expected = self.size or f"1 to {MOST_NUMBERS}"
+            raise ParameterError(f"step: expected {expected} numbers, got {released.size}")
         return released
 
-    def of(self, lot, n=0):
-        """At least n releases of a lot by its name; all that there are."""
-        rows, kept = self.lot(lot), self.kept.setdefault(lot, [])
-        n = min(max(n, self.for_shift if not kept else 0), self.stated.most_releases)
-        kept += [self.call(rows) / self.unit for _ in range(n - len(kept))]
-        return np.array(kept)
+    def releases(self, lot, n, step=None):
+        """New releases of a lot, one after the other."""
+        copies = np.repeat((self.rows[:1] * lot.scale).astype(self.rows.dtype), lot.copies, axis=0)
+        rows = np.concatenate([self.rows[: lot.made], copies])
+        return (self.call(rows, step) / self.unit for _ in range(min(n, self.stated.most_releases)))
 
-    def lot(self, name):
-        """Rows of a lot: "none", "one", "made", "made twice", (copies, scale), (copies, scale,
-        "with made").
+    def mean(self, lot):
+        """(mean, variance of the mean in each part) of a lot's releases; at least as stated."""
+        if lot not in self.means:
+            mean = squares = np.zeros(self.size)
+            most = self.stated.most_releases  # fewer releases decide nothing but what is obvious
+            n = self.for_shift if self.for_shift <= most else FEWEST
+            for n, release in enumerate(self.releases(lot, n), 1):
+                apart = release - mean
+                mean = mean + apart / n
+                squares = squares + apart * (release - mean)
+            spreads = [squares[part.where].mean() / (n - 1) for part in self.parts]
+            self.means[lot] = mean, [max(1.0, spread) / n for spread in spreads]
+        return self.means[lot]
+
+    def moved(self, most, *lots):
+        """[(p, text, part, norm)]: whether a sum of lots' means, of (weight, lot), is longer than
+        `most` times C in a part; its norm over C.
         """
-        if isinstance(name, tuple):
-            copies, scale, *others = name
-            one = (self.rows[:1] * scale).astype(self.rows.dtype)
-            repeated = np.repeat(one, copies, axis=0)
-            return np.concatenate([self.rows, repeated]) if others else repeated
-        return {
-            "none": self.rows[:0],
-            "one": self.rows[:1],
-            "made": self.rows,
-            "made twice": np.concatenate([self.rows, self.rows]),
-        }[name]
-
-    def combined(self, weights, where):
-        """(mean, variance) of a sum of lots' means, {lot: weight}: variances at least as stated."""
-        mean, variance = 0.0, 0.0
-        for lot, weight in weights.items():
-            found = self.of(lot)[:, where]
-            mean = mean + weight * found.mean(axis=0)
-            variance += weight**2 * max(1.0, found.var(axis=0, ddof=1).mean()) / len(found)
-        return mean, variance
-
-    def longer(self, weights, part, bound):
-        """(p, estimated norm): whether a sum of lots' means is longer than `bound`."""
-        mean, variance = self.combined(weights, part.where)
-        square = float(mean @ mean)
-        p = float(stats.ncx2.sf(square / variance, part.size, bound**2 / variance))
-        return p, math.sqrt(max(square - part.size * variance, 0))
-
-    def needed(self, copies, variance):
-        """Releases of each lot after which a shift of so many C is found in every part."""
-        wanted = -special.ndtri(LEVEL / 1000) - special.ndtri(MISSED)
-
-        def found(n, part):
-            excess = n * (copies * part.bound) ** 2 / variance
-            return excess > wanted * math.sqrt(2 * part.size + 4 * excess)
-
-        n = FEWEST
-        while not all(found(n, part) for part in self.parts):
-            n = math.ceil(1.2 * n)
-        return n
-
-    def enough(self, needed, had):
-        """Raises Undecided where a fault of the stated size may have been missed."""
-        if needed > had:
-            raise Undecided(
-                f"{needed} releases of each lot would decide, {had} were made: raise most_releases"
-            )
-
-    @property
-    def varies(self):
-        """Whether lots may have any size."""
-        return self.stated.relation == "add_remove"
-
-    @cached_property
-    def empty(self):
-        """The error that the step raises for an empty lot, or None."""
-        try:
-            self.of("none", self.for_law)
-        except Exception as error:  # the user's code may raise anything: that is what is reported
-            return error
-        return None
-
-    @property
-    def quiet(self):
-        """The lot whose releases show the noise: the empty one where the step takes it."""
-        if not self.varies:
-            return "made"
-        return "one" if self.empty else "none"
+        what = " less ".join(f"{f'{-w} times ' * (w < -1)}{lot}" for w, lot in lots)
+        means = [(weight, *self.mean(lot)) for weight, lot in lots]
+        for i, part in enumerate(self.parts):
+            mean = sum(weight * each[part.where] for weight, each, _ in means)
+            variance = sum(weight**2 * each[i] for weight, _, each in means)
+            rounding = ROUNDING * max(np.linalg.norm(each[part.where]) for _, each, _ in means)
+            square, allowed = float(mean @ mean), most / part.sigma + rounding
+            p = stats.ncx2.sf(square / variance, part.size, allowed**2 / variance)
+            norm = math.sqrt(square) * part.sigma if math.isfinite(square) else math.inf
+            text = f"{what} move {part.name} by {norm:.4g} C, at most {most} C is right"
+            yield p, text, part.name, norm

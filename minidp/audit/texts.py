@@ -147,20 +147,27 @@ def killed(broken, tolerance=1e-9):
         except Exception as error:  # it cannot be read, or has no value
             return f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
         if not max(errors) <= tolerance:
-            return f"it differs from the code by {max(errors):.1e}"
+            return f"a difference of {max(errors):.1e} from the code"
     return None
 
 
 def judge(found, on_result=print):
-    """What is wrong with these broken texts, a sentence each: alive and not listed, or listed and
-    noticed.
+    """What is wrong with these broken texts, a sentence each; on_result(text) is told of each."""
+    return judged(found, map(killed, found), EQUIVALENT, on_result)
+
+
+def judged(found, killers, equivalent, on_result):
+    """What is wrong, a sentence each: what nothing has noticed and is not listed as equivalent, or
+    is listed and was noticed.
+
+    killers: what has noticed each, in words, or None.
     """
     faults = []
-    for number, broken in enumerate(found, 1):
-        notice, listed = killed(broken), EQUIVALENT.get(broken.name)
-        if notice and listed:
-            faults.append(f"listed as equivalent, but {notice}: {broken}")
-        elif not notice and not listed:
-            faults.append(f"survived: {broken}")
-        on_result(f"{number}/{len(found)} {broken}: {notice or listed or 'SURVIVED'}")
+    for number, (broken, killer) in enumerate(zip(found, killers), 1):
+        listed = equivalent.get(broken.name)
+        said = f"killed by {killer}" if killer else listed or "survived"
+        wrong = bool(killer) == bool(listed)
+        if wrong:
+            faults.append(f"{'listed as equivalent, but ' if listed else ''}{said}: {broken}")
+        on_result(f"{number}/{len(found)} {'FAIL' if wrong else 'ok  '} {broken}: {said}")
     return faults

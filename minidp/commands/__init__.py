@@ -11,11 +11,11 @@ import argparse
 import os
 import sys
 from importlib import import_module
-from pathlib import Path
 
 from .. import __version__
+from ..util.program import program
 from ..util.waiting import quietly
-from .flags import Parser, user_errors
+from .flags import Parser, user_errors, with_flags
 
 COMMANDS = {  # name: module, what it does
     "epsilon": (
@@ -62,9 +62,8 @@ def build_parser(loaded=tuple(COMMANDS)):
     """The parser; only the commands `loaded` get their flags, for which their modules are
     imported.
     """
-    module = Path(sys.argv[0]).name == "__main__.py"
     parser = Parser(
-        prog="python -m minidp" if module else "minidp",
+        prog=program(),
         description="Differential privacy: what a run "
         "costs, how much noise it needs, whether its files hold.",
         epilog="example: %(prog)s epsilon "
@@ -99,7 +98,7 @@ def run(argv=None):
             note.saved = ""
             try:
                 with quietly(getattr(args, "quiet", False)):
-                    status = args.run_command(args) or 0
+                    status = with_flags(args, lambda: args.run_command(args)) or 0
                 sys.stdout.flush()
                 return status
             except BrokenPipeError:  # the reader, such as `head`, has what it wanted

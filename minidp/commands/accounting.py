@@ -4,22 +4,23 @@ import math
 import sys
 import time
 
-from ..planning import accountants_of, calibrated, compared
+from ..planning import accountants_of, calibrated, compared, tuning_costs
 from ..privacy.catalogue import ACCOUNTANTS, make
 from ..privacy.meaning import in_words, large_delta
+from ..privacy.risk import Risk
 from ..util.text import lower_text, upper_text
 from ..util.waiting import waiting
 from .flags import number
 from .output import refuse_unbounded, show, table
-from .setting import LENGTH, SAMPLING, add, add_run, described
+from .setting import LENGTH, RISK, SAMPLING, add, add_run, described
 
 
 def epsilon(parser):
-    add_run(parser, *LENGTH, "--ledger", "--delta")
+    add_run(parser, *LENGTH, "--ledger", "--delta", "--runs")
     parser.epilog = (
         "examples:\n  %(prog)s --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4 "
         "--delta 1e-5\n  %(prog)s --noise-multiplier 1 --dataset-size 6e4 --lot-size 256 --epochs "
-        "9 --delta 1e-5\n  %(prog)s --ledger runs/mine/ledger.json --delta 1e-5"
+        "9 --delta 1e-5\n  %(prog)s --ledger runs/mine/ledger.json --delta 1e-5 --runs 10"
     )
     return lambda args: _compare(args, {"delta": args.delta})
 
@@ -36,27 +37,40 @@ def delta(parser):
 
 
 def _compare(args, given):
-    """Print epsilon at the given delta, or delta at the given epsilon; 2 where no accountant has a
-    finite bound.
+    """Print epsilon at the given delta, or delta at the given epsilon.
+
+    Raises ParameterError, before the table, where no accountant has a finite bound.
     """
     ledger, title = described(args)
     _remark_delta(args)
     worthless = 1.0 if args.command == "delta" else math.inf
     found, record = compared(ledger, accountants_of(args.accountant), args.group_size, **given)
     if not args.json:
-        refuse_unbounded(found)
+        refuse_unbounded(found, worthless)
     at = ", ".join(f"{name} {value:g}" for name, value in given.items())
     lines = [f"{title}, {at}", *table(found, args.command, worthless)]
     if "meaning" in record:
         lines.append(in_words(record["meaning"], args.group_size))
+    if getattr(args, "runs", None) is not None:
+        record |= tuning_costs(ledger, args.delta, args.runs)
+        lines += _tuned(record["tuning"])
     show(args, record, lines)
-    refuse_unbounded(found)
-    if min(bound.upper for bound, _, _ in found.values() if bound.upper is not None) >= worthless:
-        print(
-            "error: nothing is guaranteed: something is released with too little noise, or none",
-            file=sys.stderr,
-        )
-        return 2
+    refuse_unbounded(found, worthless)
+
+
+WAYS = {
+    "each_once": "every setting once, all runs counted",
+    "geometric": "K runs, K geometric, settings drawn",
+    "poisson": "K runs, K Poisson, settings drawn",
+}
+
+
+def _tuned(found):
+    """Lines on what the best of several runs costs, in each of the ways to run them."""
+    yield f"the best of {found['runs']:g} such runs, at the same delta (mean of K for a random K):"
+    for way, epsilon in found["epsilon"].items():
+        mark = "  <- the cheapest" if way == found["cheapest"] else ""
+        yield f"  {WAYS[way]:<36}  epsilon {upper_text(epsilon)}{mark}"
 
 
 def _remark_delta(args):
@@ -70,7 +84,7 @@ def calibrate(parser):
     add(
         parser,
         "--target-epsilon",
-        "--delta",
+        *RISK,
         "--noise-multiplier",
         *SAMPLING,
         *LENGTH,
@@ -78,6 +92,7 @@ def calibrate(parser):
         "--json",
         "--quiet",
     )
+    add(parser, "--delta", required=False)
     parser.add_argument(
         "--accountant",
         choices=list(ACCOUNTANTS),
@@ -89,12 +104,15 @@ def calibrate(parser):
         "  %(prog)s --target-epsilon 2 --delta 1e-5 --dataset-size 60000 --lot-size 600 --epochs "
         "100\n  %(prog)s --target-epsilon 2 --delta 1e-5 --sampling-probability 0.01 "
         "--noise-multiplier 4\n  %(prog)s --target-epsilon 2 --delta 1e-5 --noise-multiplier 4 "
-        "--steps 1e4"
+        "--steps 1e4\nor a risk is given, and the noise is found:\n  %(prog)s --tpr 0.05 --fpr "
+        "0.01 --dataset-size 60000 --lot-size 600 --epochs 100"
     )
     return _calibrate
 
 
 def _calibrate(args):
+    risk = {name[2:]: value for name in RISK if (value := vars(args)[name[2:]]) is not None}
+    args.risk = Risk(**risk) if risk else None
     accountant = make(args.accountant)
     if accountant.kind != "bound":
         print(
@@ -113,8 +131,13 @@ def _calibrate(args):
         if name in record:
             text = texts[name](record[name], 6) if name in texts else record[name]
             lines.append(f"{name.replace('_', ' ')}  {text}")
-    lines.append(
-        f"epsilon  {upper_text(record['epsilon']['upper'], 6)} at delta {args.delta:g} "
-        f"({record['accountant']}, {record['kind']})"
-    )
+    if risk:
+        lines.append(f"certified: {args.risk.in_words(record['reached'])}")
+    if record.get("by_sampling"):
+        lines.append("sampling alone gives the risk: this is the least noise that is supported")
+    if "epsilon" in record:
+        lines.append(
+            f"epsilon  {upper_text(record['epsilon']['upper'], 6)} at delta {args.delta:g} "
+            f"({record['accountant']}, {record['kind']})"
+        )
     show(args, record, lines)

@@ -11,7 +11,6 @@ config = parse(Config, description="...")          # --lot-size 300 --quiet
 """
 
 import argparse
-import math
 import re
 import sys
 from collections.abc import Iterator
@@ -63,13 +62,6 @@ def number(text: str) -> float:
         raise argparse.ArgumentTypeError(
             f"expected a number such as 4, 1e-5 or 1/60, got {text!r:.80}"
         ) from None
-
-
-def positive(text: str) -> float:
-    """A flag's number above 0."""
-    if 0 < (value := number(text)) < math.inf:
-        return value
-    raise argparse.ArgumentTypeError(f"expected a number above 0, such as 1, got {text!r:.80}")
 
 
 def whole_number(text: str) -> int:
@@ -133,7 +125,8 @@ def parse(config, argv=None, *, prog=None, description=None):
         if name and name not in groups:
             groups[name] = parser.add_mutually_exclusive_group()
         add_field(groups[name] if name else parser, field)
-    return config(**vars(parser.parse_args(argv)))
+    args = parser.parse_args(argv)
+    return with_flags(args, lambda: config(**vars(args)))
 
 
 def add_field(parser, field):
@@ -160,6 +153,23 @@ def add_field(parser, field):
         metavar=field.metadata.get("metavar"),
         help=help,
     )
+
+
+def with_flags(args, function):
+    """What `function` returns; its errors name flags in place of Python's arguments, --lot-size 0
+    for lot_size=0.
+    """
+    try:
+        return function()
+    except MinidpError as error:
+        found = rf"\b(epsilon|{'|'.join(vars(args))})=(?=(.?))"
+        text = re.sub(found, _as_flag, str(error).replace("=(low, high)", "=LOW,HIGH"))
+        raise type(error)(text) from error
+
+
+def _as_flag(found):
+    name, after = found.groups()
+    return f"--{name.replace('_', '-')}{'' if after in ' ,;:)' else ' '}"
 
 
 @contextmanager

@@ -36,11 +36,18 @@ def table(found, what, below=math.inf):
     return ["  ".join([*map(str.ljust, row, widths), row[5]]).rstrip() for row in rows]
 
 
-def refuse_unbounded(found):
-    """Raise UnsupportedEventError, with the first accountant's reason, where none has a bound."""
-    if all(bound.upper is None for bound, _, _ in found.values()):
+def refuse_unbounded(found, worthless=math.inf):
+    """Raise UnsupportedEventError, with the first accountant's reason, where none has a bound;
+    ParameterError where no bound is below `worthless`.
+    """
+    bounds = [bound.upper for bound, _, _ in found.values() if bound.upper is not None]
+    if not bounds:
         _, _, why = next(iter(found.values()))
         raise UnsupportedEventError(f"no accountant asked has a bound: {why}")
+    if min(bounds) >= worthless:
+        raise ParameterError(
+            "nothing is guaranteed: something is released with too little noise, or none"
+        )
 
 
 def check_pictures(args, *endings):

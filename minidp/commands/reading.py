@@ -4,12 +4,12 @@ in one line.
 
 import csv
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
 
-from ..data.tables import TRUTH
+from ..data.tables import TRUTH, number_in
 from ..errors import DataError, ParameterError
 from ..util.text import listed
 
@@ -43,20 +43,18 @@ def read_training(path):
     return x, y, tuple(test) or None, [key for key in keys if key not in found]
 
 
-def read_csv(path, wanted=None, left_out=()):
+def read_csv(path):
     """{name: its cells as texts, spaces around them cut} of a .csv file whose first line names the
-    columns.
-
-    wanted: the columns to read, in this order; None for all but those `left_out`. Raises DataError.
+    columns. Raises DataError.
     """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            return _table(path, csv.reader(file, strict=True), wanted, left_out)
+            return _table(path, csv.reader(file, strict=True))
     except (csv.Error, UnicodeDecodeError) as error:
         raise DataError(f"{path}: no CSV file in UTF-8 ({error})") from error
 
 
-def _table(path, rows, wanted, left_out):
+def _table(path, rows):
     names = [name.strip() for name in next(rows, [])]
     if not names:
         raise DataError(f"{path}: empty: expected a first line that names the columns")
@@ -65,86 +63,52 @@ def _table(path, rows, wanted, left_out):
             f"{path}: the first line names {listed(twice)} more than once; give each column its "
             "own name"
         )
-    for name in (*(wanted or ()), *left_out):
-        if name not in names:
-            raise DataError(
-                f"{path}: no column {name}; its first line, split at commas, names {listed(names)}"
-            )
-    wanted = [name for name in names if name not in left_out] if wanted is None else wanted
-    columns = [(names.index(name), []) for name in wanted]
+    columns = {name: [] for name in names}
     shared = {}  # equal cells share one text
     for row in filter(None, rows):
         if len(row) != len(names):
             raise DataError(
                 f"{path}, line {rows.line_num}: expected {len(names)} cells, got {len(row)}"
             )
-        for place, cells in columns:
-            cell = row[place].strip()
+        for cells, cell in zip(columns.values(), map(str.strip, row)):
             cells.append(shared.setdefault(cell, cell))
-    return {name: cells for name, (_, cells) in zip(wanted, columns)}
+    return columns
 
 
-def numbers_of(path, table):
-    """(N, D) float64 of a table's cells, NaN where they are empty. Raises DataError, naming all
-    columns that hold no numbers.
+def labels_of(cells, as_text=False):
+    """Labels or targets of a column's cells: integers, else numbers, else text, all of one kind;
+    None of an empty cell.
     """
-    found, texts = [], []
-    for name, cells in table.items():
-        try:
-            known = {cell: TRUTH.get(cell.lower()) for cell in set(cells)}
-            found.append(np.array([_number(c) if known[c] is None else known[c] for c in cells]))
-        except ValueError:
-            texts.append(name)
-    if texts:
-        raise DataError(
-            f"{path}: columns that are not numeric: {listed(texts)}; leave them out by --drop "
-            f"{','.join(texts)}, or describe the table: `minidp schema {path} --label COLUMN --out "
-            "schema.json` writes a draft for --schema"
-        )
-    if not found:
-        raise DataError(f"{path}: no column of inputs")
-    return np.stack(found, axis=1)
-
-
-def _number(cell):
-    """A cell as a float, NaN if it is empty. Raises ValueError."""
-    if "_" in cell:  # Python reads 1_000
-        raise ValueError(cell)
-    return float(cell) if cell else np.nan
-
-
-def labels_of(path, name, cells, as_text=False):
-    """Labels or targets out of the cells of a column: integers, else numbers, else text, all of one
-    kind.
-    """
-    if not as_text:
-        if all(re.fullmatch(r"[-+]?\d{1,18}", cell) for cell in cells):
-            return np.array(cells).astype(np.int64)
-        try:
-            return np.array(list(map(_number, cells)))
-        except ValueError:
-            pass
-    if missing := sum(not cell for cell in cells):
-        raise DataError(
-            f"{path}: {missing} of {len(cells)} rows have no label in column {name}; fill them in "
-            "or drop those rows"
-        )
-    return np.array(cells, dtype=str)
+    found = cells
+    if not as_text and all(re.fullmatch(r"([-+]?\d{1,18})?", cell) for cell in cells):
+        found = [int(cell) if cell else None for cell in cells]
+    elif not as_text and not TRUTH.keys() & set(map(str.lower, cells)):
+        with suppress(ValueError):
+            return np.array(list(map(number_in, cells)))
+    if "" in cells:
+        return np.array([None if cell == "" else cell for cell in found], dtype=object)
+    return np.array(found)
 
 
 @contextmanager
 def _damage_named(path):
     """Say in one line whatever is wrong with a file of arrays."""
     try:
+        with open(path, "rb") as file:
+            start = file.read(6)
+        if start[:2] != b"PK" and start != b"\x93NUMPY":
+            raise DataError(
+                f"{path}: no .npz or .npy file, as numpy.savez and numpy.save write them"
+            )
         yield
-    except (MemoryError, FileNotFoundError, IsADirectoryError, PermissionError):
+    except (DataError, MemoryError, FileNotFoundError, IsADirectoryError, PermissionError):
         raise
     # a damaged file makes zipfile, zlib, tokenize and NumPy raise a dozen kinds
     except Exception as error:
         if "allow_pickle" in str(error) or "Python objects" in str(error):
             raise DataError(
-                f"{path}: holds Python objects, or is no file of arrays; nothing is unpickled: "
-                "save numbers or text, such as x.astype(float)"
+                f"{path}: holds Python objects; nothing is unpickled: save numbers or text, such "
+                "as x.astype(float)"
             ) from error
         raise DataError(
             f"{path}: damaged, or not a file of NumPy ({' '.join(str(error).split())[:200]})"

@@ -6,10 +6,11 @@ from ..planning import ledger_of, path_of, sampler_of, steps_of
 from ..privacy import NeighbouringRelation, total_variation
 from ..privacy.catalogue import ACCOUNTANTS
 from ..util.text import upper_text
-from .flags import Once, number, numbers, positive, whole_number
+from .flags import Once, number, numbers, whole_number
 
 NOISE = ("--noise-multiplier", "--noise-multipliers")
 LENGTH = ("--steps", "--epochs")
+RISK = ("--fpr", "--tpr", "--advantage", "--mu")
 ALSO = {"--target-epsilon": ("--epsilon",)}  # second names
 SAMPLING = (
     "--sampling-probability",
@@ -81,11 +82,27 @@ FLAGS = {
     ),
     "--delta": dict(type=number, required=True, help="delta of (epsilon, delta)-DP, in (0, 1)"),
     "--target-epsilon": dict(
-        type=positive,
+        type=number,
         action=Once,
-        required=True,
         metavar="EPSILON",
-        help="epsilon that must not be exceeded",
+        help="epsilon that must not be exceeded, at --delta",
+    ),
+    "--fpr": dict(type=number, metavar="RATE", help="false positive rate of an attacker"),
+    "--tpr": dict(
+        type=number, metavar="RATE", help="the true positive rate that he may have there, at most"
+    ),
+    "--advantage": dict(
+        type=number, metavar="A", help="how far true positives may exceed false ones, at any rate"
+    ),
+    "--mu": dict(
+        type=number,
+        help="his task is no easier than telling N(0, 1) from N(mu, 1), at rates of at least 1e-6",
+    ),
+    "--runs": dict(
+        type=number,
+        metavar="MEAN",
+        help="also what the best of so many such runs costs, in the ways that `minidp train "
+        "--candidates` has",
     ),
     "--json": dict(action="store_true", help="print JSON in place of the table"),
     "--quiet": dict(action="store_true", help="say nothing while it computes"),
@@ -93,10 +110,10 @@ FLAGS = {
 }
 
 
-def add(parser, *names):
-    """Add these of the shared flags."""
+def add(parser, *names, **more):
+    """Add these of the shared flags; more: what differs from the others' definition."""
     for name in names:
-        parser.add_argument(name, *ALSO.get(name, ()), **FLAGS[name])
+        parser.add_argument(name, *ALSO.get(name, ()), **{**FLAGS[name], **more})
 
 
 def add_run(parser, *more):

@@ -3,33 +3,39 @@ predictions.
 """
 
 import csv
+import json
 import math
 import sys
 import warnings
-from dataclasses import fields
+from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from shlex import quote
-from types import SimpleNamespace
 
 import numpy as np
 
-from ..data.tables import Schema, draft
+from ..data.schema import Schema, draft
+from ..data.tables import table_of
 from ..errors import DataError, ParameterError
 from ..fitting.fit import fit
 from ..fitting.settings import Settings
+from ..fitting.tune import tune
 from ..privacy.budget import Filter
 from ..privacy.catalogue import row_to_quote
 from ..privacy.ledger import Ledger
+from ..privacy.search_cost import LAWS
 from ..run import load_model
 from ..run.brief import quote_line
 from ..run.folder import CONFIG, CURVES, MODEL, RESULT, STATEMENT
 from ..run.shared import sum_line
 from ..util.atomic import atomic_write
 from ..util.files import write_json
+from ..util.program import program
 from ..util.text import listed
+from ..util.validate import positive
 from .flags import Once, add_field, number, whole_number
 from .output import check_new, show
-from .reading import labels_of, numbers_of, read_csv, read_npy, read_npz, read_training
+from .reading import labels_of, read_csv, read_npy, read_npz, read_training
 from .setting import add as add_shared
 
 # of result.json
@@ -92,6 +98,20 @@ def train(parser):
                 help="ledger that runs on the same data share, charged first; the sum is printed",
             )
         add_field(parser, field)
+    add(
+        "--candidates",
+        metavar="FILE",
+        help='JSON list of settings to choose among, such as [{"learning_rate": 5}, {"hidden": '
+        "[8]}]: each is trained once, and the best by a noisy count on held-out rows is kept; "
+        "epsilon covers the whole search, which is charged first and does not resume",
+    )
+    add(
+        "--runs",
+        type=number,
+        metavar="MEAN",
+        help="with --candidates: a random number of runs of this mean, each of a drawn candidate",
+    )
+    add("--law", choices=LAWS, default=LAWS[0], help="of that number (default: %(default)s)")
     add("--quiet", action="store_true", help="no bar, and only the last three lines")
     add(
         "--seed",
@@ -122,14 +142,22 @@ def _train(args):
     if not args.out:
         raise ParameterError("expected --out DIR, got an empty name")
     folder, done = Path(args.out), Path(args.out, RESULT).exists()
+    given = {each.name: vars(args)[each.name] for each in fields(Settings) if each.name in args}
+    positive(epsilon=args.target_epsilon)
+    settings = Settings(**given)  # what it refuses comes before any notice on the data
     try:
         x, y, test = _data(args)
-        given = {each.name: vars(args)[each.name] for each in fields(Settings) if each.name in args}
-        if args.person is not None:
-            given["person"] = args.person_of_row
         if args.classes is not None:
-            given["classes"] = _classes(args.classes, y.dtype.kind)
-        model = fit(
+            classes = _classes(args.classes, "?" if y is None else y.dtype.kind)
+            settings = replace(settings, classes=classes)
+        made = fit
+        if args.candidates is not None:
+            made = partial(
+                tune, candidates=_candidates(args.candidates), runs=args.runs, law=args.law
+            )
+        elif args.runs is not None:
+            raise ParameterError("expected --runs together with --candidates FILE")
+        model = made(
             x,
             y,
             epsilon=args.target_epsilon,
@@ -139,12 +167,14 @@ def _train(args):
             test=test,
             seed=args.seed,
             quiet=args.quiet or args.json,
-            settings=Settings(**given),
+            settings=settings,
         )
     except KeyboardInterrupt:
+        if args.candidates is not None:
+            raise
         raise KeyboardInterrupt(
-            f"interrupted; run the same command again to resume the run in {folder}; `minidp "
-            f"verify {folder}` says what is spent so far"
+            f"interrupted; run the same command again to resume the run in {folder}; "
+            f"`{program()} verify {folder}` says what is spent so far"
             if (folder / CONFIG).exists()
             else "interrupted before anything was charged"
         ) from None
@@ -163,9 +193,20 @@ def _train(args):
         *_shared(args, result),
         quote_line(result),
         f"open:  {folder / STATEMENT} (picture: {folder / CURVES})",
-        f"next:  minidp predict {quote(path)} {new} --out y.csv",
+        f"next:  {program()} predict {quote(path)} {new} --out y.csv",
     ]
     show(args, record, lines)
+
+
+def _candidates(path):
+    """The list of settings in a JSON file."""
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: expected a JSON list of objects ({error})") from None
+    if not isinstance(found, list):
+        raise DataError(f"{path}: expected a JSON list of objects, got {type(found).__name__}")
+    return found
 
 
 def _shared(args, result):
@@ -210,46 +251,36 @@ def _data(args):
 
 
 def _of_table(args, path):
-    """(x as a table, y) of a .csv file, in the form that fit takes."""
-    schema = None if args.schema is None else Schema.of(args.schema)
-    label = args.label
-    if label is None and schema is not None and schema.label is not None:
-        label = schema.label.name
-    if label is None or schema and schema.label and schema.label.name != label:
+    """(x as a table, y or None) of a .csv file, in the form that fit takes."""
+    of_schema = None if args.schema is None else Schema.of(args.schema).label
+    label = args.label if of_schema is None else of_schema.name
+    if label is None or args.label not in (None, label):
         raise ParameterError(
             "expected --label COLUMN with a .csv file, or a --schema whose column to predict has "
             '"role": "label", and the same if both are there'
         )
+    if path is args.test and Path(path).samefile(args.data):
+        raise ParameterError("expected --test with a public table, got the training rows")
     columns, drop = (None if each is None else _names(each) for each in (args.columns, args.drop))
     if columns is not None and drop is not None:
         raise ParameterError("expected --columns or --drop, got both")
     if label in (*(columns or ()), *(drop or ())):
         raise ParameterError(f"expected --columns and --drop of inputs, got the label {label}")
-    person = args.person if path is args.data else None
-    apart = [label] if person is None else [label, person]
-    table = read_csv(path, None if columns is None else [*columns, *apart], drop or ())
-    if label not in table:
-        raise DataError(
-            f"{path}: no column {label}; its first line, split at commas, names "
-            f"{listed(list(table))}"
-        )
-    cells = table.pop(label)
-    if person is not None and person not in table:
-        raise DataError(f"{path}: no column {person}; its first line names {listed(list(table))}")
-    of_row = table.pop(args.person, None)
-    if person is not None:
-        args.person_of_row = np.array(of_row)
-    if schema is not None:
-        return table, np.array(cells) if schema.label else _labels(args, path, label, cells)
-    values, names = numbers_of(path, table), list(table)
-    # fit takes it as a data frame
-    x = SimpleNamespace(columns=names, to_numpy=lambda: values)
-    return x, _labels(args, path, label, cells)
-
-
-def _labels(args, path, label, cells):
+    # the rows of a test set are of no person
+    apart = [label] if args.person is None or path is args.test else [label, args.person]
+    table = read_csv(path)
+    for name in (*(columns or ()), *(drop or ()), *apart):
+        if name not in table:
+            raise DataError(
+                f"{path}: no column {name}; its first line, split at commas, names "
+                f"{listed(list(table))}"
+            )
+    kept = [name for name in table if name not in (drop or ())]
+    table = {name: table[name] for name in (kept if columns is None else [*columns, *apart])}
+    if of_schema is not None:
+        return table, None
     as_text = args.classes is not None and _classes(args.classes).dtype.kind == "U"
-    return labels_of(path, label, cells, as_text)
+    return table, labels_of(table.pop(label), as_text)
 
 
 def _names(text):
@@ -261,7 +292,7 @@ def _classes(text, kind="?"):
     names = _names(text)
     if kind == "b" and {name.lower() for name in names} == {"true", "false"}:
         return np.array([False, True])
-    return np.array(names) if kind in "US" or "" in names else labels_of("--classes", text, names)
+    return np.array(names) if kind in "US" or "" in names else labels_of(names)
 
 
 def schema(parser):
@@ -276,7 +307,7 @@ def schema(parser):
 
 def _schema(args):
     check_new(args, args.out)
-    found = draft(read_csv(args.table), args.label)
+    found = draft(table_of(read_csv(args.table)), args.label)
     write_json(args.out, found)
     print(
         f"wrote {args.out}: {len(found)} columns. Types and categories were read from the rows and "
@@ -314,7 +345,7 @@ def predict(parser):
 def _predict(args):
     check_new(args, args.out)
     model = load_model(args.model)
-    x = _inputs(args, model)
+    x = _inputs(args)
     header = ["prediction"]
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
@@ -336,18 +367,14 @@ def _predict(args):
     print(f"wrote {args.out}: {rows.shape[0]} rows")
 
 
-def _inputs(args, model):
-    """The array of the file X, or its table for a model with a schema."""
+def _inputs(args):
+    """The array or the table of the file X."""
     suffix = Path(args.x).suffix.lower()
     wanted = ("x", "x_test") if args.key is None else (args.key,)
     if args.key is not None and suffix != ".npz":
         raise ParameterError(f"expected --key with a .npz file, got {args.x}")
-    if suffix == ".csv":  # anybody may have written the model's file: are these names?
-        if model.schema is not None:
-            return read_csv(args.x, [each.name for each in model.schema.inputs])
-        columns = model.about.get("columns")
-        named = isinstance(columns, list) and all(isinstance(name, str) for name in columns)
-        return numbers_of(args.x, read_csv(args.x, columns if named else None))
+    if suffix == ".csv":
+        return read_csv(args.x)
     if suffix != ".npz":
         return read_npy(args.x)
     found, keys = read_npz(args.x, wanted)

@@ -136,17 +136,6 @@ class Inputs:
         return getattr(self.source.dtype, "kind", "f") in "iub"
 
 
-class Flat:
-    """Some rows of the inputs, each as one vector; converted where they are sliced."""
-
-    def __init__(self, inputs: Inputs, rows: NDArray):
-        self.inputs, self.rows, self.shape = inputs, rows, (len(rows), math.prod(inputs.shape[1:]))
-
-    def __getitem__(self, span: slice) -> NDArray:
-        found = self.inputs.take(self.rows[span])
-        return found.reshape((found.shape[0], self.shape[1]))
-
-
 def as_weights(weight: ArrayLike) -> NDArray:
     """Weights as (N,) float32. Raises ShapeError or DtypeError for anything but N numbers."""
     weight = one_axis(weight, "example_weight")
@@ -155,33 +144,15 @@ def as_weights(weight: ArrayLike) -> NDArray:
     return weight.astype(np.float32)
 
 
-def columns_of(x: Any) -> list[str] | None:
-    """The names of a table's columns; None of other data."""
-    return list(map(str, x.columns)) if hasattr(x, "columns") else None
-
-
 def as_source(x: Any) -> Any:
     """x as an array, or unchanged if rows can be taken from it."""
     if hasattr(x, "tocsr") or np.ma.isMaskedArray(x):
         raise DtypeError(
             "x: sparse and masked arrays are not supported; give x.toarray(), or x.filled(value)"
         )
-    names = columns_of(x)
     if hasattr(x, "to_numpy"):
         x = x.to_numpy()
-    if isinstance(x, (list, tuple)) or hasattr(x, "__array__") and not hasattr(x, "shape"):
-        try:
-            x = np.asarray(x)
-        except ValueError as error:
-            raise ShapeError(
-                f"x: expected rows of one length, got a list that is no array ({error})"
-            ) from None
-    if not (hasattr(x, "shape") and hasattr(x, "__getitem__")):
-        raise ParameterError(
-            f"x: expected an array, a memory map or an object with shape and indexing, got "
-            f"{type(x).__name__}: every lot is drawn at random from all rows, so each must be "
-            "within reach; collect a generator's rows in an array or a memory map first"
-        )
+    x = _indexable("x", x)
     kind, why = getattr(getattr(x, "dtype", None), "kind", "f"), ""
     if kind == "O" and isinstance(x, np.ndarray):
         try:
@@ -190,12 +161,6 @@ def as_source(x: Any) -> Any:
             why = f" ({error})"  # names a type; other messages would show a row's contents
         except (ValueError, OverflowError):
             pass
-    if names and kind in "OMmUST" and (texts := _not_numbers(x, names)):
-        raise DtypeError(
-            f"x: the columns {listed(texts)} hold no numbers; drop them, or describe the table in "
-            "a public schema: minidp.fit(..., schema=FILE). `minidp schema TABLE.csv --label "
-            "COLUMN --out schema.json` writes a draft"
-        )
     if kind == "c":
         raise ParameterError(
             f"x: Complex data not supported, got dtype {x.dtype}; give real and imaginary parts as "
@@ -219,19 +184,6 @@ def as_source(x: Any) -> Any:
     return x
 
 
-def _not_numbers(x, names):
-    """The names of a table's columns that are no numbers."""
-    found = []
-    for name, cells in zip(names, np.asarray(x).T):
-        try:
-            if cells.dtype.kind in "Mm":
-                raise TypeError
-            np.asarray(cells.tolist(), dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            found.append(name)
-    return found
-
-
 def as_rows(where: str, x: Any, y: Any, like: NDArray) -> tuple[Any, Any]:
     """x and y, lists of numbers as arrays of the library of `like`, with its dtype if they are
     floating point.
@@ -239,31 +191,38 @@ def as_rows(where: str, x: Any, y: Any, like: NDArray) -> tuple[Any, Any]:
     Raises ShapeError or DtypeError for lists that are no table of numbers, ParameterError for
     objects that cannot be indexed.
     """
-    return _as_array(where, "x", x, like, True), _as_array(where, "y", y, like, False)
+    found = []
+    for name, given in ((f"{where}: x", x), (f"{where}: y", y)):
+        rows = _indexable(name, given)
+        if rows is not given:
+            if rows.dtype.kind not in "biuf":
+                raise DtypeError(f"{name}: expected numbers, got a list of dtype {rows.dtype}")
+            if given is x or rows.dtype.kind == "f":
+                rows = rows.astype(like.dtype.name)
+            rows = namespace_of(like).asarray(rows)
+        found.append(rows)
+    return tuple(found)
 
 
-def _as_array(where, name, rows, like, floating):
-    if isinstance(rows, (list, tuple)):
+def _indexable(name, x):
+    """x, lists as arrays. Raises ShapeError for rows of different lengths, ParameterError for an
+    object without shape and indexing.
+    """
+    if isinstance(x, (list, tuple)) or hasattr(x, "__array__") and not hasattr(x, "shape"):
         try:
-            rows = np.asarray(rows)
+            return np.asarray(x)
         except ValueError:
             raise ShapeError(
-                f"{where}: {name} is a list of rows of different lengths; expected a table of "
-                "numbers"
+                f"{name}: expected rows of one length, got a list of rows of different lengths"
             ) from None
-        if rows.dtype.kind not in "biuf":
-            raise DtypeError(
-                f"{where}: expected {name} of numbers, got a list of dtype {rows.dtype}"
-            )
-        floating = floating or rows.dtype.kind == "f"
-        return namespace_of(like).asarray(rows.astype(like.dtype.name) if floating else rows)
-    if not hasattr(rows, "shape"):
+    if not (hasattr(x, "shape") and hasattr(x, "__getitem__")):
         raise ParameterError(
-            f"{where}: expected {name} to be an array or data.Examples, got {type(rows).__name__}: "
-            "lots are drawn by row number, so rows have to be there by number, which a generator "
-            "does not give"
+            f"{name}: expected an array, a memory map, data.Examples or an object with shape and "
+            f"indexing, got {type(x).__name__}: every lot is drawn at random from all rows, so "
+            "each must be within reach; collect a generator's rows in an array or a memory map "
+            "first"
         )
-    return rows
+    return x
 
 
 def rows_not_finite(x: Any) -> int:
@@ -302,6 +261,20 @@ def one_axis(y: Any, name: str = "y") -> NDArray:
     if y.dtype.kind not in "iubfUO":
         raise DtypeError(f"{name}: expected numbers, booleans or strings, got dtype {y.dtype}")
     return y
+
+
+def known_values(y: NDArray, name: str) -> tuple[NDArray, NDArray]:
+    """(the values of y (N,) that are not missing, where they are (N,) bool). Raises DtypeError for
+    texts beside numbers.
+    """
+    known = y == y  # NaN is not
+    if y.dtype.kind == "O":
+        plain = (str, bool, int, float, np.generic)
+        known = np.array([isinstance(each, plain) and each == each for each in y], dtype=bool)
+    values = y[known].tolist()
+    if len({isinstance(each, str) for each in values}) > 1:
+        raise DtypeError(f"{name}: expected values of one kind, got texts and numbers")
+    return np.asarray(values), known
 
 
 def refuse_bad_rows(x: Any, y: Any, outputs: int, weight: Any = None, classes: Any = None) -> None:

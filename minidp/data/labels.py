@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DtypeError, ParameterError
 from ..util.validate import shown
-from .arrays import one_axis
+from .arrays import known_values, one_axis
 
 MOST_CLASSES = 10_000
 FEW_CLASSES = 10  # so many are taken for classes, however few rows there are
@@ -21,32 +21,25 @@ def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDA
     """(labels 0..K-1 (N,) int64, -1 for a missing or unknown label; the K classes in order).
 
     classes: the public list of classes; None for those that occur in y, which discloses them.
-    Raises ParameterError if y looks like numbers to predict, DtypeError if it mixes texts and
-    numbers.
+    Raises ParameterError if classes are not given and y holds floating-point numbers or very many
+    labels, which look like numbers to predict; DtypeError if y mixes texts and numbers.
     """
     y = one_axis(y)
-    if y.dtype.kind == "O":
-        known = np.array(
-            [isinstance(each, (str, bool, int, float, np.generic)) and each == each for each in y],
-            dtype=bool,
-        )
-    else:
-        known = y == y  # NaN is not
-    if len({isinstance(each, str) for each in y[known].tolist()}) > 1:
-        raise DtypeError("y: expected labels of one kind, got texts and numbers")
-    found, labels = np.asarray(y[known].tolist()), np.full(len(y), -1)
+    found, known = known_values(y, "y")
+    labels = np.full(len(y), -1)
+    missing = len(y) - len(found)
+    gaps = f" ({missing} of {len(y)} rows have no label)" if missing else ""
     if classes is None:
-        several, floating = np.unique(found), found.dtype.kind == "f"
-        whole = not floating or (np.isfinite(found) & (found == np.floor(found))).all()
-        if not whole or len(several) > max(FEW_CLASSES, 0 if floating else len(y) / 10):
+        floating = len(found) > 0 and found.dtype.kind == "f"
+        if floating or len(np.unique(found)) > max(FEW_CLASSES, len(y) / 10):
             what = (
-                "is continuous: it holds floating-point numbers that are not whole, or many"
+                "is continuous: it holds floating-point numbers"
                 if floating
                 else "holds more different labels than a tenth of the rows"
             )
             raise ParameterError(
-                f"y {what}. For regression give target_bounds=(low, high), which are public; for "
-                "class labels give classes=, the public list of them"
+                f"y {what}{gaps}. For regression give target_bounds=(low, high), which are public; "
+                "for class labels give classes=, the public list of them"
             )
         classes = found
     listed = np.asarray(one_axis(classes, "classes").tolist())
@@ -59,8 +52,9 @@ def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDA
     if not 2 <= len(names) <= MOST_CLASSES:
         word = "class" if len(names) == 1 else "classes"
         raise ParameterError(
-            f"expected from 2 to {MOST_CLASSES} classes, got {len(names)} {word}; name them by "
-            "classes=, or give target_bounds=(low, high) for regression"
+            f"expected from 2 to {MOST_CLASSES} classes, got {len(names)} {word}"
+            f"{gaps}; name them by classes=, or give target_bounds=(low, high) for "
+            "regression"
         )
     if len(found) and (names.dtype.kind == "U") != (found.dtype.kind == "U"):
         raise DtypeError(

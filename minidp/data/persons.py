@@ -9,7 +9,8 @@ from ..backend import namespace_of
 from ..errors import DtypeError, ParameterError, RowsError, ShapeError
 from ..exact.arithmetic import in_pairs
 from ..util.validate import count
-from .arrays import Inputs, one_axis
+from .arrays import Inputs, known_values, one_axis
+from .tables import GAPS
 
 MOST_ROWS = 2**10  # sums of so many outer products per person are within the bound of `rounding`
 LARGEST_NAME = 2**53  # from here on, different whole numbers may be the same float
@@ -25,10 +26,10 @@ class Persons:
         lot (B,)   rows (B, k) numbers of rows   used (B, k) bool   share (B, k) float64
 
     Forward
-        [F1]  m_p = min(n_p, k), n_p the number of rows of person p
+        [F1]  m_p = min(n_p, k)    n_p the number of rows of person p
         [F2]  rows_pj = the j-th row of person p, in the order of the data, for j < m_p; a place
               j >= m_p is empty and repeats her first row
-        [F3]  share_pj = 1 / m_p where j < m_p, and 0 in empty places
+        [F3]  share_pj = 1 / m_p where j < m_p, else 0    of empty places
 
     Source
         own derivation: which rows are used does not depend on their values, so that a person's
@@ -41,7 +42,7 @@ class Persons:
     Raises
         DtypeError      names that are neither whole numbers nor texts, or both
         ShapeError      more than one axis
-        RowsError       rows without a person: missing, not finite, or an empty text
+        RowsError       rows without a person: missing, not finite, or a text such as "" or "NA"
 
     >>> persons = Persons(["ann", "bob", "ann", "ann"], rows_per_person=2)
     >>> len(persons), persons.slots([0, 1])[0].tolist()
@@ -70,6 +71,7 @@ class Persons:
 
 class Means:
     r"""Each person's mean over her rows that are used, as one vector; computed where it is sliced.
+    Without persons each row is its own mean.
 
     Shapes
         x (N, ...), D numbers a row   means (B, D)
@@ -81,12 +83,15 @@ class Means:
         own derivation: a mean of vectors is no longer than the longest of them
     """
 
-    def __init__(self, inputs: Inputs, persons: Persons, lot: NDArray):
+    def __init__(self, inputs: Inputs, persons: Persons | None, lot: NDArray):
         self.inputs, self.persons, self.lot = inputs, persons, lot
         self.shape = len(lot), int(np.prod(inputs.shape[1:]))
 
     def __getitem__(self, span: slice) -> NDArray:
-        rows, share = self.persons.slots(self.lot[span])
+        lot = self.lot[span]
+        rows, share = lot[:, None], np.ones((len(lot), 1))
+        if self.persons is not None:
+            rows, share = self.persons.slots(lot)
         x = self.inputs.take(rows.ravel())
         x = shared(x.reshape((x.shape[0], self.shape[1])), share)
         return in_pairs(x.reshape((*rows.shape, self.shape[1])), 1)  # [F1]
@@ -130,41 +135,13 @@ def persons_of(person: Any, rows_per_person: int | None, rows: int) -> Persons |
     return found
 
 
-def in_table(x: Any, name: Any) -> bool:
-    """True if x is a table, of any library, with a column of this name."""
-    return isinstance(name, str) and name in list(
-        getattr(x, "columns", x if isinstance(x, dict) else ())
-    )
-
-
-def person_column(x: Any, person: Any) -> tuple[Any, Any]:
-    """(x without the column, the column) if `person` is the name of one, else both unchanged.
-    Raises ParameterError if x has no such column.
-    """
-    if not isinstance(person, str):
-        return x, person
-    if not in_table(x, person):
-        raise ParameterError(
-            f"person={person!r}: expected the name of a column of x, or an array with the person "
-            "of each row"
-        )
-    others = [name for name in (x if isinstance(x, dict) else x.columns) if name != person]
-    rest = {name: x[name] for name in others} if isinstance(x, dict) else x[others]
-    return rest, x[person]
-
-
 def _names(person):
     """The names as an array that `numpy.unique` sorts. No message shows one of them."""
     names = one_axis(person, "person")
-    known = names == names  # NaN is not
-    if names.dtype.kind == "O":
-        plain = (str, int, float, np.generic)
-        known = np.array([isinstance(each, plain) and each == each for each in names], dtype=bool)
-    found = np.asarray(names[known].tolist())
-    if len({isinstance(each, str) for each in names[known].tolist()}) > 1:
-        raise DtypeError("person: expected names of one kind, got texts and numbers")
+    found, _ = known_values(names, "person")
     if found.dtype.kind == "U":
-        missing = np.char.strip(found) == ""
+        found = np.char.strip(found)
+        missing = np.isin(found, GAPS)
     else:
         missing = ~np.isfinite(found)
     if bad := len(names) - len(found) + int(np.count_nonzero(missing)):

@@ -9,22 +9,26 @@ from dataclasses import dataclass, fields, replace
 from inspect import signature
 from typing import Any
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import nn
 from ..backend import Backend
-from ..data.arrays import Inputs, as_weights, columns_of
+from ..data.arrays import Inputs, as_weights
 from ..data.examples import LabelledExamples
 from ..data.labels import as_target_bounds, targets_of
-from ..data.persons import Persons, persons_of
-from ..errors import DivergedError, ParameterError, ShapeError
+from ..data.persons import persons_of
+from ..errors import MinidpError, ParameterError, ShapeError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ..mechanism.samplers import make_sampler
 from ..nn.chain import every_layer
-from ..privacy import Filter
+from ..privacy import Event, Filter
+from ..privacy.gaussian import gaussian_epsilon
 from ..privacy.meaning import large_delta
+from ..privacy.risk import Risk
 from ..ranks import current
-from ..run import About, Model, Privacy, Run, Training
+from ..run import About, Privacy, Run, Training
+from ..run.registry import as_about
+from ..run.result import git_commit
 from ..run.shared import charge_shared, sum_line
 from ..streams import Streams
 from ..train import SGD, Averaged, Momentum, selfcheck
@@ -33,23 +37,23 @@ from ..util.files import check_path
 from ..util.text import listed
 from ..util.validate import count, flag, open_probability, positive, same_batch
 from ..util.waiting import quietly
-from .encoding import encoded, without_person
+from .encoding import encoded, public_rows
 from .fitted import Fitted
-from .heads import Head, scaled, trained_network
+from .heads import Head, trained_network
+from .prepared import Data, train
 from .records import choices_of, config_of, public_facts
 from .rule import WITHOUT_PRIVACY, Choice, choose, unclipped
 from .settings import Settings, check_ledger, settings_of
-from .subgroups import figures_of, subgroups_of
+from .subgroups import subgroups_of
 
 MEASUREMENTS = 20  # along a run, with a checkpoint each
-SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
 
 
 def fit(
     x: Any,
     y: ArrayLike | None,
     *,
-    epsilon: float,
+    epsilon: float | None = None,
     delta: float | None = None,
     folder: StrPath | None = None,
     ledger: StrPath | None = None,
@@ -62,12 +66,15 @@ def fit(
     """Train a classifier or a regression on your own arrays, (epsilon, delta)-differentially
     private for each row, or for each person with all of her rows (`person`).
 
-    x         (N, ...) numbers: an array, list, memory map, data frame, `data.Examples`, or an
-              object with shape and indexing; with `schema` a table of any columns
-    y         (N,) class labels (integers, booleans, whole floats, strings), or numbers to predict
-              within `target_bounds`; None: the column of x that `schema` marks as the label
+    x         (N, ...) numbers: an array, list, memory map, `data.Examples`, or an object with shape
+              and indexing; or a table (a data frame or a dict of columns), of any columns with
+              `schema`
+    y         (N,) class labels (integers, booleans, strings; floats only with `classes`), or
+              numbers to predict within `target_bounds`; None: the column of x that `schema` marks
+              as the label
     epsilon   the budget; no more is spent. math.inf: the same without noise and clipping, in the
-              steps of epsilon 8, which is not private, for comparison
+              steps of epsilon 8, which is not private, for comparison. In its place `attack`
+              gives the risk that an attacker may reach, such as {"fpr": 0.01, "tpr": 0.05}
     delta     default: the power of ten at or below 1 / (10 N), N rows or persons
     folder    keeps the run's files; the same call resumes a run that was interrupted
     ledger    path of a file that several fits share: charged under a lock before the noise; their
@@ -108,57 +115,110 @@ def fit(
 def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
     """`fit`, its arguments checked."""
     check_ledger(epsilon, ledger, settings)
-    subgroups = subgroups_of(test, settings.subgroups)
-    x, test, settings = without_person(x, test, settings)
-    x, y, test, settings = encoded(x, y, test, settings)
+    data, settings = _data_of(x, y, test, settings)
     streams = Streams(seed)
-    data = _checked(x, y, test, settings, subgroups)
-    budget, how_delta = _budget(epsilon, delta, data.size, quiet)
-    network = trained_network(settings, data.shape, data.outputs, streams.init)
-    head = Head(settings, data.shape, data.labels is not None, data.columns is not None)
-    choice, given, plan, before = _chosen(settings, data, network, head, budget)
-    # what the model cannot be made of is refused before anything is charged
-    data.model(head.first + network.layers)
+    budget, how_delta = _budget(math.inf if epsilon is None else epsilon, delta, data.size, quiet)
+    planned = _Planned.of(settings, data, budget, streams)
     with ExitStack() as undo:
         at = _temporary(undo) if folder is None else folder
-        training = Training(
-            network.to(data.inputs.backend),
-            nn.SquaredError() if data.labels is None else nn.SoftmaxCrossEntropy(),
-            _optimizer(choice),
-            streams,
-            measure_every=-(-choice.steps // MEASUREMENTS),
-            keep_best=settings.validation is not None,
-        )
-        privacy = Privacy(
-            plan,
-            budget,
-            data.size,
-            settings.group_size,
-            settings.check,
-            train_metrics=False,
-            rows_per_person=settings.rows_per_person,
-        )
-        about = About(
-            "fit",
-            flags=config_of(settings, data, head, network, seed, test, ledger),
-            choices=choices_of(choice, given, head.scale, settings, ledger) | {"delta": how_delta},
-            disclosed=data.disclosed,
-            public=public_facts(settings, test),
-            quiet=quiet,
-        )
-        run = Run(at, training, privacy, about)
-        _charge(run, data, before, ledger, settings.ledger_limit)
-        result = _train(run, data, head, ledger)
+        about = planned.about("fit", how_delta, seed, test, ledger, quiet)
+        run = Run(at, planned.training(streams), planned.privacy(budget), about)
+        _charge(run, data, planned.before, ledger, settings.ledger_limit)
+        result = train(run, data, planned.head, ledger)
         if result is None:
             raise KeyboardInterrupt(
                 run.summary() if folder is not None else "interrupted; nothing was kept"
             )
-        kinds = {type(layer).__name__: type(layer) for layer in every_layer(network.layers)}
-        fitted = current().of_first(lambda: Fitted(at, result, kinds))
-        weakref.finalize(fitted, undo.pop_all().close)
+        fitted = _fitted_at(at, result, planned.network, undo)
     if not quiet:
         print(fitted)
     return fitted
+
+
+def _data_of(x, y, test, settings):
+    """(Data, settings), with tables encoded."""
+    public = public_rows(x, test, settings)
+    subgroups = subgroups_of(test, settings.subgroups)
+    x, y, public, settings, columns = encoded(x, y, public, settings)
+    return _checked(x, y, public, settings, columns, subgroups), settings
+
+
+def _fitted_at(at, result, network, undo):
+    """The Fitted of a folder's files, which end with it if they are temporary."""
+    kinds = {type(layer).__name__: type(layer) for layer in every_layer(network.layers)}
+    fitted = current().of_first(lambda: Fitted(at, result, kinds))
+    weakref.finalize(fitted, undo.pop_all().close)
+    return fitted
+
+
+@dataclass
+class _Planned:
+    """What is trained, and what it does to the data."""
+
+    settings: Settings
+    data: Data
+    network: nn.Sequential
+    head: Head
+    choice: Choice
+    given: dict[str, Any]  # settings that the caller gave
+    plan: Plan
+    before: list[Event]  # the first step
+    owner: Any  # what the data's owner says of them
+
+    @classmethod
+    def of(cls, settings, data, budget, streams):
+        """The plan with the least noise for the budget."""
+        network = trained_network(settings, data.shape, data.outputs, streams.init)
+        head = Head(settings, data.shape, data.labels is not None, data.columns is not None)
+        chosen = _chosen(settings, data, network, head, budget)
+        # what the model cannot be made of is refused before anything is charged
+        data.model(head.first + network.layers)
+        owner = as_about(settings.about)
+        return cls(settings, data, network.to(data.inputs.backend), head, *chosen, owner)
+
+    @property
+    def loss(self):
+        """What is descended on."""
+        return nn.SquaredError() if self.data.labels is None else nn.SoftmaxCrossEntropy()
+
+    def training(self, streams):
+        """The part of a run that trains the network."""
+        return Training(
+            self.network,
+            self.loss,
+            _optimizer(self.choice),
+            streams,
+            measure_every=-(-self.choice.steps // MEASUREMENTS),
+            keep_best=self.settings.validation is not None,
+        )
+
+    def privacy(self, budget):
+        """The part of a run that says what it may cost."""
+        return Privacy(
+            self.plan,
+            budget,
+            self.data.size,
+            self.settings.group_size,
+            self.settings.check,
+            train_metrics=False,
+            rows_per_person=self.settings.rows_per_person,
+            risk=_risk_of(self.settings),
+        )
+
+    def about(self, name, how_delta, seed, test, ledger, quiet):
+        """The part of a run that says what was done."""
+        settings, data, head = self.settings, self.data, self.head
+        choices = choices_of(self.choice, self.given, head.scale, settings, ledger)
+        return About(
+            name,
+            flags=config_of(settings, data, head, self.network, seed, test, ledger),
+            choices=choices | {"delta": how_delta},
+            disclosed=data.disclosed,
+            public=public_facts(settings, test),
+            commit=git_commit(),
+            owner=self.owner,
+            quiet=quiet,
+        )
 
 
 # `help(fit)` shows the fields of Settings in place of **more
@@ -170,46 +230,10 @@ vars(fit)["__signature__"] = signature(fit).replace(
 )
 
 
-@dataclass
-class _Data:
-    """The training data, and what the run discloses about them."""
-
-    inputs: Inputs
-    targets: NDArray
-    labels: Any  # the classes, None of a regression
-    target_bounds: tuple[float, float] | None
-    weight: NDArray | None
-    persons: Persons | None
-    measured: tuple[Inputs, NDArray] | None  # public (x, y)
-    size: int  # N, public
-    disclosed: list[str]
-    columns: list[str] | None
-    subgroups: dict[str, NDArray]
-
-    @property
-    def shape(self):
-        """The shape of one row."""
-        return self.inputs.shape[1:]
-
-    @property
-    def outputs(self):
-        """The network's number of outputs."""
-        return 1 if self.labels is None else len(self.labels)
-
-    def model(self, layers, **about):
-        """The model of these layers."""
-        network = nn.Sequential(layers, self.shape)
-        return Model(network, self.labels, self.target_bounds, about)
-
-
-def _checked(x, y, test, settings, subgroups):
+def _checked(x, y, public, settings, columns, subgroups):
     """The data in the form that training needs. Raises unless rows, targets and weights fit each
     other.
     """
-    if settings.validation is not None and test is not None:
-        raise ParameterError(
-            "expected validation= or test=, got both: evaluate the test set afterwards, by score"
-        )
     bounds = settings.target_bounds
     if bounds is not None:
         bounds = as_target_bounds(bounds)
@@ -225,17 +249,15 @@ def _checked(x, y, test, settings, subgroups):
     weight = settings.example_weight
     weight = None if weight is None else as_weights(weight)
     LabelledExamples(inputs, targets, 1, weight, persons)  # which fit each other
-    public = settings.validation if test is None else test
-    measured = None if public is None else _measured(public, x, inputs, labels, settings)
+    measured = None if public is None else _measured(*public, inputs, labels, settings)
     size = settings.dataset_size
     if size is None:
         size = inputs.shape[0] if persons is None else len(persons)
         disclosed.append(f"the number of {'rows' if persons is None else 'persons'}, {size}")
-    columns = columns_of(x)
-    if columns:
+    if columns and settings.schema is None:
         disclosed.append("the names of the columns")
     count(1, dataset_size=size)
-    return _Data(
+    return Data(
         inputs,
         backend.asarray(targets),
         labels,
@@ -250,18 +272,10 @@ def _checked(x, y, test, settings, subgroups):
     )
 
 
-def _measured(public, trained, inputs, classes, settings):
+def _measured(x, y, inputs, classes, settings):
     """Public (x, y) in the form that training needs. Raises, before a charge, if they do not fit
     the training data.
     """
-    if not isinstance(public, (tuple, list)) or len(public) != 2:
-        raise ParameterError("expected validation or test to be a pair (x, y)")
-    x, y = public
-    if x is trained:
-        raise ParameterError(
-            "expected public rows for validation or test, got the training rows: what is measured "
-            "or chosen on them would not be private"
-        )
     x = Inputs(x, inputs.backend)
     y, _ = targets_of(y, classes, settings.target_bounds)
     if x.shape[1:] != inputs.shape[1:]:
@@ -289,6 +303,10 @@ def _budget(epsilon, delta, size, quiet):
     return Filter("loss_distribution", float(epsilon), delta), how
 
 
+def _risk_of(settings):
+    return None if settings.attack is None else Risk.of(settings.attack)
+
+
 def _chosen(settings, data, network, head, budget):
     """(choice, settings that the caller gave, plan, events before the first step). The rule sets
     all other settings, with the least noise for the budget.
@@ -298,7 +316,9 @@ def _chosen(settings, data, network, head, budget):
         for field in fields(Choice)
         if getattr(settings, field.name, None) is not None
     }
-    epsilon, delta = budget.epsilon, budget.delta
+    epsilon, delta, risk = budget.epsilon, budget.delta, _risk_of(settings)
+    if risk is not None:  # for the rule: that of a Gaussian mechanism
+        epsilon = gaussian_epsilon(risk.likeness, delta)
     private = epsilon < math.inf
     choice = choose(
         data.size,
@@ -330,7 +350,9 @@ def _chosen(settings, data, network, head, budget):
         )
     groups = flat_group(network.params, choice.clip_norm, float(private))
     plan = Plan(lots, Sanitizer(groups, arithmetic=head.arithmetic), choice.steps, choice.lot_size)
-    if private:
+    if risk is not None:
+        plan = plan.calibrated(before=before, attack=risk)
+    elif private:
         plan = plan.calibrated(budget.accountant, epsilon, delta, before)
     return choice, given, plan, before
 
@@ -359,38 +381,10 @@ def _charge(run, data, before, ledger, limit):
         return
     charges = run.plan.ledger(before=before)
     unit = run.facts["unit"]
-    total = run.ranks.of_first(lambda: charge_shared(ledger, charges, run.budget, limit, unit))
+    try:
+        total = run.ranks.of_first(lambda: charge_shared(ledger, charges, run.budget, limit, unit))
+    except MinidpError:
+        run.folder.give_up()
+        raise
     if not run.quiet:
         print(sum_line(ledger, total, run.budget))
-
-
-def _train(run, data, head, ledger):
-    """Release the scaling, then train; returns the result, None if interrupted."""
-    layers = head.layers(run, data.inputs, data.size, data.persons)
-    inputs = scaled(data.inputs, layers, head.arithmetic)
-    if run.plan.expected_lot_size < SPARSE * data.size and isinstance(inputs, Inputs):
-        inputs.read_at_random()
-    measured = ()
-    if data.measured is not None:
-        x, y = data.measured
-        measured = scaled(x, layers, head.arithmetic), y
-    about = {"scale": head.scale, "columns": data.columns}
-    if head.schema is not None:
-        about["schema"] = head.schema
-    model = data.model(layers + run.network.layers, **about)
-    try:
-        return run.train(
-            inputs,
-            data.targets,
-            *measured,
-            example_weight=data.weight,
-            person=data.persons,
-            model=model,
-            about=lambda: figures_of(run, data.subgroups, *measured),
-        )
-    except DivergedError as error:
-        if ledger is None:
-            raise
-        raise DivergedError(
-            f"{error}; {ledger} holds the charge of all {run.plan.steps} lots"
-        ) from None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import nn
-from ..data.arrays import Flat, Inputs
+from ..data.arrays import Inputs
 from ..data.persons import Means, Persons
 from ..errors import ParameterError, ShapeError
 from ..host import memory
@@ -161,7 +161,7 @@ class Head:
             (lot,) = self.sampler.lots(units, 1, lambda step: streams.sampling("mean"))
             before = nn.Sequential(layers, self.shape).to(backend)
             scaled = Inputs(inputs.source, backend, before.predict)
-            rows = Flat(scaled, lot) if persons is None else Means(scaled, persons, lot)
+            rows = Means(scaled, persons, lot)
             size = run.plan.expected_lot_size
             return noisy_mean(rows, self.mean, size, streams.noise("mean")).astype("float32")
 
@@ -227,9 +227,8 @@ def scaled(inputs: Inputs, layers: list[nn.Layer], arithmetic: str) -> Any:
     batch.
     """
     if layers:
-        inputs.head = (
-            nn.Sequential(layers, inputs.shape[1:]).to(inputs.backend).use(arithmetic).predict
-        )
+        before = nn.Sequential(layers, inputs.shape[1:]).to(inputs.backend).use(arithmetic)
+        inputs = Inputs(inputs.source, inputs.backend, before.predict)
     return inputs[:] if 4 * math.prod(inputs.shape) <= IN_MEMORY else inputs
 
 

@@ -43,7 +43,7 @@ def public_facts(settings: Settings, test: Any) -> list[str]:
     ]
     if test is not None:
         names.append("rows of the test")
-    return [f"{name}, as the caller gave them: taken to be public" for name in names]
+    return [f"{name}, as the caller gave them" for name in names]
 
 
 def choices_of(

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from .. import nn
 from ..errors import ParameterError
 from ..exact.arithmetic import ARITHMETICS, ORDINARY
+from ..privacy.risk import Risk
 from ..util.options import Checked, option
 from ..util.validate import count, flag, positive_finite
 
@@ -25,14 +26,15 @@ class Settings(Checked):
     """Settings of `minidp.fit`; each may also be given to `fit` by its own name.
 
     classes: array (K,) or list, default None
-        Public list of classes. None: those in y, and the statement says that they were disclosed.
+        Public list of classes. None: those in y, and the statement says that they were disclosed;
+        floating-point labels are then refused, because they may be targets of a regression.
     target_bounds: (low, high), default None
         Public bounds of a regression's targets, which are clipped to them. None: classification.
     scale: str, default "auto"
         "unit-norm": each row divided by its length. "bounds": each feature mapped to [-1, 1] and
         clipped to it. "private": by a noisy mean and spread of each feature, for a third of the
-        budget. "none": unchanged. "auto": "bounds" if they are given, else "private" for a data
-        frame and "unit-norm" for arrays ("none" for your own network). In a classification the
+        budget. "none": unchanged. "auto": "bounds" if they are given, else "private" for a table
+        and "unit-norm" for arrays ("none" for your own network). In a classification the
         rows' noisy mean is then subtracted, for a tenth of the budget.
     bounds: (low, high), default None
         Public bounds of the features, numbers or arrays of a row's shape.
@@ -50,8 +52,9 @@ class Settings(Checked):
         the statement says that it was disclosed.
     person: str or array (N,), default None
         Protect persons instead of rows: the column of x, or an array, that says whose row each is,
-        in whole numbers or texts. It is no input. Rows without a person are refused before any
-        charge. Lots are lots of persons, and a person's gradient is the mean over her rows.
+        in whole numbers or texts (spaces around these are cut). It is no input. Rows without a
+        person are refused before any charge. Lots are lots of persons, and a person's gradient is
+        the mean over her rows.
     rows_per_person: int, default None
         Public k: the first k rows of a person, in the order of the data, are used. Give it together
         with `person`.
@@ -82,6 +85,12 @@ class Settings(Checked):
         "exact": slower, and the guarantee holds for the released bits.
     device: str, default "cpu"
         "cpu", "gpu", "gpu:N" (the GPU of that number) or "auto" (a GPU if there is one).
+    about: dict or path, default None
+        What the data's owner says of them, for the statement and a registry's record: keys of
+        `run.registry.OWNER`, or a TOML file of them.
+    attack: dict, default None
+        In place of epsilon, the risk that an attacker may reach: {"fpr": .01, "tpr": .05},
+        {"advantage": .1} or {"mu": .5} (`privacy.risk.Risk`).
     group_size: int, default 1
         k: the statement also gives the epsilon of k rows of one person together, or with `person`
         of k persons.
@@ -187,7 +196,14 @@ class Settings(Checked):
         choices=ARITHMETICS,
     )
     device: str = option("cpu", "where to compute: cpu, gpu, gpu:N or auto")
+    about: Any = option(
+        None,
+        "TOML file of what you, who own the data, say of them: what a row is, who publishes the "
+        "model, other runs; where there is none, the questions are written there",
+        metavar="FILE",
+    )
     group_size: int = option(1, check=POSITIVE, recorded=True)
+    attack: Any = option(None, check=lambda attack: Risk.of(attack), recorded=True)
     ledger_limit: float | None = option(
         None,
         "largest epsilon that the shared --ledger may reach; a fit beyond it is refused",
@@ -196,8 +212,12 @@ class Settings(Checked):
     )
 
 
-def check_ledger(epsilon: float, ledger: Any, settings: Settings) -> None:
+def check_ledger(epsilon: float | None, ledger: Any, settings: Settings) -> None:
     """Raise ParameterError unless epsilon, the shared ledger and `settings` fit each other."""
+    if (epsilon is None) == (settings.attack is None):
+        raise ParameterError(
+            "expected epsilon=, or in its place attack=, the risk that an attacker may reach"
+        )
     if settings.ledger_limit is not None and ledger is None:
         raise ParameterError("expected ledger_limit= together with ledger=FILE, which it limits")
     if epsilon != math.inf:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.persons import in_table
+from ..data.tables import table_of, text_in
 from ..errors import ParameterError
 from ..run import Run
 from ..train import evaluate
@@ -23,13 +23,14 @@ def subgroups_of(test: Any, names: Sequence[str] | str | None) -> dict[str, NDAr
     if names is None:
         return {}
     names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    table = None if test is None else table_of(test[0])
     found = {}
     for name in names:
-        if test is None or not in_table(test[0], name):
+        if table is None or name not in table:
             raise ParameterError(
-                f"subgroups: expected test=(x, y), public, x a table that has a column {name!r}"
+                f"subgroups: expected test=, whose public table has a column {name!r}"
             )
-        values = np.array([str(value).strip() for value in _column(test[0], name).tolist()])
+        values = np.array([text_in(value) for value in table[name].tolist()])
         if (different := len(set(values.tolist()))) > MOST_VALUES:
             raise ParameterError(
                 f"subgroups: expected a column of at most {MOST_VALUES} values, got {name!r} with "
@@ -37,12 +38,6 @@ def subgroups_of(test: Any, names: Sequence[str] | str | None) -> dict[str, NDAr
             )
         found[name] = values
     return found
-
-
-def _column(table, name):
-    if hasattr(table, "__getitem__"):
-        return np.asarray(table[name])
-    return table.to_numpy()[:, list(table.columns).index(name)]
 
 
 def figures_of(run: Run, subgroups: dict[str, NDArray], *test: Any) -> dict[str, Any]:

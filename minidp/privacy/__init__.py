@@ -12,7 +12,7 @@ __getattr__, __dir__, __all__ = names_of(
         "events": (
             "NeighbouringRelation Event Gaussian JointGaussian Laplace PureDP ApproximateDP "
             "TotalVariation PoissonSampled FixedSizeSampled BallsInBins Composed Repeated "
-            "RandomlyStopped NonPrivate Unknown"
+            "NonPrivate Unknown"
         ),
         "ledger": "Ledger",
         "accountant": "Accountant total_variation",
@@ -27,6 +27,7 @@ __getattr__, __dir__, __all__ = names_of(
         "group_privacy": "group_epsilon",
         "budget": "Odometer Filter max_steps",
         "calibrate": "noise_multiplier_for sampling_probability_for",
-        "search_cost": "theorem_d1 liu_talwar poisson_stopped_epsilon",
+        "searches": "OneOf RandomlyStopped PoissonStopped",
+        "search_cost": "theorem_d1 tuning_event",
     },
 )

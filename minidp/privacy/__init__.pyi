@@ -59,9 +59,6 @@ from .events import (
     PureDP as PureDP,
 )
 from .events import (
-    RandomlyStopped as RandomlyStopped,
-)
-from .events import (
     Repeated as Repeated,
 )
 from .events import (
@@ -77,11 +74,17 @@ from .moments import MomentsAccountant as MomentsAccountant
 from .pld.accountant import LossDistributionAccountant as LossDistributionAccountant
 from .renyi import RenyiAccountant as RenyiAccountant
 from .search_cost import (
-    liu_talwar as liu_talwar,
-)
-from .search_cost import (
-    poisson_stopped_epsilon as poisson_stopped_epsilon,
-)
-from .search_cost import (
     theorem_d1 as theorem_d1,
+)
+from .search_cost import (
+    tuning_event as tuning_event,
+)
+from .searches import (
+    OneOf as OneOf,
+)
+from .searches import (
+    PoissonStopped as PoissonStopped,
+)
+from .searches import (
+    RandomlyStopped as RandomlyStopped,
 )

@@ -4,12 +4,14 @@ cannot bound.
 
 import math
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from functools import reduce
 from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import given
 from ..errors import NumericalBoundError, ParameterError, UnsupportedEventError
 from ..util.validate import non_negative_finite, one_of, open_probability
 from .bound import Bound, Exposed, Within
@@ -93,12 +95,15 @@ class Accountant:
               D    delta' of `delta_of`, q_i the share sampled
         [C3]  epsilon(t) = epsilon'((t - D) / (1 - D)) where D < 1e-6 t    epsilon' of the ledger
               without the releases of which D is so small, as in `Exposed`
+        [C4]  delta(E) = max_i d(i, E), epsilon(t) = max_i e(i, t)    of `searches.sides` i
 
     Source
         [C1]  Dwork, Roth 2014, Theorem 3.14
         [C2]  own derivation: with probability 1 - D the example is in no lot, and then nothing
               depends on it
         [C3]  own derivation: `Exposed`, each of these releases taken as if it gave itself away
+        [C4]  own derivation: where an example is in one part, the curve of that part's ledger
+              holds; of a draw, whose law neighbours share, the divergence is a mean
     """
 
     name = ""
@@ -141,7 +146,8 @@ class Accountant:
     def supports(self, event: Event) -> bool:
         """Whether this accountant can bound the event under its relation."""
         try:
-            self._check_covered(event.primitives(self.relation))
+            for side in given.sides(Ledger(self.relation, [(event,)])):
+                self._check_covered(self.merged(side).items())
         except (UnsupportedEventError, NumericalBoundError):
             return False
         return True
@@ -149,6 +155,16 @@ class Accountant:
     def epsilon(self, ledger: Ledger, delta: float) -> Bound:
         """Bound on the epsilon for which the ledger is (epsilon, delta)-DP; delta in (0, 1)."""
         open_probability(delta=delta)
+        return self._largest(ledger, self._epsilon, delta)
+
+    def _largest(self, ledger, bound, place):
+        """The Bound on the costliest of `searches.sides`; lower is unknown if there are several."""
+        self._check(ledger)
+        bounds = [bound(side, place) for side in given.sides(ledger)]
+        upper = max(bounds, key=float)  # [C4]
+        return upper if len(bounds) == 1 else replace(upper, lower=None)
+
+    def _epsilon(self, ledger, delta):
         charged = self._charged(ledger)
         if charged.lost:
             return Bound(math.inf, math.inf, math.inf)
@@ -161,6 +177,9 @@ class Accountant:
         finite.
         """
         non_negative_finite(epsilon=epsilon)
+        return self._largest(ledger, self._delta, epsilon)
+
+    def _delta(self, ledger, epsilon):
         charged = self._charged(ledger)
         if charged.lost:
             return Bound(0.0, 1.0, 1.0)
@@ -264,6 +283,16 @@ class Accountant:
 
     def merged(self, ledger: Ledger) -> dict[Event, int]:
         """{primitive: count} of a ledger."""
+        self._check(ledger)
+        merged: dict[Event, int] = {}
+        for event, count in self._charges(ledger):
+            for primitive, n in event.primitives(self.relation, count):
+                merged[primitive] = merged.get(primitive, 0) + n
+                check_releases(primitive, merged[primitive])
+        return merged
+
+    def _check(self, ledger):
+        """Raise ParameterError unless this is a ledger of the accountant's relation."""
         if not isinstance(ledger, Ledger):
             raise ParameterError(
                 f"{self.name}: expected a Ledger, got {ledger!r:.200}; record events with "
@@ -274,12 +303,6 @@ class Accountant:
                 f"expected a ledger under {self.relation.name}, got one under "
                 f"{ledger.relation.name}; construct the accountant with that relation"
             )
-        merged: dict[Event, int] = {}
-        for event, count in self._charges(ledger):
-            for primitive, n in event.primitives(self.relation, count):
-                merged[primitive] = merged.get(primitive, 0) + n
-                check_releases(primitive, merged[primitive])
-        return merged
 
     def _charged(self, ledger):
         """The Charged of a ledger; UnsupportedEventError unless this accountant covers all."""
@@ -303,6 +326,6 @@ class Accountant:
             if event.delta_alone or isinstance(event, NonPrivate) or self.covers(event):
                 continue
             raise UnsupportedEventError(
-                f"{self.name}: no theorem for {event!r} under {self.relation.name}; "
+                f"{self.name}: no theorem for {event!r:.200} under {self.relation.name}; "
                 f"ask another accountant"
             )

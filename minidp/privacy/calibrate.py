@@ -11,7 +11,7 @@ from ..util.validate import open_probability, positive_finite
 from .accountant import Accountant
 from .ledger import Ledger
 
-MOST_NOISE = 1e7
+LEAST_NOISE, MOST_NOISE = 1e-2, 1e7  # that accountants support; that is ever of use
 CLOSENESS = 0.999  # the answer's epsilon is at least this share of the target
 
 
@@ -35,29 +35,53 @@ def noise_multiplier_for(
     positive_finite(epsilon=epsilon)
     open_probability(delta=delta)
 
-    def spent(log_noise):
-        return accountant.epsilon(ledger_of(math.exp(log_noise)), delta).upper
+    def spent(ledger):
+        return accountant.epsilon(ledger, delta).upper
+
+    return least_noise(spent, ledger_of, epsilon, f"epsilon at delta={delta:g}")
+
+
+def least_noise(
+    spent: Callable[[Ledger], float],
+    ledger_of: Callable[[float], Ledger],
+    target: float,
+    what: str,
+    free: float = 0.0,
+    start: float = 1.0,
+    step: float = math.e,
+    closeness: float = CLOSENESS,
+) -> float:
+    """A noise multiplier at which what `spent` finds of its ledger is at most `target`, and the
+    excess over `free` at least the share `closeness` of the target's.
+
+    start, step: a noise multiplier and a factor, where the search begins. Raises as
+    `noise_multiplier_for`; messages call what is spent `what`.
+    """
+
+    def excess(log_noise):
+        return spent(ledger_of(math.exp(log_noise))) - free
 
     def none_enough():
-        least = accountant.epsilon(ledger_of(MOST_NOISE), delta).upper
+        least = spent(ledger_of(MOST_NOISE))
         return (
-            f"no noise multiplier up to {MOST_NOISE:g} is enough: with it epsilon is "
-            f"{upper_text(least)} at delta={delta:g}, above the target of {epsilon:g}; raise the "
-            f"target, take fewer steps, or give what comes beside the steps more noise"
+            f"no noise multiplier up to {MOST_NOISE:g} is enough: with it {what} is "
+            f"{upper_text(least)}, above the target of {target:g}; raise the target, take fewer "
+            "steps, or give what comes beside the steps more noise"
         )
 
     try:
         without = ledger_of(math.inf)  # free, unless something comes beside the steps
     except ParameterError:  # of a mechanism that takes finite noise only, such as a ClipGroup
         without = ledger_of(MOST_NOISE)
-    if accountant.epsilon(without, delta).upper > epsilon:
+    if spent(without) > target:
         raise BudgetExceededError(none_enough())
-    limits = math.log(1e-2), math.log(MOST_NOISE)
-    all_enough = f"a noise multiplier of 0.01 already keeps epsilon below {epsilon:g}"
-    ends = _bracket(spent, epsilon, 0.0, limits, all_enough)
+    limits = math.log(LEAST_NOISE), math.log(MOST_NOISE)
+    all_enough = f"a noise multiplier of {LEAST_NOISE:g} already keeps {what} below {target:g}"
+    ends = _bracket(excess, target - free, math.log(start), limits, all_enough, math.log(step))
     if ends is None:
         raise BudgetExceededError(none_enough())
-    return math.exp(_close_in(spent, epsilon, *ends))
+    enough, too_little = ends
+    return math.exp(_close_in(excess, target - free, enough, too_little, closeness))
 
 
 def sampling_probability_for(
@@ -85,7 +109,7 @@ def sampling_probability_for(
     return min(1.0, math.exp(_close_in(spent, epsilon, *ends)))
 
 
-def _bracket(spent, target, start, limits, all_enough):
+def _bracket(spent, target, start, limits, all_enough, step=1.0):
     """((x, epsilon) within the target, (x, epsilon) above it), or None where all are above.
 
     epsilon falls from the first limit to the second. ParameterError(all_enough) where it is within
@@ -94,7 +118,7 @@ def _bracket(spent, target, start, limits, all_enough):
     here = (start, spent(start))
     falling = here[1] > target
     end = limits[1] if falling else limits[0]
-    step = math.copysign(1.0, end - start)
+    step = math.copysign(step, end - start)
     while True:
         x = min(here[0] + step, end) if step > 0 else max(here[0] + step, end)
         there = (x, spent(x))
@@ -107,17 +131,17 @@ def _bracket(spent, target, start, limits, all_enough):
         here, step = there, 1.5 * step
 
 
-def _close_in(spent, target, enough, too_little):
+def _close_in(spent, target, enough, too_little, closeness=CLOSENESS):
     """False position on ln epsilon, kept inside the bracket by bisection; both ends are (x,
     epsilon).
     """
     for attempt in range(200):
-        if enough[1] >= CLOSENESS * target:
+        if enough[1] >= closeness * target:
             return enough[0]
         share = 0.5
         if attempt % 3 != 2 and enough[1] > 0 and too_little[1] < math.inf:
             # aim a little below the target, since only that side may be returned
-            aim = math.log(target * (1 - 0.4 * (1 - CLOSENESS)))
+            aim = math.log(target * (1 - 0.4 * (1 - closeness)))
             share = (aim - math.log(enough[1])) / (math.log(too_little[1]) - math.log(enough[1]))
             share = min(max(share, 1e-3), 1 - 1e-3)
         x = enough[0] + share * (too_little[0] - enough[0])
@@ -126,6 +150,6 @@ def _close_in(spent, target, enough, too_little):
         value = spent(x)
         enough, too_little = ((x, value), too_little) if value <= target else (enough, (x, value))
     raise NumericalBoundError(
-        f"epsilon jumps over {target:g}: {enough[1]:g} is the nearest below; "
+        f"what is spent jumps over {target:g}: {enough[1]:g} is the nearest below; "
         f"take another accountant, another target or a larger delta"
     )

@@ -4,6 +4,7 @@ import math
 from dataclasses import fields
 from typing import Any
 
+from .. import given
 from ..errors import DataError, ParameterError
 from . import events
 from .events import Event
@@ -53,23 +54,24 @@ def event_to_json(event: Event) -> dict[str, Any]:
 def event_from_json(data: Any) -> Event:
     """The event that `event_to_json` wrote; DataError for anything else."""
     name = data.get("event") if isinstance(data, dict) else data
+    known = EVENTS | given.SEARCHES
     if isinstance(name, str) and name in RETIRED:
         raise DataError(
             f"{name}: {RETIRED[name]}; refused, since its cost is unknown to this "
             "version: read the ledger with the version that wrote it"
         )
-    if not isinstance(name, str) or name not in EVENTS:
+    if not isinstance(name, str) or name not in known:
         raise DataError(
-            f"expected an event of {', '.join(EVENTS)}, got {name!r}; refused, since its cost is "
+            f"expected an event of {', '.join(known)}, got {name!r}; refused, since its cost is "
             "unknown"
         )
-    cls = EVENTS[name]
+    cls = known[name]
     keys = {_KEYS.get(field.name, field.name): field.name for field in fields(cls)}
-    given = [key for key in data if key != "event"]
-    if sorted(keys) != sorted(given):
+    stated = [key for key in data if key != "event"]
+    if sorted(keys) != sorted(stated):
         raise DataError(
             f"{name}: expected the fields {', '.join(keys) or 'none'}, got "
-            f"{', '.join(given) or 'none'}"
+            f"{', '.join(stated) or 'none'}"
         )
     values = {field: _from_json(data[key]) for key, field in keys.items()}
     try:

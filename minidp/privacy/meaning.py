@@ -43,30 +43,54 @@ def meaning_of(ledger: Ledger, delta: float, group_size: int = 1) -> dict[str, A
     >>> [f"{power:.3f}" for power in found["true_positive_rates"].values()], f"{found['mu']:.2f}"
     (['0.389', '0.092', '0.018'], '1.01')
     """
-    from scipy.special import ndtri
-
-    from .pld.accountant import LossDistributionAccountant  # here, since it loads Numba
-
-    accountant = GroupAccountant(
-        LossDistributionAccountant(ledger.relation, quick=True), group_size
-    )
+    accountant = upper_ends(ledger.relation, group_size)
     try:
         epsilon = accountant.epsilon(ledger, delta).upper
     except UnsupportedEventError:
         return None
     if epsilon == math.inf:
         return None
-    guess = _gaussian_like(epsilon, delta)
+    lines = tangents(accountant, ledger, _slopes(_gaussian_like(epsilon, delta), RATES))
+    power = {f"{rate:g}": min(math.exp(e) * rate + d for e, d in lines) for rate in RATES}  # [C1]
+    mu = _mu_of(lines)
+    return {
+        "true_positive_rates": {
+            rate: min(1.0, value * (1 + 1e-12)) for rate, value in power.items()
+        },
+        "mu": mu if mu < math.inf else "inf",
+        "least_rate": LEAST_RATE,
+    }
+
+
+def mu_of(accountant: Any, ledger: Ledger, guess: float) -> float:
+    """The mu of `meaning_of`, its tangents where a Gaussian curve of mu `guess` has them."""
+    return _mu_of(tangents(accountant, ledger, _slopes(guess)))
+
+
+def upper_ends(relation: Any, group_size: int = 1) -> GroupAccountant:
+    """The accountant by which risks are certified: upper ends of the loss distribution."""
+    from .pld.accountant import LossDistributionAccountant  # here, since it loads Numba
+
+    return GroupAccountant(LossDistributionAccountant(relation, quick=True), group_size)
+
+
+def _slopes(mu, rates=()):
+    """Where a Gaussian curve of this mu has its tangents, at even steps and at the rates."""
+    from scipy.special import ndtri
+
     slopes: list[float] = []
     even = [i * 4.8 / (TANGENTS - 1) for i in range(TANGENTS)]
-    for z in [*even, *(-float(ndtri(rate)) for rate in RATES)]:
-        # where a Gaussian curve of that mu has its tangent at the rate Phi(-z); steeper ones bound
-        # no rate of these
-        at = min(max(0.0, guess * z - 0.5 * guess * guess), -math.log(LEAST_RATE))
+    for z in [*even, *(-float(ndtri(rate)) for rate in rates)]:
+        # the tangent at the rate Phi(-z); steeper ones bound no rate of these
+        at = min(max(0.0, mu * z - 0.5 * mu * mu), -math.log(LEAST_RATE))
         if all(abs(at - other) > 1e-9 for other in slopes):
             slopes.append(at)
-    lines = tangents(accountant, ledger, slopes)
-    power = {f"{rate:g}": min(math.exp(e) * rate + d for e, d in lines) for rate in RATES}  # [C1]
+    return slopes
+
+
+def _mu_of(lines):
+    """mu by the tangents, rounded up; infinite where they bound nothing."""
+    from scipy.special import ndtri
 
     def missed(rate):
         return max(1 - d - math.exp(e) * rate for e, d in lines)
@@ -84,13 +108,7 @@ def meaning_of(ledger: Ledger, delta: float, group_size: int = 1) -> dict[str, A
         (float(-ndtri(a) - ndtri(missed(a))) if missed(a) > 0 else math.inf for a in corners),
         default=math.inf,
     )  # [C2]
-    return {
-        "true_positive_rates": {
-            rate: min(1.0, value * (1 + 1e-12)) for rate, value in power.items()
-        },
-        "mu": max(0.0, mu) * (1 + 1e-9) if mu < math.inf else "inf",
-        "least_rate": LEAST_RATE,
-    }
+    return max(0.0, mu) * (1 + 1e-9)
 
 
 def in_words(meaning: dict[str, Any], group_size: int = 1, others: str = "row") -> str:

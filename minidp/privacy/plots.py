@@ -9,11 +9,18 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..util import plotting
 from ..util.atomic import StrPath, atomic_write
 from .accountant import Bound
+from .ledger import Ledger
+from .meaning import upper_ends
+from .risk import Risk
+from .tradeoff import accountant_curve
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
 
@@ -107,3 +114,16 @@ def save_tradeoff(
     axes.set(xlabel="false positive rate", ylabel="false negative rate, at least")
     axes.legend()
     plotting.save(figure, path)
+
+
+def draw_risk(axes: Axes, risk: Risk, ledger: Ledger) -> None:
+    """Draw the certified trade-off curve of a ledger, and the point that was asked for, into an
+    axis.
+    """
+    alphas = np.linspace(0, 1, 501)
+    curve = accountant_curve(upper_ends(ledger.relation), ledger, alphas)
+    axes.plot([0, 1], [1, 0], color="grey", linestyle=":", label="nothing released")
+    axes.plot(alphas, curve, label="no attack is below (certified)")
+    axes.plot(*risk.point, label="asked for", **plotting.PAPER)
+    axes.set(xlabel="false positive rate", ylabel="false negative rate, at least")
+    axes.legend()

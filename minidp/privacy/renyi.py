@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from ..errors import UnsupportedEventError
 from .conversion import sharper_delta, sharper_epsilon
-from .events import NonPrivate, RandomlyStopped, TotalVariation
+from .events import NonPrivate, TotalVariation
 from .ledger import Ledger
 from .moments import log_moment_curve
 from .orders import FAR_ORDERS, OrdersAccountant
+from .searches import OneOf, PoissonStopped, RandomlyStopped
 
 
 class RenyiAccountant(OrdersAccountant):
@@ -31,6 +32,9 @@ class RenyiAccountant(OrdersAccountant):
         [M3]  D'_a = D_a + (1+eta) min_b ((1 - 1/b) D_b + ln(1/gamma)/b) + ln(m)/(a-1)    over
               orders b > 1, for the best of K runs, K truncated negative binomial (eta, gamma) with
               mean m
+        [M4]  D'_a = D_a + m d(ln(1 + 1/(a-1))) + max(0, ln(m)) / (a-1)    for the best of K runs, K
+              Poisson with mean m; one run is (x, d(x))-DP
+        [M5]  D'_a = max_i D_ia    for one of several releases i
         Composition adds D_a (Mironov 2017, Proposition 1; queries adaptive, noise fixed ahead).
 
     Valid for
@@ -41,6 +45,8 @@ class RenyiAccountant(OrdersAccountant):
         [M2]  own derivation: e-DP is dominated by randomised response (Kairouz, Oh, Viswanath 2015,
               Theorem 2), whose loss is e with probability e^e/(1+e^e) and -e otherwise
         [M3]  Papernot, Steinke 2022 (arXiv:2110.03620), Theorem 2
+        [M4]  the same, Theorem 6
+        [M5]  van Erven, Harremoes 2014, Theorem 13: quasi-convexity
     """
 
     name = "renyi"
@@ -55,12 +61,23 @@ class RenyiAccountant(OrdersAccountant):
     conversions = sharper_epsilon, sharper_delta
 
     def covers(self, primitive):
-        if isinstance(primitive, RandomlyStopped):
+        if isinstance(primitive, OneOf):
+            return all(self.supports(event) for event in primitive.events)
+        if isinstance(primitive, (RandomlyStopped, PoissonStopped)):
             return self.supports(primitive.event) and not primitive.event.uses(TotalVariation)
         return super().covers(primitive)
 
     def cost_curve(self, event, grid):
         orders, lambdas = np.array(grid), self.lambdas
+        if isinstance(event, OneOf):
+            curves = [self._curve(list(each.primitives(self.relation))) for each in event.events]
+            return np.max(curves, axis=0)  # [M5]
+        if isinstance(event, PoissonStopped):
+            ledger, mean = Ledger(self.relation, [(event.event,)]), event.expected_runs
+            once = self._curve(list(event.event.primitives(self.relation)))
+            delta = np.array([self.delta(ledger, math.log1p(1 / each)).upper for each in lambdas])
+            stopped = once + lambdas * mean * delta + max(math.log(mean), 0.0)
+            return stopped * (1 + 1e-13)  # [M4]
         if isinstance(event, RandomlyStopped):
             once = self._curve(list(event.event.primitives(self.relation)))
             choice = np.min((1 - 1 / orders) * once / lambdas - math.log(event.gamma) / orders)

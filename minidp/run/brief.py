@@ -6,7 +6,9 @@ import math
 from typing import NamedTuple
 
 from ..privacy.catalogue import row_to_quote
-from ..privacy.meaning import RATES
+from ..privacy.meaning import RATES, large_delta
+from ..privacy.risk import Risk
+from ..util.program import program
 from ..util.text import upper_text
 from .folder import CURVES, MANIFEST, STATEMENT
 
@@ -57,7 +59,7 @@ def in_short(result):
     """Paragraphs that say what was guaranteed, for whom, and what was not."""
     name = row_to_quote(result["epsilon"], math.inf)
     if name is None:
-        return ["## In short", f"**{_no_guarantee(result)}**"]
+        return ["## In short", asked(result), f"**{_no_guarantee(result)}**"]
     unit = unit_of(result)
     change, question, found = (text.format(unit.name) for text in NEIGHBOURS[result["relation"]])
     epsilon, delta = result["epsilon"][name]["upper"], result["delta"]
@@ -68,20 +70,29 @@ def in_short(result):
         f"**Who is protected.** {_protected(result)}",
         f"**What is not covered.** {_not_covered(result)}",
         target and f"**Epsilon and the target.** {target}",
-        delta * size >= 1
-        and (
-            f"**Delta is large.** {delta:g} is not below 1/{size:g}: a program that publishes one "
-            f"{unit.rows} at random would pass this guarantee."
-        ),
+        (why := large_delta(delta, size)) and f"**Delta is large.** {delta:g} is {why}.",
     ]
     return [
         "## In short",
+        asked(result),
         f"**This model is ({upper_text(epsilon)}, {delta:g})-differentially private for one "
         f"{unit.whole}, {change}.** {unit.means} The first number, epsilon, limits how much the "
         f"released files can reveal about a {unit.name}: smaller is stronger. The second, delta, "
         f"is a small allowance beyond that limit: {delta:g} is 1 in {1 / delta:,.0f}.",
         "\n".join(f"- {bullet}" for bullet in bullets if bullet),
     ]
+
+
+def asked(result):
+    """The risk that was asked for, and what is certified of it."""
+    if result["attack"] is None:
+        return None
+    risk = Risk.of(result["settings"]["attack"])
+    return (
+        f"**What was asked for.** Of an attacker who tells whether a {result['unit']} was used: "
+        f"{risk.in_words()}. The noise was chosen for this. Certified: "
+        f"{risk.in_words(result['attack']['reached'])}."
+    )
 
 
 def is_not_private(result):
@@ -146,8 +157,9 @@ def _protected(result):
 
 
 def _not_covered(result):
+    searched = "tuning" in result
     listed = [
-        "Other runs on the same rows, tuning included",
+        "Other runs on the same rows, " + ("tuning included", "beside its search")[searched],
         "anything computed from the rows before this run, such as scalers, medians, categories or "
         "a choice of columns",
         "the test set",
@@ -219,4 +231,4 @@ def summary(result, path):
         yield target
     yield quote_line(result)
     yield f"read:  {path / STATEMENT} (picture: {path / CURVES}; {MANIFEST} seals all files)"
-    yield f"check: python -m minidp verify {path}"
+    yield f"check: {program()} verify {path}"

@@ -250,6 +250,13 @@ class RunFolder:
             },
         )
 
+    @by_first
+    def give_up(self):
+        """Let others in, and delete the configuration of a run that charged nothing."""
+        if not self._charged:
+            (self.path / CONFIG).unlink(missing_ok=True)
+        self.close()
+
     def close(self):
         """Let others in."""
         self._unlock()

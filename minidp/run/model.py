@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import nn
 from ..backend import namespace_of, to_host
-from ..data.arrays import as_source
 from ..data.labels import as_target_bounds
-from ..data.tables import Schema
+from ..data.schema import Schema
+from ..data.tables import numbers_of, table_of
 from ..errors import CheckpointError, DtypeError, ParameterError, RowsError, ShapeError
 from ..util.atomic import StrPath
 from ..util.validate import count, shown
@@ -140,14 +140,13 @@ class Model:
         takes = f"this model takes x of shape {_with_batch(wanted)}"
         if self.image_shape is not None:
             takes += f", or images of shape {_with_batch(self.image_shape)}"
-        learned = self.about.get("columns")
-        if hasattr(x, "columns") and isinstance(learned, list):
-            names = list(map(str, x.columns))
-            if missing := [name for name in learned if name not in names]:
-                raise ShapeError(
-                    f"this model takes a table with the columns {learned}; missing: {missing}"
-                )
-            x = as_source(x.to_numpy()[:, [names.index(name) for name in learned]])
+        table = table_of(x)
+        if table is not None:
+            learned = self.about.get(
+                "columns"
+            )  # anybody may have written the file: are these names?
+            named = isinstance(learned, list) and all(isinstance(name, str) for name in learned)
+            x = numbers_of(table, learned if named else None)
         try:
             x = x if hasattr(x, "dtype") or hasattr(x, "xp") else np.asarray(x)  # a list, a table
         except ValueError as error:

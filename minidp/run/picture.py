@@ -15,20 +15,25 @@ def save_course(
     title="",
     notice="",
     subgroups=None,
+    risk=None,
 ):
     """Write the curves of a run's history, its rows of metrics.csv, as PNG, whole or not at all:
     accuracy or R2, and on the right axis epsilon.
 
     An epsilon that is infinite or unknown is left out. notice: of the data, in a line below the
-    axes. subgroups: of result.json, drawn in a panel beside the curves.
+    axes. subgroups: of result.json, drawn in a panel beside the curves; risk: a function that
+    draws another panel.
     """
     column = {name: [row.get(name) for row in history] for name in COLUMNS}
     r2 = any(value is not None for value in column["test_r2"] + column["train_r2_not_private"])
     name, shown = ("r2", "R2") if r2 else ("accuracy", "accuracy")
-    panels = 2 if subgroups else 1
-    figure, (left, *beside) = plotting.new_figure(columns=panels, title=title, notice=notice)
-    for axis in beside:
-        draw_subgroups(axis, subgroups, name, shown)
+    panels = [risk] if risk else []
+    if subgroups:
+        panels.append(lambda axis: draw_subgroups(axis, subgroups, name, shown))
+    columns = 1 + len(panels)
+    figure, (left, *beside) = plotting.new_figure(columns=columns, title=title, notice=notice)
+    for axis, draw in zip(beside, panels):
+        draw(axis)
     handles = draw_accuracy(
         left,
         column["epoch"],

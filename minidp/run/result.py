@@ -8,6 +8,7 @@ import os
 import platform
 import subprocess
 import sys
+import time
 from importlib import metadata
 from pathlib import Path
 
@@ -25,15 +26,17 @@ from ..privacy import (
     total_variation,
 )
 from ..privacy.bound import Within
-from ..privacy.catalogue import all_bounds
+from ..privacy.catalogue import UNKNOWN, all_bounds
 from ..privacy.event_json import event_to_json
 from ..privacy.ledger import SETUP, STEP
 from ..privacy.meaning import meaning_of
+from ..privacy.risk import Risk
 from ..streams import GENERATOR
 from ..train import Averaged
 from ..util.files import jsonable
 from .folder import EARLIER, KEY, MAY_BE_PRIVATE
 from .statement import FORMAT
+from .tuning import TUNING
 
 ROOT = Path(__file__).resolve().parents[2]
 ACCOUNTANTS = ("moments", "renyi", "loss_distribution", "gaussian_clt", "advanced", "basic")
@@ -49,7 +52,7 @@ TRAINING_FIGURES = (
 )
 
 
-def derived(plan, budget, setup, *, size, steps, group_size=1):
+def derived(plan, budget, setup, *, size, steps, group_size=1, attack=None):
     """What follows from a run's plan, its charges and public numbers, as values of JSON.
 
     budget      privacy.Filter with the target, delta and the run's ledger
@@ -57,8 +60,10 @@ def derived(plan, budget, setup, *, size, steps, group_size=1):
     size        public number of training examples
     steps       that ran
     group_size  k: what the run costs k examples together is derived too
+    attack      the risk that was asked for, by name
     """
     ledger, period = budget.ledger, plan.sampler.period
+    searched = ledger.count_of(TUNING)
     steps_per_epoch = size / plan.expected_lot_size
     # {name: (Bound, kind, note)} of the usual accountants and the one that held the target; null
     # where one has no theorem
@@ -79,7 +84,7 @@ def derived(plan, budget, setup, *, size, steps, group_size=1):
             "sampler": type(plan.sampler).__name__,
             "relation": plan.relation.value,
             "settings": {**settings_of(plan, size), "setup": releases, **noises},
-            "steps_charged": ledger.count_of(STEP) * period,
+            "steps_charged": steps if searched else ledger.count_of(STEP) * period,
             "setup_charged": ledger.count_of(SETUP),
             "earlier_lots_charged": ledger.count_of(EARLIER) * period,
             "epochs": steps / steps_per_epoch,
@@ -87,11 +92,14 @@ def derived(plan, budget, setup, *, size, steps, group_size=1):
                 name: {**bound.to_json(), "kind": kind, "note": note}
                 for name, (bound, kind, note) in bounds.items()
             },
-            "epsilon_without_amplification": unamplified(
+            "epsilon_without_amplification": UNKNOWN.to_json()
+            if searched
+            else unamplified(
                 budget.accountant, ledger, budget.delta, steps_per_epoch / period
             ).to_json(),
             "group": group_of(ledger, bounds, budget.delta, group_size),
             "meaning": meaning_of(ledger, budget.delta),
+            "attack": attack and {**attack, "reached": Risk.of(attack).reached(ledger)},
             "accountant": budget.accountant.name,
             "delta": budget.delta,
             "delta_added": delta_added(ledger, bounds[budget.accountant.name][0].upper),
@@ -124,7 +132,7 @@ def plan_of(result):
 def began(facts):
     """What config.json holds of facts that are known before the first charge."""
     return {
-        **{key: facts[key] for key in ("seed", "generator", "arithmetic", *UNIT)},
+        **{key: facts[key] for key in ("seed", "generator", "arithmetic", "about", *UNIT)},
         **facts["config"],
         **{key: facts[key] for key in ("device", "dataset", "dataset_sha256", "settings")},
     }
@@ -155,6 +163,7 @@ def facts_of(run):
                 "accountant": budget.accountant.name,
                 "target_epsilon": budget.epsilon,
                 "delta": budget.delta,
+                "attack": run.privacy.risk and run.privacy.risk.given,
                 "augmentation_multiplicity": training.augmentation_multiplicity,
                 "optimizer": type(optimizer.optimizer if averaged else optimizer).__name__,
                 "average": optimizer.decay if averaged else 0.0,
@@ -164,6 +173,7 @@ def facts_of(run):
             "public": about.public,
             "disclosed": about.disclosed,
             "choices": about.choices,
+            "about": about.owner,
             "best_of_measured": training.keep_best,
             "generator": GENERATOR,
             "reproducible": run.streams.reproducible,
@@ -188,6 +198,7 @@ def make_result(run, record, last, about, seconds):
         size=run.dataset_size,
         steps=steps,
         group_size=run.privacy.group_size,
+        attack=run.facts["settings"]["attack"],
     )
     return {
         **run.facts,
@@ -198,6 +209,7 @@ def make_result(run, record, last, about, seconds):
                 **gradients_of(run, record),
                 "rows_checked": run.rows_checked,
                 "weighted": run.example_weight is not None,
+                "day": time.strftime("%Y-%m-%d", time.gmtime()),
                 "steps": steps,
                 "stopped": record.stopped,
                 "test_accuracy": last["test_accuracy"],

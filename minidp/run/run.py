@@ -6,6 +6,7 @@ import math
 import sys
 import time
 from contextlib import nullcontext
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -19,11 +20,13 @@ from ..mechanism.setting import value_at
 from ..privacy import Event, Filter, Ledger
 from ..privacy.catalogue import ACCOUNTANTS
 from ..privacy.ledger import SETUP
+from ..privacy.plots import draw_risk
 from ..ranks import current
 from ..streams import as_streams
 from ..train import Averaged, KeptBest, Progress, Trainer
 from ..util.atomic import atomic_write
 from ..util.files import jsonable
+from ..util.program import program
 from ..util.validate import count, one_of
 from . import checkpoint, recovery
 from . import folder as folders
@@ -242,7 +245,7 @@ class Run:
         if not self.folder.finished:
             return (
                 f"interrupted; run the same lines again to resume the run in {self.folder.path}; "
-                f"`python -m minidp verify {self.folder.path}` says what is spent so far"
+                f"`{program()} verify {self.folder.path}` says what is spent so far"
             )
         found = ["this run had finished before; nothing was trained now"] if self._found else []
         return "\n".join([*found, *summary(self.folder.result(), self.folder.path)])
@@ -371,6 +374,7 @@ class Run:
             title=f"{result['experiment']} on {result['dataset']}",
             notice=result["notice"],
             subgroups=result.get("subgroups"),
+            risk=(risk := self.privacy.risk) and partial(draw_risk, risk=risk, ledger=self.ledger),
         )
         with atomic_write(path / folders.STATEMENT) as file:
             file.write(statement)

@@ -7,6 +7,7 @@ from typing import Any
 from ..mechanism import Plan
 from ..nn import Sequential
 from ..privacy import Filter
+from ..privacy.risk import Risk
 from ..streams import Streams
 
 
@@ -51,6 +52,7 @@ class Privacy:
     train_metrics  evaluate on training data too: such figures are not private, and are named so
     rows_per_person  protect persons instead of rows, and use at most so many rows of each;
                    `Run.train` then needs `person`, and all sizes here count persons
+    risk           what an attacker may reach, where the plan's noise was chosen for it
     """
 
     plan: Plan
@@ -60,6 +62,7 @@ class Privacy:
     check: bool | None = None
     train_metrics: bool = True
     rows_per_person: int | None = None
+    risk: Risk | None = None
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,7 @@ class About:
     disclosed  lines for the statement on facts about the data that it publishes unprotected
     choices    {setting: how it was chosen} for the statement
     commit     of the code that made the run, for result.json; None: unknown
+    owner      what the data's owner says of them (see `run.registry.OWNER`)
     quiet      no bar
     """
 
@@ -88,4 +92,5 @@ class About:
     disclosed: Sequence[str] = ()
     choices: Mapping[str, str] = field(default_factory=dict)
     commit: str | None = None
+    owner: Mapping[str, Any] = field(default_factory=dict)
     quiet: bool = False

@@ -8,9 +8,10 @@ import os
 from contextlib import ExitStack
 from pathlib import Path
 
-from ..errors import BudgetExceededError, ParameterError
+from ..errors import BudgetExceededError, ParameterError, UnsupportedEventError
 from ..privacy.budget import Filter
 from ..privacy.ledger import Ledger
+from ..privacy.renyi import RenyiAccountant
 from ..util.atomic import StrPath
 from ..util.files import waiting_lock
 from ..util.text import upper_text
@@ -74,7 +75,7 @@ def charge_shared(
         for event, count, purpose in charges.entries():
             total.append(event, count, prefix + purpose)
         if budget is not None and limit is not None:
-            spent = budget.accountant.epsilon(total, budget.delta).upper
+            spent = spent_of(total, budget)
             if not spent <= limit:
                 raise BudgetExceededError(
                     f"{path}: with this fit its sum would be epsilon {upper_text(spent)} at delta "
@@ -85,9 +86,19 @@ def charge_shared(
     return total
 
 
+def spent_of(total: Ledger, budget: Filter) -> float:
+    """Epsilon of a shared ledger at the delta of a budget, by its accountant; where a random search
+    is charged by Renyi divergences, which alone have a bound.
+    """
+    try:
+        return budget.accountant.epsilon(total, budget.delta).upper
+    except UnsupportedEventError:
+        return RenyiAccountant(total.relation).epsilon(total, budget.delta).upper
+
+
 def sum_line(path: StrPath, total: Ledger, budget: Filter) -> str:
     """What all fits that share the ledger file at `path` cost together, in one line."""
-    spent = upper_text(budget.accountant.epsilon(total, budget.delta).upper)
+    spent = upper_text(spent_of(total, budget))
     return (
         f"{path}: epsilon {spent} at delta {budget.delta:g} for all fits that share this ledger; "
         "choosing among them by scores on private rows is not covered"

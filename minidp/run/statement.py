@@ -9,11 +9,12 @@ import math
 from ..exact.arithmetic import EXACT
 from ..mechanism.schedule import text
 from ..privacy.catalogue import row_to_quote
-from ..privacy.meaning import in_words
 from ..util.text import lower_text, upper_text
-from .brief import NEIGHBOURS, in_short, is_not_private, unit_of
+from .brief import in_short, is_not_private, unit_of
+from .registry import NOT_STATED, entries
+from .tuning import described
 
-FORMAT = 12  # of the text: one more whenever `render` would write other bytes for the same result
+FORMAT = 13  # of the text: one more whenever `render` would write other bytes for the same result
 
 
 def render(result):
@@ -28,6 +29,7 @@ def render(result):
             _epsilon,
             _done,
             _arithmetic,
+            _record,
             _files,
         )
         for paragraph in part(result)
@@ -45,13 +47,14 @@ def _warnings(result):
             "who knows the seed can draw the noise again and subtract it. The figures below hold "
             "for the same run without a seed."
         ),
-        f"Run: {result['experiment']}. Data: {result['dataset']}. Device: {result['device']}.",
+        f"Run: {result['experiment']}, finished on {result['day']}. Data: {result['dataset']}. "
+        f"Device: {result['device']}.",
     ]
 
 
 def _rows(result):
     """The rows of the table of what was done."""
-    settings, relation, unit = result["settings"], result["relation"], unit_of(result)
+    settings, unit = result["settings"], unit_of(result)
     share = "sampling probability" if settings["period"] == 1 else "lot as a share of the data"
     return [
         ("", ""),
@@ -59,20 +62,13 @@ def _rows(result):
         (f"{unit.name}s N (nominal, public)", settings["dataset_size"]),
         ("expected lot size L (the divisor, public)", f"{settings['expected_lot_size']:g}"),
         (f"{share} q = L/N", f"{settings['sampling_probability']:g}"),
+        ("delta times N", f"{result['delta'] * settings['dataset_size']:.2g}"),
         ("steps (lots)", f"{result['steps']}, charged {result['steps_charged']}"),
         ("per-example gradients", _gradients(result)),
-        ("arithmetic", result["arithmetic"]),
-        ("sampler", result["sampler"]),
-        (
-            "neighbouring relation",
-            f"{relation.replace('_', '-')}: one {unit.whole}, {NEIGHBOURS[relation][0]}",
-        ),
         *(
             (f"clip group {group['name']} ({', '.join(group['parameters'])})", _noise(group))
             for group in settings["clip_groups"]
         ),
-        *(("before the first step", setup["what"]) for setup in settings["setup"]),
-        *((f"chosen: {name}", how) for name, how in result["choices"].items()),
     ]
 
 
@@ -152,7 +148,6 @@ def _epsilon(result):
             "same delta: epsilon "
             f"{upper_text(group['epsilon'])}."
         ),
-        result["meaning"] and in_words(result["meaning"], others=unit_of(result).rows),
         result["settings"]["sampling_probability"] < 1
         and (
             "These figures count on lots that were chosen at random and stay secret. Otherwise, "
@@ -217,6 +212,7 @@ def _covered(result):
         "## What is covered",
         "One guarantee covers all of the following together: the weights after every step, of "
         f"which model.npz holds the last{setup}.",
+        described(result),
         "Not for release: any file of a seeded run."
         if result["reproducible"]
         else f"Keep {', '.join(result['not_for_release'])} secret. The guarantee still holds if "
@@ -228,10 +224,11 @@ def _covered(result):
 
 def _not_covered(result):
     charged = ", ".join(setup["name"] for setup in result["settings"]["setup"])
-    figures = "; ".join(result["not_private"])
+    figures, searched = "; ".join(result["not_private"]), result.get("tuning")
     return [
-        "Other runs on the same data: tuning, other seeds, runs that were thrown away. Each "
-        "weakens the protection further: their epsilons add up.",
+        f"Other runs on the same data{', beside those of the search' if searched else ''}: tuning, "
+        "other seeds, runs that were thrown away. Each weakens the protection further: their "
+        "epsilons add up.",
         "Anything computed from the rows before this run, such as scalers, medians, categories, or "
         "a choice of columns. "
         + (
@@ -252,6 +249,8 @@ def _not_covered(result):
             f"Evaluation on training data. These figures, named `not_private`, are exact: "
             f"{figures}. Train with --no-train-metrics, or do not pass those files on."
         ),
+        not result.get("subgroups")
+        and "Fairness: the accuracy for subgroups of people was not measured.",
         "The test set. Its rows are not protected, and the accuracy on them is exact.",
         result["rows_checked"]
         and (
@@ -301,6 +300,22 @@ def _files(result):
         "changes all four of ledger, result, statement and manifest to fit each other, unless you "
         "keep this fingerprint elsewhere: the ledger's SHA-256 is "
         f"{result['ledger_sha256']} (canonical form of ledger.json).",
+    ]
+
+
+def _record(result):
+    """What a registry of deployments asks, and what the run and the data's owner answer."""
+    rows = [("item", "answer"), ("---", "---")]
+    for _, field, _, value, owned in entries(result):
+        if isinstance(value, dict):
+            value = [f"{name} {number}" for name, number in value.items()]
+        said = ", ".join(value) if isinstance(value, list) else value or NOT_STATED
+        said = " ".join(f"{'The owner says: ' * owned}{said}".split()).replace("|", "\\|")
+        rows.append((field.replace("_", " "), said))
+    return [
+        "## For a registry of deployments",
+        "The owner of the data wrote what follows *The owner says*; the run knows the rest.",
+        _table(rows),
     ]
 
 

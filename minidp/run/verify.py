@@ -17,6 +17,7 @@ from ..privacy import Filter, Ledger
 from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make
 from ..privacy.event_json import event_from_json, event_to_json
 from ..privacy.ledger import SETUP, STEP
+from ..privacy.risk import Risk
 from ..util.atomic import StrPath
 from ..util.files import read_json
 from ..util.text import lower_text, upper_text
@@ -37,6 +38,7 @@ from .folder import (
 from .progress import read_metrics
 from .result import MODEL_FACTS, TRAINING_FIGURES, began, derived, not_for_release, plan_of
 from .statement import FORMAT, render
+from .tuning import TUNING, uncharged
 
 READ = (CONFIG, MODEL, STATEMENT, RESULT, METRICS)  # beside the ledger
 UNFINISHED = "Is the run finished?"
@@ -127,7 +129,7 @@ def _so_far(folder):
     ledger = Ledger.load(folder / LEDGER)
     try:
         delta = read_json(folder / CONFIG)["settings"]["delta"]
-        found = all_bounds(ledger, ("moments", "loss_distribution"), delta=delta)
+        found = all_bounds(ledger, ("moments", "renyi", "loss_distribution"), delta=delta)
     except (MinidpError, LookupError, TypeError, ArithmeticError) as error:
         return (
             f"not finished (no {RESULT}); what is spent so far is unknown, because {CONFIG} gives "
@@ -181,7 +183,9 @@ class Files:
             f"{result['steps']} lots ran, {result['steps_charged']} are charged, and "
             f"{result['earlier_lots_charged']} of earlier attempts; {result['sampler']} under "
             f"{result['relation']} of {result['unit']}s",
-            self._uncovered(),
+            self._uncovered()
+            if "tuning" not in result
+            else uncharged(result, self.ledger, self.plan, self.before, _same_event),
         )
         again = derived(
             self.plan,
@@ -190,6 +194,7 @@ class Files:
             size=settings["dataset_size"],
             steps=result["steps"],
             group_size=self.config.get("group_size", (result["group"] or {"size": 1})["size"]),
+            attack=settings["attack"],
         )
         yield _finding(
             "Do all figures come out the same when computed again?",
@@ -225,7 +230,7 @@ class Files:
         yield from _unlike(facts, {key: config.get(key) for key in facts}, CONFIG)
         if config.get(CHARGED) is not True:
             yield f"{CONFIG} says that nothing was charged"
-        if result["experiment"] == "fit":
+        if result["experiment"] in ("fit", TUNING):
             asked = {
                 "weighted": config["weighted"],
                 "rows_checked": config["check"],
@@ -324,7 +329,11 @@ class Files:
         for target in (budget.epsilon, self.config.get("target_epsilon")):
             if target is not None and not total <= from_json(target):
                 yield f"epsilon is {upper_text(total, 6)}, above the target {target:g}"
-        done = result["steps_charged"] >= self.settings["planned_steps"]
+        if (found := result["attack"]) and found["reached"] > Risk.of(
+            self.settings["attack"]
+        ).target:
+            yield f"an attacker reaches {found['reached']:g}, more than was asked for"
+        done = "tuning" in result or result["steps_charged"] >= self.settings["planned_steps"]
         stopped = "finished" if done else "budget"
         if result["stopped"] != stopped:
             yield f"stopped is {short(result['stopped'])} and should be {stopped}"

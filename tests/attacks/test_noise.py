@@ -27,24 +27,6 @@ def release(raw, sigma, arithmetic="ordinary"):
     )[KEY]
 
 
-@arithmetics
-def test_low_order_bits_do_not_tell_a_raw_sum_of_zero(arithmetic):
-    """The sum of 0.1 and float32 noise lies on a coarser grid than the noise alone, which is fine
-    near zero.
-    """
-
-    def share(value, releases=300):
-        raw, seen = np.full(100, np.float32(value)), 0
-        for _ in range(releases):
-            fine = release(raw, 1.0, arithmetic).astype("float64") / 2.0**-27
-            seen += bool((fine != np.round(fine)).any())
-        return seen / releases
-
-    # total variation of unit noise moved by |raw| = 1: what the analysis allows
-    most = math.erf(0.5 / math.sqrt(2))
-    assert abs(share(0.0) - share(0.1)) < most + 0.12  # and four standard errors
-
-
 def assert_one_law(first, second, cells, errors):
     """A two-sample test of counts in `cells` cells, in standard errors."""
     counts = [np.bincount(found.ravel(), minlength=cells) for found in (first, second)]

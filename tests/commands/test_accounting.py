@@ -44,6 +44,23 @@ def test_epsilon_by_every_accountant(answer):
     assert record == answer(EPSILON, RUN, "--accountant", "all")
 
 
+def test_the_best_of_several_runs_costs_what_the_search_of_them_would(answer, capsys):
+    once = "--noise-multiplier 10 --sampling-probability 1 --steps 1"
+    few, many = (answer(EPSILON, once, "--runs", mean)["tuning"] for mean in ("1.5", "40"))
+    assert few["cheapest"] == "poisson" and many["cheapest"] == "geometric"
+    twice = answer("epsilon --delta 1e-5 --noise-multiplier 10 --sampling-probability 1 --steps 2")
+    assert few["epsilon"]["each_once"] == pytest.approx(uppers(twice)["loss_distribution"])
+    assert many["epsilon"]["geometric"] < many["epsilon"]["poisson"] < many["epsilon"]["each_once"]
+    found = minidp.epsilon(
+        delta=1e-5, noise_multiplier=10, sampling_probability=1, steps=1, runs=40
+    )
+    assert found["tuning"] == many
+    capsys.readouterr()
+    assert main(f"{EPSILON} {once} --runs 40".split()) == 0
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if "cheapest" in line)
+    assert "K geometric" in line
+
+
 def test_joint_layers_and_pca_share_one_ledger(answer):
     flags = f"{EPSILON} --noise-multipliers 1,1 {SAMPLING} --steps 1000 --pca-noise-multiplier 4"
     found = uppers(answer(flags, "--all"))
@@ -236,6 +253,26 @@ def test_calibrate_says_what_is_no_bound(accountant, warned, capsys):
     ] == accountant
 
 
+@pytest.mark.parametrize(
+    "asked, risk",
+    [
+        ("--fpr 0.01 --tpr 0.05", {"fpr": 0.01, "tpr": 0.05}),
+        ("--advantage 0.1", {"advantage": 0.1}),
+        ("--mu 0.5", {"mu": 0.5}),
+    ],
+)
+def test_calibrate_finds_the_noise_of_a_risk_without_a_delta(asked, risk, answer, run):
+    flags = f"calibrate {asked} {SAMPLING} {STEPS}"
+    found = answer(flags)
+    assert found["attack"] == risk and "epsilon" not in found and not found["by_sampling"]
+    assert 0.98 * [*risk.values()][-1] <= found["reached"] <= [*risk.values()][-1]
+    text = run(flags)
+    assert "certified: the t" in text and "sampling alone" not in text
+    assert float(text.split()[2]) >= found["noise_multiplier"]
+    assert "sampling alone gives the risk" in run(f"calibrate --advantage .1 {SAMPLING} --steps 1")
+    assert "at delta 1e-05" in run(f"{flags} --delta 1e-5")
+
+
 EITHER = "either --sampling-probability or --dataset-size and --lot-size"
 
 
@@ -246,8 +283,8 @@ ONE_NOISE = [
     (SIZES, "either --steps or"),
     (f"{SIZES} --steps 3 --epochs 1", "either --steps or --epochs"),
     (f"{SIZES} --steps 3 --sampler shuffle --relation add_remove", "--relation zero_out"),
-    (f"{SIZES} --epochs 1e300", "steps=1e+302"),
-    (f"{SAMPLING} --steps -3", "steps=-3"),
+    (f"{SIZES} --epochs 1e300", "--steps 1e+302"),
+    (f"{SAMPLING} --steps -3", "--steps -3"),
     ("--ledger here.json", "leave out --noise-multiplier"),
     ("--steps 1.5", "argument --steps: expected a whole number"),
     ("--steps abc", "argument --steps: expected a whole number such as 10000 or 1e4, got 'abc'"),
@@ -259,16 +296,22 @@ OTHERS = [
     (f"{EPSILON} --ledger none.json", "none.json: no such file"),
     (f"{EPSILON} --noise-multipliers 4,,4", "argument --noise-multipliers: expected a "),
     (f"{EPSILON} {SAMPLING} {STEPS}", "expected --noise-multiplier, or --ledger FILE"),
-    (f"epsilon {RUN} --delta 1", "delta=1.0"),
-    (f"delta {RUN} --epsilon -1", "epsilon=-1.0"),
+    (f"epsilon {RUN} --delta 1", "--delta 1.0"),
+    (f"delta {RUN} --epsilon -1", "--epsilon -1.0"),
     (f"{EPSILON} {RUN} --accountant best", "argument --accountant"),
     ("fly", "invalid choice: 'fly'"),
     ("", "required: COMMAND"),
     ("verify /nonexistent", "ledger.json"),
     (f"{CALIBRATE} {SAMPLING} {NOISE} --pca-noise-multiplier 1", "before the first step"),
     (f"{CALIBRATE} {NOISE}", "expected two of these three"),
+    (f"calibrate {SAMPLING} {STEPS}", "expected --target-epsilon and --delta, or a risk"),
+    (f"{CALIBRATE} --mu 1 {SAMPLING} {STEPS}", "expected --target-epsilon or a risk, got both"),
+    (f"calibrate --tpr .1 {SAMPLING} {STEPS}", "got tpr"),
+    (f"calibrate --tpr .1 --fpr .2 {SAMPLING} {STEPS}", "to be above --fpr 0.2"),
+    (f"calibrate --mu 1 {NOISE} {SAMPLING}", "a risk without --noise-multiplier"),
+    (f"calibrate --mu 1 --accountant renyi {SAMPLING} {STEPS}", "without --accountant"),
     (f"{CALIBRATE} --epsilon 2", "argument --target-epsilon/--epsilon: given twice"),
-    ("calibrate --epsilon 0 --delta 1e-5", "--target-epsilon/--epsilon: expected a number above 0"),
+    (f"calibrate --epsilon 0 --delta 1e-5 {NOISE} {SAMPLING}", "--epsilon 0.0 in (0, inf)"),
     (f"{CALIBRATE} {NOISE} --epochs 3", "for --sampler poisson and --steps only"),
 ]
 

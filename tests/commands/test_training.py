@@ -75,7 +75,8 @@ def test_what_one_process_trains_another_predicts(folder):
     said = process(*TRAIN, "--hidden", "8", "--ledger", "all.json", "--out", "my run")
     quote, statement, command = said.splitlines()[-3:]
     assert quote.startswith("quote: epsilon ") and statement.startswith("open:  my run/privacy.md")
-    process(*shlex.split(command.replace("x.npy", "x_test.npy"))[2:])
+    command = shlex.split(command.replace("x.npy", "x_test.npy"))[1:]
+    subprocess.run(command, check=True, env=environment())
     x, y, _ = problem()
     header, rows = predictions("y.csv")
     assert header == ["prediction"]
@@ -104,6 +105,20 @@ def test_npz_npy_and_csv_are_the_same_data(folder, answer):
     assert "Revealed exactly" not in (folder / "one/privacy.md").read_text()
 
 
+def test_a_search_is_charged_once_and_says_so_beforehand(folder, run, refused):
+    for name, found in (("two", [{"steps": 10}, {}]), ("one", {"steps": 10}), ("bad", [{"x": 1}])):
+        (folder / f"{name}.json").write_text(json.dumps(found))
+    for name, words in (("one", "a JSON list"), ("bad", "candidate 0"), ("none", "none.json")):
+        assert words in refused(*TRAIN, "--candidates", f"{name}.json")
+    assert "--candidates FILE" in refused(*TRAIN, "--runs", "3")
+    search = [*TRAIN, "--candidates", "two.json", "--runs", "2"]
+    told = run(*search)
+    assert told.startswith("the whole search is charged first: epsilon 2")
+    assert Ledger.load("mine/ledger.json").count_of("tune") == 1
+    assert "does not resume" in refused(*search)
+    run("predict", "mine/model.npz", "x.npy", "--out", "y.csv")
+
+
 def test_a_table_is_read_by_the_names_of_its_columns(run, refused):
     x, _, _ = problem()
     run("train", "table.csv", *LABEL, *BUDGET)
@@ -113,7 +128,7 @@ def test_a_table_is_read_by_the_names_of_its_columns(run, refused):
     assert (predictions("table_y.csv")[1] == predictions("other_y.csv")[1]).all()
     table("fewer.csv", ["a", "b", "c", "e"], x[:, :3], x[:, 3])
     told = refused("predict", "mine/model.npz", "fewer.csv", "--out", "new.csv")
-    assert "fewer.csv: no column d" in told
+    assert "the table lacks the columns d" in told
 
 
 def test_a_table_with_a_schema_is_trained_on_and_predicted_in_another_process(folder, run, refused):
@@ -131,12 +146,14 @@ def test_a_table_with_a_schema_is_trained_on_and_predicted_in_another_process(fo
     run("schema", "people.csv", "--label", "sick", "--out", "draft.json")
     schema = json.loads((folder / "draft.json").read_text())
     command = ["train", "people.csv", *BUDGET, "--ledger", "all.json", "--quiet", "--schema"]
-    assert 'column id: fill in "low" and "high"' in refused(*command, "draft.json")
+    assert 'fill in "low" and "high" of the columns id, age' in refused(*command, "draft.json")
     schema["id"] = {"type": "ignore"}
     schema["age"] = {"type": "number", "low": 0, "high": 89}
     (folder / "people.json").write_text(json.dumps(schema))
-    said = run(*command, "people.json", "--test", "people.csv")
-    assert "all.json: epsilon" in said and "next:  minidp predict mine/model.npz x.csv" in said
+    assert "got the training rows" in refused(*command, "people.json", "--test", "people.csv")
+    write("public.csv", [3, 0, 1, 2])
+    said = run(*command, "people.json", "--test", "public.csv")
+    assert "all.json: epsilon" in said and "-m minidp predict mine/model.npz x.csv" in said
     statement = (folder / "mine/privacy.md").read_text()
     assert "types, and the categories if there are any, of the columns job, sick." in statement
     assert "Taken to be public, and not charged: classes" not in statement
@@ -158,11 +175,11 @@ def test_a_table_with_a_schema_is_trained_on_and_predicted_in_another_process(fo
     assert right.mean() == result["test_accuracy"]
     write("renamed.csv", [0, 2])
     told = refused("predict", "mine/model.npz", "renamed.csv", "--out", "z.csv")
-    assert "renamed.csv: no column age" in told
+    assert "the table lacks the columns age" in told
     limit = ["train", "people.csv", *BUDGET[:-1], "more", "--schema", "people.json"]
     held = (folder / "all.json").read_bytes()
     told = refused(*limit, "--ledger", "all.json", "--ledger-limit", "2.1")
-    assert "above ledger_limit=2.1; nothing was charged" in told
+    assert "above --ledger-limit 2.1; nothing was charged" in told
     assert (folder / "all.json").read_bytes() == held
 
 
@@ -255,11 +272,11 @@ TABLES = [
     (b"", "empty"),
     (b"a,b,l\n1,2\n", "line 2: expected 3 cells, got 2"),
     (b"a,a,l\n1,2,3\n", "names a more than once"),
-    (b"l\n1\n0\n", "no column of inputs"),
+    (b"l\n1\n0\n", "a column of inputs, got none"),
     (b'a,l\n1,"2\n', "no CSV file"),
-    (b"a,l\nNA,1\n", "columns that are not numeric: a; leave them out by --drop a"),
-    (b"a,l\n1_0,1\n", "columns that are not numeric: a"),
-    (b"a,l\n1,\n2,x\n3,y\n", "1 of 3 rows have no label in column l"),
+    (b"a,l\nNA,1\n", "x: the columns a hold no numbers; drop them, or describe"),
+    (b"a,l\n1_0,1\n", "the columns a hold no numbers"),
+    (b"a,l\n1,\n2,x\n3,y\n", "y: 1 of 3 labels are none of the 2 classes (x, y)"),
     (b"a,l\n,0\n1,1\n", "x: 1 of 2 rows"),
     (b"\xef\xbb\xbfa, l\r\n1, 0\r\n\r\n2, 1\r\ninf, 1\r\n", "x: 1 of 3 rows"),
     (b"a,l\n1,\xe9\n", "no CSV file in UTF-8"),
@@ -269,7 +286,7 @@ FLAGS = [
     ("missing.csv", "missing.csv: no such file"),
     ("--x missing.npy --y y.npy", "missing.npy: No such file"),
     ("data.npz --ledger no/all.json", "there is no folder"),
-    ("data.npz --ledger-limit 1", "ledger_limit= together with ledger=FILE"),
+    ("data.npz --ledger-limit 1", "--ledger-limit together with --ledger FILE"),
     ("data.npz --drop a", "expected --drop with a .csv file"),
     ("table.csv --label answer --drop a --columns b", "--columns or --drop, got both"),
     ("table.csv --label answer --drop answer", "got the label answer"),
@@ -290,7 +307,7 @@ FLAGS = [
     ),
     (
         "table.csv --label a",
-        "columns that are not numeric: answer; leave them out by --drop answer, or ",
+        "the columns answer hold no numbers; drop them, or ",
     ),
     (".", "expected a .npz or a .csv file"),
     ("data.npz --out ''", "empty name"),

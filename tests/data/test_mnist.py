@@ -180,12 +180,6 @@ def test_auto_falls_back_loudly(tiny, cache, dead_url, notices, monkeypatch):
     assert notice == found.notice and notice.startswith("NOT MNIST")
 
 
-def test_auto_falls_back_where_the_cache_cannot_be_written(tmp_path, tiny, notices, monkeypatch):
-    (tmp_path / "file").write_text("in the way")
-    monkeypatch.setenv("MINIDP_CACHE", str(tmp_path / "file"))
-    assert load("auto", on_notice=notices.append, sizes=SMALL).name == "strokes"
-
-
 def test_mnist_never_falls_back(tiny, cache, dead_url, notices, monkeypatch):
     monkeypatch.setattr(mnist, "MIRRORS", (dead_url,))
     with pytest.raises(DataUnavailableError, match="--data-dir DIR"):

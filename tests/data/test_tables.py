@@ -2,14 +2,14 @@
 
 import json
 from datetime import datetime
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from minidp.backend import Backend
-from minidp.data.arrays import Inputs
-from minidp.data.tables import Schema, draft
-from minidp.errors import MinidpError, ParameterError, ShapeError
+from minidp.data.schema import Schema, draft
+from minidp.data.tables import numbers_of, table_of
+from minidp.errors import DtypeError, MinidpError, ParameterError, ShapeError
 
 NUMBER = {"type": "number", "low": 0, "high": 10}
 JOB = {"type": "category", "values": ["clerk", "nurse"]}
@@ -101,7 +101,10 @@ def test_a_schema_survives_json_and_takes_columns_in_any_order(tmp_path):
         ("no.json", "No such file"),
         ([1], "path of a JSON file"),
         ({"a": {"type": "text"}}, "column a: expected .* number, category, date, ignore"),
-        ({"a": {"type": "number", "low": None, "high": 3}}, 'fill in "low" and "high"'),
+        (
+            {"a": {"type": "number", "low": 1}, "b": DATE | {"low": None}},
+            '"high" of the columns a, b',
+        ),
         ({"a": {"type": "number", "low": 3, "high": 3}}, '"low" < "high"'),
         ({"a": {"type": "number", "low": -1e308, "high": 1e308}}, '"low" < "high"'),
         ({"a": {"type": "number", "low": 0, "high": "9"}}, '"low" < "high"'),
@@ -125,7 +128,7 @@ def test_a_schema_that_says_nothing_clear_is_refused(source, words):
 def test_columns_that_table_and_schema_do_not_share_are_named_with_the_way_out():
     schema = Schema.of({"n": NUMBER, "job": JOB})
     with pytest.raises(ParameterError, match="does not name: id, zip; .*ignore"):
-        schema.check_names({"n": [1], "id": [1], "zip": [1], "job": ["nurse"]})
+        schema.check_names(dict.fromkeys(["n", "id", "zip", "job"]))
     with pytest.raises(ParameterError, match="lacks the columns job; it has n, jobs; rename"):
         schema.encode({"n": [1], "jobs": ["nurse"]})
     with pytest.raises(ParameterError, match="table with named columns"):
@@ -136,13 +139,13 @@ def test_columns_that_table_and_schema_do_not_share_are_named_with_the_way_out()
 
 def test_a_draft_leaves_bounds_open_and_says_what_it_read_from_the_rows():
     table = {
-        "n": ["1", "?", "2.5"],
-        "day": ["2000-01-01", "", "2000-02-01"],
-        "job": ["a", "b", ""],
+        "n": ["1", "?", "2.5"] * 33,
+        "day": ["2000-01-01", "", "2000-02-01"] * 33,
+        "job": ["a", "b", ""] * 33,
         "id": [f"x{i}" for i in range(99)],
-        "y": [0, 1, 1],
+        "y": [0, 1, 1] * 33,
     }
-    found = draft(table, "y")
+    found = draft(table_of(table), "y")
     assert {name: entry["type"] for name, entry in found.items()} == {
         "n": "number",
         "day": "date",
@@ -154,18 +157,38 @@ def test_a_draft_leaves_bounds_open_and_says_what_it_read_from_the_rows():
     assert (
         all(entry["from"] == "data" for entry in found.values()) and found["y"]["role"] == "label"
     )
-    with pytest.raises(ParameterError, match="column n: fill in"):
+    with pytest.raises(ParameterError, match="the columns n, day from public"):
         Schema.of(found)
 
 
-def test_data_frames_of_any_library_are_tables_and_their_texts_are_named():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(
-        {"n": [1.0, None, 5], "job": ["nurse", None, "clerk"], "b": [True, False, True]}
-    )
-    schema = Schema.of({"n": NUMBER, "job": JOB, "b": {"type": "number", "low": 0, "high": 1}})
-    as_dict = {name: frame[name].tolist() for name in frame}
-    assert (schema.encode(frame) == schema.encode(as_dict)).all()
-    frame["day"] = pandas.to_datetime(["2000-01-01"] * 3)
-    with pytest.raises(MinidpError, match="the columns job, day hold no numbers; .*minidp schema"):
-        Inputs(frame, Backend.numpy())
+class Frame:
+    """Columns as a library that we do not know might hold them."""
+
+    def __init__(self, columns):
+        self.columns, self.held = list(columns), columns
+
+    def __getitem__(self, name):
+        return SimpleNamespace(to_numpy=lambda: np.array(self.held[name], object))
+
+
+def pandas_frame(columns):
+    return pytest.importorskip("pandas").DataFrame(columns)
+
+
+@pytest.mark.parametrize("frame", [dict, Frame, pandas_frame])
+def test_data_frames_of_any_library_are_tables_and_their_texts_are_named(frame):
+    columns = {"n": [1.0, None, 5], "job": ["nurse", None, "clerk"], "b": [True, False, True]}
+    schema = Schema.of({"n": NUMBER, "job": JOB, "b": NUMBER})
+    assert (schema.encode(frame(columns)) == schema.encode(columns)).all()
+    columns["day"] = [datetime(2000, 1, 1)] * 3
+    table = table_of(frame(columns))
+    with pytest.raises(DtypeError, match="the columns job, day hold no numbers"):
+        numbers_of(table)
+    assert np.array_equal(numbers_of(table, ["b", "n"]), [[1, 1], [0, NAN], [1, 5]], equal_nan=True)
+
+
+def test_columns_of_a_table_have_names_and_a_length():
+    with pytest.raises(ParameterError, match="different names, got 1, 1"):
+        table_of({1: [0], "1": [0]})
+    with pytest.raises(ShapeError, match="one value per row"):
+        table_of({"a": [[1, 2]], "b": [1]})

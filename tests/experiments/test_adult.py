@@ -7,7 +7,7 @@ import adult
 import numpy as np
 import pytest
 
-from minidp.data.tables import Schema
+from minidp.data.schema import Schema
 
 
 def test_a_file_as_it_comes_is_trained_on_with_and_without_privacy(tmp_path):

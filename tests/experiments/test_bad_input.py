@@ -15,13 +15,13 @@ from tests.support.scripts import ROOT
 DIGITS = "--smoke --quiet --dataset strokes"
 WRONG = {
     f"mnist_pca.py {DIGITS}": {
-        "--clip-norm nan": "clip_norm=nan",
-        "--lot-size 700": "lot_size=700",
-        "--pca-dim 900": "pca_dim=900",
-        "--target-epsilon 0": "target_epsilon=0.0",
+        "--clip-norm nan": "--clip-norm nan",
+        "--lot-size 700": "--lot-size 700",
+        "--pca-dim 900": "--pca-dim 900",
+        "--target-epsilon 0": "--target-epsilon 0.0",
         "--target-epsilon 1 --epochs 2": "not allowed with",
         "--target-epsilon 1 --baseline": "needs noise",
-        "--epsilon 1 --noise small": "the PCA before the first step costs epsilon 1.231 at delta="
+        "--epsilon 1 --noise small": "the PCA before the first step costs epsilon 1.231 at --delta "
         "1e-05, above the target of 1; use --noise large or a larger --pca-noise-multiplier",
         "--epsilon 1 --target-epsilon 1": "argument --target-epsilon/--epsilon: given twice",
         "--frobnicate": "unrecognized",
@@ -34,7 +34,7 @@ WRONG = {
     f"mnist_variants.py {DIGITS}": {
         "--baseline --final-noise-multiplier 3": "leave out --final-noise-multiplier",
         "--watch-norms --final-noise-multiplier 3": "--watch-norms goes with constant",
-        "--stages 1": "stages=1",
+        "--stages 1": "--stages 1",
     },
     f"mnist_cnn.py {DIGITS}": {
         "--baseline --arithmetic exact": "the grid of --arithmetic exact",
@@ -48,11 +48,11 @@ WRONG = {
         "pretrain": "--public-data DIR is needed",
         "pretrain --public-data nowhere --out x": "nowhere",
         "figure --draw --out .": "leave out --draw",
-        "train --views -1": "views=-1",
+        "train --views -1": "--views -1",
         "train --views 3 --multiplicity 5": "at most 4: the --views 3",
     },
     "mnist_sweeps.py": {
-        "--jobs 0": "jobs=0",
+        "--jobs 0": "--jobs 0",
         "--partial": "--partial needs --draw",
         "--figure lot-rates --dataset mnist": "add --dataset strokes",
     },

@@ -15,7 +15,7 @@ from joblib.externals.loky import get_reusable_executor
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import AdaBoostClassifier
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder
 from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
@@ -106,11 +106,38 @@ def test_columns_of_text_go_through_a_pipeline_and_a_search_says_what_it_cost(ca
     search = GridSearchCV(model, {"privateclassifier__steps": [5, 50]}, cv=2)
     found = search.fit(table, y).best_estimator_[-1]
     said = [line for line in capsys.readouterr().out.splitlines() if "fits in this" in line]
-    assert "together if all are of the same rows" in said[-1] and len(said) >= 4
+    assert "of other processes, as of a search with n_jobs, are not" in said[-1] and len(said) == 5
     assert found.score(encode.fit_transform(table), y) > 0.5
     assert clone(found).get_params() == found.get_params() and not hasattr(clone(found), "fitted_")
     assert (found.epsilon_, found.delta_) == (found.fitted_.epsilon.upper, 1e-4)
     assert found.ledger_.sha256() == found.fitted_.ledger.sha256()
+
+
+def test_persons_go_through_a_pipeline_a_table_and_cross_validation():
+    (x, y), person = problem(), np.arange(600) // 3
+    model = classifier(rows_per_person=3, steps=60)
+    pipeline = make_pipeline(FunctionTransformer(lambda x: x / 4), model)
+    found = pipeline.fit(x, y, privateclassifier__person=person)[-1].fitted_.result
+    assert found["unit"] == "person" and found["settings"]["dataset_size"] == 200
+    scores = cross_val_score(
+        model, x, y, groups=person, cv=GroupKFold(3), params={"person": person}, error_score="raise"
+    )
+    assert scores.min() > 0.5
+    table = {**dict(zip("abcd", x.T)), "who": person}
+    frame = pytest.importorskip("pandas").DataFrame(table)
+    by_name = model.set_params(person="who").fit(frame, y)
+    assert by_name.feature_names_in_.tolist() == list("abcd")
+    expected = by_name.fitted_.predict(x)
+    for rows in (frame, frame[["d", "c", "b", "a"]]):
+        assert (by_name.predict(rows) == expected).all()
+
+
+def test_whole_numbers_are_labels_because_a_classifier_was_asked_for():
+    x, y = problem()
+    model = classifier(steps=2).fit(x, np.unique(y, return_inverse=True)[1] * 1.0)
+    assert model.classes_.tolist() == [0, 1, 2]
+    with pytest.raises(ParameterError, match="continuous"):
+        classifier().fit(x, x[:, 0])
 
 
 def test_an_estimator_takes_a_table_with_its_schema():

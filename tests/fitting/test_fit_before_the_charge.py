@@ -60,7 +60,7 @@ def clamped():
         ({"epsilon": math.inf, "ledger": None, "arithmetic": "exact"}, "nothing to make exact"),
         ({"ledger": None, "ledger_limit": 1}, "ledger_limit= together with ledger=FILE"),
         ({"y": X[:, 0]}, "y is continuous"),
-        ({"y": np.arange(300) // 2 * 1.0}, "many. For regression give target_bounds="),
+        ({"y": SIDES * 1.0}, "floating-point numbers. For regression give target_bounds="),
         ({"y": np.arange(300) // 5}, "more different labels than a tenth of the rows"),
         ({"schema": SCHEMA}, "expected a table with named columns"),
         ({"schema": SCHEMA, "x": TABLE | {"zip": SIDES}}, "does not name: zip; describe"),

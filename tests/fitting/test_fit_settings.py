@@ -18,10 +18,10 @@ from minidp.fitting import fit as fit_module
 FIELDS = {field.name: field for field in fields(Settings)}
 # of the others, config.json and result.json hold what became of them: shapes and the plan
 RECORDED = set(
-    "classes target_bounds scale bounds schema sampler check group_size subgroups".split()
+    "classes target_bounds scale bounds schema sampler check group_size subgroups attack".split()
 )
 ELSEWHERE = set("hidden network dataset_size validation example_weight device ledger_limit".split())
-ELSEWHERE |= {"person", "rows_per_person"}
+ELSEWHERE |= {"person", "rows_per_person", "about"}
 PLANNED = {"lot_size", "steps", "clip_norm", "learning_rate", "arithmetic"}
 
 
@@ -58,7 +58,7 @@ def test_every_field_is_a_flag_or_an_array():
     parser = argparse.ArgumentParser()
     train(parser)
     flags = {action.dest for action in parser._actions}
-    assert FIELDS.keys() - flags == {"network", "validation", "example_weight"}
+    assert FIELDS.keys() - flags == {"network", "validation", "example_weight", "attack"}
 
 
 def test_a_resumed_run_notices_every_field():

@@ -9,7 +9,7 @@ import pytest
 
 import minidp
 from minidp import nn
-from minidp.errors import CheckpointError, DataError, ParameterError
+from minidp.errors import BudgetExceededError, CheckpointError, DataError, ParameterError
 from minidp.privacy import Ledger
 from minidp.privacy.catalogue import make
 from minidp.run.verify import verify
@@ -80,7 +80,7 @@ def test_the_statement_says_what_was_told_and_what_was_chosen():
     for words in (
         "which classes there are: ant, bee, cow",
         f"the number of rows, {ROWS}",
-        "by the rule of minidp.fitting.rule",
+        "By the rule of minidp.fitting.rule",
         "A person with 4 rows is protected less: epsilon for these rows together is",
         "message for the data's owner",
         "one row of the training data",
@@ -95,9 +95,9 @@ def test_the_statement_says_what_was_told_and_what_was_chosen():
     ):
         assert words not in text
     for what in ("classes", "the number of rows"):
-        line = f"- Taken to be public: {what}, as the caller gave them: taken"
+        line = f"- Taken to be public: {what}, as the caller gave them."
         assert line in text
-    assert "by the caller" in text and "steps 7" in text
+    assert "By the caller" in text and "steps 7" in text
 
 
 def test_delta_is_the_power_of_ten_at_or_below_a_tenth_of_a_row(capsys):
@@ -180,6 +180,14 @@ def test_fits_that_share_a_ledger_add_up(tmp_path, capsys):
         == pytest.approx(make("loss_distribution").epsilon(total, 1e-4).upper, rel=1e-3)
         and said[0] < said[1]
     )
+
+
+def test_a_fit_that_the_shared_ledger_refuses_leaves_its_folder_free(tmp_path):
+    named = {"ledger": tmp_path / "all.json", "folder": tmp_path / "run"}
+    with pytest.raises(BudgetExceededError, match="above ledger_limit=1"):
+        fitted(**named, ledger_limit=1.0)
+    assert not list((tmp_path / "run").iterdir()) and not (tmp_path / "all.json").exists()
+    assert fitted(**named, ledger_limit=3.0, epsilon=1.0).epsilon.upper <= 1.0
 
 
 def test_a_finished_run_is_not_charged_to_a_shared_ledger(tmp_path):

@@ -15,7 +15,6 @@ from minidp.privacy import (
     PoissonSampled,
     RenyiAccountant,
     group_epsilon,
-    poisson_stopped_epsilon,
 )
 from minidp.privacy.composition import amplified
 from minidp.privacy.group_privacy import GroupAccountant, group_delta
@@ -132,8 +131,3 @@ def test_any_change_of_k_examples_costs_the_sum_along_a_chain():
 def test_delta_of_a_group_without_noise_or_without_a_release():
     assert group_delta(RenyiAccountant(), ledger_of((Gaussian(0.0), 1)), 1.0, 3).upper == 1
     assert group_delta(RenyiAccountant(), ledger_of(), 1.0, 3).upper == 0
-
-
-def test_poisson_stopping_needs_renyi_divergences():
-    with pytest.raises(ParameterError, match="RenyiAccountant"):
-        poisson_stopped_epsilon(MomentsAccountant(), ledger_of((STEP, 1000)), 1e-5, 5.0)

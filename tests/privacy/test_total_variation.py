@@ -18,16 +18,15 @@ from minidp.privacy import (
     Filter,
     FixedSizeSampled,
     Gaussian,
-    Laplace,
     Ledger,
     PoissonSampled,
+    PoissonStopped,
     RandomlyStopped,
     RenyiAccountant,
     Repeated,
     TotalVariation,
     group_epsilon,
     max_steps,
-    poisson_stopped_epsilon,
     total_variation,
 )
 from minidp.privacy.bound import Bound, Within
@@ -78,12 +77,11 @@ def test_inside_a_lot_or_a_search_it_is_refused_and_by_what_needs_a_curve():
         PoissonSampled(0.1, TINY),
         PoissonSampled(0.1, Composed((Gaussian(1.0), TINY))),
         RandomlyStopped(Composed((STEP, TINY)), 1.0, 0.1),
+        PoissonStopped(Composed((STEP, TINY)), 3.0),
     ):
         assert not RENYI.supports(event)
         with pytest.raises(UnsupportedEventError, match="TotalVariation"):
             RENYI.epsilon(ledger_of((event, 1)), 1e-5)
-    with pytest.raises(UnsupportedEventError, match="TotalVariation"):
-        poisson_stopped_epsilon(RENYI, ledger_of((Laplace(9.0), 1), (TINY, 1)), 1e-5, 3.0)
 
 
 def test_the_group_rule_for_any_mechanism_adds_it_once():

@@ -44,7 +44,7 @@ def test_arrays_of_ones_own_are_trained_on_told_of_and_verified(tmp_path, capsys
     )
     assert "pca_noise_multiplier" not in result["settings"] and ledger.count_of("setup") == 1
     assert (
-        "| before the first step | mean of the rows |"
+        "Charged before the first step: mean of the rows."
         in (tmp_path / "run" / "privacy.md").read_text()
     )
     assert (

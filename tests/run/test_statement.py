@@ -72,7 +72,7 @@ NOT_BOUNDS = {f"epsilon {name} kind": "approximation" for name in BOUNDS}
         (INFINITE, "**This model is not private: something was released without noise"),
         (INFINITE | {"delta_added": 1.0}, "**No guarantee: epsilon is so large that (1 + e^eps"),
         (NOT_BOUNDS, "**No guarantee can be stated: no certified bound on epsilon is known"),
-        ({"delta": 0.02}, "0.02 is not below 1/60: a program that publishes one row at random"),
+        ({"delta": 0.02}, "0.02 is not below 1/60, so that publishing somebody's whole row"),
         ({"not_private": []}, "the test set; the facts about the data that the run disclosed."),
     ],
 )

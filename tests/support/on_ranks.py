@@ -89,18 +89,11 @@ def cases():
     found["explicit, exact"] = trained(*SAMPLERS["poisson"], "exact", "explicit", flat_group)
     found["block, exact"] = trained(*SAMPLERS["poisson"], "exact", block=True)
     x = np.random.default_rng(2).normal(size=(300, 4))
-    model = fit(
-        x,
-        x[:, 0] > 0,
-        epsilon=2.0,
-        delta=1e-4,
-        steps=5,
-        lot_size=300,
-        seed=1,
-        arithmetic="exact",
-        quiet=True,
-    )
-    found["fit, exact"] = model.predict_proba(x)
+    persons = {"person": np.arange(300) // 3, "rows_per_person": 2, "lot_size": 60}
+    for case, more in (("fit, exact", {"lot_size": 300}), ("persons, exact", persons)):
+        named = {"epsilon": 2.0, "delta": 1e-4, "steps": 5, "seed": 1, "arithmetic": "exact"}
+        model = fit(x, x[:, 0] > 0, quiet=True, **named, **more)
+        found[case] = model.predict_proba(x)
     return found
 
 

@@ -1,6 +1,4 @@
-"""Attacks on private training: right training stands, ten planted faults do not, and the program
-says both.
-"""
+"""Attacks on private training: no bound is above what is certified, and the program says so."""
 
 import json
 from contextlib import contextmanager
@@ -10,7 +8,7 @@ import pytest
 from scipy import stats
 
 from tools import audit_empirical
-from tools.attacks import canaries, faults
+from tools.attacks import canaries
 
 ALL = {"inputs": 10, "outputs": 20}
 ATTACK_2016 = {
@@ -31,8 +29,6 @@ TWO = {"inputs": 1, "outputs": 50, "bias": True}  # each canary moves W and b
     "how, score",
     [
         (ALL, 1),
-        ({**ALL, "batches": 5}, 1),
-        ({**ALL, "ranks": 3}, 1),
         ({**ALL, "included": np.arange(200) % 2 == 0}, 1),
         (TWO, 1),
         ({**TWO, "groups": canaries.per_tensor}, 2**0.5),
@@ -42,7 +38,7 @@ def test_without_noise_a_canary_in_the_lot_scores_exactly_its_clipped_norm(how, 
     """With C = 1 and gradients of size 10 each canary moves its own coordinate by 1, and no
     other's.
     """
-    found = canaries.watch(canaries.Made(), 0.0, 0.5, 30, 1, **how)
+    found = canaries.watch(0.0, 0.5, 30, 1, **how)
     assert found.present.any() and not found.present.all()
     np.testing.assert_allclose(found.scores, score * found.present, atol=1e-5)
     np.testing.assert_allclose(found.last, score * found.present.sum(axis=0), atol=1e-3)
@@ -52,11 +48,6 @@ def test_every_step_tells_more_than_the_last_iterate():
     *scores, inside, _ = canaries.whole_runs(0.05, 2.0, 100, 600, 5, 0.5, 20, 20)
     every, last = (stats.mannwhitneyu(found[inside], found[~inside]).statistic for found in scores)
     assert every > 1.1 * last
-
-
-def test_right_training_is_hardly_ever_flagged():
-    flagged = sum(bool(faults.flagged_by(faults.Made(), 1000 * k)) for k in range(10))
-    assert flagged <= stats.binom.isf(1e-6, 10, faults.LEVEL)
 
 
 def test_it_attacks_reports_and_draws(tmp_path, capsys, drawn, monkeypatch):
@@ -69,10 +60,8 @@ def test_it_attacks_reports_and_draws(tmp_path, capsys, drawn, monkeypatch):
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == ["attacks.json", "attacks.png", "attacks_2016.png"] and len(drawn) == 2
     assert found["seed"] == 1 and found["black_box"]["data"]["name"] == "strokes"
-    audits, attack = found["audits"], found["attacks"][0]
+    attack = found["attacks"][0]
     for place, key, value in (
-        (audits["noise halved"], "flagged", 0),
-        (audits["right training"], "flagged", 99),
         (attack["certified"], 1, 0.1),
         (attack["bounds"]["one run, f-DP"], "lower", 0.1),
         (found["ledger_2016"]["printed"], 1, 4.5),

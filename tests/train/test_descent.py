@@ -68,7 +68,7 @@ def test_lists_are_taken_and_what_is_no_table_is_refused():
     x, y = make_data()
     network = make_network()
     assert evaluate(network, LOSS, x.tolist(), y.tolist()) == evaluate(network, LOSS, x, y)
-    with pytest.raises(MinidpError, match="evaluate: x is a list of rows of different lengths"):
+    with pytest.raises(MinidpError, match="evaluate: x: expected rows of one length"):
         evaluate(network, LOSS, [[1.0], [1.0, 2.0]], y[:2])
 
 

@@ -185,8 +185,8 @@ def test_what_is_not_taken_is_refused_before_a_charge():
     (x, y), trainer = make_data(), make_trainer(sampler="fixed")
     for arguments, words in (
         ((x, y, "seed"), "expected streams='seed' to be Streams"),
-        ((iter(x), y, 1), "Trainer.run: expected x to be an array or data.Examples, got"),
-        ((x, [[1], [1, 2]], 1), "Trainer.run: y is a list of rows of different lengths"),
+        ((iter(x), y, 1), "Trainer.run: x: expected an array, a memory map, data.Examples"),
+        ((x, [[1], [1, 2]], 1), "Trainer.run: y: expected rows of one length"),
         ((x.astype(int), y, 1), "ids are for a network that begins with nn.Embedding"),
         ((x.astype("uint8"), y, 1), r"got uint8; convert it with .astype\(numpy.float32\)$"),
         ((x[:39], y[:39], 1), "expected 40 examples"),

@@ -1,4 +1,4 @@
-"""Attacks on the machine's numbers: the lattice of float32 noise, and roundings that line up."""
+"""Attacks on the machine's numbers: roundings that line up."""
 
 from itertools import product
 
@@ -11,37 +11,6 @@ from minidp.mechanism.rounding import DOUBLE, products
 
 KEY = ("layer", "W")
 LARGE = 1 - 2**-10  # a contribution just below the clip norm
-
-
-def box_muller(rng, size, sigma):
-    """Draw Box and Muller's noise in float32: sigma r cos t of every pair, then sigma r sin t."""
-    u, v = rng.random((2, size // 2), np.float32)
-    r = np.sqrt(-2 * np.log1p(-u))
-    t = np.float32(2 * np.pi) * v
-    return np.concatenate([r * np.cos(t), r * np.sin(t)]) * np.float32(sigma)
-
-
-def on_lattice(x, y, sigma):
-    """Tell which (x, y) are sigma r cos t and sigma r sin t of float32 numbers r and t."""
-    x, y = x.astype("float64"), y.astype("float64")
-    near_r = (np.hypot(x, y) / sigma).astype("float32")
-    near_t = (np.arctan2(y, x) % (2 * np.pi)).astype("float32")
-    found = np.zeros(len(x), bool)
-    for r in _neighbours(near_r):
-        for t in _neighbours(near_t):
-            same_x = r * np.cos(t) * np.float32(sigma) == x
-            found |= same_x & (r * np.sin(t) * np.float32(sigma) == y)
-    return found
-
-
-def _neighbours(v):
-    """The float32 numbers v, and the three on each side of them."""
-    yield v
-    for towards in (np.inf, -np.inf):
-        moved = v
-        for _ in range(3):
-            moved = np.nextafter(moved, np.float32(towards))
-            yield moved
 
 
 def aligned(n, value, extra, half_ulps):

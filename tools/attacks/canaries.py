@@ -8,8 +8,6 @@ attacker sees every release (Nasr et al. 2021, arXiv:2101.04535) or the last ite
 """
 
 import math
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -28,7 +26,6 @@ from minidp.privacy import (
 )
 from minidp.privacy.catalogue import make
 from minidp.privacy.gaussian import gaussian_epsilon
-from minidp.ranks import SOLO, Solo
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
 from tools.attacks import empirical
@@ -48,14 +45,6 @@ DELTA, ERROR, ALARM = (
 )
 
 
-class Made(NamedTuple):
-    """The parts of training under attack; the library's own by default."""
-
-    sanitizer: type = Sanitizer
-    sampler: type = PoissonSampler
-    trainer: type = Trainer
-
-
 class Recorder(SGD):
     """Descent that keeps what it is given: every released gradient, all parameters in a row."""
 
@@ -66,26 +55,6 @@ class Recorder(SGD):
     def update(self, params, grads, step, noise_std={}):
         self.released.append(np.concatenate([grads[key].ravel() for key in params]))
         super().update(params, grads, step, noise_std)
-
-
-class Rank(Solo):
-    """One of several ranks, each a thread of this process."""
-
-    def __init__(self, rank, board, barrier):
-        self.rank, self.size, self._board, self._barrier = rank, len(board), board, barrier
-
-    def collect(self, value):
-        self._board[self.rank] = value
-        self._barrier.wait()
-        found = list(self._board)
-        self._barrier.wait()
-        return found
-
-    def scatter_sum(self, flat):
-        return np.split(sum(self.collect(flat)), self.size)[self.rank]
-
-    def gather(self, part):
-        return np.concatenate(self.collect(part))
 
 
 class Seen(NamedTuple):
@@ -107,7 +76,6 @@ class Seen(NamedTuple):
 
 
 def watch(
-    made,
     sigma,
     q,
     steps,
@@ -117,8 +85,6 @@ def watch(
     *,
     bias=False,
     included=None,
-    ranks=1,
-    batches=1,
     groups=per_layer_groups,
 ):
     """Train on canaries, one for each weight, and return what was Seen.
@@ -129,29 +95,12 @@ def watch(
     numbers = np.flatnonzero(np.ones(inputs * outputs) if included is None else included)
     x = np.eye(inputs, dtype="float32")[numbers // outputs]
     y = -SIZE * np.eye(outputs, dtype="float32")[numbers % outputs]
-    lot, board, barrier = q * len(numbers), [None] * ranks, threading.Barrier(ranks, timeout=60)
-
-    def train(rank):
-        network = nn.Sequential(
-            [nn.Dense(inputs, outputs, bias=bias, init=nn.init.zeros)], (inputs,)
-        )
-        plan = Plan(
-            made.sampler(q), made.sanitizer(groups(network.params, CLIP, sigma)), steps, lot
-        )
-        recorder, batch_size = Recorder(), math.ceil(lot / batches)
-        made.trainer(
-            network,
-            nn.SquaredError(),
-            recorder,
-            plan,
-            batch_size=batch_size,
-            ranks=Rank(rank, board, barrier) if ranks > 1 else SOLO,
-        ).run(x, y, Streams(seed))
-        moved = np.concatenate([array.ravel() for array in network.params.values()])
-        return plan, np.array(recorder.released), -moved / RATE
-
-    with ThreadPoolExecutor(ranks) as pool:
-        (plan, released, last), *_ = pool.map(train, range(ranks))
+    lot, recorder = q * len(numbers), Recorder()
+    network = nn.Sequential([nn.Dense(inputs, outputs, bias=bias, init=nn.init.zeros)], (inputs,))
+    plan = Plan(PoissonSampler(q), Sanitizer(groups(network.params, CLIP, sigma)), steps, lot)
+    Trainer(network, nn.SquaredError(), recorder, plan).run(x, y, Streams(seed))
+    released = np.array(recorder.released)
+    last = -np.concatenate([array.ravel() for array in network.params.values()]) / RATE
     present = np.zeros((steps, inputs * outputs), dtype=bool)
     for step, members in enumerate(plan.sampler.lots(len(numbers), steps, Streams(seed).sampling)):
         present[step, numbers[members]] = True
@@ -242,9 +191,7 @@ def whole_runs(q, mu, steps, needed, seed, sigma, inputs, outputs, shift=1.0, **
     found, canaries = [], inputs * outputs
     for run in range(lots_for(needed, canaries)):
         included = Streams(seed + 2 * run).init.random(canaries) < 0.5
-        seen = watch(
-            Made(), sigma, q, steps, seed + 2 * run + 1, inputs, outputs, included=included, **how
-        )
+        seen = watch(sigma, q, steps, seed + 2 * run + 1, inputs, outputs, included=included, **how)
         found.append((every_step(seen.scores / shift, q, mu), seen.last, included))
     return *map(np.array, zip(*found)), seen.plan
 
@@ -258,7 +205,7 @@ def attack(epsilon, q, steps, seed, side=SIDE):
     plan = Plan(PoissonSampler(q), sanitizer, steps, q * canaries / 2)
     sigma = plan.calibrated(accountant, epsilon, DELTA).sanitizer.groups[0].noise_multiplier
     releases, needed = (needs := power(1 / sigma, q, steps)).values()
-    single = watch(Made(), sigma, 0.5, lots_for(releases, canaries), seed, side, side)
+    single = watch(sigma, 0.5, lots_for(releases, canaries), seed, side, side)
     every, last, inside, plan = whole_runs(q, 1 / sigma, steps, needed, seed + 1, sigma, side, side)
     certified = accountant.epsilon(plan.ledger(), DELTA)
     return {
@@ -297,7 +244,7 @@ def attack_2016(seed, lots=(100, 200, 300, 500, 700, 1000), outputs=500, reach=0
     )
     releases, needed = (needs := power(both / sigma, q, most, reach)).values()
     how = {"bias": True, "groups": per_tensor}
-    single = watch(Made(), sigma, 0.5, lots_for(releases, outputs), seed, 1, outputs, **how)
+    single = watch(sigma, 0.5, lots_for(releases, outputs), seed, 1, outputs, **how)
     scores = [found / both for found in single.apart()]
     whole = q, both / sigma, most, needed, seed + 1, sigma, 1, outputs, both
     every, _, inside, _ = whole_runs(*whole, **how)

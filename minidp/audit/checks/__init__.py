@@ -27,7 +27,7 @@ from ..card import labels_of
 from ..equation import sides
 
 PRINTED = "the equation as it is printed"
-DERIVED = "complex step of the printed output"
+DERIVED = "derivative of the printed output, by complex steps"
 
 REGISTRY: dict[tuple[str, str], list] = {}  # (card, label): list of Check
 # (card, label): functions that yield the Cases in which the equation is compared as it is printed

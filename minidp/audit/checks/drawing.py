@@ -26,7 +26,7 @@ RFC = (  # RFC 8439, 2.3.2 and appendix A.1: key, the last four words of the inp
 )
 
 
-SMALL = discrete.Plan(1, 1, Fraction(7, 3), 16)
+SMALL = discrete.Plan(1, 1, Fraction(50, 7), 24)
 
 
 def _words(bench, blocks):
@@ -133,12 +133,15 @@ def alias_weights(table):
 
 
 @states("host.discrete.alias_table", "F1")
-def masses_of_a_small_table(bench):
-    """p is what the weights tell of it."""
-    weights = np.array(alias_weights(discrete.alias_table(SMALL)), float)
+def masses_of_a_table(bench):
+    """Of one that is used; p is what the weights tell of it."""
+    plan = discrete.plan(2.0**28)
+    weights = np.array(alias_weights(discrete.alias_table(plan)), float)
     p = weights / (2 * weights[0])
     p[0] = 1
-    yield Case({"p": p, "s_0": float(SMALL.variance) ** 0.5})
+    yield Case(
+        {"p": p, "s_0": float(plan.variance) ** 0.5}, ranges={"x": range(0, plan.cells - 1, 97)}
+    )
 
 
 @states("host.discrete.alias_table", "F2 F3", 0.0)

@@ -17,38 +17,34 @@ from ...train.trial import COMPLEX_STEP, LayerTrial
 from ..card import labels_of
 from ..cases import LAYERS, LOSSES, to_backend
 from ..equation import Case, derivative, value
-from ..stated import stated
+from ..stated import computed, stated
 from . import DERIVED, holds, in_words, measures, printed, states, texts_of, worst
 
 # norms that are rounded up are off by more than rounding alone
 CLOSE = COMPLEX_STEP._replace(apart=1e-10)
-EXACT, COMPLEX, CUT = 1e-12, COMPLEX_STEP.tolerance, 2.0**-22
+EXACT, COMPLEX = 1e-12, COMPLEX_STEP.tolerance
 
 
 def _layer(bench, case):
     return to_backend(case.make(bench.rng, "float64"), bench.backend)
 
 
-def _cases(bench, case, kind=arithmetic.ORDINARY, size=1):
+def _cases(bench, case):
     """What a layer computes from two examples."""
-    layer, x = _layer(bench, case), bench.asarray(size * case.input(bench.rng, 2))
-    layer.arithmetic = kind
-    y, cache = layer.forward(x)
-    dy = bench.asarray(bench.rng.uniform(-1, 1, y.shape))
-    found = {"x": x, "y": y, "dy": dy, "dx": layer.backward(dy, cache), "kept": cache.kept}
-    grads = layer.param_grads(dy, cache).items()
-    yield stated(layer, **found, **{f"d{name}": grad.materialise() for name, grad in grads})
+    x = bench.asarray(case.input(bench.rng, 2))
+    yield computed(
+        _layer(bench, case), x, lambda shape: bench.asarray(bench.rng.uniform(-1, 1, shape))
+    )
 
 
-def _output(bench, case, card, kind=arithmetic.ORDINARY, size=1):
+def _output(bench, case, card):
     """The output beside its equation, which stands in `card`, and the shape of that of no
     example.
     """
     texts, layer = texts_of(card), _layer(bench, case)
     empty = layer.forward(bench.asarray(case.input(bench.rng, 0)))[0]
-    yield holds(empty.shape == (0, *layer.output_shape(case.shape)))
-    label = "F2" if card.endswith("Dropout") else output_label(texts)
-    yield from (printed(texts, label, found) for found in _cases(bench, case, kind, size))
+    yield holds(empty.shape == (0, *case.shape))
+    yield from (printed(texts, output_label(texts), found) for found in _cases(bench, case))
 
 
 def _derivatives(bench, case, card, label):
@@ -103,10 +99,6 @@ def _register_layer(case):
     else:
         labels = " ".join(n for n in labels_of(whole) if n[0] != "P" or n in grads)
     states(whole, labels, EXACT, f"equations of {case.name}", subject)(partial(_cases, case=case))
-    register = measures(
-        whole, output, "the equation, exact arithmetic", CUT, f"output of {case.name}", subject
-    )
-    register(partial(_output, case=case, card=whole, kind=arithmetic.EXACT, size=8))
     if case in SMALLEST.values() and kind is not nn.Dropout:
         for label in ("B1", *grads):
             register = measures(

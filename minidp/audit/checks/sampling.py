@@ -1,9 +1,10 @@
 """Checks of samplers, schedules and the plan."""
 
 import math
+from collections import Counter
 from fractions import Fraction
 from functools import partial
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 
 import numpy as np
 
@@ -26,31 +27,58 @@ SAMPLING = "mechanism.sampling"
 KEYS = (("one", "W"), ("one", "b"), ("two", "W"))
 
 
-def _included(sampler, n, lots):
-    """0 or 1 of each lot and example; NaN, which fails, where a lot holds an example twice or one
-    that is not there.
+def _patterns(bench, sampler, examples, chances):
+    """How often each pair of successive epochs is drawn, in standard errors.
+
+    chances: {the lots of an epoch: its chance}, of all epochs that there are.
     """
-    seen = np.zeros((lots, n))
-    for row, lot in zip(seen, sampler.lots(n, lots, Streams(3).sampling)):
-        row[lot] = 1 if len(set(lot.tolist())) == len(lot) and min(lot, default=0) >= 0 else np.nan
-    return seen
+    epochs, length = 12_000, len(next(iter(chances)))
+    drawn = sampler.lots(examples, epochs * length, Streams(3).sampling)
+    lots = [tuple(lot.tolist()) for lot in drawn]
+    seen = [tuple(lots[at : at + length]) for at in range(0, len(lots), length)]
+    yield holds(set(seen) == set(chances))
+    counts = Counter(zip(seen, seen[1:]))
+    for pair in product(chances, repeat=2):
+        p = chances[pair[0]] * chances[pair[1]]
+        yield abs(counts[pair] - (epochs - 1) * p) / math.sqrt(epochs * p * (1 - p))
 
 
-@measures(
-    f"{SAMPLING}.PoissonSampler", "F1", "inclusions, pairs, sizes, in standard errors", SIGMAS
-)
-def poisson_inclusions_are_independent(bench):
-    for n, q, lots in ((12, 0.3, 20_000), (300, 0.5, 2000)):
-        seen, variance = _included(PoissonSampler(q), n, lots), n * q * (1 - q)
-        z = (seen - q) / math.sqrt(q * (1 - q))
-        yield np.abs(z.sum(axis=0)).max() / math.sqrt(lots)
-        # off the diagonal standard normal if inclusions are independent
-        pairs = z.T @ z / math.sqrt(lots)
-        yield np.abs(pairs[~np.eye(n, dtype=bool)]).max()
-        spread = ((seen.sum(axis=1) - n * q) ** 2).mean() / variance
-        kurtosis = 3 + (1 - 6 * q * (1 - q)) / variance
-        yield abs(spread - 1) / math.sqrt((kurtosis - 1) / lots)
-        yield abs((z[1:] * z[:-1]).sum() / math.sqrt(n * lots))
+def _subsets(of, sizes):
+    return [each for size in sizes for each in combinations(range(of), size)]
+
+
+FEW = _subsets(4, range(5))
+for _sampler, _examples, _chances in (
+    (PoissonSampler(0.4), 4, {(lot,): 0.4 ** len(lot) * 0.6 ** (4 - len(lot)) for lot in FEW}),
+    (mechanism.FixedSizeSampler(5, 2), 5, dict.fromkeys(((lot,) for lot in _subsets(5, [2])), 0.1)),
+    (
+        mechanism.ShuffleSampler(3, 2),
+        3,
+        {(order[:2], order[2:]): 1 / 6 for order in permutations(range(3))},
+    ),
+    (
+        mechanism.BallsInBinsSampler(4, 2),
+        4,
+        {(lot, tuple(sorted({*range(4)} - {*lot}))): 1 / 16 for lot in FEW},
+    ),
+):
+    _card = f"{SAMPLING}.{type(_sampler).__name__}"
+    _how = {"sampler": _sampler, "examples": _examples, "chances": _chances}
+    measures(_card, "F1", "all pairs of epochs, in standard errors", SIGMAS, "law_of_lots")(
+        partial(_patterns, **_how)
+    )
+
+
+@measures(f"{SAMPLING}.PoissonSampler", "F1", "their number, in standard errors", SIGMAS)
+def inclusions_of_many_examples(bench):
+    lots = PoissonSampler(0.5).lots(3000, 200, Streams(3).sampling)
+    return abs(sum(map(len, lots)) - 300_000) / math.sqrt(150_000)
+
+
+@measures(f"{SAMPLING}.BallsInBinsSampler", "F1", "each example once", 0.0)
+def an_epoch_of_many_lots(bench):
+    lots = mechanism.BallsInBinsSampler(8000, 1).lots(8000, 8000, Streams(3).sampling)
+    return holds(sorted(np.concatenate(list(lots))) == list(range(8000)))
 
 
 @measures(
@@ -78,28 +106,6 @@ def weights_of_sizes(bench):
 
 
 in_words("mechanism.plan.Plan", "S1", "a sequence of events")
-
-
-@measures(f"{SAMPLING}.FixedSizeSampler", "F1", "all subsets of 2 of 5, in standard errors", SIGMAS)
-def fixed_size_subsets_are_uniform(bench):
-    lots, p = 20_000, 1 / 10
-    seen = _included(mechanism.FixedSizeSampler(5, 2), 5, lots)
-    yield holds((seen.sum(axis=1) == 2).all())
-    for subset in combinations(range(5), 2):
-        count = seen[:, subset].all(axis=1).sum()
-        yield abs(count - lots * p) / math.sqrt(lots * p * (1 - p))
-
-
-@measures(f"{SAMPLING}.ShuffleSampler", "F1", "all orders of 3, in standard errors", SIGMAS)
-def shuffled_epochs_are_permutations(bench):
-    epochs = 12_000
-    drawn = mechanism.ShuffleSampler(3, 2).lots(3, 2 * epochs, Streams(5).sampling)
-    lots = [lot.tolist() for lot in drawn]
-    orders = [tuple(two + one) for two, one in zip(lots[::2], lots[1::2])]
-    counts = [orders.count(order) for order in permutations(range(3))]
-    yield holds(sum(counts) == epochs)
-    counts.append(sum(a == b for a, b in zip(orders[1:], orders)))
-    yield from (abs(c - epochs / 6) / math.sqrt(epochs * 5 / 36) for c in counts)
 
 
 def _differs(*pairs):
@@ -151,29 +157,6 @@ def shuffling_is_charged_as_often_as_an_example_is_seen(bench):
         drawn = sampler.lots(10, steps, Streams(6).sampling)
         seen = sum((np.bincount(lot, minlength=10) for lot in drawn), np.zeros(10, int))
         yield _differs((sampler.charges(RELEASE, steps), (RELEASE, int(seen.max()))))
-
-
-@measures(
-    f"{SAMPLING}.BallsInBinsSampler",
-    "F1",
-    "lots of epochs and pairs of examples, in standard errors",
-    SIGMAS,
-)
-def bins_are_uniform_and_independent(bench):
-    """Each lot's place in an epoch is what its examples drew; NaN, which fails, unless every
-    example is in one lot.
-    """
-    epochs = 4000  # of four lots
-    lots = _included(mechanism.BallsInBinsSampler(9, 2), 9, epochs * 4).reshape(epochs, 4, 9)
-    yield holds((lots.sum(axis=1) == 1).all())
-    many = mechanism.BallsInBinsSampler(8000, 1).lots(8000, 8000, Streams(3).sampling)
-    yield holds(sorted(np.concatenate(list(many))) == list(range(8000)))
-    z = (lots - 0.25) / math.sqrt(0.25 * 0.75)
-    yield np.abs(z.sum(axis=0)).max() / math.sqrt(epochs)
-    # of a pair: 12/3 with chance 1/4, else -4/3
-    pairs = np.einsum("eta,etb->ab", z, z) / math.sqrt(epochs * 16 / 3)
-    yield np.abs(pairs[~np.eye(9, dtype=bool)]).max()
-    yield np.abs(np.einsum("eta,eta->a", z[1:], z[:-1])).max() / math.sqrt(epochs * 16 / 3)
 
 
 def _values(bench, schedule, steps):

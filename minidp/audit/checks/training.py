@@ -1,4 +1,4 @@
-"""Checks of the trainer, the optimizers and the averaged weights."""
+"""Checks of the trainer."""
 
 import math
 from functools import partial
@@ -10,78 +10,19 @@ from ...backend import Backend, to_host
 from ...grads.forms import Explicit
 from ...mechanism import LinearDecay, Plan, PoissonSampler, Sanitizer, per_layer_groups
 from ...streams import Streams
-from ..card import labels_of
+from ...train.metrics import right_answers
 from ..equation import Case
 from . import Bench, in_words, measures, states, worst
 
-EXACT, NOISE_STD = 1e-12, 0.3
 CARD = "train.trainer.Trainer"
-KEY = ("layer", "W")
 _HOST = Bench(None, Backend.numpy())
 
 
-# the names that the equations give the fields and slots of optimizers
-NAMED = {"momentum": "m", "offset": "e", "beta1": "b1", "beta2": "b2", "velocity": "v"}
-NAMED |= {"sum_of_squares": "s", "mean": "m", "square": "v"}
-SETTINGS = {  # besides the rate
-    "sgd": (),
-    "momentum": (0.5,),
-    "nesterov": (0.5,),
-    "adagrad": (0.5,),
-    "adam": (0.5, 0.7, 0.2),
-    "adam-bc": (0.5, 0.7, 0.2, 0.3),
-}
-
-
-def _steps(bench, cls, others, label):
-    """With the settings it has by itself and others, a constant rate and one that falls. What a
-    second label starts from is what the first has changed.
-    """
-    for rate, settings in ((0.1, ()), (LinearDecay(0.2, 0.1, 3), others)):
-        optimizer = cls(rate, *settings)
-        theta = {KEY: bench.asarray(bench.rng.uniform(-1, 1, (2, 3)))}
-        optimizer.allocate(theta)
-        fields = {NAMED.get(name, name): value for name, value in vars(optimizer).items()}
-        for step in range(6):
-            before, g = (
-                _state(optimizer, theta),
-                bench.rng.uniform(-1, 1, (2, 3)) * 8.0 ** (2 - step),
-            )
-            optimizer.update(theta, {KEY: bench.asarray(g.copy())}, step, {KEY: NOISE_STD})
-            after = _state(optimizer, theta)
-            given = {"s": NOISE_STD, "g": g, "t": step + 1, **fields}
-            given["eta"] = rate(step) if callable(rate) else rate
-            given |= {**(after if label == "F2" else before), "theta": before["theta"]}
-            yield Case(given, after)
-
-
-def _state(optimizer, theta):
-    found = {NAMED[name]: to_host(slot[KEY]).copy() for name, slot in optimizer.slots.items()}
-    return {**found, "theta": to_host(theta[KEY]).copy()}
-
-
-for _name, _others in SETTINGS.items():
-    _cls = train.OPTIMIZERS[_name]
-    _card = f"train.optimizer.{_cls.__name__}"
-    for _label in labels_of(_card):
-        states(_card, _label, EXACT, "steps")(
-            partial(_steps, cls=_cls, others=_others, label=_label)
-        )
-
-
-@states("train.averaging.Averaged", "F1", 1e-14)
-def averages(bench):
-    """Of the weights that the optimizer alone has."""
-    for decay in (0.0, 0.6, 0.999):
-        plain, averaged, a = train.SGD(0.1), train.Averaged(train.SGD(0.1), decay), np.zeros(3)
-        alone, theta = ({KEY: bench.asarray(np.ones(3))} for _ in range(2))
-        for t, g in enumerate(bench.rng.uniform(-1, 1, (30, 3))):
-            for optimizer, params in ((plain, alone), (averaged, theta)):
-                optimizer.update(params, {KEY: bench.asarray(g.copy())}, t)
-            given = {"a": a, "theta": to_host(alone[KEY]), "decay": decay, "t": t}
-            with averaged.averaged_weights(theta):
-                a = to_host(theta[KEY]).copy()
-            yield Case(given, {"a": a})
+@states("train.metrics.right_answers", "F1", 1e-14)
+def right_answers_of_a_regression(bench):
+    z, t = bench.rng.uniform(-2, 2, (9, 1)), bench.rng.uniform(-1, 1, 9)
+    v = right_answers(nn.Sequential([nn.Flatten()], (1,)), z, t)
+    yield Case({"z": z[:, 0], "t": t, "v": v})
 
 
 class Mirrored:
@@ -119,39 +60,56 @@ def mean_gradient(network, loss, x, y):
     return {key: Explicit(sum(g[key] for g in each) / len(x)) for key in each[0]}
 
 
-def _algorithm_1(trainer, x, y, views):
-    """The parameters after a loop over steps and examples, each clipped by itself, on the host."""
+def _algorithm_1(trainer, examples, weight):
+    """The parameters after a loop over steps and examples, each clipped by itself, on the host.
+
+    examples: (x, y) of the rows of each.
+    """
     streams, network, plan = Streams(5), trainer.network, trainer.plan
-    for step, lot in enumerate(plan.sampler.lots(len(x), plan.steps, streams.sampling)):
+    for step, lot in enumerate(plan.sampler.lots(len(examples), plan.steps, streams.sampling)):
         total = {key: np.zeros(theta.shape) for key, theta in network.params.items()}
         for b in lot:
-            shown = np.array([sign * x[b] for sign in (1, -1)[:views]])
-            one = mean_gradient(network, trainer.loss, shown, y[[b] * views])
-            total = plan.sanitizer.add_clipped(one, total)
+            mean = mean_gradient(network, trainer.loss, *examples[b])
+            total = plan.sanitizer.add_clipped(mean, total, weight[b : b + 1])
         for key, g in plan.sanitizer.release(total, streams.noise(step)).items():
             network.params[key] -= (0.3 - 0.05 * step) * g / 7
     return network.params
 
 
-@measures(CARD, "F2 F3 F4 V1", "Algorithm 1 as a loop over examples, same draws", 1e-10)
+@measures(CARD, "F2 F3 F4 V1 V2", "Algorithm 1 as a loop over examples, same draws", 1e-10)
 def training_equals_algorithm_1(bench):
-    """With a learning rate that falls, lots in batches, empty lots, plain SGD; with two views,
-    which are all clipped, or some of them.
+    """With a learning rate that falls, lots in batches, empty lots, plain SGD; with two views and
+    with persons, all clipped, some or none, in every form of the gradients. A row that is not
+    finite takes its person out.
     """
-    rows = (
-        (0.8, 0.5, 0.4, "factored", 2, 1),
-        (0.8, 0.5, 0.0, "auto", 4096, 1),
-        (0.0, math.inf, 1.0, "auto", 4096, 1),
-        (0.0, 0.1, 1.0, "auto", 4096, 2),
-        (0.0, 0.3, 1.0, "factored", 5, 2),
-    )
-    for noise, clip, q, strategy, batch_size, views in rows:
+    views, persons = {"augmentation_multiplicity": 2}, {"rows_per_person": 2}
+    for noise, clip, q, strategy, batch_size, how in (
+        (0.8, 0.5, 0.4, "factored", 2, {}),
+        (0.8, 0.5, 0.0, "auto", 4096, {}),
+        (0.0, math.inf, 1.0, "auto", 4096, {}),
+        (0.0, 0.1, 1.0, "auto", 4096, views),
+        (0.0, 0.3, 1.0, "factored", 5, views),
+        (0.0, 5.0, 1.0, "explicit", 2, persons),
+        (0.0, 0.3, 1.0, "factored", 4096, persons),
+        (0.8, 0.1, 0.5, "auto", 1, persons),
+    ):
         setting = noise, clip, PoissonSampler(q)
-        how = {"batch_size": batch_size, "augmentation_multiplicity": views}
-        trainer, x, y = _setting(bench, *setting, strategy=strategy, **how)
-        inputs = Mirrored(bench.asarray(x), bench) if views == 2 else bench.asarray(x)
-        trainer.run(inputs, bench.asarray(y), Streams(5))
-        expected = _algorithm_1(*_setting(_HOST, *setting), views)
+        trainer, x, y = _setting(bench, *setting, strategy=strategy, batch_size=batch_size, **how)
+        rows, weight, more = np.arange(12)[:, None], np.ones(12), {}
+        if how is persons:
+            x[5, 0], rows = np.nan, [[0, 1], [2, 5], [3, 4], [6]]
+            weight = bench.rng.uniform(0, 1, 4)
+            more = {
+                "person": np.array(list("aabccbdaaaaa")),
+                "example_weight": bench.asarray(weight),
+            }
+        inputs = bench.asarray(x)
+        if how is views:
+            inputs, x, y = Mirrored(inputs, bench), np.concatenate([x, -x]), np.tile(y, 2)
+            rows = np.hstack([rows, rows + 12])
+        trainer.run(inputs, bench.asarray(y[:12]), Streams(5), **more)
+        examples = [(x[each], y[each]) for each in rows]
+        expected = _algorithm_1(_setting(_HOST, *setting)[0], examples, weight)
         yield from (worst(trainer.network.params[key], expected[key]) for key in expected)
 
 
@@ -187,16 +145,23 @@ def a_step(bench):
         yield Case(given, {"theta": to_host(network.params[key])})
 
 
-@states(CARD, "V1")
-def views_are_averaged(bench):
-    trainer, x, y = _setting(bench, 0.8, 0.5, PoissonSampler(1.0), augmentation_multiplicity=2)
+def _merged(bench, **how):
+    """The rows of five examples or persons, of whom some have fewer than three."""
+    trainer, *_ = _setting(bench, 0.8, 0.5, PoissonSampler(1.0), **how)
+    x, y = bench.rng.uniform(-1, 1, (15, 4)), bench.rng.integers(0, 3, 15)
+    share = np.array([[1, 0, 0], [1 / 2, 1 / 2, 0], *[[1 / 3] * 3] * 3])
     z, caches = trainer.network.forward(bench.asarray(x))
     dz = trainer.loss(z, bench.asarray(y))[1]
     each = trainer.network.param_grads(dz.copy(), caches)
-    for key, merged in trainer._over_rows(dz, caches).items():
-        g = to_host(each[key].materialise())
-        g = g.reshape((6, 2, *g.shape[1:]))
-        yield Case({"g": g, "merged": to_host(merged.materialise()), "K": 2})
+    of_persons = [bench.asarray(share.ravel())] if "rows_per_person" in how else []
+    for key, merged in trainer._over_rows(dz, caches, *of_persons).items():
+        g, merged = (to_host(grad.materialise()) for grad in (each[key], merged))
+        g, merged = g.reshape((5, 3, -1)), merged.reshape((5, -1))
+        yield Case({"g": g, "merged": merged, "person": merged, "share": share, "K": 3})
+
+
+for _label, _how in (("V1", "augmentation_multiplicity"), ("V2", "rows_per_person")):
+    states(CARD, _label, name="rows_are_averaged")(partial(_merged, **{_how: 3}))
 
 
 @measures(CARD, "F1", "steps drawn before the ledger, put on disk by on_charge, covers them", 0.0)

@@ -39,20 +39,9 @@ def log_integral(q, sigma, n):
         return mpmath.log(mpmath.quad(integrand, places))
 
 
-def exact_delta(epsilon, mu):
-    """delta(epsilon) of N(0, 1) against N(mu, 1), as an mpmath integral of (p - e^epsilon q)+."""
-    with mpmath.workdps(30):
-        epsilon, mu = mpmath.mpf(epsilon), mpmath.mpf(mu)
-        start = epsilon / mu + mu / 2  # where the densities differ by e^epsilon
-        return mpmath.quad(
-            lambda z: mpmath.npdf(z - mu) - mpmath.exp(epsilon) * mpmath.npdf(z),
-            [start, start + 1, start + 3, start + 8, start + 20],
-        )
-
-
 def exact_epsilon(delta, mu):
-    """The epsilon at which `exact_delta` is delta, whose integral is a difference of two normal
-    tails (40 digits).
+    """The epsilon at which delta of N(0, 1) against N(mu, 1), a difference of two normal tails, is
+    `delta` (40 digits).
     """
 
     def excess_log(epsilon):

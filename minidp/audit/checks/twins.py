@@ -38,9 +38,9 @@ def _apart(bench, compute, drawn):
     NaN like NaN.
     """
     for arrays in drawn(bench.rng):
-        given = [*map(bench.asarray, arrays)]
+        given = [bench.asarray(x) if isinstance(x, np.ndarray) else x for x in arrays]
         found = [to_host(each) for each in compute(*given)]
-        with only(bench.backend.xp, ()):
+        with only(np, ()), only(bench.backend.xp, ()):
             expected = [to_host(each) for each in compute(*given)]
         for got, wanted in zip(found, expected, strict=True):
             alike = (got == wanted) & (np.signbit(got) == np.signbit(wanted))
@@ -87,11 +87,11 @@ def _rows(rng):
 
 def _noise(size, start, std, grid):
     """Words, and the part from `start` on of two releases' noise."""
-    draws, part = Streams(7).noise(2), (int(start), 12_000)
-    out = [draws.words(int(size)), *(np.ones(int(size), dtype) for dtype in ("f4", "f8", "f8"))]
+    draws, place = Streams(7).noise(2), (start, 12_000)
+    out = [draws.words(size), *(np.ones(size, dtype) for dtype in ("f4", "f8", "f8"))]
     for normal in out[1:3]:
-        draws.add_normals(normal, 4.0, float(grid), place=part)
-    draws.add_integers(out[3], float(std), place=part)
+        draws.add_normals(normal, 4.0, grid, place=place)
+    draws.add_integers(out[3], std, place=place)
     return out
 
 
@@ -106,6 +106,7 @@ WINDOWS = Window((2, 3), (1, 2), "valid"), Window((3, 3), (2, 2), "same")
 for _cards, _labels, _tolerance, _compute, _drawn in (
     (["nn.activation.ReLU"], "F1 B1", 0.0, twins._coordinates, _coordinates),
     (ELEMENTWISE, "F1", 0.0, twins._coordinates, _coordinates),
+    (["arrays.in_pairs"], "F1", 0.0, lambda x, dy: twins._pairs(x), _coordinates),
     (["nn.loss.SoftmaxCrossEntropy"], "F1 F2 B1 B2", 0.0, SoftmaxCrossEntropy(), _logits),
     (["grads.forms.Outer"], "F1 N1", 1e-13, twins._formed, _factors),
     (["grads.forms.Explicit"], "N1", 1e-13, twins._formed, _factors),

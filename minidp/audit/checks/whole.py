@@ -72,12 +72,6 @@ def factors_in_whole_numbers(bench):
         yield from (Case(found) for _, found in _outer(bench, a[b : b + 1], d[b : b + 1]))
 
 
-@states("exact.whole.WholeOuter", "N1", 1e-14)
-def squares_of_more_than_a_block(bench):
-    a, d = bench.rng.standard_normal((1, 4100)), bench.rng.standard_normal((1, 3))
-    yield from (Case(found) for _, found in _outer(bench, a, d))
-
-
 @states("exact.whole.WholeOuter", "P1", 0.0)
 def sums_of_products_in_whole_numbers(bench):
     a, d, _ = _integers(bench)

@@ -10,7 +10,7 @@ from .base import Event, NeighbouringRelation, NonPrivate, Unknown
 from .noise import Gaussian, JointGaussian, Laplace
 from .pairs import ApproximateDP, PureDP, TotalVariation
 from .sampled import BallsInBins, FixedSizeSampled, PoissonSampled
-from .several import Composed, RandomlyStopped, Repeated
+from .several import Composed, Repeated
 
 __all__ = [
     "ApproximateDP",
@@ -25,7 +25,6 @@ __all__ = [
     "NonPrivate",
     "PoissonSampled",
     "PureDP",
-    "RandomlyStopped",
     "Repeated",
     "TotalVariation",
     "Unknown",

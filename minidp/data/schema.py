@@ -1,0 +1,322 @@
+"""A public schema of a table: what each column holds, and how its rows are encoded as numbers.
+
+{"age": {"type": "number", "low": 0, "high": 99},
+ "job": {"type": "category", "values": ["clerk", "nurse"]},
+ "since": {"type": "date", "low": "2000-01-01", "high": "2026-12-31"},
+ "id": {"type": "ignore"},
+ "sick": {"type": "category", "values": ["no", "yes"], "role": "label"}}
+
+No message shows a value of a row.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DataError, ParameterError
+from ..util.text import listed
+from .tables import GAPS, number_in, picked, table_of, text_in
+
+TYPES = ("number", "category", "date", "ignore")
+KEYS = {"type", "low", "high", "values", "gaps", "role", "from"}
+MOST_CATEGORIES = 64  # in a draft: a column of more texts is left out
+FROM_DATA = "data"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a schema.
+
+    type       "number", "category", "date" or "ignore"
+    low, high  public bounds of a number, or of a date in days; values beyond them are clamped
+    values     the categories; every other value is *other*
+    gaps       True: a gap has an indicator of its own, or is *other*, whether there are gaps or
+               not. False: a row with a gap, or with a category that is not listed, is refused
+    label      whether this column is to be predicted
+    from_data  whether somebody read the type and the categories from the data
+    """
+
+    name: str
+    type: str
+    low: float = 0.0
+    high: float = 0.0
+    values: tuple[Any, ...] = ()
+    gaps: bool = True
+    label: bool = False
+    from_data: bool = False
+
+    @property
+    def width(self) -> int:
+        """How many numbers of an encoded row come from this column."""
+        if self.type == "ignore" or self.label:
+            return 0
+        return self.gaps + (len(self.values) if self.type == "category" else 1)
+
+    def encoded(self, cells: NDArray) -> NDArray:
+        """(N, width) float32. NaN where a value is refused: text that is no number or date, and
+        with gaps=False a gap or an unknown category.
+        """
+        if self.type == "category":
+            places = self._places(cells)
+            parts = np.eye(self.width + 1, dtype=np.float32)[places, : self.width]
+            if not self.gaps:
+                parts[places == self.width] = np.nan
+            return parts
+        numbers, gaps = self.numbers(cells)
+        scaled = 2 * (np.clip(numbers, self.low, self.high) - self.low) / (self.high - self.low) - 1
+        if not self.gaps:
+            return scaled.astype(np.float32)[:, None]
+        return np.stack([np.where(gaps, 0, scaled), gaps], axis=1).astype(np.float32)
+
+    def numbers(self, cells: NDArray) -> tuple[NDArray, NDArray]:
+        """(numbers (N,), NaN for a gap and for what is none; where the gaps are (N,))."""
+        if cells.dtype.kind == "M":
+            gaps = np.isnat(cells)
+            days = cells.astype("datetime64[D]").astype(np.int64)
+            return np.where(gaps, np.nan, days), gaps
+        if cells.dtype.kind in "biuf" and self.type == "number":
+            numbers = cells.astype(np.float64)
+            return numbers, np.isnan(numbers)
+        texts = list(map(text_in, cells.tolist()))
+        read = _day if self.type == "date" else _number
+        return np.array([read(text) for text in texts]), np.array(
+            [text in GAPS for text in texts], dtype=bool
+        )
+
+    def labels(self, cells: NDArray) -> NDArray:
+        """Labels as the schema writes them, None for others; or numbers of a regression."""
+        if self.type == "number":
+            return self.numbers(cells)[0]
+        values = np.empty(len(self.values) + 1, dtype=object)
+        values[:-1] = self.values
+        return values[self._places(cells)]
+
+    def _places(self, cells):
+        """The place of each cell in `values`; their number for others and gaps."""
+        as_numbers = all(type(value) in (int, float) for value in self.values)
+        key = _number if as_numbers else text_in  # 1.0 is then 1
+        known = {key(value): place for place, value in enumerate(self.values)}
+        cells = cells.tolist()
+        return np.array([known.get(key(cell), len(known)) for cell in cells], dtype=np.int64)
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry of this column in a schema's JSON."""
+        found: dict[str, Any] = {"type": self.type}
+        if self.type == "category":
+            found["values"] = list(self.values)
+        elif self.type != "ignore":
+            bounds = (self.low, self.high)
+            as_date = self.type == "date"
+            found["low"], found["high"] = (_iso(each) if as_date else each for each in bounds)
+        if not self.gaps:
+            found["gaps"] = False
+        if self.label:
+            found["role"] = "label"
+        if self.from_data:
+            found["from"] = FROM_DATA
+        return found
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What the columns of a table hold: public knowledge, written down without looking at the rows.
+
+    An encoded row has one part per column. A number has a value in [-1, 1] and an indicator of
+    gaps, beside which the value is 0; a category is one-hot, *other* included. So every part has a
+    norm of at most 1, and a category's is exactly 1.
+
+    >>> schema = Schema.of({"age": {"type": "number", "low": 0, "high": 100},
+    ...                     "job": {"type": "category", "values": ["clerk", "nurse"]}})
+    >>> schema.encode({"age": [25, None], "job": ["nurse", "pilot"]}).tolist()
+    [[-0.5, 0.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 0.0, 1.0]]
+    """
+
+    columns: tuple[Column, ...]
+
+    @classmethod
+    def of(cls, source: Any) -> "Schema":
+        """The schema of a dict, of the path of a JSON file, or itself. Raises ParameterError, or
+        DataError for a file that holds none.
+        """
+        if isinstance(source, cls):
+            return source
+        if not isinstance(source, Mapping):
+            try:
+                source = json.loads(Path(source).read_text(encoding="utf-8"))
+            except (TypeError, ValueError) as error:
+                raise DataError(
+                    f"schema: expected a dict, or the path of a JSON file, got {source!r:.80} "
+                    f"({error})"
+                ) from None
+        if not isinstance(source, Mapping) or not source:
+            raise ParameterError('schema: expected {"column": {"type": ...}, ...}')
+        if unfilled := [name for name, entry in source.items() if _unfilled(entry)]:
+            raise ParameterError(
+                f'schema: fill in "low" and "high" of the columns {listed(unfilled)} from public '
+                "knowledge, such as what a number of this kind can be; not from the rows"
+            )
+        columns = tuple(_column(str(name), entry) for name, entry in source.items())
+        if sum(each.label for each in columns) > 1:
+            raise ParameterError('schema: expected at most one column with "role": "label"')
+        if not any(each.width for each in columns):
+            raise ParameterError("schema: every column is ignored or a label; none is an input")
+        return cls(columns)
+
+    @property
+    def inputs(self) -> list[Column]:
+        """The columns that are encoded, in order."""
+        return [each for each in self.columns if each.width]
+
+    @property
+    def label(self) -> Column | None:
+        """The column to predict, if the schema names it."""
+        return next((each for each in self.columns if each.label), None)
+
+    @property
+    def disclosed(self) -> list[str]:
+        """Lines for the statement on what somebody read from the data."""
+        names = [each.name for each in self.columns if each.from_data]
+        if not names:
+            return []
+        return [f"the types, and the categories if there are any, of the columns {listed(names)}"]
+
+    def check_names(self, table: dict[str, NDArray]) -> None:
+        """Raise ParameterError unless the schema names every column of the table."""
+        known = {each.name for each in self.columns}
+        unknown = [name for name in table if name not in known]
+        if unknown:
+            raise ParameterError(
+                f"schema: the table has columns that the schema does not name: {listed(unknown)}; "
+                'describe each in the schema, leave it out there by {"type": "ignore"}, or drop it'
+            )
+
+    def encode(self, x: Any) -> NDArray:
+        """(N, width) float32 of a table's rows; only the inputs need to be there, in any order.
+
+        Raises ParameterError for what is no table, or lacks a column.
+        """
+        table = table_of(x)
+        if table is None:
+            raise ParameterError(
+                "schema: expected a table with named columns, such as a data frame or a dict of "
+                f"columns, got {type(x).__name__}"
+            )
+        cells = picked(table, [each.name for each in self.inputs])
+        return np.concatenate([each.encoded(c) for each, c in zip(self.inputs, cells)], axis=1)
+
+    def to_json(self) -> dict[str, Any]:
+        """The schema as values of JSON, which `of` reads."""
+        return {each.name: each.to_json() for each in self.columns}
+
+
+def draft(table: dict[str, NDArray], label: str) -> dict[str, Any]:
+    """A schema's JSON with types and categories read from the rows, which it says; bounds are null,
+    for you to fill in from public knowledge.
+    """
+    picked(table, [label])
+    return {name: _drafted(cells, name == label) for name, cells in table.items()}
+
+
+def _drafted(cells, label):
+    texts = sorted({text_in(cell) for cell in cells.tolist()}.difference(GAPS))
+    few = 0 < len(texts) <= MOST_CATEGORIES
+    readers = {"number": _number, "date": _day}
+    fits = [
+        kind
+        for kind, read in readers.items()
+        if texts and not np.isnan([read(text) for text in texts]).any()
+    ]
+    found: dict[str, Any] = {"type": "ignore"}
+    if few and (label or not fits):
+        found = {"type": "category", "values": texts}
+    elif fits:
+        found = {"type": fits[0], "low": None, "high": None}
+    return found | ({"role": "label"} if label else {}) | {"from": FROM_DATA}
+
+
+def _unfilled(entry):
+    """Whether a bound is open, as in a draft."""
+    bounded = isinstance(entry, Mapping) and entry.get("type") in ("number", "date")
+    return bounded and None in (entry.get("low"), entry.get("high"))
+
+
+def _column(name, entry):
+    """The Column of a JSON entry. Raises ParameterError."""
+    where = f"schema: column {name}"
+    if not isinstance(entry, Mapping) or entry.get("type") not in TYPES:
+        raise ParameterError(f'{where}: expected {{"type": ...}} with one of {", ".join(TYPES)}')
+    kind, gaps, role = entry["type"], entry.get("gaps", True), entry.get("role", "input")
+    unknown = sorted(map(str, set(entry) - KEYS))
+    if unknown:
+        raise ParameterError(
+            f"{where}: unknown {listed(unknown)}; known are {listed(sorted(KEYS))}"
+        )
+    if not isinstance(gaps, bool):
+        raise ParameterError(f'{where}: expected "gaps" to be true or false')
+    if role not in ("input", "label") or role == "label" and kind not in ("number", "category"):
+        raise ParameterError(
+            f'{where}: expected "role" to be "input", or "label" for a number or a category'
+        )
+    source = entry.get("from", "public")
+    if source not in ("public", FROM_DATA):
+        raise ParameterError(f'{where}: expected "from" to be "public" or "data"')
+    more = dict(gaps=gaps, label=role == "label", from_data=source == FROM_DATA)
+    if kind == "category":
+        return Column(name, kind, values=_values(where, entry.get("values")), **more)
+    if kind == "ignore":
+        return Column(name, kind, **more)
+    return Column(name, kind, *_bounds(where, kind, entry), **more)
+
+
+def _bounds(where, kind, entry):
+    given = [entry.get("low"), entry.get("high")]
+    if kind == "date":
+        low, high = (_day(str(each)) for each in given)
+        example = '"2000-01-01"'
+    else:
+        allowed = [isinstance(each, Real) and not isinstance(each, bool) for each in given]
+        low, high = (_number(each) if fine else math.nan for each, fine in zip(given, allowed))
+        example = "0"
+    if not (low < high and math.isfinite(high - low)):
+        raise ParameterError(f'{where}: expected "low" < "high", each like {example}')
+    return low, high
+
+
+def _values(where, values):
+    if not isinstance(values, (list, tuple)) or not values:
+        raise ParameterError(f'{where}: expected "values": [...] with the categories')
+    values = [each.item() if isinstance(each, np.generic) else each for each in values]
+    kinds = {isinstance(each, str) for each in values}
+    if len(kinds) > 1 or not all(isinstance(each, (str, bool, int, float)) for each in values):
+        raise ParameterError(f"{where}: expected texts, or numbers, of one kind as values")
+    if len({text_in(each) for each in values}) < len(values):
+        raise ParameterError(f"{where}: expected different values")
+    return tuple(each.strip() if isinstance(each, str) else each for each in values)
+
+
+def _number(cell):
+    """A cell as a float; NaN of what is none."""
+    try:
+        return number_in(cell)
+    except ValueError:
+        return math.nan
+
+
+def _day(text):
+    """Days since 1970 of 2000-12-31, with or without a time after it; NaN of what is none."""
+    try:
+        return float(date.fromisoformat(text[:10]).toordinal() - date(1970, 1, 1).toordinal())
+    except ValueError:
+        return math.nan
+
+
+def _iso(days):
+    return date.fromordinal(int(days) + date(1970, 1, 1).toordinal()).isoformat()
