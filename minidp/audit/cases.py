@@ -143,7 +143,7 @@ LOSSES = [
         "cross-entropy of sequences",
         nn.SequenceCrossEntropy(),
         lambda rng, batch, shape: rng.integers(-1, shape[-1] + 1, (batch, shape[0])),
-        (3, 4),
+        (2, 4),
     ),
     LossCase(
         "squared error",
