@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from minidp import kernels, nn
-from minidp.audit.cases import windows
+from minidp.audit.stated import windows
 from minidp.backend import to_host
 from minidp.errors import ShapeError
 from minidp.host import memory
