@@ -1,8 +1,8 @@
 """One door to compiled kernels: `kernel(name, array)` gives the twin of a definition, or None.
 
-The host's twins are in `host.kernels`, `host.elementwise`, `host.cutting` and `host.drawing`, a
-device's in `device`. A device's twin is used once it was tried beside its definition
-(`train.twins`).
+The host's twins are in `host.kernels`, `host.elementwise`, `host.images`, `host.cutting` and
+`host.drawing`, a device's in `device`. A device's twin is used once it was tried beside its
+definition (`train.twins`).
 """
 
 import sys

@@ -349,7 +349,7 @@ class Trainer:
         side_by_side = threads.shards_for(len(mine)) if examples.in_host_memory else 1
         shards = np.array_split(mine, side_by_side)
         if self.batch_size is None:  # whole batches of about as many as the cache holds
-            longest = max(map(len, shards))
+            longest = max(1, *map(len, shards))
             size = -(-longest // max(round(longest / self._cached), 1))
         else:
             size = -(-self.batch_size // side_by_side)
