@@ -64,7 +64,7 @@ def by_twin(name: str, *arrays: Any) -> Any:
         return None
     xp = _library(arrays[0])
     y = xp.empty(arrays[0].shape, np.float32)
-    twin(*map(xp.ravel, arrays), y.ravel())
+    twin(*(each.ravel() for each in arrays), y.ravel())
     return y
 
 

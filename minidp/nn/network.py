@@ -43,7 +43,8 @@ class Sequential:
 
     Raises
         ShapeError      a layer does not fit the one before it
-        ParameterError  two layers have one name, or `frozen` names none
+        ParameterError  two layers have one name, `frozen` names none, or a layer has its own
+                        forward, backward or param_grads, which a network does not call
 
     >>> import numpy as np
     >>> from minidp import nn
@@ -69,6 +70,13 @@ class Sequential:
         self.layers = tuple(layers)
         self.input_shape = (input_shape,) if isinstance(input_shape, int) else tuple(input_shape)
         names = name_layers(self.layers)
+        for layer in self.layers:
+            for own in ("forward", "backward", "param_grads"):
+                if getattr(type(layer), own) is not getattr(Layer, own):
+                    raise ParameterError(
+                        f"{layer.name}: expected a layer with compute_y, compute_dx and "
+                        f"compute_grads, which a network calls; got its own {own}"
+                    )
         if unknown := set(frozen) - set(names):
             raise ParameterError(
                 f"expected frozen to name layers of {names}, got {sorted(unknown)}"
