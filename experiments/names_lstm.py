@@ -269,7 +269,7 @@ def main(argv=None):
             "unit": "one surname, which is not a person",
             "network": args.network,
             "delta": DELTA,
-            "trained": len(trained),
+            "trained_on": len(trained),
             "held_out": len(held),
             **source,
             "settings": asdict(settings),
