@@ -101,7 +101,7 @@ def checked(sampler=PoissonSampler(LOT / N), claims=(), **parts):
     )
 
 
-EVERYTHING = ("finite", "bits", "processes", "poisson")
+EVERYTHING = ("trained", "finite", "bits", "processes", "poisson")
 
 
 @pytest.mark.parametrize("arithmetic", ["ordinary", "exact"])
