@@ -89,7 +89,9 @@ def main():
         )
     path = Path(args.json)
     rows = (
-        {tuple(each["setting"]): each for each in read_json(path)["comparisons"]} if path.exists() else {}
+        {tuple(each["setting"]): each for each in read_json(path)["comparisons"]}
+        if path.exists()
+        else {}
     )
     for number, setting in enumerate((t, q) for t in STEPS for q in SHARES):
         if setting not in rows:

@@ -67,7 +67,7 @@ class Stated:
     steps: int | None = None
     delta: float | None = None
     claimed_epsilon: float | None = None
-    seed: int | None = None
+    seed: int = 0
     most_releases: int = 6000
 
     def __post_init__(self):
@@ -88,11 +88,10 @@ class Stated:
 
     def rows(self, n):
         """n rows of `make_rows`, or of normal numbers."""
-        seed = 0 if self.seed is None else self.seed
         if self.make_rows:
-            return np.asarray(self.make_rows(n, seed))
-        shape = (n, *self.row_shape)
-        return np.random.default_rng(seed).standard_normal(shape, np.float32)
+            return np.asarray(self.make_rows(n, self.seed))
+        rng = np.random.default_rng(self.seed)
+        return rng.standard_normal((n, *self.row_shape), np.float32)
 
 
 @dataclass(frozen=True)
@@ -116,10 +115,8 @@ class StepReport:
         return all(found.verdict != "violated" for found in self.findings)
 
     def __repr__(self):
-        return "\n".join(
-            f"{found.verdict:11}  {found.name}{f': {found.text}' * bool(found.text)}"
-            for found in self.findings
-        )
+        lines = (f"{each.verdict:11}  {each.name}: {each.text}" for each in self.findings)
+        return "\n".join(line.rstrip(": ") for line in lines)
 
     def write_html(self, path: str | Path) -> None:
         """Write the report as one page."""

@@ -79,12 +79,12 @@ def independence(trials):
 
 def empty_lot(trials):
     """An empty lot releases noise alone."""
-    if trials.empty and "poisson" not in trials.stated.claims:
-        raise Undecided(f"it raises {trials.empty!r:.200}: a step of Poisson lots must take it")
-    if trials.empty:
+    if not trials.empty:
+        yield from (each[:2] for each in trials.moved(0, (1, Lot())))
+    elif "poisson" in trials.stated.claims:
         yield 0.0, f"an empty lot raises {trials.empty!r:.200}"
     else:
-        yield from (each[:2] for each in trials.moved(0, (1, Lot())))
+        raise Undecided(f"it raises {trials.empty!r:.200}: a step of Poisson lots must take it")
 
 
 def finite(trials):
