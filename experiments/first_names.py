@@ -11,16 +11,15 @@ defaults of `minidp.fit`; nothing was tuned on these names. Beside it: the defau
 """
 
 import math
-import os
 import statistics
 import sys
 from hashlib import sha256
-from importlib.util import find_spec
-from pathlib import Path
 
 import common
 
 common.start(__name__)
+
+from common.names import find
 
 import numpy as np
 
@@ -42,13 +41,9 @@ GET = (
 
 def load(data_dir=None):
     """(names, labels, {file: SHA-256})."""
-    named, package = os.environ.get("MINIDP_DATA"), find_spec("names")
-    places = [data_dir] if data_dir else [Path(named, "names"), named] if named else []
-    if package and package.origin and not data_dir:
-        places.append(Path(package.origin).parent)
     found, digests = {}, {}
     for label, file in FILES.items():
-        path = next((p for place in places if (p := Path(place, file)).is_file()), None)
+        path = find(file, data_dir)
         if path is None:
             raise DataError(GET)
         digests[file] = sha256(path.read_bytes()).hexdigest()

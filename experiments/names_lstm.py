@@ -12,32 +12,39 @@ positions. 80,000 names train and 8,799 judge. The network is an LSTM of 128 on 
 time, or causal attention. Tables of bigrams and trigrams are each released once at the same epsilon
 and delta: the counts of a name are clipped to L2 norm 4, summed, and get Gaussian noise.
 
-The settings were chosen on the words of `pydoc_data.topics` (--search), before the first run on
-names.
+Clip norm, rate and the tables' constant were chosen on the words of `pydoc_data.topics` (--search,
+with 64 units and 150 steps), before the first run on names.
 """
 
 import math
-import os
-import re
 import statistics
 import sys
 import time
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from hashlib import sha256
-from importlib.util import find_spec
 from pathlib import Path
 
 import common
 
 common.start(__name__)
 
+from common.names import (
+    END,
+    FILE,
+    POSITIONS,
+    SYMBOLS,
+    decode,
+    load,
+    split,
+    table,
+    table_bits,
+    words,
+)
+
 import numpy as np
 
 from minidp import nn
 from minidp.commands.flags import Parser, number, user_errors, whole_number
-from minidp.errors import DataError
-from minidp.grads import Explicit
 from minidp.mechanism import LinearDecay, Plan, PoissonSampler, Sanitizer, flat_group
 from minidp.privacy import Filter
 from minidp.run.result import git_commit, versions
@@ -46,12 +53,11 @@ from minidp.train import AdamBC, Averaged, Trainer, evaluate
 from minidp.util.files import read_json, write_json
 
 DELTA, SEEDS, EPSILONS = 1e-6, 5, (1.0, 2.0, 8.0, math.inf)
-LETTERS, END, SYMBOLS, BEGIN, POSITIONS = 26, 26, 27, 27, 14
-FILE, TRAINED, NORM, BATCH = "dist.all.last", 80_000, 4.0, 500
+BEGIN = SYMBOLS  # an id of the position before the first
 GENERATED, SAMPLES, HEADS = 2_000, 12, 4
 SMOKE = {"names": 400, "hidden": 16, "lot": 60, "steps": 3, "generated": 50}
 SEARCHED = (
-    *({"rate": rate} for rate in (0.01, 0.02, 0.03, 0.06, 0.1)),
+    *({"rate": rate, "clip_norm": 0.3} for rate in (0.005, 0.01, 0.02, 0.03, 0.06, 0.1)),
     *({"rate": rate, "clip_norm": 1.0} for rate in (0.01, 0.03, 0.06)),
     {"rate": 0.01, "clip_norm": 0.1},
 )
@@ -70,49 +76,6 @@ class Settings:
     last_rate: float = 0.1  # of the first
     decay: float = 0.98
     constant: float = 0.5  # added to each count of a table
-
-
-def load(data_dir=None):
-    """(names, where they are from): surnames, or words where there are none."""
-    named, package = os.environ.get("MINIDP_DATA"), find_spec("names")
-    places = [data_dir] if data_dir else [Path(named, "names"), named] if named else []
-    if package and package.origin and not data_dir:
-        places.append(Path(package.origin).parent)
-    path = next((p for place in places if (p := Path(place, FILE)).is_file()), None)
-    if path is not None:
-        lines = path.read_text(encoding="utf-8").split("\n")
-        names = [line.split()[0].lower() for line in lines if line.strip()]
-        names = [name for name in names if re.fullmatch(f"[a-z]{{1,{POSITIONS - 1}}}", name)]
-        return names, {"names": FILE, "sha256": sha256(path.read_bytes()).hexdigest()}
-    if data_dir:
-        raise DataError(f"{FILE} is not in {data_dir}; take it from the package names 0.3.0")
-    print(
-        "NOTICE: no surnames in --data-dir, $MINIDP_DATA or the package `names` (pip install "
-        "names): these are WORDS of Python's documentation, and no result on names",
-        flush=True,
-    )
-    return words(), {"names": "pydoc_data.topics"}
-
-
-def words():
-    """The words of Python's documentation, each as often as it occurs."""
-    from pydoc_data.topics import topics
-
-    found = re.findall("[a-z]+", " ".join(topics.values()).lower())
-    return [word for word in found if len(word) < POSITIONS]
-
-
-def encode(names):
-    """(N, 14) symbols, -1 behind the end."""
-    found = np.full((len(names), POSITIONS), -1)
-    for row, name in zip(found, names):
-        row[: len(name) + 1] = [*(ord(letter) - ord("a") for letter in name), END]
-    return found
-
-
-def decode(row):
-    """The name of a row of symbols."""
-    return "".join(chr(ord("a") + symbol) for symbol in row if 0 <= symbol < LETTERS)
 
 
 def inputs(network, symbols):
@@ -199,54 +162,6 @@ def generate(network, count, rng):
     return [decode(row) for row in symbols]
 
 
-def contexts(symbols, order):
-    """(N, 14): the number of each position's n-gram in a table, -1 behind the end."""
-    found, valid = np.zeros_like(symbols), symbols >= 0
-    for back in reversed(range(order)):
-        before = np.full_like(symbols, SYMBOLS)  # nothing before the first
-        before[:, back:] = symbols[:, : POSITIONS - back]
-        found = found * (SYMBOLS + 1) + before
-    return np.where(valid, found, -1)
-
-
-def table(symbols, order, epsilon, streams):
-    """Counts ((28,) * order) of n-grams, released once at epsilon."""
-    size = (SYMBOLS + 1) ** order
-    key = ("table", f"{order}-grams")
-    sanitizer = Sanitizer(flat_group([key], NORM, float(epsilon < math.inf)))
-    plan = Plan(PoissonSampler(1.0), sanitizer, 1, len(symbols))
-    if epsilon < math.inf:
-        plan = plan.calibrated("loss_distribution", epsilon, DELTA)
-    sanitizer, products = plan.at(0, len(symbols))
-    total = {}
-    for start in range(0, len(symbols), BATCH):
-        places = contexts(symbols[start : start + BATCH], order)
-        counts = np.zeros((len(places), size), "float32")
-        rows, _ = np.nonzero(places >= 0)
-        np.add.at(counts, (rows, places[places >= 0]), 1)
-        sanitizer.add_clipped({key: Explicit(counts)}, total, None, products)
-    if epsilon < math.inf:
-        total = sanitizer.release(total, streams.noise(0))
-    return np.asarray(total[key]).reshape((SYMBOLS + 1,) * order)
-
-
-def table_bits(counts, symbols, constant):
-    """Bits per character of a table: no count below 0, a public constant added to each."""
-    counts = np.maximum(counts[..., :SYMBOLS], 0) + constant
-    p = np.zeros((*counts.shape[:-1], SYMBOLS + 1))
-    p[..., :SYMBOLS] = counts / counts.sum(axis=-1, keepdims=True)
-    places = contexts(symbols, counts.ndim)
-    return float(-np.log2(p.reshape(-1)[places[places >= 0]]).mean())
-
-
-def split(names):
-    """(trained, held out) symbols, in an order that is drawn once."""
-    names = [names[place] for place in np.random.default_rng(0).permutation(len(names))]
-    # of words, and in a test, nine in ten train
-    trained = TRAINED if len(names) > TRAINED else len(names) * 9 // 10
-    return encode(names[:trained]), encode(names[trained:])
-
-
 def copied(names, trained, held):
     """How many different generated names are trained on, and by chance: of those that are held out
     the model knew nothing, and there are fewer of them.
@@ -280,7 +195,7 @@ def tables(trained, held, settings, epsilon, seed):
     """Bits per character of both tables at epsilon."""
     streams = Streams(seed)
     return {
-        name: table_bits(table(trained, order, epsilon, streams), held, settings.constant)
+        name: table_bits(table(trained, order, epsilon, DELTA, streams), held, settings.constant)
         for name, order in (("bigrams", 2), ("trigrams", 3))
     }
 
@@ -290,11 +205,12 @@ def search(settings, kind):
     settings with each of the changes.
     """
     trained, held = split(words())
+    settings = replace(settings, hidden=64, steps=150)
     for change in SEARCHED:
         row = one_run(trained, held, kind, replace(settings, **change), 2.0, 0, 1)
         print(change, f"{row['bits']:.4f}", flush=True)
     for order in (2, 3):
-        counts = table(trained, order, 2.0, Streams(0))
+        counts = table(trained, order, 2.0, DELTA, Streams(0))
         for constant in CONSTANTS:
             print(f"{order}-grams, {constant}: {table_bits(counts, held, constant):.4f}")
 
@@ -353,7 +269,7 @@ def main(argv=None):
             "unit": "one surname, which is not a person",
             "network": args.network,
             "delta": DELTA,
-            "trained": len(trained),
+            "trained_on": len(trained),
             "held_out": len(held),
             **source,
             "settings": asdict(settings),

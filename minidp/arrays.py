@@ -203,7 +203,7 @@ def in_pairs(x: NDArray, axis: int | tuple[int, ...], keepdims: bool = False) ->
     one_block = axes == tuple(range(first, first + len(axes)))
     ahead = others[: first if one_block else None]
     behind = others[len(ahead) :]
-    before, n, width = (prod(x.shape[each] for each in part) for part in (ahead, axes, behind))
+    before, n, width = (prod(map(x.shape.__getitem__, part)) for part in (ahead, axes, behind))
     terms: Any = x.transpose((*ahead, *axes, *behind)).reshape((before, n * width))
     twin = given.kernel("pairs", terms)
     if twin and terms.size:
@@ -218,9 +218,7 @@ def in_pairs(x: NDArray, axis: int | tuple[int, ...], keepdims: bool = False) ->
             summed[:, : (n - half) * width] += terms[:, half * width : n * width]  # [F1]
             terms, n = summed, half
         total = terms.copy()
-    kept = tuple(
-        1 if each in axes else size
-        for each, size in enumerate(x.shape)
-        if keepdims or each not in axes
-    )
+    kept = [*x.shape]
+    for each in sorted(axes, reverse=True):
+        kept[each : each + 1] = [1] * keepdims
     return total.reshape(kept)

@@ -1,14 +1,15 @@
 """One door to compiled kernels: `kernel(name, array)` gives the twin of a definition, or None.
 
-The host's twins are in `host.kernels`, `host.elementwise`, `host.cutting` and `host.drawing`, a
-device's in `device`. A device's twin is used once it was tried beside its definition
-(`train.twins`).
+The host's twins are in `host.kernels`, `host.elementwise`, `host.images`, `host.cutting` and
+`host.drawing`, a device's in `device`. A device's twin is used once it was tried beside its
+definition (`train.twins`).
 """
 
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,15 @@ TWINS = {  # dtypes of the arrays that each twin takes
     **dict.fromkeys(("exp", "log", "tanh", "relu", "relu_gradient"), SINGLE),
     **dict.fromkeys(("row_norms", "form_outer", "gram_norms", "sum_of_squares"), SINGLE),
     **dict.fromkeys(("add_weighted", "add_weighted_each", "add_weighted_products"), SINGLE),
-    **dict.fromkeys(("patches", "fold", "max_pool", "take_by_maxima"), SINGLE),
+    **dict.fromkeys(("patches", "fold", "pool", "pool_gradient"), SINGLE),
     **dict.fromkeys(("softmax_cross_entropy", "add_blocks", "put_back", "descend"), SINGLE),
     **dict.fromkeys(("words", "choose"), ("uint64",)),
     **dict.fromkeys(("clip_weights", "add_whole", "add_integers"), DOUBLE),
     **dict.fromkeys(("cut", "cut_squares", "contributions", "pairs"), EITHER),
     **dict.fromkeys(("add_normals", "release"), EITHER),
 }
-PLAIN = (np.ndarray, np.memmap)  # of other classes the definitions compute
+PLAIN = {np.ndarray, np.memmap}  # of other classes the definitions compute
+_DTYPE = attrgetter("dtype")
 _allowed: dict[Any, Collection[str]] = {np: TWINS}  # names of twins, by array library
 
 
@@ -37,8 +39,10 @@ def kernel(name: str, *arrays: Any) -> Any:
     None for no arrays, arrays of two dtypes or in two places, another dtype, another class, and
     twins of a device that were not found right.
     """
-    found = {(_library(array), array.dtype) for array in arrays}
-    return _twin(name, *found.pop()) if len(found) == 1 else None
+    dtypes, libraries = {*map(_DTYPE, arrays)}, {np}
+    if not PLAIN.issuperset(map(type, arrays)):  # asked a hundred times per step
+        libraries = {*map(_library, arrays)}
+    return _twin(name, *libraries, *dtypes) if len(dtypes) == len(libraries) == 1 else None
 
 
 @cache
@@ -47,9 +51,9 @@ def _twin(name, xp, dtype):
         return None
     if xp is not np:
         return getattr(device, name, None)
-    from .host import cutting, drawing, elementwise, kernels  # load Numba
+    from .host import cutting, drawing, elementwise, images, kernels  # load Numba
 
-    modules = elementwise, kernels, cutting, drawing
+    modules = elementwise, kernels, images, cutting, drawing
     return next((vars(m)[name] for m in modules if name in vars(m)), None)
 
 
@@ -60,7 +64,7 @@ def by_twin(name: str, *arrays: Any) -> Any:
         return None
     xp = _library(arrays[0])
     y = xp.empty(arrays[0].shape, np.float32)
-    twin(*(xp.ascontiguousarray(array).ravel() for array in arrays), y.ravel())
+    twin(*(each.ravel() for each in arrays), y.ravel())
     return y
 
 

@@ -104,8 +104,7 @@ def test_numbers_in_their_range_pass_and_others_do_not(name):
         (
             lambda: validate.inexact("dense1", x=np.zeros(2, "int64")),
             "dense1: expected x of dtype float32 or float64, got int64; convert it with "
-            ".astype(numpy.float32); there are no embeddings of integers, since a layer's input "
-            "has to have a gradient: one-hot rows and a Dense layer are the same function",
+            ".astype(numpy.float32); ids are for a network that begins with nn.Embedding",
         ),
     ],
 )

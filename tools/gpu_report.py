@@ -113,8 +113,8 @@ def of_layer(case, place, dtype):
 def of_loss(case, place, dtype):
     """Losses and their gradient."""
     rng = np.random.default_rng(1)
-    z = rng.uniform(-3, 3, (16, 5)).astype(dtype)
-    target = case.target(rng, 16, 5)
+    z = rng.uniform(-3, 3, (16, *case.shape)).astype(dtype)
+    target = case.target(rng, 16, case.shape)
     if target.dtype.kind == "f":
         target = target.astype(dtype)
     return case.loss(place.asarray(z), place.asarray(target))

@@ -96,6 +96,21 @@ def persons():
     return markdown(["trained on", "AUROC, five splits by person", "standard error"], lines)
 
 
+def names():
+    """Bits per character of the network and the tables, and copies of names, at each epsilon."""
+    data = load("names_lstm.json")
+    lines = []
+    for epsilon, row in data["bits"].items():
+        runs = [run for run in data["runs"] if float(run["target_epsilon"]) == float(epsilon)]
+        made = [[run["generated"][key] for run in runs] for key in COPIES]
+        bits = [f"{row[way]['mean']:.3f}" for way in ("network", "bigrams", "trigrams")]
+        copies = [f"{np.mean(each):,.0f}" for each in made]
+        lines.append([epsilon, *bits, *copies, str(row["seeds"])])
+    columns = ["epsilon", data["network"], "bigrams", "trigrams"]
+    columns += ["different names made", "of which trained on", "by chance", "seeds"]
+    return markdown(columns, lines)
+
+
 def adult():
     """Accuracy and AUROC on the Adult table, of our fits and of another library's."""
     found = {**load("adult.json")["figures"], **load("adult_diffprivlib.json")["figures"]}
@@ -263,6 +278,7 @@ def levels():
             yield row.having(how=how)
 
 
+COPIES = "different", "in_training_set", "by_chance"
 TRANSFER = ("figure_6", "figure_6-finetuned", "cifar_transfer-sentences")
 JOBS = ("mnist_pca", "mnist_cnn")
 PAGES = {
@@ -281,6 +297,7 @@ PAGES = {
         "avx2": lambda: table(STEPS, steps("benchmark_avx2.json")),
     },
     "experiments/README.md": {
+        "names": names,
         "samplers": lambda: table(
             LOTTERIES,
             [

@@ -7,24 +7,26 @@ each parameter's gradient of torch.nn.LSTM (its second bias zero), Embedding and
 under a causal mask; exits with 1 if one is off by more than 1e-12 of its largest number. Then steps
 of an LSTM of 128 with a dense layer, of 14 positions with 27 symbols in lots of 2,000: ours, which
 draws the lot, clips and adds noise; PyTorch's without privacy; Opacus' DPLSTM with its hooks. Each
-is a process of its own; they take turns. Memory is what a process's peak grows by from before its
-first step. `--rounds 0` leaves the steps out.
+is a process of its own; they take turns. Memory is the peak of a second step less what the
+process held before the first (Linux). `--rounds 0` leaves the steps out.
 """
 
 import argparse
 import json
 import os
-import resource
+import re
 import statistics
 import subprocess
 import sys
 import warnings
 from importlib.metadata import version
 from itertools import count
+from pathlib import Path
 
 import numpy as np
 
 from minidp import nn
+from minidp.data import LabelledExamples
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
@@ -139,8 +141,6 @@ def minidp_step():
     sanitizer = Sanitizer(flat_group(network.params, 1.0, NOISE))
     plan = Plan(PoissonSampler(LOT / ROWS), sanitizer, 10**9, LOT)
     trainer = Trainer(network, nn.SequenceCrossEntropy(), SGD(RATE), plan)
-    from minidp.data import LabelledExamples
-
     examples = LabelledExamples(x, y)
 
     def step():
@@ -199,22 +199,24 @@ STEPS = {
 }
 
 
-def peak():
-    """The process's peak memory in MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def memory(entry):
+    """An entry of /proc/self/status, VmRSS or VmHWM, in MiB."""
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    return int(re.search(rf"{entry}:\s+(\d+) kB", status)[1]) / 1024
 
 
 def serve(name):
-    """Be one contender: a line of JSON, the MiB that its first steps take, then one for each turn's
+    """Be one contender: a line of JSON, the MiB that a step takes, then one for each turn's
     milliseconds.
     """
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     step = STEPS[name]()
-    before = peak()
-    for _ in range(3):
-        step()
-    print(json.dumps(peak() - before), file=answers, flush=True)
+    before = memory("VmRSS")
+    step()  # compiles
+    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # the peak begins anew
+    step()
+    print(json.dumps(memory("VmHWM") - before), file=answers, flush=True)
     for _ in sys.stdin:
         print(json.dumps(turn(step, SECONDS)), file=answers, flush=True)
 

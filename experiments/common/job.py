@@ -276,7 +276,7 @@ class MainJob:
             head.append(nn.Project(run.release_first("pca", *before, what, release)))
         elif config.projection == "random":
             head.append(nn.Project(random_projection(pixels, config.pca_dim, streams.init)))
-        model = nn.Sequential(head + body.layers, (pixels,)).to(backend)
+        model = nn.Sequential([*head, *body.layers], (pixels,)).to(backend)
         projection = nn.Sequential(head, (pixels,)).use(config.arithmetic)
         x, tested = (
             projection.predict(backend.asarray(each)) for each in (images, to_float(dataset.x_test))

@@ -10,11 +10,11 @@ from ..errors import DtypeError, ShapeError
 from ..train.selfcheck import SEED, targets
 from ..train.trial import THOROUGH, LayerTrial, LossTrial, host_copy
 from .card import card_of_class
-from .cases import computed
 from .checks import printed
 from .checks.layers import printed_gradient
 from .equation import sides
 from .notation import parse
+from .stated import computed
 
 ROWS = 5
 PRINTED_ERROR = 1e-9  # of an equation beside the code, both in float64

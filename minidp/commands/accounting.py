@@ -100,12 +100,12 @@ def calibrate(parser):
         help="whose figure holds the target (default: loss_distribution)",
     )
     parser.epilog = (
-        "Two of noise, sampling and length are given, and the third is found:\n"
-        "  %(prog)s --target-epsilon 2 --delta 1e-5 --dataset-size 60000 --lot-size 600 --epochs "
-        "100\n  %(prog)s --target-epsilon 2 --delta 1e-5 --sampling-probability 0.01 "
+        "Two of noise, sampling and length are given, and the third is found; of a risk, the "
+        "noise:\n  %(prog)s --target-epsilon 2 --delta 1e-5 --dataset-size 60000 --lot-size 600 "
+        "--epochs 100\n  %(prog)s --target-epsilon 2 --delta 1e-5 --sampling-probability 0.01 "
         "--noise-multiplier 4\n  %(prog)s --target-epsilon 2 --delta 1e-5 --noise-multiplier 4 "
-        "--steps 1e4\nor a risk is given, and the noise is found:\n  %(prog)s --tpr 0.05 --fpr "
-        "0.01 --dataset-size 60000 --lot-size 600 --epochs 100"
+        "--steps 1e4\n  %(prog)s --tpr 0.05 --fpr 0.01 --dataset-size 60000 --lot-size 600 "
+        "--epochs 100"
     )
     return _calibrate
 

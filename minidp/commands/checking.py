@@ -99,7 +99,7 @@ def _asked(folder):
         f"mismatch{'es' if failed != 1 else ''}: "
     )
     if report.findings[0].question == UNFINISHED:
-        text += "resume the run, or count what is charged as spent."
+        text += "resume the run (a search does not resume), or count what is charged as spent."
     elif failed:
         text += "do not rely on this run's epsilon."
     else:

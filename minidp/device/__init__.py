@@ -220,14 +220,14 @@ def fold(y, dx, window):
     _each("images.cu", "fold", dx, y, dx, _view(dx, window))
 
 
-def max_pool(x, y, window):
-    """nn.MaxPool2D [F1] of x that is padded already."""
-    _each("images.cu", "max_pool", y, x, y, _view(x, window))
+def pool(x, y, place, window):
+    """nn.window.Window.maxima of x that is padded already."""
+    _each("images.cu", "pool", y, x, y, place, _view(x, window))
 
 
-def take_by_maxima(padded, y, dy, dx, window):
-    """nn.MaxPool2D [B1]."""
-    _each("images.cu", "max_pool_gradient", dx, padded, y, dy, dx, _view(padded, window))
+def pool_gradient(dy, place, dx, window):
+    """nn.window.Window.spread to dx that is padded."""
+    _each("images.cu", "pool_gradient", dx, dy, place, dx, _view(dx, window))
 
 
 def release(sums, state, noise_table=None):

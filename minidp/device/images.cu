@@ -37,36 +37,35 @@ extern "C" __global__ void fold(const float* y, float* dx, View v, i64 n) {
     }
 }
 
-// MaxPool2D [F1]: x (B, H, W, C), padded already, to y (B, H', W', C); NaN wins
-extern "C" __global__ void max_pool(const float* x, float* y, View v, i64 n) {
+// Window.maxima: x (B, H, W, C), padded already, to y and place (B, H', W', C); NaN wins
+extern "C" __global__ void pool(const float* x, float* y, int* place, View v, i64 n) {
     for EACH(i, n) {
         i64 b = i / ((i64)v.rows * v.columns * v.channels);
         u32 q = (u32)(i - b * v.rows * v.columns * v.channels);
         u32 row = q / v.channels / v.columns, column = q / v.channels % v.columns;
-        float largest = 0;
+        float largest = -INFINITY;
+        int at = 0;
         for (u32 k = 0; k < v.tall; k++)
             for (u32 l = 0; l < v.wide; l++) {
                 i64 pixel = (b * v.height + row * v.down + k) * v.width + column * v.across + l;
                 float value = x[pixel * v.channels + q % v.channels];
-                if (k + l == 0 || !(largest >= value || largest != largest)) largest = value;
+                if (value > largest || value != value) {
+                    largest = value;
+                    at = k * v.wide + l;
+                }
             }
         y[i] = largest;
+        place[i] = at;
     }
 }
 
-// MaxPool2D [B1]: dy goes to the first maximum of its window; x and dx (B, H, W, C), padded already
-extern "C" __global__ void max_pool_gradient(const float* x, const float* y, const float* dy, float* dx, View v, i64 n) {
+// Window.spread: dy (B, H', W', C) to dx (B, H, W, C), which is padded, by the places that `pool` found
+extern "C" __global__ void pool_gradient(const float* dy, const int* place, float* dx, View v, i64 n) {
     for EACH(i, n) {
         float sum = 0;
         WINDOWS(i, v, {
             i64 at = ((b * v.rows + row) * v.columns + column) * v.channels + c;
-            float rest = dy[at], taken = 0;  // what the places before this one left, and what it takes
-            for (u32 place = 0; place <= k * v.wide + l; place++) {
-                i64 pixel = (b * v.height + row * v.down + place / v.wide) * v.width + column * v.across + place % v.wide;
-                taken = rest * (float)(x[pixel * v.channels + c] == y[at]);
-                rest -= taken;
-            }
-            sum += taken;
+            sum += place[at] == (int)(k * v.wide + l) ? dy[at] : 0;
         })
         dx[i] = sum;
     }

@@ -172,7 +172,7 @@ class _Planned:
         head = Head(settings, data.shape, data.labels is not None, data.columns is not None)
         chosen = _chosen(settings, data, network, head, budget)
         # what the model cannot be made of is refused before anything is charged
-        data.model(head.first + network.layers)
+        data.model([*head.first, *network.layers])
         owner = as_about(settings.about)
         return cls(settings, data, network.to(data.inputs.backend), head, *chosen, owner)
 

@@ -89,7 +89,7 @@ def train(run, data, head, ledger, layers=None):
     about = {"scale": head.scale, "columns": data.columns}
     if head.schema is not None:
         about["schema"] = head.schema
-    model = data.model(layers + run.network.layers, **about)
+    model = data.model([*layers, *run.network.layers], **about)
     try:
         return run.train(
             inputs,

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ..data.arrays import refuse_bad_rows
 from ..errors import ParameterError
 from ..privacy import Filter
-from ..privacy.search_cost import LAWS, geometric_gamma
+from ..privacy.search_cost import LAWS, POISSON_PART, geometric_gamma
 from ..ranks import current
 from ..run.shared import charge_shared, sum_line
 from ..run.tuning import TUNING, SearchFolder
@@ -103,12 +103,12 @@ def tune(
     for planned in search.planned:
         selfcheck.check(planned.network, planned.loss, data.targets)
     with quietly(quiet), ExitStack() as undo:
+        place = None if folder is None else SearchFolder(folder).begin(search.config, streams)
         if not quiet:
             print(
                 f"the whole search is charged first: epsilon {epsilon:g} at delta {budget.delta:g};"
                 " it does not resume, and the same call again is a new charge"
             )
-        place = None if folder is None else SearchFolder(folder).begin(search.config, streams)
         if ledger is not None:
             unit = "row" if data.persons is None else "person"
             total = charge_shared(ledger, search.charges, budget, settings.ledger_limit, unit)
@@ -138,18 +138,22 @@ def _picked(candidates, runs, law, draws):
 
 
 def number_of_runs(runs: float, law: str, draws: Draws) -> int:
-    """K, drawn from the law of mean `runs`; "poisson" to within 2^-40 of its law, "geometric"
-    exactly from that of `geometric_gamma`.
+    """K, drawn from the law of mean `runs`: "geometric" exactly from that of `geometric_gamma`,
+    "poisson" as a sum of parts of mean 32 and a rest, each within the total variation 2^-40 of its
+    law, which `tuning_event` charges.
     """
     gamma, number = geometric_gamma(runs), 0
     if law == "geometric":
         while number == 0 or draws.random() >= gamma:
             number += 1
         return number
-    arrived = -math.log1p(-draws.random())
-    while arrived <= runs:
-        number += 1
-        arrived -= math.log1p(-draws.random())
+    while runs > 0:
+        part = min(runs, POISSON_PART)
+        arrived = -math.log1p(-draws.random())
+        while arrived <= part:
+            number += 1
+            arrived -= math.log1p(-draws.random())
+        runs -= part
     return number
 
 

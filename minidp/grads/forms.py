@@ -21,7 +21,7 @@ from ..arrays import (
     zero_rows_unless,
 )
 from ..errors import ShapeError
-from ..util.validate import one_of, same_batch
+from ..util.validate import same_batch
 
 STRATEGIES = ("auto", "explicit", "factored")
 # the norms of an example's outer products may add up to this many times the norm of their sum; if
@@ -73,7 +73,6 @@ class PerExampleGrad:
 
         examples: how many must fit, a public number; 0 for those of this batch.
         """
-        one_of(STRATEGIES, strategy=strategy)
         if strategy != "auto" or not self.factored:
             return self.factored and strategy == "explicit"
         size = (examples or self.n_examples) * self.explicit_bytes

@@ -1,5 +1,5 @@
-"""Numba kernels for float32 on the host: twins of definitions in `backend` and `nn.pool`, each
-measured against them.
+"""Numba kernels for float32 on the host: twins of definitions in `arrays`, each measured
+against them.
 
 NumPy would read every explicit gradient three times, and its product of a row and a number runs at
 a quarter of memory's speed. These kernels form and square each gradient in one pass and add it to
@@ -86,25 +86,17 @@ def add_whole(total, scale, G):
 
 @njit(cache=True, nogil=True, error_model="numpy")  # `mechanism.rounding` charges for these pairs
 def add_blocks(total, parts):
-    """arrays.add_products: total (I, O) float64 or float32 += sum of parts (K, I, O) float32, of
-    four or two in pairs.
+    """arrays.add_products: total (I, O) float64 or float32 += sum of parts (K, I, O) float32, at
+    most four, in pairs.
     """
-    blocks = parts.shape[0]
+    blocks, none = parts.shape[0], np.zeros(total.shape[1], np.float32)
     for i in range(total.shape[0]):
-        target = total[i]
-        if blocks == 4:
-            p0, p1, p2, p3 = parts[0, i], parts[1, i], parts[2, i], parts[3, i]
-            for o in range(target.size):
-                target[o] += (p0[o] + p1[o]) + (p2[o] + p3[o])
-            continue
-        for k in range(0, blocks - 1, 2):
-            p0, p1 = parts[k, i], parts[k + 1, i]
-            for o in range(target.size):
-                target[o] += p0[o] + p1[o]
-        for k in range(blocks - blocks % 2, blocks):
-            p0 = parts[k, i]
-            for o in range(target.size):
-                target[o] += p0[o]
+        target, p0 = total[i], parts[0, i]
+        p1 = parts[1, i] if blocks > 1 else none
+        p2 = parts[2, i] if blocks > 2 else none
+        p3 = parts[3, i] if blocks > 3 else none
+        for o in range(target.size):
+            target[o] += (p0[o] + p1[o]) + (p2[o] + p3[o])
 
 
 @njit(**_options)
@@ -117,40 +109,3 @@ def row_norms(x, norms):
         for p in range(row.size):
             total += np.float64(row[p]) * np.float64(row[p])
         norms[b] = np.sqrt(total)
-
-
-@njit(**_options)
-def take_by_maxima(padded, y, dy, dx, window):
-    """nn.MaxPool2D [B1], in the same order of additions; window: sizes, strides, and more.
-
-    padded (B, H, W, C), the images   y, dy (B, H', W', C), their windows' maxima, their gradient
-    dx (B, H, W, C) is written
-    """
-    examples, rows, columns, channels = y.shape
-    tall, wide, down, across = window[:4]
-    rest = dy.copy()
-    dx[:] = 0
-    # that lie together in memory
-    runs, size = (1, columns * channels) if across == 1 else (columns, channels)
-    width = padded.shape[2] * channels
-    images, moved = (
-        padded.reshape((examples, padded.shape[1], width)),
-        dx.reshape((examples, dx.shape[1], width)),
-    )
-    maxima, gradient = (
-        y.reshape((examples, rows, runs, size)),
-        rest.reshape((examples, rows, runs, size)),
-    )
-    for b in range(examples):
-        for k in range(tall):
-            for l in range(wide):
-                for i in range(rows):
-                    for j in range(runs):
-                        start = (j * across + l) * channels
-                        pixels = images[b, i * down + k, start : start + size]
-                        target = moved[b, i * down + k, start : start + size]
-                        largest, left = maxima[b, i, j], gradient[b, i, j]
-                        for c in range(size):
-                            taken = left[c] * np.float32(pixels[c] == largest[c])
-                            left[c] -= taken
-                            target[c] += taken

@@ -293,7 +293,9 @@ class Sanitizer:
         raw sums are added; None for this process alone.
         """
         self.watcher.end_lot()
-        laws = {key: self.noise(group) for group in self.groups for key in group.keys}  # [F2]
+        laws = {}
+        for group in self.groups:
+            laws.update(dict.fromkeys(group.keys, self.noise(group)))  # [F2]
         if ranks is not None and ranks.size > 1:
             sums = [raw_sum, *others]
             return given.release_over_ranks(ranks, sums, laws, draws, scale, dtype)

@@ -22,13 +22,13 @@ class CausalAttention(Layer):
 
     Shapes
         x, y (B, T, M)   W (M, 3 M), c (3 M,) of queries, keys and values   V (M, M), b (M,) of the
-        output   D = M / heads numbers of a head
+        output   D = M / heads numbers of a head, neighbours among the M
 
     Forward
         [F1]  y_bto = sum_m a_btm V_mo + b_o, a_btm = sum_u p_bmtu z_bu(2 M + m),
-              p_bmtu = s_bmtu / sum_r s_bmtr,
-              s_bmtu = [u <= t] exp(sum_n [head_n = head_m] z_bt(n) z_bu(M + n) / sqrt(D)),
-              z_btk = sum_i x_bti W_ik + c_k, head_m = floor(m / D)
+              p_bmtu = [u <= t] exp(s_bmtu) / sum_r [r <= t] exp(s_bmtr),
+              s_bmtu = sum_n [floor(n / D) = floor(m / D)] z_bt(n) z_bu(M + n) / sqrt(D),
+              z_btk = sum_i x_bti W_ik + c_k
 
     Backward, with dy = d(sum_b loss_b)/dy
         [B1]  dx_bti = sum_k dz_btk W_ik,
@@ -36,7 +36,7 @@ class CausalAttention(Layer):
               dv_bum = sum_t p_bmtu da_btm, da_btm = sum_o dy_bto V_mo,
               dq_btm = sum_u e_bmtu z_bu(M + m) / sqrt(D), dk_bum = sum_t e_bmtu z_bt(m) / sqrt(D),
               e_bmtu = p_bmtu (g_bmtu - sum_r p_bmtr g_bmtr),
-              g_bmtu = sum_n [head_n = head_m] da_btn z_bu(2 M + n)
+              g_bmtu = sum_n [floor(n / D) = floor(m / D)] da_btn z_bu(2 M + n)
         [P1]  dW_bik = sum_t x_bti dz_btk    factors OuterSum(a = x, d = dz)
         [P2]  dc_bk  = sum_t dz_btk
         [P3]  dV_bmo = sum_t a_btm dy_bto    factors OuterSum(a = a, d = dy)

@@ -53,8 +53,11 @@ class _Chain(Layer):
         return dy, grads
 
     def _last_shape(self, shape):
-        for layer in self.layers:
-            shape = layer.output_shape(shape)
+        try:
+            for layer in self.layers:
+                shape = layer.output_shape(shape)
+        except ShapeError as error:
+            raise ShapeError(f"{self.where}: expected what its layers take; {error}") from error
         return shape
 
     @property
@@ -176,7 +179,8 @@ class Tied(_Chain):
 
     def compute_y(self, x, rng):
         h, back = self._through(x, rng)
-        return self.matmul(h, self.layers[0].params["E"].T), (x, h, back)  # [F1]
+        y = self.matmul(h, self.layers[0].params["E"].T)  # [F1]
+        return y, (x, h, back)
 
     def compute_dx(self, dy, kept):
         return namespace_of(dy).zeros(kept[0].shape, dy.dtype)
@@ -187,7 +191,7 @@ class Tied(_Chain):
         grads = back(self.matmul(dy, first.params["E"]))[1]  # [B1] [P2]
         key = f"{first.name}.E"
         d = namespace_of(h).concatenate([grads[key].d, h], axis=1)  # [P1]
-        return {**grads, key: RowsGrad(x, d, first.vocabulary, dy)}  # [P1]
+        return {**grads, key: RowsGrad(x, d, first.vocabulary, dy)}
 
 
 def every_layer(layers: Iterable[Layer]) -> Iterator[Layer]:

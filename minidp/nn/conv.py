@@ -1,18 +1,18 @@
 """Convolution as one product: a matrix whose rows are the windows' patches, times the kernels."""
 
-from collections.abc import Sequence
+from functools import cached_property
 from math import prod
 from typing import Any
 
 from numpy.typing import DTypeLike, NDArray
 
 from ..backend import namespace_of, patch_budget
-from ..exact.arithmetic import ARITHMETIC, ORDINARY, in_pairs, product
+from ..exact.arithmetic import ARITHMETIC, in_pairs
 from ..grads.forms import Explicit, OuterSum, PerExampleGrad, gram_is_cheaper
 from ..util.validate import count, same_batch
 from .init import Initializer, Rng, generator, truncated_normal, zeros
 from .layer import Layer
-from .window import Padding, Window, long_rows, pair
+from .window import Padding, Window, pair
 
 
 class SumInChunks(PerExampleGrad):
@@ -78,8 +78,12 @@ class ConvGrad(SumInChunks):
         super().__init__(x, d, (*window.size, x.shape[3], d.shape[3]))
         self.window = window
 
+    @cached_property
+    def _cut(self):
+        return self.window.cutter(self.x, turned=True)
+
     def first(self, start, stop):
-        return self.window.patches(self.x[start:stop], turned=True)  # [P1]
+        return self._cut(slice(start, stop))  # [P1]
 
     def rows(self, start, stop):
         return ConvGrad(self.x[start:stop], self.d[start:stop], self.window)
@@ -91,47 +95,6 @@ def in_chunks(xp: Any, examples: int, example_bytes: int) -> list[tuple[int, int
     """
     most = max(1, patch_budget(xp) // max(example_bytes, 1))
     return [(start, min(start + most, examples)) for start in range(0, max(examples, 1), most)]
-
-
-def correlate(
-    x: NDArray,
-    window: Window,
-    matrix: NDArray,
-    bias: NDArray | None = None,
-    arithmetic: str = ORDINARY,
-) -> NDArray:
-    """(B, H', W', O): the patches that the window cuts from x (B, H, W, C), times matrix (kh kw C,
-    O), plus bias.
-    """
-    xp = namespace_of(x, matrix)
-    counts = window.output("correlate", x.shape[1:])
-    inputs, outputs = matrix.shape
-    y = xp.empty((x.shape[0], prod(counts), outputs), dtype=xp.result_type(x.dtype, matrix.dtype))
-    x, multiply = ARITHMETIC[arithmetic].product_of_patches(x, matrix)
-    for start, stop in in_chunks(xp, x.shape[0], prod(counts) * inputs * x.itemsize):
-        rows = (stop - start) * prod(counts)
-        patches = window.patches(x[start:stop]).reshape((rows, inputs))
-        chunk = y[start:stop].reshape((rows, outputs))
-        multiply(patches, slice(start, stop), chunk)  # [F1]
-        if bias is not None:
-            images, biases = long_rows(chunk, bias, stop - start)
-            images += biases  # [F1]
-    return y.reshape((x.shape[0], *counts, outputs))
-
-
-def correlate_adjoint(
-    dy: NDArray, window: Window, matrix: NDArray, x_shape: Sequence[int], arithmetic: str = ORDINARY
-) -> NDArray:
-    """The adjoint of `correlate`: dx of `x_shape` (B, H, W, C) from dy (B, H', W', O)."""
-    xp = namespace_of(dy, matrix)
-    counts, (inputs, outputs) = dy.shape[1:3], matrix.shape
-    dx = xp.empty(x_shape, dtype=xp.result_type(dy.dtype, matrix.dtype))
-    for start, stop in in_chunks(xp, x_shape[0], prod(counts) * inputs * dy.itemsize):
-        rows = dy[start:stop].reshape(((stop - start) * prod(counts), outputs))
-        patches = product(rows, matrix.T, arithmetic)
-        patches = patches.reshape((stop - start, *counts, *window.size, x_shape[3]))
-        dx[start:stop] = window.fold(patches, (stop - start, *x_shape[1:]))
-    return dx
 
 
 class Conv2D(Layer):
@@ -207,18 +170,33 @@ class Conv2D(Layer):
         return (*self.window.output(self.where, input_shape), self.params["W"].shape[3])
 
     def compute_y(self, x, rng):
-        return correlate(
-            x, self.window, self._matrix(), self.params.get("b"), self.arithmetic
-        ), x  # [F1]
+        xp, W = namespace_of(x), self._matrix()
+        counts = self.window.output(self.where, x.shape[1:])
+        positions, (inputs, outputs) = prod(counts), W.shape
+        y = xp.empty((x.shape[0], positions * outputs), xp.result_type(x, W))
+        # of a whole image, because NumPy is slow on short rows
+        bias = xp.tile(self.params["b"], positions) if "b" in self.params else None
+        given, multiply = ARITHMETIC[self.arithmetic].product_of_patches(x, W)
+        cut = self.window.cutter(given)
+        for start, stop in in_chunks(xp, x.shape[0], positions * inputs * given.itemsize):
+            here, rows = slice(start, stop), (stop - start) * positions
+            multiply(
+                cut(here).reshape((rows, inputs)), here, y[here].reshape((rows, outputs))
+            )  # [F1]
+            if bias is not None:
+                y[here] += bias  # [F1]
+        return y.reshape((x.shape[0], *counts, outputs)), x
 
     def compute_dx(self, dy, x):
-        transposed = self.window.transposed(x.shape[1:])
-        if transposed:  # what dx at a pixel sees of dy is a patch of its own: one large product
-            W = self.params["W"]
-            kh, kw, c, o = W.shape
-            flipped = W[::-1, ::-1].transpose(0, 1, 3, 2).reshape((kh * kw * o, c))
-            return correlate(dy, transposed, flipped, arithmetic=self.arithmetic)  # [B1]
-        return correlate_adjoint(dy, self.window, self._matrix(), x.shape, self.arithmetic)  # [B1]
+        xp, W = namespace_of(dy), self._matrix()
+        counts, (inputs, outputs) = dy.shape[1:3], W.shape
+        dx = xp.empty(x.shape, xp.result_type(dy, W))
+        for start, stop in in_chunks(xp, x.shape[0], prod(counts) * inputs * dy.itemsize):
+            rows = dy[start:stop].reshape(((stop - start) * prod(counts), outputs))
+            patches = self.matmul(rows, W.T)
+            patches = patches.reshape((stop - start, *counts, *self.window.size, x.shape[3]))
+            dx[start:stop] = self.window.fold(patches, (stop - start, *x.shape[1:]))  # [B1]
+        return dx
 
     def compute_grads(self, dy, x):
         grads = {"W": ConvGrad(x, dy, self.window)}  # [P1]

@@ -16,7 +16,7 @@ class Embedding(Layer):
         x (B, T) ids, whole numbers of any dtype   E (V, J)   y (B, T, J)
 
     Forward
-        [F1]  y_btj = E(id_bt, j), id_bt = rint(x_bt)    0 where the id is none of 0..V-1
+        [F1]  y_btj = sum_v [id_bt = v] E_vj, id_bt = rint(x_bt)    0 for an id outside 0..V-1
 
     Backward, with dy = d(sum_b loss_b)/dy
         [B1]  dx_bt = 0    y does not change between ids
@@ -64,7 +64,9 @@ class Embedding(Layer):
         return taken(x, self.params["E"]), x
 
     def compute_dx(self, dy, x):
-        return namespace_of(dy).zeros(x.shape, dy.dtype)  # [B1]
+        dx = namespace_of(dy).empty(x.shape, dy.dtype)
+        dx[...] = 0  # [B1]
+        return dx
 
     def compute_grads(self, dy, x):
         return {"E": RowsGrad(x, dy, self.vocabulary)}

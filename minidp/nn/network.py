@@ -14,7 +14,9 @@ from ..errors import ParameterError
 from ..exact.arithmetic import ARITHMETICS
 from ..grads.forms import Arrays, Key, PerExampleGrad
 from ..util.validate import inexact, one_of, shape
-from .layer import Cache, Layer
+from .activation import ReLU
+from .layer import Layer
+from .pool import MaxPool2D
 
 
 class Sequential:
@@ -41,7 +43,8 @@ class Sequential:
 
     Raises
         ShapeError      a layer does not fit the one before it
-        ParameterError  two layers have one name, or `frozen` names none
+        ParameterError  two layers have one name, `frozen` names none, or a layer has its own
+                        forward, backward or param_grads, which a network does not call
 
     >>> import numpy as np
     >>> from minidp import nn
@@ -64,9 +67,16 @@ class Sequential:
 
         A layer without a name gets its kind and its number among its kind: dense1, relu1, dense2.
         """
-        self.layers = list(layers)
+        self.layers = tuple(layers)
         self.input_shape = (input_shape,) if isinstance(input_shape, int) else tuple(input_shape)
         names = name_layers(self.layers)
+        for layer in self.layers:
+            for own in ("forward", "backward", "param_grads"):
+                if getattr(type(layer), own) is not getattr(Layer, own):
+                    raise ParameterError(
+                        f"{layer.name}: expected a layer with compute_y, compute_dx and "
+                        f"compute_grads, which a network calls; got its own {own}"
+                    )
         if unknown := set(frozen) - set(names):
             raise ParameterError(
                 f"expected frozen to name layers of {names}, got {sorted(unknown)}"
@@ -78,12 +88,13 @@ class Sequential:
         self.output_shape = shapes[-1]
         # of one example, in the input and all outputs
         self.example_numbers = sum(map(prod, shapes))
+        self._steps = _in_order(self.layers)
         trained = [
             i
-            for i, layer in enumerate(self.layers)
+            for i, layer in enumerate(self._steps)
             if layer.params and layer.name not in self.frozen
         ]
-        self._lowest_trained = trained[0] if trained else len(self.layers)
+        self._lowest_trained = trained[0] if trained else len(self._steps)
 
     def __repr__(self):
         lines = [f"Sequential of input shape {self.input_shape}:"]
@@ -107,27 +118,33 @@ class Sequential:
         """True if x holds ids, whole numbers of any dtype."""
         return any(layer.takes_ids for layer in self.layers[:1])
 
-    def forward(self, x: NDArray, *, rng: Any = None) -> tuple[NDArray, list[Cache]]:
-        """(y, caches), one cache per layer. rng.random(shape): for layers that draw (dropout)."""
+    def forward(self, x: NDArray, *, rng: Any = None) -> tuple[NDArray, list]:
+        """(y, caches), of which `param_grads` makes gradients. rng.random(shape): for layers that
+        draw (dropout).
+
+        x is checked, and with it what the layers get: they are not asked again.
+        """
         if not self.takes_ids:
             inexact("network", x=x)
         shape("network", "x", x, ("B", *self.input_shape))
+        namespace_of(x, *self.state().values())
         caches = []
-        for layer in self.layers:
-            x, cache = layer.forward(x, rng=rng)  # [F1]
-            caches.append(cache)
+        for layer in self._steps:
+            x, kept = layer.compute_y(x, rng)  # [F1]
+            caches.append(kept)
         return x, caches
 
-    def param_grads(self, dy: NDArray, caches: Sequence[Cache]) -> dict[Key, PerExampleGrad]:
+    def param_grads(self, dy: NDArray, caches: Sequence[Any]) -> dict[Key, PerExampleGrad]:
         """{key: PerExampleGrad} of every trained parameter."""
+        shape("network", "dy", dy, ("B", *self.output_shape))
         grads = {}
-        for i in range(len(self.layers) - 1, self._lowest_trained - 1, -1):
-            layer, cache = self.layers[i], caches[i]
-            if layer.name not in self.frozen:
-                for name, grad in layer.param_grads(dy, cache).items():
+        for i in range(len(self._steps) - 1, self._lowest_trained - 1, -1):
+            layer, kept = self._steps[i], caches[i]
+            if layer.params and layer.name not in self.frozen:
+                for name, grad in layer.compute_grads(dy, kept).items():
                     grads[layer.name, name] = grad  # [P1]
             if i > self._lowest_trained:
-                dy = layer.backward(dy, cache)  # [B1]
+                dy = layer.compute_dx(dy, kept)  # [B1]
         return grads
 
     @property
@@ -177,6 +194,19 @@ class Sequential:
         if not parts:
             return self.forward(x)[0]
         return namespace_of(*parts).concatenate(parts)
+
+
+def _in_order(layers):
+    """The layers as they are computed: max pooling before the ReLU that it follows.
+
+    The largest of positive parts is the positive part of the largest, bit for bit, and what a ReLU
+    lets through moves with the same pixel; but there are fewer numbers after pooling.
+    """
+    steps: list[Any] = []
+    for layer in layers:
+        after = steps and type(layer) is MaxPool2D and type(steps[-1]) is ReLU
+        steps.insert(len(steps) - bool(after), layer)
+    return steps
 
 
 def name_layers(layers: Sequence[Layer]) -> list[str]:

@@ -66,14 +66,13 @@ class MaxPool2D(_Pool):
     kind = "maxpool"
 
     def compute_y(self, x, rng):
-        """(y, (padded x, y, shape of x))."""
-        padded, shape = self.window.pad(x, -float("inf")), self.output_shape(x.shape[1:])
-        y = self.window.maxima(padded, shape[:2])  # [F1]
-        return y, (padded, y, x.shape)
+        """(y, (place of each maximum in its window, shape of x))."""
+        padded, shape = self.window.pad(x, -float("inf")), self.shape_of_y(x.shape[1:])
+        y, place = self.window.maxima(padded, shape[:2])  # [F1]
+        return y, (place, x.shape)
 
     def compute_dx(self, dy, kept):
-        padded, y, shape = kept
-        return self.window.unpad(self.window.take_by_maxima(padded, y, dy), shape)  # [B1]
+        return self.window.spread(dy, *kept)  # [B1]
 
 
 class AvgPool2D(_Pool):

@@ -2,6 +2,7 @@
 cutting.
 """
 
+import math
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -84,7 +85,7 @@ class Window:
         """(windows vertically, horizontally) over an image (H, W, ...). Raises ShapeError if none
         fits.
         """
-        counts = tuple(self.axis(n, k)[0] for k, n in enumerate(input_shape[:2]))
+        counts = self.axis(input_shape[0], 0)[0], self.axis(input_shape[1], 1)[0]
         if min(counts) < 1:
             raise ShapeError(
                 f"{where}: expected images of at least the window {self.size} after padding "
@@ -94,15 +95,13 @@ class Window:
 
     def around(self, shape):
         """((above, below), (left, right)): the padding of images of `shape` (B, H, W, ...)."""
-        return tuple(self.axis(n, k)[1:] for k, n in enumerate(shape[1:3]))
+        return self.axis(shape[1], 0)[1:], self.axis(shape[2], 1)[1:]
 
     def pad(self, x, value=0):
         """x (B, H, W, C) with its padding of `value`; x itself where there is none."""
-        (top, bottom), (left, right) = self.around(x.shape)
-        if not (top or bottom or left or right):
+        shape = self._padded(x.shape)
+        if shape == x.shape:
             return x
-        b, h, w, c = x.shape
-        shape = b, h + top + bottom, w + left + right, c
         padded = namespace_of(x).full(shape, value, dtype=x.dtype)
         self.unpad(padded, x.shape)[...] = x
         return padded
@@ -130,116 +129,88 @@ class Window:
 
         turned: on a device with the positions last in memory, as products over positions read it.
         """
-        xp, b, c = namespace_of(x), x.shape[0], x.shape[3]
+        return self.cutter(x, turned)(slice(None))
+
+    def cutter(self, x, turned=False):
+        """A function of a slice of the examples that gives their `patches`."""
+        xp, c = namespace_of(x), x.shape[3]
         counts = self.output("patches", x.shape[1:])
         sizes = prod(counts), prod(self.size) * c
         twin = kernel("patches", x)
         if twin and prod(sizes) < 2**32:  # the kernel numbers an image's places in 32 bits
-            y = xp.empty((b, *(sizes[::-1] if turned else sizes)), x.dtype)
-            twin(xp.ascontiguousarray(x), y, self._described(x.shape, counts), turned)
-            return y.transpose(0, 2, 1) if turned else y
+            (above, _), (left, _) = self.around(x.shape)
+
+            def cut_by_twin(examples):
+                part = xp.ascontiguousarray(x[examples])
+                y = xp.empty((part.shape[0], *(sizes[::-1] if turned else sizes)), x.dtype)
+                twin(part, y, self._described(counts, above, left), turned)
+                return y.transpose(0, 2, 1) if turned else y
+
+            return cut_by_twin
         padded = xp.ascontiguousarray(self.pad(x))
         per_b, per_row, per_pixel, per_channel = padded.strides
         view = xp.lib.stride_tricks.as_strided(  # a window's row is one run in memory
             padded,
-            (b, *counts, self.size[0], self.size[1] * c),
+            (x.shape[0], *counts, self.size[0], self.size[1] * c),
             (per_b, per_row * self.stride[0], per_pixel * self.stride[1], per_row, per_channel),
         )
-        return _contiguous(view).reshape((b, prod(counts), prod(self.size) * c))
+
+        if xp is np:  # a row is one thing, which NumPy copies up to twice as fast
+            view = view.view(np.dtype((np.void, view.shape[-1] * view.itemsize)))
+
+        def cut(examples):
+            y = view[examples].copy()
+            return y.view(x.dtype).reshape((y.shape[0], *sizes))
+
+        return cut
 
     def fold(self, patches, shape):
-        """The adjoint of `patches`: dx of `shape` (B, H, W, C) from patches (B, H', W', kh, kw, C).
-
-        Pixels are added in blocks as large as the stride: each block of the window covers whole
-        blocks of the image, so a few additions of long runs suffice.
-        """
-        xp, (b, h, w, c) = namespace_of(patches), shape
-        twin = kernel("fold", patches)
-        if twin:
-            dx = xp.empty(shape, patches.dtype)
-            twin(xp.ascontiguousarray(patches), dx, self._described(shape, patches.shape[1:3]))
-            return dx
-        (top, bottom), (left, right) = self.around(shape)
-        (down, across), (rows, columns) = self.stride, patches.shape[1:3]
-        blocks = -(-(h + top + bottom) // down), -(-(w + left + right) // across)
-        dx = xp.zeros((b, blocks[0], down, blocks[1], across, c), dtype=patches.dtype)
-        for k in range(0, self.size[0], down):
-            for l in range(0, self.size[1], across):
-                part = patches[:, :, :, k : k + down, l : l + across].transpose(0, 1, 3, 2, 4, 5)
-                i, j = k // down, l // across
-                dx[:, i : i + rows, : part.shape[2], j : j + columns, : part.shape[4]] += part
-        return self.unpad(dx.reshape((b, blocks[0] * down, blocks[1] * across, c)), shape)
-
-    def maxima(self, padded, counts):
-        """(B, H', W', C): the largest number that each window sees of images padded (B, H, W,
+        """The adjoint of `patches`: dx of `shape` (B, H, W, C) from patches (B, H', W', kh, kw,
         C).
         """
-        xp = namespace_of(padded)
-        twin = kernel("max_pool", padded)
+        xp, counts = namespace_of(patches), patches.shape[1:3]
+        twin = kernel("fold", patches)
+        dx = (xp.empty if twin else xp.zeros)(self._padded(shape), patches.dtype)
         if twin:
-            y = xp.empty((padded.shape[0], *counts, padded.shape[3]), padded.dtype)
-            twin(xp.ascontiguousarray(padded), y, self._unpadded(counts))
-            return y
-        y = None
-        for seen in self.slices(counts):
-            y = padded[seen].copy() if y is None else xp.maximum(y, padded[seen], out=y)
-        return y
+            twin(xp.ascontiguousarray(patches), dx, self._described(counts))
+        else:
+            for seen, (k, l) in zip(self.slices(counts), np.ndindex(self.size)):
+                dx[seen] += patches[:, :, :, k, l]
+        return self.unpad(dx, shape)
 
-    def take_by_maxima(self, padded, y, dy):
-        """The gradient with respect to `padded`: each window's dy goes to its first maximum; y and
-        dy are as `maxima` has them.
+    def maxima(self, padded, counts):
+        """(y, place), each (B, H', W', C): the largest number that each window sees of padded
+        images, and the first place in the window that has it. NaN is larger than any number.
         """
-        xp = namespace_of(padded, y, dy)
-        twin = kernel("take_by_maxima", padded, dy)
+        xp, shape = namespace_of(padded), (padded.shape[0], *counts, padded.shape[3])
+        twin = kernel("pool", padded)
         if twin:
-            dx = xp.empty(padded.shape, dy.dtype)
-            given = (xp.ascontiguousarray(array) for array in (padded, y, dy))
-            twin(*given, dx, self._unpadded(y.shape[1:3]))
-            return dx
-        dx = xp.zeros(padded.shape, dtype=dy.dtype)
-        rest = dy.copy()  # what no pixel has taken yet
-        for seen in self.slices(dy.shape[1:3]):
-            taken = (padded[seen] == y).astype(dy.dtype)
-            taken *= rest
-            rest -= taken
-            dx[seen] += taken
-        return dx
+            y, place = xp.empty(shape, padded.dtype), xp.empty(shape, xp.int32)
+            twin(xp.ascontiguousarray(padded), y, place, self._described(counts))
+            return y, place
+        y, place = xp.full(shape, -math.inf, padded.dtype), xp.zeros(shape, xp.int32)
+        for number, seen in enumerate(self.slices(counts)):
+            larger = (padded[seen] > y) | (padded[seen] != padded[seen])
+            y, place = xp.where(larger, padded[seen], y), xp.where(larger, number, place)
+        return y, place
 
-    def _described(self, images, counts):
+    def spread(self, dy, place, shape):
+        """dx of `shape` (B, H, W, C): each window's dy goes to the place that `maxima` gave."""
+        xp, counts = namespace_of(dy), dy.shape[1:3]
+        twin = kernel("pool_gradient", dy)
+        dx = (xp.empty if twin else xp.zeros)(self._padded(shape), dy.dtype)
+        if twin:
+            twin(xp.ascontiguousarray(dy), place, dx, self._described(counts))
+        else:
+            for number, seen in enumerate(self.slices(counts)):
+                dx[seen] += xp.where(place == number, dy, dy.dtype.type(0))
+        return self.unpad(dx, shape)
+
+    def _padded(self, shape):
+        """The shape of images of `shape` (B, H, W, C) with their padding."""
+        (top, bottom), (left, right) = self.around(shape)
+        return shape[0], shape[1] + top + bottom, shape[2] + left + right, shape[3]
+
+    def _described(self, counts, above=0, left=0):
         """What kernels take: size, stride, padding above and on the left, and counts."""
-        (top, _), (left, _) = self.around(images)
-        return (*self.size, *self.stride, top, left, *counts)
-
-    def _unpadded(self, counts):
-        return (*self.size, *self.stride, 0, 0, *counts)
-
-    def transposed(self, shape):
-        """For stride 1, the window whose patches of dy give dx of images (H, W, ...); None if there
-        is none.
-        """
-        margins = tuple(
-            (size - 1 - before, size - 1 - after)
-            for size, (before, after) in zip(self.size, self.around((0, *shape)))
-        )
-        if self.stride != (1, 1) or min(map(min, margins)) < 0:
-            return None
-        return Window(self.size, (1, 1), margins)
-
-
-def long_rows(y, bias, rows):
-    """(y, bias) in the shape in which they are added: on the host y (R, O) becomes `rows` longer
-    rows, because NumPy is slow on short ones.
-    """
-    if namespace_of(y, bias) is not np:
-        return y, bias
-    repeats = y.shape[0] // max(rows, 1)
-    return y.reshape((rows, repeats * bias.size)), np.tile(bias, repeats)
-
-
-def _contiguous(view):
-    """Like ascontiguousarray, but copies each contiguous last-axis row as one block."""
-    xp = namespace_of(view)
-    if xp is np and view.size:
-        runs = view.view(np.dtype((np.void, view.shape[-1] * view.itemsize)))
-        return runs.copy().view(view.dtype)  # up to twice as fast where runs are short
-    return xp.ascontiguousarray(view)
+        return (*self.size, *self.stride, above, left, *counts)

@@ -52,7 +52,7 @@ class Risk:
     >>> risk = Risk(fpr=0.01, tpr=0.05)
     >>> sigma = risk.noise_multiplier(ledger_of)
     >>> round(sigma, 2), risk.reached(ledger_of(sigma)) <= 0.05
-    (0.72, True)
+    (0.78, True)
     """
 
     fpr: float | None = None

@@ -12,6 +12,8 @@ import time
 from importlib import metadata
 from pathlib import Path
 
+import numpy as np
+
 from .. import host
 from ..backend import explicit_budget, namespace_of
 from ..mechanism import ClipGroup, Plan, Sanitizer
@@ -321,8 +323,8 @@ def delta_added(ledger, epsilon):
 
 
 def versions():
-    """Python, the libraries, the kernels and the threads whose rounding or random numbers a result
-    depends on.
+    """Python, the libraries, BLAS, its kernels and the threads that a result's rounding or random
+    numbers depend on.
     """
     found = {"python": platform.python_version()}
     for name in ("numpy", "scipy", "numba", "minidp"):
@@ -332,6 +334,8 @@ def versions():
             found[name] = getattr(sys.modules.get(name), "__version__", None)
     if "cupy" in sys.modules:
         found["cupy"] = sys.modules["cupy"].__version__
+    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    found["blas"] = f"{blas['name']} {blas.get('version', 'of unknown version')}"
     return {**found, **host.describe()}
 
 

@@ -204,7 +204,8 @@ class Files:
         spent = from_json(again["epsilon"][again["accountant"]]["upper"])
         yield _finding(
             "Is epsilon within the target?",
-            f"epsilon {upper_text(spent, 6)}, target {settings['target_epsilon']}",
+            f"epsilon {upper_text(spent, 6)}, "
+            f"target {settings['attack'] or settings['target_epsilon']}",
             self._broken(spent),
         )
 

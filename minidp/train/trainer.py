@@ -31,7 +31,7 @@ from .twins import try_twins
 
 MAX_BATCH = 4096  # examples of a batch: more gain nothing and cost memory
 # examples: fewer rows make matrix products slow, and give the fixed cost per batch more weight
-MIN_BATCH = 128
+MIN_BATCH = 256
 
 
 @dataclass(frozen=True)
@@ -347,8 +347,12 @@ class Trainer:
         """
         mine = examples.share(lot, self.ranks)
         side_by_side = threads.shards_for(len(mine)) if examples.in_host_memory else 1
-        size = self._cached if self.batch_size is None else -(-self.batch_size // side_by_side)
         shards = np.array_split(mine, side_by_side)
+        if self.batch_size is None:  # whole batches of about as many as the cache holds
+            longest = max(1, *map(len, shards))
+            size = -(-longest // max(round(longest / self._cached), 1))
+        else:
+            size = -(-self.batch_size // side_by_side)
         return [examples.batches(shard, size, views) for shard in shards]
 
     def _per_example_grads(self, batch, dropout):

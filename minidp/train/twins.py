@@ -63,8 +63,8 @@ def _patches(x, y, window=Window((3, 2), (1, 2), "same")):
 
 def _maxima(x, dy, window=Window((3, 2), (1, 2), "same")):
     padded = window.pad(x, -math.inf)
-    y = window.maxima(padded, dy.shape[1:3])
-    return y, window.take_by_maxima(padded, y, dy)
+    y, place = window.maxima(padded, dy.shape[1:3])
+    return y, place, window.spread(dy, place, x.shape)
 
 
 def _descended(theta, g):
@@ -100,7 +100,7 @@ TRIALS: dict[str, tuple] = {  # twins: how far off they may be, what computes wi
     "add_weighted_each add_weighted_products": (1e-6, _summed, [WEIGHTS, A, D, *FACTORS]),
     "pairs": (0.0, _pairs, [X]),
     "patches fold": (0.0, _patches, [IMAGES, _numbers(2, 6, 3, 3, 2, 3)]),
-    "max_pool take_by_maxima": (0.0, _maxima, [IMAGES, _numbers(2, 6, 3, 3)]),
+    "pool pool_gradient": (0.0, _maxima, [IMAGES, _numbers(2, 6, 3, 3)]),
     "descend": (0.0, _descended, [X, X[::-1]]),
     "release": (0.0, _released, [np.arange(700.0)]),
 }

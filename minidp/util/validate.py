@@ -77,7 +77,7 @@ def one_of(allowed: Collection[object], **named: Any) -> None:
     """Check that each named value is one of the allowed ones."""
     for name, value in named.items():
         # an array would compare element by element, so the types are compared first
-        if not any(isinstance(value, type(each)) and value == each for each in allowed):
+        if not (isinstance(value, tuple({*map(type, allowed)})) and value in allowed):
             raise ParameterError(
                 f"expected {name}={shown(value)} to be one of {', '.join(map(str, allowed))}"
             )

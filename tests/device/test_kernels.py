@@ -48,7 +48,7 @@ MUTANTS = {  # what each source may not be changed to: the text, and what stands
         (" - v.above", ""),
         ("turned ? q / positions", "turned ? q % positions"),
         (" || largest != largest", ""),
-        ("place <= k", "place < k"),
+        ("place[at] ==", "place[at] >="),
     ],
     "noise.cu": [
         ("ROTATE(b ^ c, 7)", "ROTATE(b ^ c, 8)"),

@@ -81,8 +81,9 @@ def test_every_layer_gives_an_example_its_own_bits(case, dtype, rng):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("case", LOSSES, ids=lambda case: case.name)
 def test_every_loss_gives_an_example_its_own_bits(case, dtype, rng):
-    z, target = rng.uniform(-3, 3, (4096, 10)).astype(dtype), case.target(rng, 4096, 10)
-    assert_own_bits(case.loss, rng, z, target.astype(dtype) if target.ndim == 2 else target)
+    z, target = rng.uniform(-3, 3, (4096, *case.shape)), case.target(rng, 4096, case.shape)
+    target = target.astype(dtype) if target.dtype.kind == "f" else target
+    assert_own_bits(case.loss, rng, z.astype(dtype), target)
 
 
 def test_wide_layers_give_an_example_its_own_bits_on_any_number_of_threads(threads, rng):

@@ -119,7 +119,7 @@ def test_layers_that_memory_cannot_hold_are_refused_before_it_is_taken(monkeypat
     monkeypatch.setattr(memory, "physical", lambda: 2**33)
     monkeypatch.setattr(nn, "Dense", None)
     with pytest.raises(
-        ParameterError, match=r"take 7,000,000,002 weights and about 1,848 GiB, .* has 8 GiB"
+        ParameterError, match=r"take 7,000,000,002 weights and about 3,278 GiB, .* has 8 GiB"
     ):
         fitted(hidden=10**9)
 

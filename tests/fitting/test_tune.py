@@ -77,7 +77,7 @@ def test_an_edit_of_the_search_is_found(tmp_path):
 
 
 @pytest.mark.parametrize("law", ["geometric", "poisson"])
-@pytest.mark.parametrize("mean", [1.5, 6])
+@pytest.mark.parametrize("mean", [1.5, 6, 40])
 def test_the_number_of_runs_has_its_law(law, mean):
     streams, times = Streams(7), 4000
     found = Counter(number_of_runs(mean, law, streams.sampling(i)) for i in range(times))

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from minidp import nn
-from minidp.audit.cases import windows
+from minidp import kernels, nn
+from minidp.audit.stated import windows
 from minidp.backend import to_host
 from minidp.errors import ShapeError
 from minidp.host import memory
@@ -110,6 +110,7 @@ def test_patches_of_the_whole_batch_never_exist(rng):
         lambda: layer.backward(y, cache),
         lambda: grad.weighted_sum(w),
     ):
+        work()  # loads its kernels
         tracemalloc.start()
         work()
         _, peak = tracemalloc.get_traced_memory()
@@ -131,3 +132,25 @@ def test_patches_of_an_array_that_is_not_contiguous(rng):
         np.testing.assert_array_equal(
             window.patches(view), window.patches(np.ascontiguousarray(view))
         )
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_compiled_windows_give_the_bits_of_their_definitions(seed):
+    rng = np.random.default_rng(seed)
+    size, stride = (tuple(rng.integers(1, 4, 2).tolist()) for _ in range(2))
+    window = Window(size, stride, ["valid", "same", 1][seed % 3 if min(size) > 1 else 0])
+    images = (2, *rng.integers(3, 8, 2).tolist(), int(rng.integers(1, 6)))
+    x = rng.integers(-2, 3, images).astype("float32")  # with ties
+    x[rng.random(images) < seed % 2 * 0.05] = rng.choice([np.nan, np.inf, -np.inf])
+    counts = window.output("test", images[1:])
+    dy = rng.standard_normal((2, *counts, images[3])).astype("float32")
+    patches = rng.standard_normal((2, *counts, *size, images[3])).astype("float32")
+
+    def computed():
+        y, place = window.maxima(window.pad(x, -np.inf), counts)
+        return y, place, window.spread(dy, place, images), window.fold(patches, images)
+
+    with kernels.only(np, ()):
+        expected = computed()
+    for got, wanted in zip(computed(), expected):
+        np.testing.assert_array_equal(got, wanted)

@@ -78,8 +78,8 @@ def test_parts_side_by_side_do_not_matter(dtype, rtol, count, monkeypatch):
 
 def test_dropout_reaches_training_whatever_the_batches_and_threads(monkeypatch):
     def dropping(rate, batch_size=None):
-        network = make_network()
-        network.layers.insert(1, nn.Dropout(rate, name="drop"))
+        first, *rest = make_network().layers
+        network = nn.Sequential([first, nn.Dropout(rate), *rest], make_network().input_shape)
         plan = make_plan(network, steps=5, layout=flat_group)
         trainer = Trainer(network, LOSS, SGD(0.5), plan, batch_size=batch_size)
         trainer.run(*make_data(), Streams(1))

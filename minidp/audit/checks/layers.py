@@ -15,8 +15,9 @@ from ...backend import to_host
 from ...exact import arithmetic
 from ...train.trial import COMPLEX_STEP, LayerTrial
 from ..card import labels_of
-from ..cases import LAYERS, LOSSES, computed, stated, to_backend
+from ..cases import LAYERS, LOSSES, to_backend
 from ..equation import Case, derivative, value
+from ..stated import computed, stated
 from . import DERIVED, holds, in_words, measures, printed, states, texts_of, worst
 
 # norms that are rounded up are off by more than rounding alone

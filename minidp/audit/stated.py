@@ -1,0 +1,162 @@
+"""What the names in the cards of layers stand for."""
+
+import math
+from itertools import product
+
+import numpy as np
+
+from .. import nn
+from ..backend import to_host
+from .equation import Case
+
+
+def computed(layer, x, dy):
+    """The Case of what a layer computes from x and dy; dy is a function of the output's shape."""
+    y, cache = layer.forward(x)
+    dy = dy(y.shape)
+    found = {"x": x, "y": y, "dy": dy, "dx": layer.backward(dy, cache), "kept": cache.kept}
+    grads = layer.param_grads(dy, cache).items()
+    return stated(layer, **found, **{f"d{name}": grad.materialise() for name, grad in grads})
+
+
+def stated(layer, **arrays):
+    """The Case of the equations in a layer's card: its arrays and settings under the names and in
+    the shapes that the card has.
+
+    arrays: x and what was computed from it, such as y, dy, dx, and dW of each example.
+    """
+    kept = arrays.pop("kept", None)
+    if isinstance(layer, (nn.GroupNorm, nn.LayerNorm)) and kept:
+        arrays["n"] = kept[0]
+    given = {**layer.params, **layer.constants, **arrays}
+    given = {name: to_host(array) for name, array in given.items()}
+    if "W" in given:
+        given.setdefault("b", np.zeros(given["W"].shape[-1]))
+    settings = vars(layer).items()
+    given |= {name: number for name, number in settings if isinstance(number, (int, float))}
+    seen = SEEN.get(type(layer))
+    given = seen(layer, given) if seen else given
+    ranges = {index: range(size) for index, size in given.pop("ranges", {}).items()}
+    return Case(given, ranges=ranges)
+
+
+def _reshaped(given, **shapes):
+    return {
+        **given,
+        **{name: given[name].reshape(shape) for name, shape in shapes.items() if name in given},
+    }
+
+
+def windows(size, stride, padding, image):
+    """For each window over an image (height, width), what it sees in reading order: (row, column)
+    of each place, -1 where that is outside.
+    """
+    axes = []
+    for axis, n in enumerate(image):
+        k, step = size[axis], stride[axis]
+        before = padding[axis] if isinstance(padding, tuple) else padding
+        if padding == "same":
+            count = math.ceil(n / step)
+            before = max((count - 1) * step + k - n, 0) // 2
+        else:
+            before = 0 if padding == "valid" else before
+            count = (n + 2 * before - k) // step + 1
+        seen = [[w * step - before + i for i in range(k)] for w in range(count)]
+        axes.append([[at if 0 <= at < n else -1 for at in each] for each in seen])
+    return [list(product(rows, columns)) for rows, columns in product(*axes)]
+
+
+def _seen(layer, given):
+    """(T, P): the pixel that each place of a window sees, or -1."""
+    image, how = given["x"].shape[1:3], layer.window
+    found = windows(how.size, how.stride, how.padding, image)
+    pixels = [[row * image[1] + column for row, column in place] for place in found]
+    inside = [[min(place) >= 0 for place in places] for places in found]
+    return np.where(inside, pixels, -1)
+
+
+def _pools(layer, given):
+    """Images as (B, pixels, C); w_t, the pixels of window t in reading order, and their number."""
+    seen, c = _seen(layer, given), given["x"].shape[-1]
+    w = np.empty(len(seen), object)
+    w[:] = [[int(pixel) for pixel in pixels if pixel >= 0] for pixels in seen]
+    n = np.array([float(len(pixels)) for pixels in w])
+    pixels, outputs = (len(given["x"]), -1, c), (len(given["x"]), len(seen), c)
+    return {**_reshaped(given, x=pixels, dx=pixels, y=outputs, dy=outputs), "w": w, "n": n}
+
+
+def _patches(layer, given):
+    """An image's numbers in one axis; s_tp, the one that place p of window t sees, or -1."""
+    seen, (b, _, _, c) = _seen(layer, given)[:, :, None], given["x"].shape
+    s = np.where(seen < 0, -1, seen * c + np.arange(c)).reshape((len(seen), -1))
+    matrix, y = (s.shape[1], given["W"].shape[-1]), (b, len(s), given["W"].shape[-1])
+    shapes = {"x": (b, -1), "dx": (b, -1), "W": matrix, "dW": (b, *matrix), "y": y, "dy": y}
+    return {**_reshaped(given, **shapes), "s": s}
+
+
+def _groups(layer, given):
+    """(B, T, G, M): positions, groups and the members of one; S, the axes averaged over."""
+    groups, axes = (layer.groups, (1, 3)) if isinstance(layer, nn.GroupNorm) else (1, (3,))
+    own = (groups, given["scale"].size // groups)
+    x, each = (len(given["x"]), -1, *own), (-1, *own)
+    shapes = {"x": x, "y": x, "dy": x, "dx": x, "scale": own, "shift": own}
+    return {**_reshaped(given, **shapes, dscale=each, dshift=each), "S": axes}
+
+
+def _merged(layer, given):
+    """All axes of an example but the last in one."""
+    last = given["x"].shape[-1]
+    shape = (len(given["x"]), -1, last)
+    return {**_reshaped(given, x=shape, dx=shape), "L": last}
+
+
+def _positions(layer, given):
+    """(B, T, ...), T = 1 where an example has no positions."""
+    x, width = given["x"], given["W"].shape[1]
+    inputs = (len(x), -1, layer.inputs)
+    outputs = (len(x), -1, width)
+    return _reshaped(given, x=inputs, dx=inputs, y=outputs, dy=outputs)
+
+
+def _table(layer, given):
+    """The range of the indices of a table, which no array has where it is not given."""
+    return {**given, "ranges": {"v": layer.vocabulary, "j": layer.width}}
+
+
+def _recurrent(layer, given):
+    """(B, S, H) of the last S states, and the sizes and ranges of the card."""
+    (b, positions, inputs), hidden = given["x"].shape, layer.hidden
+    states = positions if layer.states == "all" else 1
+    shape = (b, states, hidden)
+    sizes = {"T": positions, "I": inputs, "H": hidden, "r": positions - states}
+    ranges = {"s": states, "h": hidden, "j": hidden, "n": inputs + hidden, "k": 4 * hidden}
+    return {**_reshaped(given, y=shape, dy=shape), **sizes, "ranges": {**ranges, "t": positions}}
+
+
+def _attending(layer, given):
+    """The sizes and ranges of the card."""
+    positions, width = given["x"].shape[1:]
+    ranges = {"m": width, "n": width, "o": width, "i": width, "k": 3 * width}
+    ranges |= {index: positions for index in "tur"}
+    return {**given, "M": width, "D": width // layer.heads, "ranges": ranges}
+
+
+def _rows(layer, given):
+    """The last axis is normalised, each place before it by itself."""
+    shape = (-1, given["x"].shape[-1])
+    return _reshaped(given, x=shape, y=shape, dy=shape, dx=shape)
+
+
+SEEN = {
+    nn.CausalAttention: _attending,
+    nn.Dense: _positions,
+    nn.Embedding: _table,
+    nn.LSTM: _recurrent,
+    nn.Softmax: _rows,
+    nn.Conv2D: _patches,
+    nn.MaxPool2D: _pools,
+    nn.AvgPool2D: _pools,
+    nn.GroupNorm: _groups,
+    nn.LayerNorm: _groups,
+    nn.Flatten: _merged,
+}

@@ -1,0 +1,67 @@
+"""experiments/names_lstm.py and first_names.py on made-up names."""
+
+import json
+
+from common import names
+
+import first_names
+import names_lstm
+import numpy as np
+import pytest
+
+from minidp.streams import Streams
+
+
+@pytest.fixture
+def folder(tmp_path, rng):
+    """Files of the lists' layouts, in which the last letter says the sex."""
+    made = ["".join(rng.choice(list("abcde"), size)) for size in rng.integers(2, 14, 300)]
+    made = list(dict.fromkeys(made))
+    lists = {
+        names.FILE: made,
+        "dist.female.first": [name[:9] + "a" for name in made],
+        "dist.male.first": [name[:9] + "o" for name in made],
+    }
+    for file, each in lists.items():
+        lines = [f"{name.upper():14} 0.1  0.2  {place}\n" for place, name in enumerate(each, 1)]
+        (tmp_path / file).write_text("".join(lines))
+    return tmp_path
+
+
+@pytest.mark.parametrize("network", ["lstm", "attention"])
+def test_bits_of_a_network_and_tables_are_resumed(network, folder, tmp_path, capsys):
+    found = tmp_path / "found.json"
+    arguments = ["--data-dir", str(folder), "--smoke", "--network", network, "--json", str(found)]
+    names_lstm.main([*arguments, "--seed", "0", "--target-epsilon", "2"])
+    names_lstm.main([*arguments, "--seed", "0", "--target-epsilon", "2", "inf"])
+    one, other = json.loads(found.read_text())["runs"]
+    assert one["epsilon"] <= 2 and other["epsilon"] is None
+    assert capsys.readouterr().out.count("epsilon 2 (at") == 1
+    assert 1 < one["bits"] < 6 and one["tables"]["bigrams"] > other["tables"]["bigrams"]
+
+
+def test_a_table_counts_ngrams_and_a_name_counts_at_most_4():
+    symbols = names.encode(["ab", "ab", "b" * 13])
+    counts = names.table(symbols, 2, np.inf, 1e-6, Streams(0))
+    begin, end = names.SYMBOLS, names.END
+    assert [counts[place] for place in ((begin, 0), (0, 1), (1, 0))] == [2, 2, 0]
+    long = 1 / np.sqrt(12**2 + 2)  # of norm 12.1, clipped to 4
+    assert counts[1, end] == pytest.approx(2 + 4 * long) and counts[1, 1] == pytest.approx(
+        48 * long
+    )
+
+
+def test_without_surnames_words_are_named_as_such(monkeypatch, capsys):
+    monkeypatch.delenv("MINIDP_DATA", raising=False)
+    monkeypatch.setattr(names, "find_spec", lambda name: None)
+    found, source = names.load()
+    assert "these are WORDS" in capsys.readouterr().out and source == {"names": "pydoc_data.topics"}
+    assert len(found) > 10_000
+
+
+def test_sex_is_learned_from_ids_by_fit(folder, tmp_path):
+    found = tmp_path / "found.json"
+    arguments = ["--data-dir", str(folder), "--target-epsilon", "8", "--smoke"]
+    first_names.main([*arguments, "--json", str(found)])
+    (run,) = json.loads(found.read_text())["runs"]
+    assert run["lstm"]["epsilon"] <= 8 and run["linear"]["accuracy"] > 0.7
