@@ -66,8 +66,8 @@ print(f"{np.mean(label == '<=50K'):.1%} earn at most 50,000 dollars")
 # rows, as in lesson 1. minidp chooses learning rate, lot size, clip norm, steps and noise by a rule
 # that looks only at public numbers, such as the number of rows. Therefore these choices use up no
 # epsilon. With infinite epsilon, minidp trains the same model without clipping and noise, so that
-# you can see what privacy costs. (The first fit may take a minute, because minidp compiles its
-# fastest parts.)
+# you can see what privacy costs. That model is not protected at all. (The first fit may take a
+# minute, because minidp compiles its fastest parts.)
 #
 # The seed makes this page reproducible. Leave it out before you release anything: whoever knows the
 # seed can draw the noise again and subtract it.
@@ -144,7 +144,7 @@ found = minidp.epsilon(ledger=twice, delta=DELTA)
 print(f"two fits: epsilon {found['accountants'][found['quote']]['upper']:.2f}")
 
 # %% [markdown]
-# Where the statement says 1.00 for a row, it would have to say 6.16 for a person with five rows. To
+# The statement says 1.00 for a row. It would have to say 6.16 for a person with five rows. To
 # protect a person with all of her rows, use `minidp.fit(..., person="name", rows_per_person=5)`.
 # And two fits at epsilon 1 have epsilon 1.46 together. To add up all fits on the same rows, use
 # `minidp.fit(..., ledger="file")`. A fit that you throw away counts as well, because you saw it.

@@ -65,8 +65,8 @@ figure.tight_layout()
 # - **Lot size.** A lot of 10 needs less noise than a lot of 1,000, because each row is seldom in
 #   it. But the noise is divided by the size of the lot, and this matters more. *Large lots* are
 #   better, but each step takes longer.
-# - **Clip norm.** At the start, gradients here have a length of about 4. With C = 10 hardly any is
-#   clipped. The noise is then made for rows with gradients of length 10, which do not exist. A
+# - **Clip norm.** At the start, gradients here have a length of about 4. With C = 10 none of these
+#   is clipped, and the noise is large enough to hide gradients of length 10, which no row has. A
 #   small C clips all gradients, so that each row only says in which direction the weights should
 #   move. Here this suffices.
 # - **Steps.** Each step uses up some epsilon. Four times as many steps need twice the noise in each
