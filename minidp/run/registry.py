@@ -69,7 +69,8 @@ def as_about(given: Any) -> dict[str, Any]:
             say(f'NOTICE: {path} answers no question; what nobody says is "{NOT_STATED}"')
     for key, value in given.items():
         if key in LISTS and isinstance(value, str):
-            raise ParameterError(f"about: expected {key} to be a list, such as [{value!r:.80}]")
+            words = json.dumps([value], ensure_ascii=False)
+            raise ParameterError(f"about: expected {key} to be a list, such as {words:.80}")
         texts = value if key in LISTS else [value]
         if key not in OWNER or not isinstance(texts, list) or not {*map(type, texts)} <= {str}:
             raise ParameterError(
@@ -236,7 +237,8 @@ def differences(result: dict[str, Any], path: Any) -> Iterator[str]:
         for section, field, _, value, _ in entries(result):
             now = held.get(section, {}).get(field)
             if value is not None and now != value:
-                yield f"{section}.{field} is {_apart(now, value)} and should be {_apart(value, now)}"
+                said, should = _apart(now, value), _apart(value, now)
+                yield f"{section}.{field} is {said} and should be {should}"
             if value is None and field == "privacy_parameters" and now is not None:
                 yield f"{field} is {now!r:.80}, and the run has no epsilon"
     except (DataError, yaml.YAMLError, LookupError, TypeError, AttributeError) as error:

@@ -24,7 +24,7 @@ class SearchFolder(RunFolder):
         if any((self.path / name).exists() for name in (LEDGER, RESULT)):
             raise ParameterError(
                 f"{self.path}: expected a folder without a run, got one with a charge: a search "
-                "does not resume; name another folder (the charge stays what it is)"
+                "does not resume; name another folder (that charge stays; nothing was charged now)"
             )
         self.open(config, NeighbouringRelation.ADD_REMOVE, streams.reproducible)
         return self
