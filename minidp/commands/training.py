@@ -3,7 +3,6 @@ predictions.
 """
 
 import csv
-import json
 import math
 import sys
 import warnings
@@ -29,7 +28,7 @@ from ..run.brief import quote_line
 from ..run.folder import CONFIG, CURVES, MODEL, RESULT, STATEMENT
 from ..run.shared import sum_line
 from ..util.atomic import atomic_write
-from ..util.files import write_json
+from ..util.files import read_json, write_json
 from ..util.program import program
 from ..util.text import listed
 from ..util.validate import positive
@@ -111,7 +110,7 @@ def train(parser):
         metavar="MEAN",
         help="with --candidates: a random number of runs of this mean, each of a drawn candidate",
     )
-    add("--law", choices=LAWS, default=LAWS[0], help="of that number (default: %(default)s)")
+    add("--law", choices=LAWS, help=f"of that number (default: {LAWS[0]})")
     add("--quiet", action="store_true", help="no bar, and only the last three lines")
     add(
         "--seed",
@@ -152,11 +151,11 @@ def _train(args):
             settings = replace(settings, classes=classes)
         made = fit
         if args.candidates is not None:
-            made = partial(
-                tune, candidates=_candidates(args.candidates), runs=args.runs, law=args.law
-            )
-        elif args.runs is not None:
-            raise ParameterError("expected --runs together with --candidates FILE")
+            candidates = read_json(args.candidates, kind=list)
+            law = {} if args.law is None else {"law": args.law}
+            made = partial(tune, candidates=candidates, runs=args.runs, **law)
+        elif (args.runs, args.law) != (None, None):
+            raise ParameterError("expected --runs and --law together with --candidates FILE")
         model = made(
             x,
             y,
@@ -169,13 +168,13 @@ def _train(args):
             quiet=args.quiet or args.json,
             settings=settings,
         )
-    except KeyboardInterrupt:
-        if args.candidates is not None:
+    except KeyboardInterrupt as stopped:
+        if args.candidates is not None and stopped.args:
             raise
         raise KeyboardInterrupt(
             f"interrupted; run the same command again to resume the run in {folder}; "
             f"`{program()} verify {folder}` says what is spent so far"
-            if (folder / CONFIG).exists()
+            if args.candidates is None and (folder / CONFIG).exists()
             else "interrupted before anything was charged"
         ) from None
     if done:
@@ -196,17 +195,6 @@ def _train(args):
         f"next:  {program()} predict {quote(path)} {new} --out y.csv",
     ]
     show(args, record, lines)
-
-
-def _candidates(path):
-    """The list of settings in a JSON file."""
-    try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: expected a JSON list of objects ({error})") from None
-    if not isinstance(found, list):
-        raise DataError(f"{path}: expected a JSON list of objects, got {type(found).__name__}")
-    return found
 
 
 def _shared(args, result):
