@@ -126,9 +126,16 @@ def train(parser):
         required=True,
         metavar="EPSILON",
         help="epsilon that must not be exceeded; inf: the same without noise and clipping, which "
-        "is not private, for comparison",
+        "is not private, for comparison. A risk in its place (fpr and tpr, advantage or mu) is for "
+        "Python alone: minidp.fit(attack=...)",
     )
-    add_shared(parser, "--group-size", "--json")
+    add_shared(
+        parser,
+        "--group-size",
+        help="the statement also gives the epsilon of K rows of one person together, or with "
+        "--person of K persons; the target stays that of one (default: 1)",
+    )
+    add_shared(parser, "--json")
     parser.epilog = (
         "examples: %(prog)s data.npz --target-epsilon 1 --delta 1e-4 --scale unit-norm --hidden 64 "
         "--out runs/mine\n          %(prog)s table.csv --label price --target-bounds 0,1e6 "

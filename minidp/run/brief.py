@@ -5,9 +5,10 @@ the lines on the screen.
 import math
 from typing import NamedTuple
 
+from ..privacy.calibrate import LEAST_NOISE
 from ..privacy.catalogue import row_to_quote
 from ..privacy.meaning import RATES, large_delta
-from ..privacy.risk import Risk
+from ..privacy.risk import BY_SAMPLING, Risk
 from ..util.program import program
 from ..util.text import upper_text
 from .folder import CURVES, MANIFEST, STATEMENT
@@ -87,12 +88,23 @@ def asked(result):
     """The risk that was asked for, and what is certified of it."""
     if result["attack"] is None:
         return None
-    risk = Risk.of(result["settings"]["attack"])
-    return (
-        f"**What was asked for.** Of an attacker who tells whether a {result['unit']} was used: "
-        f"{risk.in_words()}. The noise was chosen for this. Certified: "
-        f"{risk.in_words(result['attack']['reached'])}."
-    )
+    risk, reached = Risk.of(result["settings"]["attack"]), result["attack"]["reached"]
+    wanted = f"of an attacker who tells whether a {result['unit']} was used, {risk.in_words()}"
+    certified = risk.in_words(reached)
+    if risk.fpr is not None:
+        wanted = (
+            f"an attacker who accepts {100 * risk.fpr:g}% false alarms recognises at most "
+            f"{100 * risk.target:g}% of the {result['unit']}s that were used"
+        )
+        certified = f"{upper_text(100 * reached)}%"
+    least = f" **Notice: {BY_SAMPLING}, and epsilon is large.**" if by_sampling(result) else ""
+    return f"The owner asked: {wanted}. Certified: {certified}.{least}"
+
+
+def by_sampling(result):
+    """Whether a risk was asked for that sampling alone gives, so that there is almost no noise."""
+    groups = result["settings"]["clip_groups"]
+    return result["attack"] is not None and groups[0]["noise_multiplier"] == LEAST_NOISE
 
 
 def is_not_private(result):

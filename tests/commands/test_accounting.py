@@ -311,7 +311,8 @@ OTHERS = [
     (f"calibrate --mu 1 {NOISE} {SAMPLING}", "a risk without --noise-multiplier"),
     (f"calibrate --mu 1 --accountant renyi {SAMPLING} {STEPS}", "without --accountant"),
     (f"{CALIBRATE} --epsilon 2", "argument --target-epsilon/--epsilon: given twice"),
-    (f"calibrate --epsilon 0 --delta 1e-5 {NOISE} {SAMPLING}", "--epsilon 0.0 in (0, inf)"),
+    ("epsilon --delta 1e-5", "expected --noise-multiplier; and either --steps or --epochs; and"),
+    (f"calibrate --epsilon 0 --delta 1e-5 {NOISE} {SAMPLING}", "--epsilon 0.0 to be above 0"),
     (f"{CALIBRATE} {NOISE} --epochs 3", "for --sampler poisson and --steps only"),
 ]
 

@@ -55,7 +55,7 @@ def clamped():
         ({"scale": np.array([1, 2])}, "scale=array([1, 2]) to be one of"),
         ({"scale": "bounds"}, "public bounds"),
         ({"scale": "private", "bounds": (0, 1)}, "with no other"),
-        ({"epsilon": 0}, "epsilon=0 in (0, inf]"),
+        ({"epsilon": 0}, "epsilon=0 to be above 0"),
         ({"epsilon": math.inf}, "no place in a ledger"),
         ({"epsilon": math.inf, "ledger": None, "arithmetic": "exact"}, "nothing to make exact"),
         ({"ledger": None, "ledger_limit": 1}, "ledger_limit= together with ledger=FILE"),
