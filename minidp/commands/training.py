@@ -382,8 +382,10 @@ def _inputs(args):
         raise ParameterError(f"expected --key with a .npz file, got {args.x}")
     if suffix == ".csv":
         return read_csv(args.x)
-    if suffix != ".npz":
+    if suffix == ".npy":
         return read_npy(args.x)
+    if suffix != ".npz":
+        raise ParameterError(f"{args.x}: expected a .npy, a .npz or a .csv file")
     found, keys = read_npz(args.x, wanted)
     if len(found) != 1:
         raise DataError(

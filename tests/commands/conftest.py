@@ -1,7 +1,6 @@
 """The command line as a test asks it, in a folder of its own."""
 
 import json
-import re
 import shlex
 
 import pytest

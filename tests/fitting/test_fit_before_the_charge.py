@@ -64,7 +64,7 @@ def clamped():
         ({"y": np.arange(300) // 5}, "more different labels than a tenth of the rows"),
         ({"schema": SCHEMA}, "expected a table with named columns"),
         ({"schema": SCHEMA, "x": TABLE | {"zip": SIDES}}, "does not name: zip; describe"),
-        ({"schema": SCHEMA, "x": {"n": SIDES}}, "lacks the columns job; it has n; rename"),
+        ({"schema": SCHEMA, "x": {"n": SIDES}}, "lacks the columns job, which the schema names as inputs; it has n"),
         ({"schema": SCHEMA, "x": TABLE, "y": None}, "marks by"),
         ({"schema": SCHEMA, "x": TABLE, "scale": "none"}, "a schema has the bounds"),
         ({"schema": LABELLED, "x": TABLE, "classes": [0, 1]}, "only if the schema has no label"),
