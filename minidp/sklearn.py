@@ -55,6 +55,7 @@ class _Private(BaseEstimator):
     ledger: Any = None
     ledger_limit: float | None = None
     about: Any = None
+    source: str | None = None
     attack: Any = None
     check: bool = True
     arithmetic: str = ORDINARY

@@ -154,6 +154,7 @@ def _train(args):
     settings = Settings(**given)  # what it refuses comes before any notice on the data
     try:
         x, y, test = _data(args)
+        settings = replace(settings, source=Path(args.data or args.x).name)
         if args.classes is not None:
             classes = _classes(args.classes, "?" if y is None else y.dtype.kind)
             settings = replace(settings, classes=classes)

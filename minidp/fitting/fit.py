@@ -138,10 +138,12 @@ def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
 
 def _data_of(x, y, test, settings):
     """(Data, settings), with tables encoded."""
-    public = public_rows(x, test, settings)
+    public, person = public_rows(x, test, settings), settings.person
     subgroups = subgroups_of(test, settings.subgroups)
     x, y, public, settings, columns = encoded(x, y, public, settings)
-    return _checked(x, y, public, settings, columns, subgroups), settings
+    data = _checked(x, y, public, settings, columns, subgroups)
+    data.person = person if isinstance(person, str) else None
+    return data, settings
 
 
 def _fitted_at(at, result, network, undo):
@@ -212,6 +214,7 @@ class _Planned:
         choices = choices_of(self.choice, self.given, head.scale, settings, ledger)
         return About(
             name,
+            source=settings.source or ("arrays" if data.columns is None else "a table"),
             flags=config_of(settings, data, head, self.network, seed, test, ledger),
             choices=choices | {"delta": how_delta},
             disclosed=data.disclosed,

@@ -148,7 +148,7 @@ class Fitted(Model):
                 yield f"for {group['size']} {unit}s", f"epsilon {upper_text(group['epsilon'])}"
             yield "certified", f"{lower_text(bound.lower)} to {upper} by {quoted}"
         if by_sampling(result):
-            yield "NOTICE", f"{BY_SAMPLING}, and epsilon is large"
+            yield "NOTICE", f"{BY_SAMPLING}; epsilon is large"
         yield (
             "trained",
             f"{result['steps']} lots of about {settings['expected_lot_size']:g} of "

@@ -90,6 +90,8 @@ class Settings(Checked):
     about: dict or path, default None
         What the data's owner says of them, for the statement and a registry's record: keys of
         `run.registry.OWNER`, or a TOML file of them.
+    source: str, default None
+        What the statement calls the data, such as the name of their file.
     attack: dict, default None
         In place of epsilon, the risk that an attacker may reach: {"fpr": .01, "tpr": .05},
         {"advantage": .1} or {"mu": .5} (`privacy.risk.Risk`).
@@ -142,7 +144,6 @@ class Settings(Checked):
         "beyond their bounds are clamped, unknown categories are one more, gaps have an indicator; "
         "`minidp schema` writes a draft",
         metavar="FILE",
-        public="the schema of the table, but for what it marks as read from the data",
         recorded=True,
     )
     hidden: tuple[int, ...] | int = option(
@@ -207,6 +208,7 @@ class Settings(Checked):
         "model, other runs; where there is none, the questions are written there",
         metavar="FILE",
     )
+    source: str | None = None
     group_size: int = option(1, check=POSITIVE, recorded=True)
     attack: Any = option(None, check=lambda attack: Risk.of(attack), recorded=True)
     ledger_limit: float | None = option(

@@ -37,22 +37,24 @@ class Unit(NamedTuple):
     name: str
     whole: str  # one of them, with all that belongs to it
     rows: str  # what one holds
-    means: str  # who is protected, and what one is
+    means: str  # what one is, and what that counts on
 
 
 def unit_of(result):
     """The words for the unit of a run."""
     if result["unit"] == "row":
-        what = "one training example, such as a line of a table or an image"
-        means = f"This holds for every row by itself; a row is {what}."
+        means = "A row is one training example, such as a line of a table or an image."
         return Unit("row", "row of the training data", "row", means)
+    column, here = result["config"].get("person"), "here"
+    if column:
+        column, here = f" in the column {column!r}", "in that column"
     return Unit(
         "person",
         "person with all of her rows",
         "person's rows",
-        "This holds for every person by herself, however many rows she has: those that name her in "
-        f"the column of persons, of which the run used the first {result['rows_per_person']}. It "
-        "counts on one name for each person, which no other person has.",
+        f"All rows with her name{column or ''} count as hers; the run read only the first "
+        f"{result['rows_per_person']} of them. This is true only if each person has one name "
+        f"{here} and no two share one.",
     )
 
 
@@ -69,7 +71,7 @@ def in_short(result):
         f"**What this means.** Suppose that somebody sees all that the run released, knows every "
         f"other {unit.rows}, and wants to know {question}. {_success(result, epsilon, found)}",
         f"**Who is protected.** {_protected(result)}",
-        f"**What is not covered.** {_not_covered(result)}",
+        "**What is not covered** has a section of its own below, which belongs to the guarantee.",
         target and f"**Epsilon and the target.** {target}",
         (why := large_delta(delta, size)) and f"**Delta is large.** {delta:g} is {why}.",
     ]
@@ -97,8 +99,13 @@ def asked(result):
             f"{100 * risk.target:g}% of the {result['unit']}s that were used"
         )
         certified = f"{upper_text(100 * reached)}%"
-    least = f" **Notice: {BY_SAMPLING}, and epsilon is large.**" if by_sampling(result) else ""
-    return f"The owner asked: {wanted}. Certified: {certified}.{least}"
+    said = f"The owner asked: {wanted}. Certified: {certified}."
+    if not by_sampling(result):
+        return said
+    return (
+        f"{said} **Take care: {BY_SAMPLING}. A {result['unit']} in a lot is hardly protected, and "
+        "so epsilon is large.**"
+    )
 
 
 def by_sampling(result):
@@ -166,21 +173,6 @@ def _protected(result):
         f"{whom} A person with {group['size']} rows is protected less: epsilon for these rows "
         f"together is {epsilon}, at the same delta."
     )
-
-
-def _not_covered(result):
-    searched = "tuning" in result
-    listed = [
-        "Other runs on the same rows, " + ("tuning included", "beside its search")[searched],
-        "anything computed from the rows before this run, such as scalers, medians, categories or "
-        "a choice of columns",
-        "the test set",
-    ]
-    if result["disclosed"]:
-        listed.append("the facts about the data that the run disclosed")
-    if result["not_private"]:
-        listed.append("figures measured on the training data")
-    return f"{'; '.join(listed)}. They are listed below."
 
 
 def target_line(result):
