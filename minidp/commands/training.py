@@ -125,9 +125,16 @@ def train(parser):
         required=True,
         metavar="EPSILON",
         help="epsilon that must not be exceeded; inf: the same without noise and clipping, which "
-        "is not private, for comparison",
+        "is not private, for comparison. A risk in its place (fpr and tpr, advantage or mu) is for "
+        "Python alone: minidp.fit(attack=...)",
     )
-    add_shared(parser, "--group-size", "--json")
+    add_shared(
+        parser,
+        "--group-size",
+        help="the statement also gives the epsilon of K rows of one person together, or with "
+        "--person of K persons; the target stays that of one (default: 1)",
+    )
+    add_shared(parser, "--json")
     parser.epilog = (
         "examples: %(prog)s data.npz --target-epsilon 1 --delta 1e-4 --scale unit-norm --hidden 64 "
         "--out runs/mine\n          %(prog)s table.csv --label price --target-bounds 0,1e6 "
@@ -146,6 +153,7 @@ def _train(args):
     settings = Settings(**given)  # what it refuses comes before any notice on the data
     try:
         x, y, test = _data(args)
+        settings = replace(settings, source=Path(args.data or args.x).name)
         if args.classes is not None:
             classes = _classes(args.classes, "?" if y is None else y.dtype.kind)
             settings = replace(settings, classes=classes)
@@ -363,8 +371,10 @@ def _inputs(args):
         raise ParameterError(f"expected --key with a .npz file, got {args.x}")
     if suffix == ".csv":
         return read_csv(args.x)
-    if suffix != ".npz":
+    if suffix == ".npy":
         return read_npy(args.x)
+    if suffix != ".npz":
+        raise ParameterError(f"{args.x}: expected a .npy, a .npz or a .csv file")
     found, keys = read_npz(args.x, wanted)
     if len(found) != 1:
         raise DataError(
