@@ -81,9 +81,7 @@ for axis, steps in zip(axes, (1, 10, 1000)):
         (_, _, bars) = axis.hist(found, 60, alpha=0.6, density=True, label=f"q = {q}")
         axis.axvline(epsilon, color=bars[0].get_facecolor())
         print(f"{steps:4} steps, q = {q}: mean loss {found.mean():.4f}, epsilon {epsilon:.3f}")
-    axis.set(
-        title=f"steps: {steps}; lines: epsilon", xlabel="privacy loss", yscale="log", yticks=[]
-    )
+    axis.set(title=f"steps: {steps}; line: epsilon", xlabel="privacy loss", yscale="log", yticks=[])
 axes[1].legend(loc="lower center")
 figure.tight_layout()
 

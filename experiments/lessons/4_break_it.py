@@ -73,7 +73,8 @@ check(step)
 # - *divisor*: twice the rows move the release twice as far.
 # - *noise*: it has the promised size, is Gaussian, and is new each time.
 # - *empty lot*: a lot of no row releases noise alone.
-# - *independence of rows*: what rows add does not change with the other rows of the lot.
+# - *independence of rows*: 96 copies add the same to the sum, whatever rows are beside them. The
+#   difference must be 0.
 # - *trained*: rows do move the sum, as they must if the step is to learn anything.
 # - *finite*: rows of NaN or infinity move the sum by at most C each.
 # - *bits*: the rounding of the numbers gives nothing away. Section 4 shows how it can.
@@ -101,8 +102,9 @@ check(divided)
 # Read all three messages. *divisor* names the fault: 192 copies should move the sum twice as far as
 # 96 copies, so that nothing should be left after subtracting twice. The other two follow from it.
 # *noise* was measured on an empty lot (`few rows`). The step divides this lot by 1 and not by 16,
-# and its noise is 16 times as large as promised. *independence of rows* fails because each row
-# counts less when more rows are beside it.
+# and its noise is 16 times as large as promised. (More noise is no danger to Ann, but it is not
+# what the step promises.) *independence of rows* fails because each row counts less when more rows
+# are beside it.
 #
 # A wrong divisor seems harmless, since the size is only a number. Let an attacker show that it is
 # not. Take a smaller step, with an expected lot size of 10 and noise multiplier 1. Nine rows of the
