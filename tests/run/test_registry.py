@@ -146,6 +146,7 @@ def test_a_run_for_a_risk_begins_with_it_and_is_verified(results, tmp_path):
     assert not failed(tmp_path / "run")
     edit(tmp_path / "run", "result.json", {"settings attack tpr": 0.04})
     assert "more than was asked for" in failed(tmp_path / "run")
+    assert "asked for: the true positive rate is at most 0.04" in failed(tmp_path / "run")
 
 
 def test_the_command_writes_and_compares_the_record(run, capsys):
