@@ -14,7 +14,7 @@ from .brief import in_short, is_not_private, unit_of
 from .registry import NOT_STATED, entries
 from .tuning import described
 
-FORMAT = 13  # of the text: one more whenever `render` would write other bytes for the same result
+FORMAT = 14  # of the text: one more whenever `render` would write other bytes for the same result
 
 
 def render(result):

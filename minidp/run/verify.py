@@ -166,6 +166,7 @@ class Files:
         ]
         self.before = [event for _, event, _ in self.setup]
         self.plan = plan_of(self.result)
+        self.risk = self.settings["attack"] and Risk.of(self.settings["attack"])
         accountant = make(self.settings["accountant"], self.ledger.relation)
         target = from_json(self.settings["target_epsilon"])
         self.budget = Filter(accountant, target, self.settings["delta"], self.ledger)
@@ -203,9 +204,11 @@ class Files:
         )
         spent = from_json(again["epsilon"][again["accountant"]]["upper"])
         question, target = "Is epsilon within the target?", f"target {settings['target_epsilon']}"
-        if settings["attack"]:
-            risk, question = Risk.of(settings["attack"]), "Is the risk what was asked for, or less?"
-            reached = again["attack"]["reached"]
+        if risk := self.risk:
+            question, reached = (
+                "Is the risk what was asked for, or less?",
+                again["attack"]["reached"],
+            )
             target = f"asked for: {risk.in_words()}; certified: {risk.in_words(reached)}"
         elif result["target_epsilon"] is None:
             target = "without a target"
@@ -218,9 +221,7 @@ class Files:
             yield f"{STATEMENT} is not what {RESULT} gives"
         found = {"statement_sha256": hashlib.sha256(self.statement.encode()).hexdigest()}
         yield from _unlike(result, found, STATEMENT)
-        # models of earlier versions do not name the statement
-        about = {"statement_sha256": result["statement_sha256"], **model["about"]}
-        found = {key: about.get(key) for key in MODEL_FACTS}
+        found = {key: model["about"].get(key) for key in MODEL_FACTS}
         yield from _unlike(result, {**found, "ledger_sha256": model["ledger_sha256"]}, MODEL)
 
     def _facts(self):
@@ -332,9 +333,7 @@ class Files:
         for target in (budget.epsilon, self.config.get("target_epsilon")):
             if target is not None and not total <= from_json(target):
                 yield f"epsilon is {upper_text(total, 6)}, above the target {target:g}"
-        if (found := result["attack"]) and found["reached"] > Risk.of(
-            self.settings["attack"]
-        ).target:
+        if self.risk and (found := result["attack"])["reached"] > self.risk.target:
             yield f"an attacker reaches {found['reached']:g}, more than was asked for"
         done = "tuning" in result or result["steps_charged"] >= self.settings["planned_steps"]
         stopped = "finished" if done else "budget"

@@ -43,13 +43,16 @@ def test_the_versions_are_one_line(capsys):
     )
 
 
-@pytest.mark.parametrize("when", ["build_parser", "accounting.compared"])
-def test_an_interrupt_is_one_line(capsys, monkeypatch, when):
+def test_an_interrupt_is_one_line(capsys, monkeypatch):
     def interrupted(*args, **named):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"minidp.commands.{when}", interrupted)
+    monkeypatch.setattr("minidp.commands.accounting.compared", interrupted)
     assert main(RUN) == 130 and capsys.readouterr().err == "interrupted\n"
+    monkeypatch.setattr("minidp.commands.build_parser", interrupted)
+    with pytest.raises(SystemExit, match="130"):
+        main(RUN)
+    assert capsys.readouterr().err == "interrupted\n"
 
 
 def started(*words):

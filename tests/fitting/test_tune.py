@@ -174,14 +174,15 @@ def test_no_run_leaves_the_network_untrained_and_the_charge(tmp_path, monkeypatc
 
 
 def test_a_folder_with_a_charge_is_refused_before_any_word_of_a_charge(tmp_path, capsys):
-    tuned(folder=tmp_path)
-    charged = (tmp_path / "ledger.json").read_bytes()
+    done, new = tmp_path / "done", tmp_path / "new"
+    tuned(folder=done)
+    charged = (done / "ledger.json").read_bytes()
     with pytest.raises(ParameterError, match="does not resume.*nothing was charged now"):
-        tuned(folder=tmp_path, quiet=False)
-    assert (tmp_path / "ledger.json").read_bytes() == charged
+        tuned(folder=done, quiet=False)
+    assert (done / "ledger.json").read_bytes() == charged
     with pytest.raises(BudgetExceededError, match="nothing was charged"):
-        tuned(folder=tmp_path / "a", ledger=tmp_path / "s", ledger_limit=1.0, quiet=False)
-    assert not capsys.readouterr().out and not list((tmp_path / "a").iterdir())
+        tuned(folder=new, ledger=tmp_path / "all", ledger_limit=1.0, quiet=False)
+    assert not capsys.readouterr().out and not list(new.iterdir())
 
 
 @pytest.mark.parametrize(

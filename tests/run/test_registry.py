@@ -12,6 +12,7 @@ from minidp import nn
 from minidp.__main__ import main
 from minidp.errors import DataError, ParameterError
 from minidp.run import registry
+from minidp.run.verify import verify
 from minidp.util.files import read_json
 from tests.support.sealed import edit, failed
 
@@ -144,6 +145,8 @@ def test_a_run_for_a_risk_begins_with_it_and_is_verified(results, tmp_path):
     first = text.partition("## In short")[2].split("\n\n")[1]
     assert "asked for" in first and "is at most 0.05 at a false positive rate of 0.01." in first
     assert not failed(tmp_path / "run")
+    answer = verify(tmp_path / "run").findings[-1].answer
+    assert "asked for: the true positive rate is at most 0.05 at" in answer and "inf" not in answer
     edit(tmp_path / "run", "result.json", {"settings attack tpr": 0.04})
     assert "more than was asked for" in failed(tmp_path / "run")
 

@@ -228,14 +228,6 @@ def test_the_model_of_another_run_is_noticed(run, place, value):
     assert re.search(rf"agree\? {place.split()[-1]} is \S+ \(model.npz: \S+\)$", failed(run))
 
 
-def test_a_model_of_an_earlier_version_does_not_name_its_statement(run):
-    arrays, header = load_arrays(run / "model.npz")
-    put(header, "about statement_sha256", GONE)
-    save_arrays(run / "model.npz", arrays, header)
-    RunFolder(run).seal(private=True)
-    assert not failed(run)
-
-
 def test_the_facts_of_a_fit_are_those_that_it_began_with(tmp_path):
     run, x = tmp_path / "run", np.random.default_rng(0).standard_normal((200, 3))
     minidp.fit(x, x[:, 0] > 0, epsilon=1, folder=run, quiet=True)
