@@ -301,9 +301,7 @@ def _release_event(noises, relation):
     ).event(relation)
 
 
-def calibrated(
-    setting: Any, wait: AbstractContextManager[None] = nullcontext()
-) -> dict[str, Any]:
+def calibrated(setting: Any, wait: AbstractContextManager[None] = nullcontext()) -> dict[str, Any]:
     """What `calibrate` returns, of a setting with a `target_epsilon` or a `risk`; it searches
     within `wait`, after all checks.
     """

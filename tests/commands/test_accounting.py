@@ -189,7 +189,9 @@ def test_python_reads_a_ledger_and_names_arguments_in_its_errors(folder):
     assert minidp.epsilon(delta=1e-5, ledger=ledger) == minidp.epsilon(delta=1e-5, ledger=".")
     with pytest.raises(ParameterError, match="says what was done; leave out lot_size"):
         minidp.epsilon(delta=1e-5, ledger=ledger, lot_size=3)
-    with pytest.raises(ParameterError, match="find the third: noise_multiplier; either steps or epochs"):
+    with pytest.raises(
+        ParameterError, match="find the third: noise_multiplier; either steps or epochs"
+    ):
         minidp.calibrate(epsilon=1, delta=1e-5, steps=3)
 
 

@@ -76,9 +76,15 @@ NOT_BOUNDS = {f"epsilon {name} kind": "approximation" for name in BOUNDS}
         (INFINITE | {"delta_added": 1.0}, "**No guarantee: epsilon is so large that (1 + e^eps"),
         (NOT_BOUNDS, "**No guarantee can be stated: no certified bound on epsilon is known"),
         ({"delta": 0.02}, "0.02 is not below 1/60, so that publishing somebody's whole row"),
-        (PERSONS, "in the column 'patient id' count as hers; the run read only the first 5 of them"),
+        (
+            PERSONS,
+            "in the column 'patient id' count as hers; the run read only the first 5 of them",
+        ),
         (PERSONS, "only if each person has one name in that column and no two share one."),
-        (RISK, "1% false alarms recognises at most 5% of the rows that were used. Certified: 4.998%."),
+        (
+            RISK,
+            "1% false alarms recognises at most 5% of the rows that were used. Certified: 4.998%.",
+        ),
         (RISK | {NOISE: 0.01}, "**Take care: sampling alone gives the risk"),
     ],
 )
