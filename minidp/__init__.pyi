@@ -103,6 +103,7 @@ def fit(
     arithmetic: str = "ordinary",
     device: str = "cpu",
     about: Any = None,
+    source: str | None = None,
     group_size: int = 1,
     attack: Any = None,
     ledger_limit: float | None = None,

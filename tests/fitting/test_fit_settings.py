@@ -21,7 +21,7 @@ RECORDED = set(
     "classes target_bounds scale bounds schema sampler check group_size subgroups attack".split()
 )
 ELSEWHERE = set("hidden network dataset_size validation example_weight device ledger_limit".split())
-ELSEWHERE |= {"person", "rows_per_person", "about"}
+ELSEWHERE |= {"person", "rows_per_person", "about", "source"}
 PLANNED = {"lot_size", "steps", "clip_norm", "learning_rate", "arithmetic"}
 
 
@@ -58,7 +58,8 @@ def test_every_field_is_a_flag_or_an_array():
     parser = argparse.ArgumentParser()
     train(parser)
     flags = {action.dest for action in parser._actions}
-    assert FIELDS.keys() - flags == {"network", "validation", "example_weight", "attack"}
+    of_python = {"network", "validation", "example_weight", "attack", "source"}
+    assert FIELDS.keys() - flags == of_python
 
 
 def test_a_resumed_run_notices_every_field():

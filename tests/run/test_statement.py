@@ -45,6 +45,9 @@ LEAST = "epsilon loss_distribution upper"
 BOUNDS = ("moments", "renyi", "loss_distribution", "advanced", "basic")
 INFINITE = {f"epsilon {name} upper": "inf" for name in BOUNDS}
 LARGE = {f"epsilon {name} upper": 20.0 for name in BOUNDS}
+PERSONS = {"unit": "person", "rows_per_person": 5, "config": {"person": "patient id"}}
+RISK = {"settings attack": {"fpr": 0.01, "tpr": 0.05}, "attack": {"reached": 0.04998}}
+NOISE = "settings clip_groups 0 noise_multiplier"
 NOT_BOUNDS = {f"epsilon {name} kind": "approximation" for name in BOUNDS}
 
 
@@ -73,7 +76,16 @@ NOT_BOUNDS = {f"epsilon {name} kind": "approximation" for name in BOUNDS}
         (INFINITE | {"delta_added": 1.0}, "**No guarantee: epsilon is so large that (1 + e^eps"),
         (NOT_BOUNDS, "**No guarantee can be stated: no certified bound on epsilon is known"),
         ({"delta": 0.02}, "0.02 is not below 1/60, so that publishing somebody's whole row"),
-        ({"not_private": []}, "the test set; the facts about the data that the run disclosed."),
+        (
+            PERSONS,
+            "in the column 'patient id' count as hers; the run read only the first 5 of them",
+        ),
+        (PERSONS, "only if each person has one name in that column and no two share one."),
+        (
+            RISK,
+            "1% false alarms recognises at most 5% of the rows that were used. Certified: 4.998%.",
+        ),
+        (RISK | {NOISE: 0.01}, "**Take care: sampling alone gives the risk"),
     ],
 )
 def test_what_is_said_in_short_follows_from_the_result(said, changes, words):
@@ -84,6 +96,11 @@ def test_a_run_without_a_guarantee_claims_none_and_passes_on_nothing(said):
     for text in (said(INFINITE), said(NOT_BOUNDS)):
         assert "differentially private" not in text and "What is covered" not in text
         assert "may be passed on" not in text and "any file of this run" in text
+
+
+def test_a_test_set_is_listed_where_there_was_one(said):
+    assert "- The test set." in said()
+    assert "- The test set." not in said({"test_accuracy": None, "test_r2": None})
 
 
 def test_preparation_before_the_run_is_covered_only_where_the_run_charged_it(said):
