@@ -57,7 +57,7 @@ def test_an_update_uses_what_was_before_and_then_what_is_after():
 
 
 WRONG = [
-    ("y = a b +", ValueError, "cannot read"),
+    ("y = a b +", ValueError, "cannot be read"),
     ("y_b = sum_i q_bi", NameError, "i"),
     ("y_b = x_bc W_bc", ValueError, "elsewhere others"),
     ("y_b = x_bijk", ValueError, "more indices"),

@@ -57,7 +57,10 @@ def _derivatives(bench, case, card, label):
 
 def output_label(texts):
     """The label whose equation gives y or the losses."""
-    return next(label for label, text in texts.items() if re.match("(y|loss)(_| |\\()", text))
+    found = [label for label, text in texts.items() if re.match("(y|loss)(_| |\\()", text)]
+    if not found:
+        raise ValueError("no label is an equation of y")
+    return found[0]
 
 
 def printed_gradient(texts, label, case, dy):
@@ -73,10 +76,13 @@ def printed_gradient(texts, label, case, dy):
     with_output = case._replace(given={**shapes, **case.given, computed: y})
     name, given = value(texts[label], with_output, context)
     slopes = derivative(texts[output], case, name.removeprefix("d"), dy, context)
+    if given.size != slopes.size:
+        raise ValueError(f"has the shape {given.shape}, its derivative {slopes.shape}")
     return worst(given.reshape(slopes.shape), slopes)
 
 
-def _card_of(cls):
+def card_of(cls):
+    """The name of the card of a class of the library."""
     return f"{cls.__module__.removeprefix('minidp.')}.{cls.__qualname__}"
 
 
@@ -89,7 +95,7 @@ def _register_layer(case):
     layer = case.make(np.random.default_rng(0), "float64")
     kind = type(layer)
     cards = [
-        _card_of(cls) for cls in kind.__mro__ if re.search(r"^ +\[F\d\]", cls.__doc__ or "", re.M)
+        card_of(cls) for cls in kind.__mro__ if re.search(r"^ +\[F\d\]", cls.__doc__ or "", re.M)
     ]
     subject, whole = cards[0], cards[-1]
     output = output_label(labels_of(whole))
@@ -164,7 +170,7 @@ def _loss_derivative(bench, case, card):
 
 
 for _case in LOSSES:
-    _card = _card_of(type(_case.loss))
+    _card = card_of(type(_case.loss))
     states(_card, "F1 B1", EXACT, f"equations of {_case.name}")(partial(_loss_cases, case=_case))
     _register = measures(_card, "B1", DERIVED, COMPLEX, f"printed gradient of {_case.name}")
     _register(partial(_loss_derivative, case=_case, card=_card))
