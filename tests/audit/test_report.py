@@ -6,7 +6,7 @@ import pytest
 
 from minidp.__main__ import main
 from minidp.audit import checks, report
-from minidp.audit.checks import DERIVED, PRINTED, Check, Outcome
+from minidp.audit.checks import PRINTED, Check, Outcome
 from minidp.errors import ParameterError
 
 
@@ -57,18 +57,40 @@ def test_a_wrong_number_nan_and_an_exception_are_failures(measure, monkeypatch, 
 
 
 @pytest.mark.parametrize(
-    "printed, derived, said",
+    "label, agree, said",
     [
-        (True, True, ""),
-        (False, True, "the code"),
-        (False, False, "this equation"),
-        (True, False, "the equation of the output"),
+        ("F1", "B D S", "this equation or its code; a constant"),
+        ("F1", "B S", "this equation, because"),
+        ("F1", "B D", "the code, because"),
+        ("F1", "D S", "the equations together or the code"),
+        ("B1", "F S", "this equation, because"),
+        ("B1", "F D", "the code, because"),
+        ("B1", "B S", "the equation of the output"),
+        ("B1", "B D", "the code of the output"),
+        ("B1", "F B", "the output's equation and code together, or this gradient's"),
+        ("F1", "F B D S", ""),
     ],
 )
-def test_what_is_wrong_of_equation_code_and_output_is_named(printed, derived, said):
-    passed = {PRINTED: printed, DERIVED: derived}
-    found = [Outcome(Check("", how, 0.0, None), 1.0 - passed[how], "") for how in passed]
-    assert report._suspect(found).removeprefix("suspect: ").partition(",")[0] == said
+def test_of_equations_and_code_the_wrong_one_is_named(label, agree, said):
+    """F, B: text and code of output and gradient; D, S: derivatives of text and of code."""
+
+    def found(*pairs):
+        return [Outcome(Check("", how, 0.0, None), float(x not in agree), "") for x, how in pairs]
+
+    derivatives = ("D", checks.DERIVED), ("S", checks.STEPPED)
+    measured = {"F1": found(("F", PRINTED)), "B1": found(("B", PRINTED), *derivatives)}
+    assert report._suspect(label, measured).removeprefix("suspect: ").startswith(said)
+    assert bool(report._suspect(label, measured)) == bool(said)
+
+
+def test_a_compiled_kernel_that_differs_is_named():
+    found = [Outcome(Check("", checks.COMPILED, 0.0, None), 1.0, "")]
+    assert report._suspect("F1", {"F1": found, "B1": []}).startswith("the compiled kernel")
+
+
+def test_a_bound_that_the_code_undercuts_says_by_how_much():
+    outcome = checks.run(Check("", PRINTED, 1.0, lambda bench: checks.excess([2, 0.5], [1, 1])))
+    assert not outcome.passed and "below the printed bound (0.5 of it)" in str(outcome)
 
 
 def test_a_label_without_a_check_fails(monkeypatch, capsys):

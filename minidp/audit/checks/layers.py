@@ -13,12 +13,12 @@ import numpy as np
 from ... import nn
 from ...backend import to_host
 from ...exact import arithmetic
-from ...train.trial import COMPLEX_STEP, LayerTrial
+from ...train.trial import COMPLEX_STEP, LayerTrial, LossTrial
 from ..card import labels_of
 from ..cases import LAYERS, LOSSES, to_backend
 from ..equation import Case, derivative, value
 from ..stated import computed, stated
-from . import DERIVED, holds, in_words, measures, printed, states, texts_of, worst
+from . import DERIVED, STEPPED, holds, in_words, measures, printed, states, texts_of, worst
 
 # norms that are rounded up are off by more than rounding alone
 CLOSE = COMPLEX_STEP._replace(apart=1e-10)
@@ -53,6 +53,18 @@ def _derivatives(bench, case, card, label):
     dy = bench.rng.uniform(-1, 1, (1, *layer.output_shape(case.shape)))
     found = stated(layer, x=x, dy=dy)
     return printed_gradient(texts_of(card), label, found, found.given["dy"])
+
+
+def _steps(bench, case, label):
+    """A gradient's code beside complex steps of the output's, without the equations."""
+    layer, x = _layer(bench, case), case.input(bench.rng, 2)
+    return _stepped(LayerTrial(layer, x, bench.rng, how=COMPLEX_STEP, asarray=bench.asarray), label)
+
+
+def _stepped(trial, label):
+    """The error of a gradient in a trial."""
+    list(trial.derivatives())  # which sets it
+    return trial.labelled()[label][1]
 
 
 def output_label(texts):
@@ -107,10 +119,13 @@ def _register_layer(case):
     states(whole, labels, EXACT, f"equations of {case.name}", subject)(partial(_cases, case=case))
     if case in SMALLEST.values() and kind is not nn.Dropout:
         for label in ("B1", *grads):
-            register = measures(
-                whole, label, DERIVED, COMPLEX, f"printed gradient of {case.name}", subject
-            )
-            register(partial(_derivatives, case=case, card=whole, label=label))
+            for method, function in (
+                (DERIVED, partial(_derivatives, case=case, card=whole, label=label)),
+                (STEPPED, partial(_steps, case=case, label=label)),
+            ):
+                measures(whole, label, method, COMPLEX, f"gradient of {case.name}", subject)(
+                    function
+                )
     if whole != subject:
         register = measures(
             subject, "F0", f"the equation [{output}]", EXACT, f"output of {case.name}"
@@ -169,11 +184,22 @@ def _loss_derivative(bench, case, card):
     return printed_gradient(texts_of(card), "B1", Case(_loss_given(bench, case)), np.ones(3))
 
 
+def _loss_steps(bench, case):
+    given = _loss_given(bench, case)
+    trial = LossTrial(
+        case.loss, given["z"], given["target"], bench.rng, bench.asarray, COMPLEX_STEP
+    )
+    return _stepped(trial, "B1")
+
+
 for _case in LOSSES:
     _card = card_of(type(_case.loss))
     states(_card, "F1 B1", EXACT, f"equations of {_case.name}")(partial(_loss_cases, case=_case))
-    _register = measures(_card, "B1", DERIVED, COMPLEX, f"printed gradient of {_case.name}")
-    _register(partial(_loss_derivative, case=_case, card=_card))
+    for _method, _function in (
+        (DERIVED, partial(_loss_derivative, case=_case, card=_card)),
+        (STEPPED, partial(_loss_steps, case=_case)),
+    ):
+        measures(_card, "B1", _method, COMPLEX, f"gradient of {_case.name}")(_function)
 
 
 def _of_no_class(bench, kept):
