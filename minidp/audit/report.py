@@ -24,7 +24,7 @@ from .algorithm import as_it_runs
 from .card import Card, card_of_class, package
 from .checks import Check, Outcome
 from .html import formulas_page
-from .typeset import latex
+from .typeset import escaped, latex
 
 OWN = "Layers and losses of your own"
 # of checks by their methods; others are called by their names
@@ -259,12 +259,17 @@ def listing():
 
 
 def in_latex(only=None):
-    """Lines with the equations of `shown(only)` that are evaluated, as LaTeX prints them."""
+    """Lines with the labels of `shown(only)` as LaTeX prints them: equations that are evaluated,
+    and words.
+    """
     need_extra()
+    checks.load()
     for public, parts in shown(only):
         for card, _ in parts:
-            for label, text in checks.texts_of(card.name).items():
-                yield f"% {public.name} [{label}]\n\\[ {latex(text)} \\]"
+            for label, text in card.labels.items():
+                words = (card.name, label) in checks.WORDS
+                said = escaped(text) if words else f"\\[ {latex(text)} \\]"
+                yield f"% {public.name} [{label}]{' in words' * words}\n{said}"
 
 
 def need_extra():

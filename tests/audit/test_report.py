@@ -15,7 +15,8 @@ def test_it_prints_every_label_and_writes_them(tmp_path, capsys):
     assert main(["audit", "--layer", "dense", "--device", "cpu", "--json", str(table)]) == 0
     printed = capsys.readouterr().out
     assert (
-        "nn.dense.Dense [P1]  dW_bio = x_bi dy_bo" in printed and "minidp/nn/dense.py:" in printed
+        "nn.dense.Dense [P1]  dW_bio = sum_t x_bti dy_bto" in printed
+        and "minidp/nn/dense.py:" in printed
     )
     assert "cards 1, labels 4" in printed and "0 failed" in printed
     assert [row["label"] for row in json.loads(table.read_text())["rows"]] == [
@@ -114,6 +115,20 @@ def test_an_unknown_name_lists_near_ones_and_exits_with_2(capsys):
         and "_Norm" not in out
     )
     assert main(["audit", "--list", "runs/x"]) == 2
+
+
+def test_it_prints_equations_for_a_paper(capsys):
+    assert main(["audit", "--layer", "GroupNorm", "--latex"]) == 0
+    printed = capsys.readouterr().out
+    assert (
+        r"% nn.norm.GroupNorm [F0] in words" in printed
+        and r"\begin{aligned}\mathrm{dx} & =" in printed
+    )
+    assert main(["audit", "--layer", "Conv2D", "--latex"]) == 0
+    printed = capsys.readouterr().out
+    assert "x_{b , s_{t p}}" in printed and "OuterSum" not in printed
+    assert main(["audit", "--layer", "MomentsAccountant", "--latex"]) == 0
+    assert r"\sum_{j = 3}^{a}" in capsys.readouterr().out
 
 
 def test_without_mpmath_it_says_what_to_install(monkeypatch, capsys):
