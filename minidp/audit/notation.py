@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from scipy import special
 
+CONSTANTS = {"e": math.e, "pi": math.pi}
 BARS = str.maketrans("⟨⟩", "||")
 UNSTATED = object()  # the value of an equation where its condition is false
 
@@ -220,8 +221,8 @@ def _name(parts, names, at):
         indices = indices[len(own) :]
     elif base in names.given:
         value = names.given[base]
-    elif base == "e":
-        value = math.e
+    elif base in CONSTANTS:
+        value = CONSTANTS[base]
     else:
         raise NameError(
             f"{name} is neither given nor defined; given: {', '.join(sorted(names.given))}"
@@ -282,6 +283,10 @@ def _over(reducer, index, inside, names, at):
     if not index or isinstance(axes, tuple):
         return OVER_AXES[reducer](evaluate(inside, names, at), axis=axes, keepdims=bool(index))
     places = names.places([index] if index in names.ranges else index)
+    if reducer == "int":  # the trapezoidal rule
+        low, high = names.ranges[index][:2]
+        values = [evaluate(inside, names, {**at, **place}) for place in places]
+        return sum(values) * (high - low)
     return REDUCERS[reducer]([evaluate(inside, names, {**at, **place}) for place in places])
 
 

@@ -8,10 +8,18 @@ from html import escape
 
 from .notation import equation_of, parse
 
-GREEK = "alpha beta gamma delta epsilon eta theta lambda mu pi sigma Phi"
-LETTERS = dict(zip(GREEK.split(), "αβγδεηθλμπσΦ")) | {"inf": "∞"}
+GREEK = "alpha beta gamma delta epsilon eta theta lambda mu nu pi sigma Phi"
+LETTERS = dict(zip(GREEK.split(), "αβγδεηθλμνπσΦ")) | {"inf": "∞"}
 SIGNS = {"<-": "←", "<=": "≤", ">=": "≥", "~": "≈"}
-LATEX = {"←": r"\leftarrow", "≤": r"\le", "≥": r"\ge", "≈": r"\approx", "∑": r"\sum", "∏": r"\prod"}
+LATEX = {
+    "←": r"\leftarrow",
+    "≤": r"\le",
+    "≥": r"\ge",
+    "≈": r"\approx",
+    "∑": r"\sum",
+    "∏": r"\prod",
+    "∫": r"\int",
+}
 LATEX |= {"∈": r"\in", "⌊": r"\lfloor", "⌋": r"\rfloor", "⌈": r"\lceil", "⌉": r"\rceil"}
 LATEX |= {name: rf"\{name}" for name in ("exp", "ln", "log", "max", "min", "sin", "cos", "tanh")}
 LATEX |= {letter: rf"\{name}" for name, letter in LETTERS.items()} | {"−": "-", "·": r"\cdot"}
@@ -22,7 +30,7 @@ ESCAPES = str.maketrans(
     | {"^": r"\^{}", "~": r"\~{}", "\\": r"\textbackslash{}"}
 )
 FENCES = {"floor": "⌊⌋", "ceil": "⌈⌉", "size": "||", "truth": "[]"}
-BIG = {"sum": "∑", "prod": "∏"}
+BIG = {"sum": "∑", "prod": "∏", "int": "∫"}
 SUMS = ("plus", "minus", "negative", "where")
 PRODUCTS = ("times", "over", "reduce", "reduce_range")
 BETWEEN = {  # the parts of a kind: signs, " words ", and numbers of its children

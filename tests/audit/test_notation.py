@@ -31,6 +31,7 @@ MEANING = [
     ("y = C(4, 2) Phi(0) n_max", 21),
     ("y = prod_i (1 + a_i), a_i = x_0i", 2 * -1 * 4),
     ("y = e^-c + 2 c^2", np.exp(-2.0) + 8),
+    ("y = int_i i^2 + pi", 5 + np.pi),
     ("y = 1 where not finite(c), else max(c, floor)", 2.5),
 ]
 
