@@ -8,7 +8,7 @@ parsed flags of a command, with noise multipliers as a tuple; what is not given 
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,9 +30,14 @@ from .privacy.search_cost import LAWS, geometric_gamma, run_event, tuning_event
 from .util.atomic import StrPath
 from .util.text import lower_text
 from .util.validate import count as check_count
-from .util.validate import in_range, positive_finite
+from .util.validate import in_range, open_probability, positive_finite
 
 MOST_STEPS = 10**18
+PARTS = {  # of a setting, and the flags of each
+    "noise_multiplier": "--noise-multiplier",
+    "steps": "either --steps or --epochs",
+    "sampling_probability": "either --sampling-probability or --dataset-size and --lot-size",
+}
 # what describes a run, in place of a ledger
 DESCRIBED = (
     "noise_multiplier",
@@ -226,7 +231,7 @@ def steps_of(setting: Any, sampler: Any) -> int:
     way.
     """
     if (setting.steps is None) == (setting.epochs is None):
-        raise ParameterError("expected either --steps or --epochs")
+        raise ParameterError(f"expected {PARTS['steps']}")
     if setting.steps is not None:
         return setting.steps
     positive_finite(epochs=setting.epochs)
@@ -235,13 +240,8 @@ def steps_of(setting: Any, sampler: Any) -> int:
     return math.ceil(steps * (1 - 1e-12))  # 1 / (1 / 49) is a little above 49
 
 
-def ledger_with(setting: Any, sampler: Any, noises: Sequence[float] | None, steps: int) -> Ledger:
+def ledger_with(setting: Any, sampler: Any, noises: Sequence[float], steps: int) -> Ledger:
     """The ledger of PCA, if there is one, and of `steps` steps with these noise multipliers."""
-    if noises is None:
-        raise ParameterError(
-            "expected --noise-multiplier"
-            + (", or --ledger FILE for a run that is done" if hasattr(setting, "ledger") else "")
-        )
     check_count(0, MOST_STEPS, steps=steps)
     relation, sigma = sampler.relation, setting.pca_noise_multiplier
     setup = [] if sigma is None else [(PrivatePCA(1, sigma).event(relation), 1, SETUP)]
@@ -251,6 +251,7 @@ def ledger_with(setting: Any, sampler: Any, noises: Sequence[float] | None, step
 def ledger_of(setting: Any) -> Ledger:
     """The ledger that a setting names or describes."""
     if getattr(setting, "ledger", None) is None:
+        check_parts(setting)
         sampler = sampler_of(setting)
         return ledger_with(setting, sampler, setting.noise_multiplier, steps_of(setting, sampler))
     given = [name for name in DESCRIBED if getattr(setting, name, None) is not None]
@@ -260,6 +261,25 @@ def ledger_of(setting: Any) -> Ledger:
     if isinstance(setting.ledger, Ledger):
         return setting.ledger
     return Ledger.load(path_of(setting.ledger))
+
+
+def check_parts(setting: Any) -> None:
+    """Raise ParameterError, with all parts that are missing, unless a setting has all of PARTS."""
+    if missing := _missing(setting):
+        raise ParameterError(
+            f"expected {'; and '.join(PARTS[name] for name in missing)}"
+            + (", or --ledger FILE for a run that is done" if hasattr(setting, "ledger") else "")
+        )
+
+
+def _missing(setting):
+    """The names of PARTS of which nothing is given."""
+    given = {
+        "noise_multiplier": {setting.noise_multiplier},
+        "steps": {setting.steps, setting.epochs},
+        "sampling_probability": {setting.sampling_probability, setting.lot_size},
+    }
+    return [name for name, values in given.items() if values == {None}]
 
 
 def path_of(ledger: StrPath) -> Path:
@@ -281,32 +301,33 @@ def _release_event(noises, relation):
     ).event(relation)
 
 
-def calibrated(setting: Any) -> dict[str, Any]:
-    """What `calibrate` returns, of a setting with a `target_epsilon` or a `risk`."""
+def calibrated(setting: Any, wait: AbstractContextManager[None] = nullcontext()) -> dict[str, Any]:
+    """What `calibrate` returns, of a setting with a `target_epsilon` or a `risk`; it searches
+    within `wait`, after all checks.
+    """
+    if setting.delta is not None:
+        open_probability(delta=setting.delta)
     if setting.risk is not None:
-        return _at_risk(setting)
+        return _at_risk(setting, wait)
     if None in (setting.target_epsilon, setting.delta):
         raise ParameterError(
             "expected --target-epsilon and --delta, or a risk: --tpr and --fpr, --advantage, or "
             "--mu"
         )
-    given = {
-        "noise_multiplier": {setting.noise_multiplier},
-        "steps": {setting.steps, setting.epochs},
-        "sampling_probability": {setting.sampling_probability, setting.lot_size},
-    }
-    missing = [name for name, values in given.items() if values == {None}]
+    positive_finite(epsilon=setting.target_epsilon)
+    missing = _missing(setting)
     if len(missing) != 1:
         raise ParameterError(
-            "expected two of these three, to find the third: --noise-multiplier; --steps or "
-            "--epochs; --sampling-probability, or --dataset-size and --lot-size"
+            f"expected two of these three, to find the third: {'; '.join(PARTS.values())}"
         )
     (name,) = missing
     unknown = name == "sampling_probability"
     sampler = _as_related(setting, PoissonSampler(1.0)) if unknown else sampler_of(setting)
     accountant = GroupAccountant(make(setting.accountant, sampler.relation), setting.group_size)
     find = {"noise_multiplier": _noise, "steps": _steps, "sampling_probability": _probability}
-    ledger, found = find[name](setting, sampler, accountant)
+    search = find[name](setting, sampler, accountant)
+    with wait:
+        ledger, found = search()
     record = {name: found}
     if unknown and setting.dataset_size is not None:
         check_count(1, dataset_size=setting.dataset_size)
@@ -325,7 +346,7 @@ def calibrated(setting: Any) -> dict[str, Any]:
     }
 
 
-def _at_risk(setting):
+def _at_risk(setting, wait):
     """What `calibrate` returns, of a setting with a `risk`."""
     if setting.noise_multiplier is not None or setting.accountant != "loss_distribution":
         raise ParameterError(
@@ -340,7 +361,9 @@ def _at_risk(setting):
     def with_noise(sigma):
         return ledger_with(setting, sampler, (sigma,), steps)
 
-    found = risk.noise_multiplier(with_noise, setting.group_size)
+    with_noise(1.0)  # which checks the rest of the setting
+    with wait:
+        found = risk.noise_multiplier(with_noise, setting.group_size)
     ledger = with_noise(found)
     record = {
         "noise_multiplier": found,
@@ -359,7 +382,7 @@ def _at_risk(setting):
     }
 
 
-# (ledger, what was found)
+# functions that check a setting; each returns another that searches for (ledger, what was found)
 
 
 def _noise(setting, sampler, accountant):
@@ -368,25 +391,32 @@ def _noise(setting, sampler, accountant):
     def with_noise(sigma):
         return ledger_with(setting, sampler, (sigma,), steps)
 
-    found = noise_multiplier_for(accountant, with_noise, setting.target_epsilon, setting.delta)
-    return with_noise(found), found
+    def search():
+        found = noise_multiplier_for(accountant, with_noise, setting.target_epsilon, setting.delta)
+        return with_noise(found), found
+
+    with_noise(1.0)  # which checks the rest of the setting
+    return search
 
 
 def _steps(setting, sampler, accountant):
-    positive_finite(epsilon=setting.target_epsilon)
-
     def with_steps(steps):
         return ledger_with(setting, sampler, setting.noise_multiplier, steps)
 
     event = _release_event(setting.noise_multiplier, sampler.relation)
-    found = max_steps(
-        accountant,
-        with_steps(0),
-        lambda steps: [sampler.charges(event, steps)],
-        setting.target_epsilon,
-        setting.delta,
-    )
-    return with_steps(found), found
+    start = with_steps(0)
+
+    def search():
+        found = max_steps(
+            accountant,
+            start,
+            lambda steps: [sampler.charges(event, steps)],
+            setting.target_epsilon,
+            setting.delta,
+        )
+        return with_steps(found), found
+
+    return search
 
 
 def _probability(setting, sampler, accountant):
@@ -398,7 +428,11 @@ def _probability(setting, sampler, accountant):
     def with_probability(q):
         return ledger_with(setting, PoissonSampler(q), setting.noise_multiplier, setting.steps)
 
-    found = sampling_probability_for(
-        accountant, with_probability, setting.target_epsilon, setting.delta
-    )
-    return with_probability(found), found
+    def search():
+        found = sampling_probability_for(
+            accountant, with_probability, setting.target_epsilon, setting.delta
+        )
+        return with_probability(found), found
+
+    with_probability(1.0)  # which checks the rest of the setting
+    return search

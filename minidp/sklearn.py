@@ -2,6 +2,7 @@
 1.6 or later; importing minidp does not load it.
 """
 
+import math
 import warnings
 from dataclasses import dataclass
 from typing import Any, Self
@@ -54,6 +55,7 @@ class _Private(BaseEstimator):
     ledger: Any = None
     ledger_limit: float | None = None
     about: Any = None
+    source: str | None = None
     attack: Any = None
     check: bool = True
     arithmetic: str = ORDINARY
@@ -112,7 +114,7 @@ class _Private(BaseEstimator):
         """Say what the fits of this process, as of a search, cost together."""
         _spent.append((self.epsilon_, self.delta_))
         if not self.quiet and self.ledger is None:
-            epsilon, delta = map(sum, zip(*_spent))
+            epsilon, delta = map(math.fsum, zip(*_spent))  # 1e-05 three times is 3e-05
             print(
                 f"fits in this process: {len(_spent)}, epsilon {upper_text(epsilon)} at delta "
                 f"{upper_text(delta)} together if all are of the same rows, by adding up. Fits of "
@@ -161,13 +163,13 @@ def _whole(y):
 @dataclass(kw_only=True, repr=False, eq=False)
 class PrivateClassifier(ClassifierMixin, _Private):
     """Classifier for scikit-learn (1.6 or later) that is differentially private for each training
-    row.
+    row, or for each person with all of her rows (`person` and `rows_per_person`).
 
     The parameters are those of `minidp.fit`; `random_state` is its seed (a seeded model must not be
     released), and `folder` is for a single fit. Epsilon does not cover steps of a Pipeline that
     learn from the data, such as StandardScaler or OneHotEncoder: use `scale` and `bounds`, or
     `schema`, instead. No step may repeat rows, as bagging with bootstrap does, because epsilon is
-    for one row of the arrays that `fit` gets.
+    for one row of the arrays that `fit` gets; or, with `person`, for all rows of one name there.
 
     epsilon_, delta_   what the fit cost; statement_ and ledger_ say how
     fitted_            the `minidp.fitting.fitted.Fitted`, which has report(folder)
@@ -199,7 +201,7 @@ class PrivateClassifier(ClassifierMixin, _Private):
 @dataclass(kw_only=True, repr=False, eq=False)
 class PrivateRegressor(RegressorMixin, _Private):
     """Regression for scikit-learn (1.6 or later) that is differentially private for each training
-    row.
+    row, or for each person with all of her rows (`person` and `rows_per_person`).
 
     target_bounds, (low, high), must be given: they are public, and targets are clipped to them.
     Everything else is as in `PrivateClassifier`: parameters, attributes (but classes_) and what

@@ -31,6 +31,8 @@ from minidp.util.validate import (
 )
 from minidp.util.waiting import quietly
 
+GO_ON = "what was charged is in the run's folder, if it was made: go on with --resume"
+
 # Flags that set where a run reads and writes, and do not change its result: they may differ when it
 # is resumed.
 FREE = ("out", "resume", "quiet", "data_dir", "device")
@@ -274,7 +276,7 @@ def main_of(script, about, commands):
         prog = f"{script} {name}".strip()
         with user_errors() as note:
             config = parse(flags, argv, prog=prog, description=about.splitlines()[0])
-            note.saved = getattr(config, "saved", note.saved)
+            note.saved = getattr(config, "saved", GO_ON)
             with quietly(getattr(config, "quiet", False) or current().rank > 0):
                 return with_flags(config, lambda: command(config))
 

@@ -98,23 +98,32 @@ figure.tight_layout()
 #
 # **Right.** Noise is added to the sum at each step: normal numbers of standard deviation 10 C. The
 # 10 is the *noise multiplier*: how large the noise is beside the most that one person can add. The
-# histograms come together: 60% is not far from a coin. Clipping alone does not do it, because a
+# histograms come together: 60% is not far from a coin.  Clipping alone does not do it, because a
 # small shift is still a shift. Noise alone does not do it either: without clipping nobody knows how
-# much noise is enough.
+# much noise is enough. And the noise must be new at each step: if two steps had the same noise, the
+# difference of their sums would be free of it.
 #
 # ## How much can he still find out?
 #
 # This attacker looks at one weight, once. A better one sees the sum of each step, and subtracts the
 # gradients of all others, whom he knows. What remains is noise, plus Ann's gradient if she is
 # there. Her gradient has length C at most, so he does best if it always has that length and one
-# direction. He adds up what remains over the steps. In units of C, Ann adds 1 at each step:
+# direction. He adds up what remains over the steps. In units of C, Ann adds 1 at each step. He
+# accepts 10% *false alarms*: he says "Ann" in 10% of the trainings without her.
 
 # %% tolerance=0.03
 NOISE, RUNS = 10.0, 200_000
 remains = NOISE * rng.normal(size=(2, STEPS, RUNS)).sum(axis=1)  # in both worlds
 inside, outside = remains[0] + STEPS, remains[1]
-threshold = np.quantile(outside, 0.9)  # he says "Ann" in 10% of the trainings without her
+threshold = np.quantile(outside, 0.9)  # 10% false alarms
 print(f"he finds her in {np.mean(inside > threshold):.2%} of the trainings with her")
+
+# %% [markdown]
+# Would a cleverer attacker find more? No experiment can answer that, since somebody may think of a
+# better attack tomorrow. But a mathematical proof can: it bounds what *any* attacker finds. The
+# function `minidp.epsilon` computes this bound from the noise multiplier and the number of steps.
+# `sampling_probability=1.0` says that everybody takes part in each step. The function returns much
+# more than you need here; look only at the two numbers that the cell prints.
 
 # %% tolerance=0.001
 DELTA = 1e-4
@@ -124,21 +133,29 @@ epsilon = found["accountants"]["loss_distribution"]["upper"]
 print(f"the proof allows {allowed:.2%}, and says: epsilon {epsilon:.3f} at delta {DELTA:g}")
 
 # %% [markdown]
-# Where the proof allows 21.7%, somebody who watches every step finds out 21.7%. There is no gap:
-# the proof promises what is true, and no less. A proof of this kind is called *differential
-# privacy*. It is written with two numbers.
+# Where the proof allows 21.7%, somebody who watches every step finds out 21.7%. There is no gap: no
+# attack does better, and this one does as well. What the proof promises is called *differential
+# privacy*. The promise is written with two numbers.
 #
 # *Epsilon* compares the two worlds. Name any set of models. The chance that training ends in that
 # set is, with Ann, at most e^epsilon times the chance without her, and the other way round. If
 # epsilon is 0, the two worlds are the same, but then nothing was learned from anybody. If epsilon
-# is 1, nothing that he can see is more than e^1 = 2.7 times as likely in one world as in the other.
+# is 1, nothing that he can see is more than e^1 = 2.7 times as likely in one world as in the other,
+# apart from delta, which comes next. Here epsilon is 1.7, and e^1.7 is 5.5.
 #
 # *Delta* is for bad luck: the chance in one world may exceed e^epsilon times the chance in the
-# other by delta at most. It must be far below 1/200, for 200 patients. With delta = 1/200 one could
-# publish the whole record of one patient, picked at random, and still keep the promise.
+# other by delta at most. It must be far below 1/200, for 200 patients. Suppose that delta is 1/200,
+# and that the hospital publishes the whole record of one patient, picked at random. Ann is picked
+# with chance 1/200, and this is just what delta allows. The promise would be kept, and worth
+# nothing.
 #
-# Both numbers follow from the noise multiplier and the number of steps alone. They do not depend on
-# the data: the promise holds for Ann and for everybody else.
+# You choose delta. Epsilon then follows from delta, the noise multiplier, the number of steps and
+# the share of the rows that take part in a step (here all; fewer in lesson 2). It does not depend
+# on the data: the promise holds for Ann and for everybody else.
+#
+# A large epsilon still promises something, but e^epsilon says little about it: epsilon 7.3 allows a
+# factor of about 1,450. Ask instead what the best attack finds at few false alarms, as the cell
+# above does. The next picture shows both.
 
 # %% tolerance=0.03
 false = np.linspace(0, 1, 200)  # how often he says "Ann" when she is not there
@@ -153,15 +170,16 @@ for delta in (DELTA, 0.02, 0.08, 0.15):
 axis.plot(false, true, color="C0", label="he watches every step")
 axis.plot(false, false, ":", color="C1", label="he tosses a coin")
 axis.set(xlabel='says "Ann", without her', ylabel='says "Ann", with her')
-axis.set(title="red: excluded")
+axis.set(title="red: no attack can be here")
 axis.legend()
 figure.tight_layout()
 
 # %% [markdown]
-# The axes are shares of the trainings without Ann and with her. The edge of a red area is the line
-# `e^epsilon * without + delta`: it starts at delta, and epsilon is how steep it is. Each delta has
-# its epsilon, and the picture shows four of these pairs. Together, all pairs exclude everything
-# above the blue line. Therefore no attack is better than this one.
+# The axes are how often he says "Ann" in the trainings without her (false alarms) and in those with
+# her. The edge of a red area is the line `e^epsilon * without + delta`: it starts at delta, and
+# epsilon is how steep it is. Each delta has its epsilon, and the picture shows four of these pairs.
+# All pairs, not only these four, together cover everything above the blue line. Therefore no attack
+# is better than this one.
 #
 # ## Your turn
 #

@@ -27,10 +27,14 @@ W = rng.normal(size=(8, 3)) / 8
 # %% [markdown]
 # ## Draw a lot
 #
-# Each row enters the *lot* with probability 100 / 1000, independently of all others. So the lot has
-# 100 rows on average, but its size is random. That nobody knows who is in the lot is part of the
-# protection, as lesson 3 shows. We take minidp's random numbers, so that we can compare later. With
-# a seed they can be repeated: good for a lesson, fatal for a release.
+# A step uses only some of the rows, the *lot*. Each row enters it with probability 100 / 1000,
+# independently of all others. This is called *Poisson sampling*. The lot has 100 rows on average,
+# but its size is random. That nobody knows who is in the lot is part of the protection, as lesson 3
+# shows.
+#
+# We take minidp's random numbers, so that we can compare later. They follow from a seed, so that
+# they can be drawn again. That is good for a lesson. It is fatal for a model that you publish:
+# whoever knows the seed can draw the noise again and subtract it.
 
 # %%
 streams = Streams(seed=2)
@@ -62,6 +66,8 @@ print("norms from", norms.min().round(2), "to", norms.max().round(2))
 #   multiplier*.
 # - The sum is divided by 100, the *expected* size of a lot, and not by the size of this lot: that
 #   size depends on who is in the data. Lesson 4 shows what goes wrong otherwise.
+#
+# The result is the step's *release*: the promise covers an attacker who sees it.
 
 # %%
 weights = np.minimum(1, CLIP / norms)
@@ -93,7 +99,8 @@ print(f"{np.mean(norms > CLIP):.0%} of the gradients were clipped")
 # ## The same step by minidp
 #
 # The parts have the same names: a sampler, a sanitizer (which clips, adds and adds noise), and a
-# plan, which knows what the step costs.
+# plan, which knows how much epsilon the step uses up. The first time, this cell may take a minute,
+# because minidp compiles its fastest parts for your computer and keeps them.
 
 # %% tolerance=0.02
 network = nn.Sequential([nn.Dense(8, 3, bias=False, dtype="float64", name="dense")], (8,))
@@ -111,8 +118,9 @@ print(f"largest difference: {np.abs(by_minidp - by_hand).max():.12f}")
 # 1. **A margin in the clip weight.** Computers round. A gradient that was scaled to length C may
 #    come out a little longer than C, and then the promise is broken a little. minidp treats each
 #    norm as larger by a factor of 1 + 2^-20, so that C is not exceeded after rounding either.
-# 2. **A grid.** The last bits of a floating-point sum can tell which numbers were added. minidp
-#    rounds the noisy sum to a public grid, a power of two at least 2^20 times as fine as the noise.
+# 2. **A grid.** The last bits of a floating-point sum can tell which numbers were added. Therefore
+#    minidp rounds the noisy sum to multiples of a power of two, at least 2^20 times as fine as the
+#    noise. This grid is *public*: it does not depend on the data.
 #
 # Do both by hand, one after the other:
 
@@ -127,18 +135,26 @@ with_grid = W - RATE * np.rint((total + noise) / grid) * grid / LOT
 print(f"and the grid:     {np.abs(by_minidp - with_grid).max():.12f}")
 
 # %% [markdown]
-# Nothing is left. You have written a step of private training. The row of lesson 1, Ann, adds at
-# most 2.5 to a sum whose noise is 5, and the proof counts that. Everything else in a library makes
-# the step fast, or counts what it costs:
+# No difference is left. You have written a step of private training. Here C is 2.5, so that one
+# row, such as Ann's in lesson 1, adds a vector of length 2.5 at most, and the noise in each number
+# is 5. The proof uses nothing else about her row. Everything else in a library makes the step fast,
+# or counts how much epsilon the steps use up. The cell also prints how often any attack can find
+# Ann at most, if it accepts 1% false alarms:
 
 # %% tolerance=0.001
 for steps in (1, 100, 1000):
     cost = minidp.epsilon(
         noise_multiplier=SIGMA, sampling_probability=LOT / N, steps=steps, delta=1e-4
     )
-    print(f"{steps:5} steps: epsilon {cost['accountants']['loss_distribution']['upper']:.3f}")
+    epsilon = cost["accountants"]["loss_distribution"]["upper"]
+    found = cost["meaning"]["true_positive_rates"]["0.01"]
+    print(f"{steps:5} steps: epsilon {epsilon:.3f}, no attack finds more than {found:.1%}")
 
 # %% [markdown]
+# A blind guess with 1% false alarms finds Ann in 1% of the trainings. After one step, no attack
+# does much better. After 1,000 steps an attack may find her in a quarter of the trainings, and
+# e^epsilon is about 1,450. Each step uses up some epsilon.
+#
 # ## Your turn
 #
 # Put one more row into the lot by hand: the row `x = 100 * np.ones(8)` of class 0. By how much does

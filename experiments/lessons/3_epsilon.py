@@ -5,8 +5,13 @@
 # function adds up. One idea is enough: the *privacy loss*, a random number that says how much was
 # given away.
 #
-# As in lesson 1, the attacker subtracts everybody else, and the unit is the clip norm C. He sees `b
-# + sigma * z`: normal noise, plus 1 if Ann is in the lot.
+# As in lesson 1, the attacker subtracts everybody else, and the unit is the clip norm C. From each
+# step he sees `b + sigma * z`. Here `b` is 1 if Ann is in the lot and 0 if she is not, `sigma` is
+# the noise multiplier, and `z` is a normal number. If she is in the data, she is in a lot with
+# probability `q`, the sampling probability.
+#
+# Delta is 1/1000 in this lesson. That is too large for a promise to many people, but 50,000
+# simulated trainings can show it.
 
 # %%
 import matplotlib.pyplot as plt
@@ -33,14 +38,16 @@ def losses(steps, sigma, q, tensors=1):
 # %% [markdown]
 # ## One release
 #
-# `losses` takes the part of somebody who watches training *with* Ann. What he sees is likelier with
-# her than without her, by some ratio. The logarithm of the ratio is the privacy loss. If the loss
-# is 0, he learned nothing. If it is 2, what he saw is 7.4 times as likely with Ann.
+# `losses` simulates trainings *with* Ann, and what the attacker sees of them. Take what he sees,
+# and divide how likely it is with her by how likely it is without her. In the code, `likelier` is
+# this ratio for a lot that has her for sure. She is in the lot only with probability q, so that the
+# ratio of the step is `1 - q + q * likelier`. The logarithm of the ratio is the privacy loss. If
+# the loss is 0, he learned nothing. If it is 2, what he saw is 7.4 times as likely with Ann.
 #
-# Epsilon is a line in the histogram: the loss should stay left of it. It cannot always, because
-# normal noise has no largest value. *Delta* says how much may be to the right. A loss that exceeds
-# epsilon by a little counts a little, one that exceeds it by far counts fully (the promise also
-# holds the other way round, without Ann against with her; here that is never the larger one):
+# Epsilon is a line in the histogram of losses: the loss should stay left of it. It cannot always,
+# because normal noise has no largest value. *Delta* says how much may be to the right. A loss that
+# exceeds epsilon by a little counts a little, and one that exceeds it by far counts fully. (The
+# promise must also hold with the two worlds exchanged. Here that never needs a larger delta.)
 #
 #     delta = mean of max(0, 1 - e^(epsilon - loss))
 
@@ -59,8 +66,8 @@ print(f"mean loss {one.mean():.3f}, epsilon {epsilon_of(one):.2f} at delta {DELT
 # %% [markdown]
 # ## Many releases, with and without sampling
 #
-# Training has many steps. If each step draws new noise, the ratios multiply, so that the losses add
-# up. That is all that *composition* means: the histogram moves to the right, and grows wider.
+# Training has many steps. Each step draws new noise. Therefore the ratios multiply, and the losses
+# add up. That is all that *composition* means. The histogram moves to the right, and grows wider.
 #
 # Now compare two trainings with the same noise. In one, Ann is in every lot. In the other, a coin
 # lets her into one lot in ten. The vertical axis is logarithmic: epsilon is decided by rare losses.
@@ -74,26 +81,27 @@ for axis, steps in zip(axes, (1, 10, 1000)):
         (_, _, bars) = axis.hist(found, 60, alpha=0.6, density=True, label=f"q = {q}")
         axis.axvline(epsilon, color=bars[0].get_facecolor())
         print(f"{steps:4} steps, q = {q}: mean loss {found.mean():.4f}, epsilon {epsilon:.3f}")
-    axis.set(title=f"{steps} steps; lines: epsilon", xlabel="privacy loss", yscale="log", yticks=[])
+    axis.set(title=f"steps: {steps}; line: epsilon", xlabel="privacy loss", yscale="log", yticks=[])
 axes[1].legend(loc="lower center")
 figure.tight_layout()
 
 # %% [markdown]
-# After 1,000 steps, sampling with q = 1/10 has divided the mean loss by 100, and not by 10. When
-# Ann is out of the lot, the step says nothing about her. When she is in, the attacker does not know
-# that, and must take what he sees for noise most of the time. She is there rarely, and she is
+# After 1,000 steps, sampling with q = 1/10 has divided the mean loss by about 100, and not by 10.
+# When Ann is out of the lot, the step says nothing about her. When she is in, the attacker does not
+# know that, and must take what he sees for noise most of the time. She is there rarely, and she is
 # rarely believed: 1/10 times 1/10.
 #
-# Therefore the sampler that runs must be the sampler that is charged. Lesson 4 shows what happens
-# otherwise.
+# This works only if the lots really are drawn like that. Epsilon must be computed for the sampling
+# that the program does. Lesson 4 shows what happens otherwise.
 #
 # ## Certified, and by moments
 #
-# A histogram from 50,000 runs knows nothing of rare losses, and a promise must hold for these too.
-# minidp computes the histogram itself on a fine grid, adds up steps by a Fourier transform, and
-# rounds every error to the safe side. This is the *loss distribution*. It gives an interval that
-# certainly contains epsilon. The *moments accountant* of 2016 computes averages of e^(k loss) for
-# some k, which is simpler, and too large.
+# A histogram from 50,000 runs knows nothing of rarer losses, and a promise must hold for these too.
+# minidp does not simulate. It computes the shares of the losses in narrow bars, combines the steps
+# by a Fourier transform, and rounds every error to the safe side. This method is called the *loss
+# distribution*. It gives an interval that certainly contains epsilon. The *moments accountant* of
+# 2016 computes only averages of e^(k loss), for some numbers k. This is simpler, and its epsilon is
+# larger than it need be.
 
 
 # %% tolerance=0.05
@@ -114,14 +122,15 @@ for steps in (1, 10, 100, 1000):
 
 # %% [markdown]
 # The simulation agrees with the certified interval, as far as 50,000 runs can tell. The moments
-# accountant is right as well, since its epsilon is never too small. It pays for simplicity with
-# noise that the promise would not need.
+# accountant is safe as well, since its epsilon is never too small. But whoever uses it adds more
+# noise than the promise needs.
 #
 # ## The mistake of 2016
 #
 # A network has several tensors of weights. The code that came with the paper clipped and noised
-# each tensor of a step separately, and charged each as if it had a lot of its own. But a step has
-# *one* lot: if Ann is in it, she is in it for all tensors. With two lots the attacker would be
+# each tensor of a step separately. Its *ledger*, the list from which epsilon is computed, *charged*
+# each tensor as if it had a lot of its own: it had two entries where there was one step. But a step
+# has *one* lot: if Ann is in it, she is in it for all tensors. With two lots the attacker would be
 # fooled twice. With one lot, the second tensor helps him to recognise her in the first.
 
 # %% tolerance=0.05
@@ -140,8 +149,8 @@ print(f"{ledger['loss_distribution']['upper']:.2f}")
 
 # %% [markdown]
 # The histogram of what happened reaches further to the right. Where the ledger of 2016 prints 2.55,
-# somebody who watches every step finds out 2.77. minidp charges each step as one joint release of
-# all tensors, and certifies 2.79.
+# the simulation of somebody who watches every step finds 2.77. minidp charges each step as one
+# joint release of all tensors, and certifies 2.79.
 #
 # ## Your turn
 #

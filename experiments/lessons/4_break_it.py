@@ -3,7 +3,8 @@
 #
 # A private step that is wrong looks like one that is right: the model trains, the numbers are
 # noisy, and an epsilon is printed. In this lesson you break a step in five ways that are found in
-# real programs. Each time, a tool notices that knows only what the step states and releases.
+# real programs. Each time a tool finds the fault. The tool does not read the step: it calls the
+# step, and compares what comes out with what the step promises.
 #
 # First the right step, as in lesson 2. The model predicts the last number of a row from the five
 # others.
@@ -39,7 +40,7 @@ def clipped_sum(each):
 
 # %%
 def with_noise(total):
-    """The sum plus noise, rounded to a public grid."""
+    """The sum plus noise, rounded to a grid that does not depend on the data."""
     grid = 2.0**-20
     return np.rint((total + SIGMA * CLIP * rng.normal(size=total.shape)) / grid) * grid
 
@@ -63,11 +64,27 @@ def check(step, **more):
 check(step)
 
 # %% [markdown]
-# The step states its clip norm, its noise multiplier and its expected lot size. The tests call it
-# on lots of their own: on no row, on one row, on copies, on rows a thousand times as large. What it
-# releases must be what it states. `claims` names promises beyond that: rows that hold NaN do no
-# harm, and the last bits say nothing. In the messages, `all` means all numbers of the release. A
-# right step is accused in at most one of 10,000 reports.
+# The function `check` tells the tool what the step promises: a clip norm, a noise multiplier and an
+# expected lot size. The tool makes lots of its own: an empty lot, random rows, 96 or 192 copies of
+# one row, and such copies a thousand times as large. It calls the step many times on each lot and
+# takes the mean, so that the noise averages out. These are the tests:
+#
+# - *sensitivity*: 96 equal rows move the sum by at most 96 C, because each may move it by C.
+# - *divisor*: twice the rows move the release twice as far.
+# - *noise*: it has the promised size, is Gaussian, and is new each time.
+# - *empty lot*: a lot of no row releases noise alone.
+# - *independence of rows*: 96 copies add the same to the sum, whatever rows are beside them. The
+#   difference must be 0.
+# - *trained*: rows do move the sum, as they must if the step is to learn anything.
+# - *finite*: rows of NaN or infinity move the sum by at most C each.
+# - *bits*: the rounding of the numbers gives nothing away. Section 4 shows how it can.
+#
+# Not every step promises the last two. This one does: that is what `claims` says. A right step is
+# accused in at most one of 10,000 reports.
+#
+# One fault may fail several tests. Read all messages, and look for the one that explains the
+# others. In a message, `all` means all numbers of the release, `made rows` are random rows, `row 0`
+# is the row that is copied, and `less` means minus.
 #
 # ## 1. Divided by the lot at hand
 #
@@ -82,21 +99,29 @@ def divided(rows):
 check(divided)
 
 # %% [markdown]
-# It seems harmless, since the size is only a number. Let an attacker show that it is not. Nine rows
-# of the lot push the weights up with full length C. Ann, if she is there, pushes them down. With
-# her, the right step goes from 9/10 to 8/10. The wrong one goes from 9/9 to 8/10, twice as far,
-# with hardly more noise. He says "Ann" below a threshold that is wrong about one lot in ten without
-# her:
+# Read all three messages. *divisor* names the fault: 192 copies should move the sum twice as far as
+# 96 copies, so that nothing should be left after subtracting twice. The other two follow from it.
+# *noise* was measured on an empty lot (`few rows`). The step divides this lot by 1 and not by 16,
+# and its noise is 16 times as large as promised. (More noise is no danger to Ann, but it is not
+# what the step promises.) *independence of rows* fails because each row counts less when more rows
+# are beside it.
+#
+# A wrong divisor seems harmless, since the size is only a number. Let an attacker show that it is
+# not. Take a smaller step, with an expected lot size of 10 and noise multiplier 1. Nine rows of the
+# lot push the weights up with full length C. Ann, if she is there, pushes them down. In the right
+# step, the release without her is 9/10, and with her 8/10. In the wrong one it is 9/9 without her,
+# and 8/10 with her: twice as far, with hardly more noise. The attacker says "Ann" if the release is
+# below a threshold. He chooses the threshold so that without Ann he is wrong in one lot in ten:
 
 # %% tolerance=0.05
 figure, axes = plt.subplots(1, 2, figsize=(7, 2.6))
 for axis, title, size in ((axes[0], "right", 10), (axes[1], "divided by the lot at hand", 9)):
-    without = (9 + rng.normal(size=100_000)) / size  # noise multiplier 1, expected lot size 10
-    with_ann = (8 + rng.normal(size=100_000)) / 10
+    without = (9 + rng.normal(size=100_000)) / size  # nine rows
+    with_ann = (8 + rng.normal(size=100_000)) / 10  # ten rows, one of them Ann's
     for values, name in ((with_ann, "with Ann"), (without, "without her")):
         axis.hist(values, np.linspace(0.3, 1.5, 60), alpha=0.6, label=name)
     found = np.mean(with_ann < np.quantile(without, 0.1))
-    axis.set(title=f"{title}: he finds {found:.0%}", yticks=[])
+    axis.set(title=f"{title}: he finds {found:.0%}", xlabel="release", yticks=[])
     print(axis.get_title())
 axes[0].legend()
 figure.tight_layout()
@@ -111,8 +136,8 @@ print(f"the proof allows {cost['meaning']['true_positive_rates']['0.1']:.1%}")
 #
 # Many networks subtract the mean of the lot from each feature and divide by the standard deviation.
 # Then one row changes the gradients of *all* rows. Clipping limits what each row adds. It cannot
-# limit what one row does to the others. (A row of NaN would spoil the means as well, so that this
-# step claims `bits` only.)
+# limit what one row does to the others. (A row of NaN would spoil the means as well. Therefore this
+# step claims only `bits`.)
 
 
 # %% tolerance=0.1
@@ -129,9 +154,10 @@ check(normalised, claims=("bits",))
 # ## 3. Shuffled, and charged as Poisson
 #
 # Most programs shuffle the rows once per epoch and cut them into lots. Many then print the epsilon
-# of Poisson lots, where each row enters each lot by a coin of its own. With shuffling, everybody is
-# in exactly one lot per epoch, and all lots have the same size. The coins protected Ann by leaving
-# open whether she was there at all.
+# of Poisson sampling, where a coin is tossed for each row and each lot, as in lesson 2. With coins,
+# nobody can be sure that Ann was in any lot. With shuffling, she is in exactly one lot per epoch,
+# and all lots have the same size. (`check` now also gets the function that draws the lots. A new
+# test, *sampler*, draws with it.)
 
 
 # %% tolerance=0.1
@@ -150,9 +176,9 @@ for sampler in ("poisson", "shuffle"):
 # %% [markdown]
 # ## 4. Noise in float32
 #
-# Half the digits, twice the speed. But a computer's numbers have gaps, and in float32 the gaps are
-# wide. Which last bits a noisy sum can have then depends on the sum under the noise. A single
-# release can tell two data sets apart, however large the noise is
+# A float32 number has half the digits of a float64 number, and is faster. But a computer's numbers
+# have gaps, and in float32 the gaps are wide. Which last bits a noisy sum can have then depends on
+# the sum under the noise. A single release can tell two data sets apart, however large the noise is
 # ([how](../../tools/README.md#attacks)).
 
 
@@ -169,8 +195,9 @@ check(in_float32)
 # ## 5. Charged layer by layer
 #
 # The step has two layers: the first three numbers and the last two, each clipped to C and noised by
-# itself. Lesson 3 showed the mistake: both come from the same lot, but each is charged as if it had
-# a lot of its own. The releases are right. The epsilon is not.
+# itself (`parts` says so). Lesson 3 showed the mistake: both come from the same lot, but each is
+# charged as if it had a lot of its own. The releases are right. The epsilon is not. A new test,
+# *claim*, computes what the steps really cost.
 
 
 # %% tolerance=0.1
@@ -188,9 +215,9 @@ check(two_layers, parts=parts, steps=500, claimed_epsilon=claimed, **plan)
 # %% [markdown]
 # ## Your turn
 #
-# Somebody sends you this step. Read it first: what is wrong? Then run `check(theirs)`. 96 equal
-# rows may move the sum by 96 C. Here, how far can they move it at most, and why is this the square
-# root of 5 times as far? Mend the step until no test fails.
+# Somebody sends you this step. Read it first: what is wrong? Then run `check(theirs)`. How far can
+# one row move the sum at most, and why is this the square root of 5 times as far as it may? Compare
+# with what *sensitivity* says about 96 equal rows. Mend the step until no test fails.
 
 
 # %%

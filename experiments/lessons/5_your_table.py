@@ -9,8 +9,9 @@
 # ## The schema
 #
 # A model needs numbers. Somebody must say how a text becomes a number and which range an age has.
-# If you read that from the rows, you have released something about them. Therefore it is written
-# down beforehand, from the public description of the data: the *schema*.
+# If you read that from the rows, the model gives away something about them that epsilon does not
+# count. Therefore it is written down beforehand, from the public description of the data. This is
+# the *schema*.
 
 # %%
 import sys
@@ -61,10 +62,12 @@ print(f"{np.mean(label == '<=50K'):.1%} earn at most 50,000 dollars")
 # %% [markdown]
 # ## With privacy and without
 #
-# One call trains. You choose epsilon. Delta follows lesson 1: far below one in the number of rows.
-# Learning rate, lot size, clip norm, steps and noise follow from public numbers by a rule, so that
-# choosing them costs nothing. Infinite epsilon trains the same model without clipping and noise. It
-# is what you would have without privacy.
+# One call trains. You choose epsilon. You also choose delta, far below 1 divided by the number of
+# rows, as in lesson 1. minidp chooses learning rate, lot size, clip norm, steps and noise by a rule
+# that looks only at public numbers, such as the number of rows. Therefore these choices use up no
+# epsilon. With infinite epsilon, minidp trains the same model without clipping and noise, so that
+# you can see what privacy costs. That model is not protected at all. (The first fit may take a
+# minute, because minidp compiles its fastest parts.)
 #
 # The seed makes this page reproducible. Leave it out before you release anything: whoever knows the
 # seed can draw the noise again and subtract it.
@@ -85,7 +88,8 @@ for epsilon in (0.1, 1.0, np.inf):
     print(f"epsilon {epsilon}: {models[epsilon].score(*test):.1%} right")
 
 # %% [markdown]
-# Here epsilon 1 costs a third of a point, and epsilon 0.1 costs two points. Who pays?
+# Here epsilon 1 costs a third of a percentage point, and epsilon 0.1 costs almost two. For whom is
+# the model worse?
 
 # %% tolerance=0.05
 figure, axis = plt.subplots(figsize=(5, 2.6))
@@ -100,7 +104,8 @@ axis.legend(loc="upper center", ncols=3, fontsize="small")
 figure.tight_layout()
 
 # %% [markdown]
-# At epsilon 0.1, the rarer class pays. Look at each group before you decide on an epsilon.
+# At epsilon 0.1, the model is worse for the rarer class. The total hides that. Look at each group
+# before you decide on an epsilon.
 #
 # ## The statement, line by line
 #
@@ -124,8 +129,10 @@ Markdown(sections["In short"])
 Markdown(sections["What is not covered"])
 
 # %% [markdown]
-# None of these points is small print. Compute two of them. What is epsilon for a person who has
-# five rows? And what is epsilon if you fit twice, look at both models, and release the better one?
+# Take these points seriously. You can compute the first one, and what it means to have several
+# rows. What is epsilon for a person who has five rows (`group_size=5`)? And what is epsilon if you
+# fit twice, look at both models, and release the better one? Every model has a *ledger*, the list
+# of all noisy steps from which epsilon is computed. For two fits, put both lists together.
 
 # %% tolerance=0.01
 for rows in (1, 5):
@@ -137,19 +144,19 @@ found = minidp.epsilon(ledger=twice, delta=DELTA)
 print(f"two fits: epsilon {found['accountants'][found['quote']]['upper']:.2f}")
 
 # %% [markdown]
-# Where the statement says 1.00 for a row, it would have to say 6.16 for a person with five rows.
-# This is the reason for `minidp.fit(..., person="name", rows_per_person=5)`, which protects a
-# person with all of her rows. And two fits at epsilon 1 have epsilon 1.46 together. This is the
-# reason for `minidp.fit(..., ledger="file")`, which adds up all fits on the same rows. What was
-# fitted and thrown away counts as well.
+# The statement says 1.00 for a row. It would have to say 6.16 for a person with five rows. To
+# protect a person with all of her rows, use `minidp.fit(..., person="name", rows_per_person=5)`.
+# And two fits at epsilon 1 have epsilon 1.46 together. To add up all fits on the same rows, use
+# `minidp.fit(..., ledger="file")`. A fit that you throw away counts as well, because you saw it.
 #
 # `private.report("folder")` writes the model, the statement, the ledger and a picture into a new
 # folder, and `python -m minidp verify folder` computes every figure again.
 #
 # ## Your turn
 #
-# Your table has up to three rows of each person, and you want epsilon 1 for persons. You fit rows.
-# Which epsilon for rows do you ask for? Try some values: fit, then `group_size=3` as above. Then
-# compare with a third of 1.
+# Your table has up to three rows of each person, and you want epsilon 1 for persons. But you fit
+# without `person=`, so that the epsilon you ask for is that of a row. Which one must you ask for?
+# Try some values: fit, then compute epsilon with `group_size=3` as above. Is it more or less than a
+# third of 1?
 #
 # Next: [choosing well](6_choosing.ipynb).

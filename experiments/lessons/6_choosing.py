@@ -1,12 +1,12 @@
 # %% [markdown]
 # # 6. Choosing well
 #
-# Epsilon is a promise, and you keep it whatever you choose. How good the model is depends on your
-# choices: the size of lots, the clip norm, the number of steps, and what you call one example. This
-# lesson tries each, at the same epsilon. The last section is about the price of trying.
+# For one epsilon there are many ways to train, and some give much better models than others. You
+# choose the size of lots, the clip norm, the number of steps, and what you call one example. This
+# lesson changes one after the other and keeps epsilon at 1. Then it shows that trying has a price.
 #
-# The data: 1,000 rows of 20 numbers in 5 classes, and 4,000 more for testing, which are public
-# here.
+# The data are made up: 1,000 rows of 20 numbers in 5 classes, and 4,000 more rows for testing. In
+# this lesson the test rows are public, so that using them discloses nothing about the 1,000.
 
 # %%
 import matplotlib.pyplot as plt
@@ -41,7 +41,9 @@ def noise_of(model):
 #
 # `minidp.fit` chooses all settings itself, by a rule that looks at public numbers only. Here lots
 # hold all 1,000 rows, C is 0.1, and there are 100 steps. Change one of the three and leave the
-# others. The noise multiplier follows, so that epsilon stays 1.
+# others. minidp then computes the noise multiplier for which epsilon is 1. The cell also prints the
+# standard deviation of the noise on the mean gradient: sigma C / L, with noise multiplier sigma and
+# expected lot size L.
 
 # %% tolerance=0.05
 tried = {
@@ -60,20 +62,23 @@ axes[0].set_ylabel("% right")
 figure.tight_layout()
 
 # %% [markdown]
-# - **Lot size.** A lot of 10 needs less noise than a lot of 1,000, because Ann is seldom in it. But
-#   the noise is divided by the size of the lot, and this counts more. *Large lots* are better, if
-#   you have the time: each step computes more.
-# - **Clip norm.** At the start, gradients here have a length of about 4. With C = 10 none is
-#   clipped, and the noise hides gradients that nobody has. A small C clips all of them: each row
-#   only says in which direction the weights should move. Here this suffices.
-# - **Steps.** Each step costs. Four times as many steps need twice the noise in each of them. *Few
-#   steps* are better than many.
+# - **Lot size.** A lot of 10 needs less noise than a lot of 1,000, because each row is seldom in
+#   it. But the noise is divided by the size of the lot, and this matters more. *Large lots* are
+#   better, but each step takes longer.
+# - **Clip norm.** At the start, gradients here have a length of about 4. With C = 10 none of these
+#   is clipped, and the noise is large enough to hide gradients of length 10, which no row has. A
+#   small C clips all gradients, so that each row only says in which direction the weights should
+#   move. Here this suffices.
+# - **Steps.** Each step uses up some epsilon. Four times as many steps need twice the noise in each
+#   of them. Here *few steps* are better than many.
 #
 # ## What is one example?
 #
-# Let every four consecutive rows belong to one person, and promise epsilon 1 to *persons*. You can
-# train on rows with a smaller epsilon, so that four rows together have epsilon 1. Or you tell
-# minidp who is who: then a person's gradient is the mean of her rows, and is clipped once.
+# Let every four consecutive rows belong to one person, and promise epsilon 1 to *persons*. There
+# are two ways. You can protect single rows with a smaller epsilon, so that four rows together have
+# epsilon 1. By trying, this smaller epsilon was found to be 0.2095. Or you tell minidp which rows
+# belong to whom. Then a person's gradient is the mean of the gradients of her rows, and is clipped
+# once.
 
 # %% tolerance=0.05
 names = np.arange(N) // 4
@@ -89,13 +94,14 @@ by_persons = persons.score(x[N:], y[N:])
 print(f"persons: {by_persons:.1%}; a person: epsilon {persons.epsilon.upper:.3f}")
 
 # %% [markdown]
-# The promise is the same, and the models are not. Whoever knows who is who should say so.
+# The promise is the same, but the second model is much better. If you know which rows belong to
+# whom, tell minidp.
 #
 # ## The price of trying
 #
-# The pictures above are from 15 models, and all of them have seen the rows. Whoever publishes the
-# best of them with "epsilon 1" is wrong. Epsilon of the *procedure* counts all models, since the
-# choice tells something about each of them. Take only four of them:
+# The first picture needed 15 models, and all of them were trained on the same rows. If you publish
+# the best of them and say "epsilon 1", that is wrong: which one is best also depends on the rows,
+# and on all 15 models. Epsilon must count them all. Take only four of them:
 
 # %% tolerance=0.05
 candidates = [{"steps": 10}, {"steps": 50}, {"clip_norm": 0.01}, {"clip_norm": 1.0}]
@@ -107,10 +113,11 @@ paid = cost["accountants"][cost["quote"]]["upper"]
 print(f"the best of four: {best:.1%}; said: epsilon 1, true: epsilon {paid:.2f}")
 
 # %% [markdown]
-# Where the choice of the best of four says epsilon 1, it has cost 2.21. `minidp.tune` makes the
-# same choice for what it says: it trains all four, each with more noise, and epsilon covers the
-# whole search. A public set scores the four for free. Without one, a fifth of the rows is held out,
-# and a noisy count scores them, within the same epsilon.
+# The best of four says epsilon 1, but the true epsilon is 2.21. `minidp.tune` makes the same
+# choice, and what it says is true. It trains all four with more noise, so that all of them together
+# have epsilon 1. To see which model is best, it needs rows to score them. Public rows cost no
+# epsilon. If you have none, it keeps a fifth of the private rows for scoring, and adds noise to the
+# number of right answers. This noise is counted in the same epsilon.
 
 # %% tolerance=0.05
 public = dict(classes=range(5), dataset_size=N, delta=DELTA, scale="none", seed=1, quiet=True)
@@ -121,9 +128,10 @@ for scored, how in ways.items():
     print(f"scored on {scored}: {tuned:.1%}, epsilon {model.epsilon.upper:.3f}")
 
 # %% [markdown]
-# At the same cost, the rule's own settings gave 78.2% (`steps 100` above) and tried nothing on
-# these rows. The rule was tuned on synthetic data, which cost nothing. Tune on public or synthetic
-# data if you can, and keep epsilon for the model that you release.
+# At the same epsilon, the settings that `minidp.fit` chooses by itself gave 78.2% (`steps 100`
+# above), because no epsilon went into trying. Its rule was found on synthetic data, which are not
+# about anybody. Try settings on public or synthetic data if you can, and keep epsilon for the model
+# that you release.
 #
 # ## All in one picture
 
@@ -150,4 +158,4 @@ print(f"the rule's settings at epsilon 1: {curve[2]:.1f}%; without privacy: {wit
 # Your table has a million rows instead of 1,000. With 100 steps on all rows and C = 0.1, which
 # noise multiplier gives the same noise on the mean gradient as `clip_norm 0.1` above? What is
 # epsilon then (`minidp.epsilon(noise_multiplier=..., sampling_probability=1.0, steps=100,
-# delta=1e-7)`)? What does that say about many rows?
+# delta=1e-7)`)? What does that say about tables with many rows?

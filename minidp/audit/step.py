@@ -14,9 +14,9 @@ from ..util.files import atomic_write
 from ..util.validate import count, in_range, one_of, positive_finite
 from . import html
 from .step_tests import ANY_SIZE, TESTS
-from .step_trials import LEVEL, Trials, Undecided
+from .step_trials import LEVEL, RAISED, Trials, Undecided
 
-CLAIMS = ("finite", "bits", "poisson", "processes")
+CLAIMS = ("trained", "finite", "bits", "poisson", "processes")
 RELATIONS = ("add_remove", "replace_one", "zero_out")
 
 
@@ -32,12 +32,14 @@ class Stated:
     clip_norm, noise_multiplier, expected_lot_size  C, sigma and L: noise has std sigma C / L
     sampling_probability  of a row in a lot; needed with lots and claimed_epsilon
     relation              "add_remove", "replace_one" or "zero_out"
-    claims                any of "finite" (rows that are not finite), "bits" (the last bits),
-                          "poisson", "processes"; what fails without its claim is a note
+    claims                any of "trained" (the rows move every part), "finite" (rows that are not
+                          finite), "bits" (the last bits), "poisson", "processes"; what fails
+                          without its claim is a note
     parts                 {name: (slice, clip_norm, noise_multiplier)} of all coordinates
     make_rows             make_rows(n, seed) gives valid rows, which the tests scale and repeat
     make_step             starts a fresh step as a new process would; `step` is never copied
-    per_example           per_example(rows) gives gradients (n, d); with loss and params
+    per_example           per_example(rows) gives gradients (n, d) of what step releases; with
+                          loss and params
     loss                  loss(params, rows) gives one number per row
     params                an array of the parameters that per_example takes
     lots                  lots(rows, steps) gives the lots of a run's start, index arrays
@@ -65,7 +67,7 @@ class Stated:
     steps: int | None = None
     delta: float | None = None
     claimed_epsilon: float | None = None
-    seed: int | None = None
+    seed: int = 0
     most_releases: int = 6000
 
     def __post_init__(self):
@@ -86,11 +88,10 @@ class Stated:
 
     def rows(self, n):
         """n rows of `make_rows`, or of normal numbers."""
-        seed = 0 if self.seed is None else self.seed
         if self.make_rows:
-            return np.asarray(self.make_rows(n, seed))
-        shape = (n, *self.row_shape)
-        return np.random.default_rng(seed).standard_normal(shape, np.float32)
+            return np.asarray(self.make_rows(n, self.seed))
+        rng = np.random.default_rng(self.seed)
+        return rng.standard_normal((n, *self.row_shape), np.float32)
 
 
 @dataclass(frozen=True)
@@ -114,10 +115,8 @@ class StepReport:
         return all(found.verdict != "violated" for found in self.findings)
 
     def __repr__(self):
-        return "\n".join(
-            f"{found.verdict:11}  {found.name}{f': {found.text}' * bool(found.text)}"
-            for found in self.findings
-        )
+        lines = (f"{each.verdict:11}  {each.name}: {each.text}" for each in self.findings)
+        return "\n".join(line.rstrip(": ") for line in lines)
 
     def write_html(self, path: str | Path) -> None:
         """Write the report as one page."""
@@ -160,7 +159,7 @@ def check_step(step: Callable[[Any], Any], **stated: Any) -> StepReport:
             trials = Trials(Stated(step, **stated))
     except ParameterError:
         raise
-    except Exception as error:  # the user's code may raise anything
+    except RAISED as error:
         what = f"{type(error).__name__} in the arguments or the first call"
         raise ParameterError(f"check_step: {what}: {error}") from error
     tests = [
@@ -175,18 +174,18 @@ def check_step(step: Callable[[Any], Any], **stated: Any) -> StepReport:
 
 def _finding(test, trials, level):
     found, undecided, stated = [], "", trials.stated
-    needed = getattr(trials, test.releases, 0)
+    trials.short = 0
     missing = [each for each in test.needs if getattr(stated, each) is None]
     try:
         if missing:
             raise Undecided(f"give {', '.join(missing)}")
         with np.errstate(all="ignore"):
             found.extend(test.run(trials))
-        if needed > stated.most_releases:
-            raise Undecided(f"{needed} releases of each lot would decide: raise most_releases")
+        if trials.short:
+            raise Undecided(f"{trials.short} releases of a lot would decide: raise most_releases")
     except Undecided as why:
         undecided = str(why)
-    except Exception as error:  # the user's code may raise anything: that is what is reported
+    except RAISED as error:
         undecided = f"{type(error).__name__}: {error}"
     # a chance that is no number comes of releases that are none
     found = [(p if p >= 0 else 0.0, text) for p, text in found]
@@ -205,7 +204,7 @@ def checked_file(where: str) -> StepReport:
     path = path + ".py" if mark else where
     try:
         found = runpy.run_path(path).get(name if mark else "check")
-    except Exception as error:  # the user's file may raise anything
+    except RAISED as error:
         raise ParameterError(f"--step {path}: {type(error).__name__}: {error}") from None
     if not isinstance(found, Mapping) or "step" not in found:
         raise ParameterError(

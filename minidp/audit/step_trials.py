@@ -16,7 +16,9 @@ FAULT = 1.25  # times what is stated: a fault that the trials are to find
 LAW = 5000  # numbers that tell Laplace's law from a Gaussian's
 SPREAD = 600  # numbers that tell FAULT times the noise
 FEWEST = 16
+SCALES = (0.01, 0.1, 1, 10, 100, 1000)  # of row 0
 MOST_NUMBERS = 2**24  # of a release: two dozen means of lots are kept
+RAISED = (Exception, SystemExit)  # by the user's code, which may raise anything
 ROUNDING = 1e-5  # of what rows move: sums in float32 are no fault
 
 
@@ -65,11 +67,12 @@ class Trials:
         self.empty = None
         try:
             self.call(self.rows[:0])
-        except Exception as error:  # what an empty lot raises is tested by itself
+        except RAISED as error:  # what an empty lot raises is tested by itself
             self.empty = error
         smallest = min(part.size for part in self.parts)
         self.for_law = max(FEWEST, -(-SPREAD // smallest), -(-LAW // self.size))
-        self.for_shift = max(FEWEST, *map(self._needed, self.parts))
+        self.for_shift = self.needed(self.copies * (FAULT - 1))
+        self.short = 0  # releases that a test would have needed, beyond most_releases
         quiet = self.copies
         if self.varies:  # the noise shows where there are fewest rows
             quiet = 1 if self.empty else 0
@@ -87,13 +90,14 @@ class Trials:
             raise ParameterError(f"parts: expected them to cover all {self.size} coordinates")
         return parts, unit
 
-    def _needed(self, part):
-        """Releases of each lot that show a shift of (FAULT - 1) C of each copy: the square of the
-        mean of sums of lots, of variance 6 / n at most, is non-central chi-square.
+    def needed(self, shift):
+        """Releases of each lot that show a shift by so many C in any part: the square of the mean
+        of sums of lots, of variance 6 / n at most, is non-central chi-square.
         """
         far = special.ndtri(LEVEL / 1000) + special.ndtri(MISSED)
-        excess = 2 * far**2 + math.sqrt(4 * far**4 + 2 * part.size * far**2)
-        return math.ceil(6 * excess * (part.sigma / (self.copies * (FAULT - 1))) ** 2)
+        sizes, sigmas = np.array([(part.size, part.sigma) for part in self.parts]).T
+        excess = 2 * far**2 + np.sqrt(4 * far**4 + 2 * sizes * far**2)
+        return max(FEWEST, math.ceil((6 * excess * (sigmas / shift) ** 2).max()))
 
     def call(self, rows, step=None):
         """One release, (d,) float64."""
@@ -111,28 +115,31 @@ class Trials:
         """New releases of a lot, one after the other."""
         copies = np.repeat((self.rows[:1] * lot.scale).astype(self.rows.dtype), lot.copies, axis=0)
         rows = np.concatenate([self.rows[: lot.made], copies])
-        return (self.call(rows, step) / self.unit for _ in range(min(n, self.stated.most_releases)))
+        if n > self.stated.most_releases:
+            self.short, n = n, self.stated.most_releases
+        return (self.call(rows, step) / self.unit for _ in range(n))
 
-    def mean(self, lot):
+    def mean(self, lot, n=None):
         """(mean, variance of the mean in each part) of a lot's releases; at least as stated."""
-        if lot not in self.means:
+        n, key = n or self.for_shift, (lot, n)
+        if n > self.stated.most_releases:  # fewer releases decide nothing but what is obvious
+            self.short, n = n, FEWEST
+        if key not in self.means:
             mean = squares = np.zeros(self.size)
-            most = self.stated.most_releases  # fewer releases decide nothing but what is obvious
-            n = self.for_shift if self.for_shift <= most else FEWEST
             for n, release in enumerate(self.releases(lot, n), 1):
                 apart = release - mean
                 mean = mean + apart / n
                 squares = squares + apart * (release - mean)
             spreads = [squares[part.where].mean() / (n - 1) for part in self.parts]
-            self.means[lot] = mean, [max(1.0, spread) / n for spread in spreads]
-        return self.means[lot]
+            self.means[key] = mean, [max(1.0, spread) / n for spread in spreads]
+        return self.means[key]
 
-    def moved(self, most, *lots):
+    def moved(self, most, *lots, n=None):
         """[(p, text, part, norm)]: whether a sum of lots' means, of (weight, lot), is longer than
         `most` times C in a part; its norm over C.
         """
         what = " less ".join(f"{f'{-w} times ' * (w < -1)}{lot}" for w, lot in lots)
-        means = [(weight, *self.mean(lot)) for weight, lot in lots]
+        means = [(weight, *self.mean(lot, n)) for weight, lot in lots]
         for i, part in enumerate(self.parts):
             mean = sum(weight * each[part.where] for weight, each, _ in means)
             variance = sum(weight**2 * each[i] for weight, _, each in means)
@@ -142,3 +149,12 @@ class Trials:
             norm = math.sqrt(square) * part.sigma if math.isfinite(square) else math.inf
             text = f"{what} move {part.name} by {norm:.4g} C, at most {most} C is right"
             yield p, text, part.name, norm
+
+    @property
+    def reached(self):
+        """{part: chance that rows which move it by half the clip norm each move it as little}."""
+        chances, m = dict.fromkeys((part.name for part in self.parts), 0.0), self.copies
+        for lot in (Lot(m), *(Lot(0, m, scale) for scale in SCALES)):
+            for p, _, part, _ in self.moved(m / 2, (1, lot)):
+                chances[part] = max(chances[part], 1 - p)
+        return chances

@@ -94,8 +94,7 @@ def run(argv=None):
     with user_errors():
         args = build_parser(argv[:1]).parse_args(argv)
     try:
-        with user_errors() as note:
-            note.saved = ""
+        with user_errors():
             try:
                 with quietly(getattr(args, "quiet", False)):
                     status = with_flags(args, lambda: args.run_command(args)) or 0

@@ -7,7 +7,7 @@ import time
 from ..planning import accountants_of, calibrated, compared, tuning_costs
 from ..privacy.catalogue import ACCOUNTANTS, make
 from ..privacy.meaning import in_words, large_delta
-from ..privacy.risk import Risk
+from ..privacy.risk import BY_SAMPLING, Risk
 from ..util.text import lower_text, upper_text
 from ..util.waiting import waiting
 from .flags import number
@@ -122,8 +122,9 @@ def _calibrate(args):
         )
     _remark_delta(args)
     began = time.monotonic()
-    with waiting(lambda: f"calibrating: {time.monotonic() - began:.0f} s so far"):
-        record = calibrated(args)
+    record = calibrated(
+        args, waiting(lambda: f"calibrating: {time.monotonic() - began:.0f} s so far")
+    )
     # rounded so that what is printed costs no more than what was found
     texts = {"noise_multiplier": upper_text, "sampling_probability": lower_text}
     lines = []
@@ -134,10 +135,13 @@ def _calibrate(args):
     if risk:
         lines.append(f"certified: {args.risk.in_words(record['reached'])}")
     if record.get("by_sampling"):
-        lines.append("sampling alone gives the risk: this is the least noise that is supported")
+        lines.append(BY_SAMPLING)
     if "epsilon" in record:
         lines.append(
             f"epsilon  {upper_text(record['epsilon']['upper'], 6)} at delta {args.delta:g} "
             f"({record['accountant']}, {record['kind']})"
         )
-    show(args, record, lines)
+    whom = "each example by itself"
+    if args.group_size > 1:
+        whom = f"{args.group_size} examples of one person together, all in the data or none"
+    show(args, record, [*lines, f"covers {whom}"])

@@ -20,7 +20,9 @@ def verify(parser):
         help="write the run's record for the registry of deployments of differential privacy",
     )
     parser.add_argument(
-        "--check", action="store_true", help="compare the record in --registry FILE with the run"
+        "--check",
+        action="store_true",
+        help="compare the record in --registry FILE with the run; its status is yours",
     )
     add(parser, "--force", "--json")
     parser.epilog = "example: %(prog)s runs/mnist_pca-20260101-120000 --html verdict.html"

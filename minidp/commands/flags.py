@@ -179,12 +179,10 @@ def user_errors() -> Iterator[SimpleNamespace]:
     Covers minidp's errors, the operating system's (a path that cannot be read or written, a full
     disk), and libraries that are missing or do not fit each other; anything else is a fault of the
     program and keeps its traceback. On several ranks rank 0 alone is heard. An interrupt prints one
-    line that says what was saved, which the block puts into `saved` of the object it is given, and
-    exits with 130.
+    line that says what was saved, if the block puts that into `saved` of the object it is given,
+    and exits with 130.
     """
-    note = SimpleNamespace(
-        saved="what was charged is in the run's folder, if it was made: go on with --resume"
-    )
+    note = SimpleNamespace(saved="")
     ranks = SOLO
     try:
         ranks = current()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ..errors import UnsupportedEventError
 from ..mechanism.samplers import steps_of_epochs
-from ..planning import accountants_of, ledger_with, sampler_of, steps_of
+from ..planning import accountants_of, check_parts, ledger_with, sampler_of, steps_of
 from ..privacy.catalogue import all_bounds, make
 from ..privacy.group_privacy import GroupAccountant
 from ..privacy.plots import save_epsilon_curves, save_tradeoff
@@ -54,6 +54,7 @@ def curve(parser):
 def _curve(args):
     table, picture = check_pictures(args, ".csv", ".png")
     check_count(1, points=args.points)
+    check_parts(args)
     sampler, names = sampler_of(args), accountants_of(args.accountant, DRAWN)
     last = steps_of(args, sampler)
     steps = sorted({max(1, last * i // args.points) for i in range(1, args.points + 1)})

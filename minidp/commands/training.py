@@ -3,7 +3,6 @@ predictions.
 """
 
 import csv
-import json
 import math
 import sys
 import warnings
@@ -29,7 +28,7 @@ from ..run.brief import quote_line
 from ..run.folder import CONFIG, CURVES, MODEL, RESULT, STATEMENT
 from ..run.shared import sum_line
 from ..util.atomic import atomic_write
-from ..util.files import write_json
+from ..util.files import read_json, write_json
 from ..util.program import program
 from ..util.text import listed
 from ..util.validate import positive
@@ -111,7 +110,7 @@ def train(parser):
         metavar="MEAN",
         help="with --candidates: a random number of runs of this mean, each of a drawn candidate",
     )
-    add("--law", choices=LAWS, default=LAWS[0], help="of that number (default: %(default)s)")
+    add("--law", choices=LAWS, help=f"of that number (default: {LAWS[0]})")
     add("--quiet", action="store_true", help="no bar, and only the last three lines")
     add(
         "--seed",
@@ -126,9 +125,16 @@ def train(parser):
         required=True,
         metavar="EPSILON",
         help="epsilon that must not be exceeded; inf: the same without noise and clipping, which "
-        "is not private, for comparison",
+        "is not private, for comparison. A risk in its place (fpr and tpr, advantage or mu) is for "
+        "Python alone: minidp.fit(attack=...)",
     )
-    add_shared(parser, "--group-size", "--json")
+    add_shared(
+        parser,
+        "--group-size",
+        help="the statement also gives the epsilon of K rows of one person together, or with "
+        "--person of K persons; the target stays that of one (default: 1)",
+    )
+    add_shared(parser, "--json")
     parser.epilog = (
         "examples: %(prog)s data.npz --target-epsilon 1 --delta 1e-4 --scale unit-norm --hidden 64 "
         "--out runs/mine\n          %(prog)s table.csv --label price --target-bounds 0,1e6 "
@@ -147,16 +153,17 @@ def _train(args):
     settings = Settings(**given)  # what it refuses comes before any notice on the data
     try:
         x, y, test = _data(args)
+        settings = replace(settings, source=Path(args.data or args.x).name)
         if args.classes is not None:
             classes = _classes(args.classes, "?" if y is None else y.dtype.kind)
             settings = replace(settings, classes=classes)
         made = fit
         if args.candidates is not None:
-            made = partial(
-                tune, candidates=_candidates(args.candidates), runs=args.runs, law=args.law
-            )
-        elif args.runs is not None:
-            raise ParameterError("expected --runs together with --candidates FILE")
+            candidates = read_json(args.candidates, kind=list)
+            law = {} if args.law is None else {"law": args.law}
+            made = partial(tune, candidates=candidates, runs=args.runs, **law)
+        elif (args.runs, args.law) != (None, None):
+            raise ParameterError("expected --runs and --law together with --candidates FILE")
         model = made(
             x,
             y,
@@ -169,13 +176,13 @@ def _train(args):
             quiet=args.quiet or args.json,
             settings=settings,
         )
-    except KeyboardInterrupt:
-        if args.candidates is not None:
+    except KeyboardInterrupt as stopped:
+        if args.candidates is not None and stopped.args:
             raise
         raise KeyboardInterrupt(
             f"interrupted; run the same command again to resume the run in {folder}; "
             f"`{program()} verify {folder}` says what is spent so far"
-            if (folder / CONFIG).exists()
+            if args.candidates is None and (folder / CONFIG).exists()
             else "interrupted before anything was charged"
         ) from None
     if done:
@@ -196,17 +203,6 @@ def _train(args):
         f"next:  {program()} predict {quote(path)} {new} --out y.csv",
     ]
     show(args, record, lines)
-
-
-def _candidates(path):
-    """The list of settings in a JSON file."""
-    try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: expected a JSON list of objects ({error})") from None
-    if not isinstance(found, list):
-        raise DataError(f"{path}: expected a JSON list of objects, got {type(found).__name__}")
-    return found
 
 
 def _shared(args, result):
@@ -375,8 +371,10 @@ def _inputs(args):
         raise ParameterError(f"expected --key with a .npz file, got {args.x}")
     if suffix == ".csv":
         return read_csv(args.x)
-    if suffix != ".npz":
+    if suffix == ".npy":
         return read_npy(args.x)
+    if suffix != ".npz":
+        raise ParameterError(f"{args.x}: expected a .npy, a .npz or a .csv file")
     found, keys = read_npz(args.x, wanted)
     if len(found) != 1:
         raise DataError(

@@ -209,8 +209,15 @@ class Schema:
                 "schema: expected a table with named columns, such as a data frame or a dict of "
                 f"columns, got {type(x).__name__}"
             )
-        cells = picked(table, [each.name for each in self.inputs])
+        names = [each.name for each in self.inputs]
+        cells = picked(table, names, ", which the schema names as inputs")
         return np.concatenate([each.encoded(c) for each, c in zip(self.inputs, cells)], axis=1)
+
+    def refused(self, rows: NDArray) -> list[str]:
+        """The columns of which encoded rows (N, width) hold a value that is refused."""
+        ends = np.cumsum([each.width for each in self.inputs])[:-1]
+        parts = np.split(np.isnan(rows), ends, axis=1)
+        return [each.name for each, part in zip(self.inputs, parts) if part.any()]
 
     def to_json(self) -> dict[str, Any]:
         """The schema as values of JSON, which `of` reads."""

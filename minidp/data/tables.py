@@ -41,13 +41,15 @@ def _cells(column):
     return np.asarray(column, dtype=None if hasattr(column, "dtype") else object)
 
 
-def picked(table: dict[str, NDArray], names: Iterable[str]) -> list[NDArray]:
-    """The cells of these columns. Raises ParameterError for columns that the table lacks."""
+def picked(table: dict[str, NDArray], names: Iterable[str], why: str = "") -> list[NDArray]:
+    """The cells of these columns. Raises ParameterError for columns that the table lacks, with what
+    `why` says of them.
+    """
     missing = [name for name in names if name not in table]
     if missing:
         raise ParameterError(
-            f"the table lacks the columns {listed(missing)}; it has {listed(list(table))}; rename "
-            "or add them"
+            f"the table lacks the columns {listed(missing)}{why}; it has {listed(list(table))}; "
+            "rename or add them"
         )
     return [table[name] for name in names]
 

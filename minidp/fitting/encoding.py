@@ -51,6 +51,11 @@ def encoded(
         settings = replace(settings, person=table.pop(person))
     if settings.schema is not None:
         settings = _of_schema(settings)
+        if isinstance(person, str) and person in [each.name for each in settings.schema.inputs]:
+            raise ParameterError(
+                f"schema: the column {person} says whose row each is, and is no input: call it "
+                '{"type": "ignore"}, or leave it out'
+            )
         if table is not None:
             settings.schema.check_names(table)
     names = None if table is None else list(table)

@@ -36,7 +36,7 @@ from ..util.atomic import StrPath
 from ..util.files import check_path
 from ..util.text import listed
 from ..util.validate import count, flag, open_probability, positive, same_batch
-from ..util.waiting import quietly
+from ..util.waiting import quietly, say
 from .encoding import encoded, public_rows
 from .fitted import Fitted
 from .heads import Head, trained_network
@@ -47,6 +47,7 @@ from .settings import Settings, check_ledger, settings_of
 from .subgroups import subgroups_of
 
 MEASUREMENTS = 20  # along a run, with a checkpoint each
+FAR = 10  # times the rows, or persons, or a tenth: a public N that is probably a mistake
 
 
 def fit(
@@ -137,10 +138,12 @@ def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
 
 def _data_of(x, y, test, settings):
     """(Data, settings), with tables encoded."""
-    public = public_rows(x, test, settings)
+    public, person = public_rows(x, test, settings), settings.person
     subgroups = subgroups_of(test, settings.subgroups)
     x, y, public, settings, columns = encoded(x, y, public, settings)
-    return _checked(x, y, public, settings, columns, subgroups), settings
+    data = _checked(x, y, public, settings, columns, subgroups)
+    data.person = person if isinstance(person, str) else None
+    return data, settings
 
 
 def _fitted_at(at, result, network, undo):
@@ -211,6 +214,7 @@ class _Planned:
         choices = choices_of(self.choice, self.given, head.scale, settings, ledger)
         return About(
             name,
+            source=settings.source or ("arrays" if data.columns is None else "a table"),
             flags=config_of(settings, data, head, self.network, seed, test, ledger),
             choices=choices | {"delta": how_delta},
             disclosed=data.disclosed,
@@ -254,9 +258,10 @@ def _checked(x, y, public, settings, columns, subgroups):
     if size is None:
         size = inputs.shape[0] if persons is None else len(persons)
         disclosed.append(f"the number of {'rows' if persons is None else 'persons'}, {size}")
+    count(1, dataset_size=size)
+    _remark_size(size, inputs.shape[0] if persons is None else len(persons))
     if columns and settings.schema is None:
         disclosed.append("the names of the columns")
-    count(1, dataset_size=size)
     return Data(
         inputs,
         backend.asarray(targets),
@@ -270,6 +275,21 @@ def _checked(x, y, public, settings, columns, subgroups):
         columns,
         subgroups,
     )
+
+
+def _remark_size(size, units):
+    """Tell the data's owner, on the screen alone, that the public N is far from the truth."""
+    if not size / FAR <= units <= size * FAR:
+        say(
+            f"NOTICE: dataset_size={size} is more than {FAR} times too "
+            f"{'small' if size < units else 'large'} for the data here: "
+            + (
+                "lots are larger than planned, and delta is too large for so many"
+                if size < units
+                else "lots are smaller than planned, and the noise is too much for so few"
+            )
+            + ". This line is for the owner of the data, and is in no file"
+        )
 
 
 def _measured(x, y, inputs, classes, settings):

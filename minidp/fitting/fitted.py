@@ -14,7 +14,9 @@ from ..errors import ParameterError
 from ..privacy.accountant import Bound
 from ..privacy.catalogue import row_to_quote
 from ..privacy.ledger import Ledger
+from ..privacy.risk import BY_SAMPLING
 from ..ranks import current
+from ..run.brief import by_sampling
 from ..run.folder import FILES, LEDGER, MANIFEST, MODEL, STATEMENT
 from ..run.model import Model, load_model, save_model
 from ..util.atomic import StrPath
@@ -145,11 +147,12 @@ class Fitted(Model):
             if group:
                 yield f"for {group['size']} {unit}s", f"epsilon {upper_text(group['epsilon'])}"
             yield "certified", f"{lower_text(bound.lower)} to {upper} by {quoted}"
+        if by_sampling(result):
+            yield "NOTICE", f"{BY_SAMPLING}; epsilon is large"
         yield (
             "trained",
-            f"{result['steps']} lots of {settings['expected_lot_size']:g} of "
-            f"{settings['dataset_size']} {unit}s, noise multiplier "
-            f"{settings['clip_groups'][0]['noise_multiplier']:.4g}",
+            f"{result['steps']} lots of about {settings['expected_lot_size']:g} of "
+            f"{settings['dataset_size']} {unit}s ({self._nominal()}), {self._noise()}",
         )
         if result["choices"].get("scale") == "unit-norm":
             yield "scale", "rows in unit norm; for columns in different units: scale='private'"
@@ -161,6 +164,24 @@ class Fitted(Model):
         for name, what in (("test_accuracy", "accuracy"), ("test_r2", "R2")):
             if result[name] is not None:
                 yield measured, f"{what} {result[name]:.2%}"
+
+    def _nominal(self):
+        """What the public number of rows, or persons, is."""
+        searched = self.result.get("tuning") or {}
+        if not searched.get("held_out"):
+            return "nominal"
+        return f"nominal: {searched['examples']} less the {searched['held_out']:g} held out"
+
+    def _noise(self):
+        """The noise multiplier as drawn, and as charged where rounding makes that smaller."""
+        (group,) = self.result["settings"]["clip_groups"]
+        drawn, factor = group["noise_multiplier"], group["sensitivity_factor"]
+        if drawn == 0 or factor == 1:
+            return f"noise multiplier {drawn:.4g}"
+        return (
+            f"noise multiplier {drawn:.4g}, charged as {lower_text(drawn / factor)} because sums "
+            "are rounded"
+        )
 
     def __repr__(self):
         facts = [(self._kind, self._gives), *self._facts()]

@@ -127,17 +127,16 @@ class Head:
     def _released_scaling(self, run, inputs, size, persons):
         relation, noise = run.plan.relation, run.streams.noise
         of_limits, of_moments = self.charges
-        line = f"of {self.width} features, noise multiplier {self.scaling.noise_multiplier:.4g}"
         limits = run.release_first(
             "limits",
             of_limits,
-            f"powers of two that bound most values, {line}",
+            f"noisy powers of two that bound most values of {self.width} features",
             lambda: self.scaling.release_limits(inputs, relation, noise("limits"), persons),
         )
         moments = run.release_first(
             "moments",
             of_moments,
-            f"sums and sums of squares within these limits, {line}",
+            "their noisy sums and sums of squares within these limits",
             lambda: self.scaling.release_moments(
                 inputs, limits, relation, noise("moments"), persons
             ),
@@ -147,12 +146,10 @@ class Head:
 
     def _released_mean(self, run, inputs, layers, persons):
         """The noisy mean of a lot of scaled rows, or of persons' means."""
-        (group,) = self.mean.groups
         what = (
-            f"mean of {'a lot of' if self.sampler.sampling_probability < 1 else 'the'} "
-            f"{'rows' if persons is None else 'persons (each the mean of her rows)'}, "
-            f"clipped to norm {group.clip_norm:g}: noise multiplier {group.noise_multiplier:.4g} "
-            "on the sum"
+            "a noisy average over "
+            f"{'a lot of' if self.sampler.sampling_probability < 1 else 'all'} "
+            f"{'rows' if persons is None else 'persons'}"
         )
 
         def release():

@@ -35,6 +35,7 @@ class Data:
     disclosed: list[str]
     columns: list[str] | None
     subgroups: dict[str, NDArray]
+    person: str | None = None  # the column of persons
 
     @property
     def shape(self):

@@ -3,6 +3,7 @@
 from dataclasses import asdict, fields
 from typing import Any
 
+from ..util.text import listed
 from .heads import Head, hidden_sizes
 from .settings import Settings
 
@@ -23,6 +24,7 @@ def config_of(
         "classes": None if data.labels is None else data.labels.tolist(),
         "target_bounds": data.target_bounds,
         "seed": seed,
+        "person": data.person,
         "weighted": data.weight is not None,
         "shared_ledger": ledger is not None,
         "public": public if settings.validation is None else "validation",
@@ -43,7 +45,12 @@ def public_facts(settings: Settings, test: Any) -> list[str]:
     ]
     if test is not None:
         names.append("rows of the test")
-    return [f"{name}, as the caller gave them" for name in names]
+    lines = [f"{name}, as the caller gave them" for name in names]
+    if settings.schema is not None:
+        read = listed([each.name for each in settings.schema.columns if each.from_data])
+        line = "the schema; the owner says that it comes from public knowledge"
+        lines.append(line if read == "none" else f"{line}, except for the columns {read}")
+    return lines
 
 
 def choices_of(

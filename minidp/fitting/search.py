@@ -1,7 +1,8 @@
 """The runs of `minidp.tune`: planned and charged together, kept in memory, scored."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BudgetExceededError
+from ..errors import BudgetExceededError, MinidpError
 from ..mechanism.before.centring import mean_sanitizer, noisy_mean
 from ..privacy import Filter, Gaussian, Ledger
 from ..privacy.calibrate import noise_multiplier_for
@@ -42,6 +43,15 @@ def held_out(streams: Streams, units: int) -> NDArray:
     return coins.random((units, 1))[:, 0] < HELD_OUT
 
 
+@contextmanager
+def of_candidate(place: int) -> Iterator[None]:
+    """Within it, messages of errors begin with the number of the candidate."""
+    try:
+        yield
+    except MinidpError as error:
+        raise type(error)(f"candidate {place}: {error}") from error
+
+
 class Search:
     """All runs of one search.
 
@@ -49,6 +59,7 @@ class Search:
     candidates  the same as the caller gave them, for the record
     mean, law   of the number of runs; mean None: every candidate once
     charges     the ledger of the whole search: one event
+    spent       its epsilon
     """
 
     def __init__(self, each, candidates, data, budget, mean, law, streams):
@@ -95,7 +106,10 @@ class Search:
         share = gaussian_epsilon(1 / noise, delta)
         for _ in range(ATTEMPTS):
             once = Filter("loss_distribution", share, delta)
-            self.planned = [_Planned.of(one, self.data, once, Streams(0)) for one in each]
+            self.planned = []
+            for place, one in enumerate(each):
+                with of_candidate(place):
+                    self.planned.append(_Planned.of(one, self.data, once, Streams(0)))
             ledgers = [planned.plan.ledger(before=planned.before) for planned in self.planned]
             self.events, self.score, self.score_event = list(map(run_event, ledgers)), None, None
             if self.held is not None:
@@ -104,13 +118,13 @@ class Search:
                 self.score_event = self.score.charge(self.score.event(self.relation))
             self.event = alike(self.events, self.score_event)
             ledger = Ledger(self.relation, [(self.event,)])
-            spent = self.budget.accountant.epsilon(ledger, delta).upper
-            if spent <= epsilon:
+            self.spent = self.budget.accountant.epsilon(ledger, delta).upper
+            if self.spent <= epsilon:
                 return
-            share *= 0.998 * epsilon / spent
+            share *= 0.998 * epsilon / self.spent
         raise BudgetExceededError(
             f"expected a search that fits into epsilon {epsilon:g} at delta={delta:g}, got "
-            f"{upper_text(spent)}; raise epsilon or delta, or take fewer runs"
+            f"{upper_text(self.spent)}; raise epsilon or delta, or take fewer runs"
         )
 
     def best(self, picked, about: Callable[[_Planned], Any], seed):
@@ -124,10 +138,7 @@ class Search:
                 streams = Streams(None if seed is None else int(own.integers(0, 2**52)))
                 run = OneRun(self, number, streams, about)
                 if run.train_in_memory() is None:
-                    raise KeyboardInterrupt(
-                        "interrupted; nothing was kept, and the charge of the search stays; the "
-                        "same call again is a new charge"
-                    )
+                    raise KeyboardInterrupt
                 if best is None or run.score > best.score:
                     best = run
             if best is None:
@@ -151,6 +162,7 @@ class OneRun(Run):
         empty = Filter(search.budget.accountant, search.budget.epsilon, search.budget.delta)
         parts = self.planned.training(streams), self.planned.privacy(empty), about(self.planned)
         super().__init__(InMemory(), *parts)
+        self.facts["seed"] = search.streams.seed  # the one that all others follow from
         self.score = None
 
     def open(self):

@@ -49,7 +49,9 @@ class Settings(Checked):
         copied. Its inputs are scaled as `scale` says, and no more. None: layers of `hidden` units.
     dataset_size: int, default None
         Public N, for the sampling: rows, or with `person` persons. None: as many as there are, and
-        the statement says that it was disclosed.
+        the statement says that it was disclosed. Lots and the default delta follow from N: if it is
+        too small, lots are larger and delta weaker than planned; if it is too large, lots are
+        smaller and the model is worse. Epsilon at that delta holds for any N.
     person: str or array (N,), default None
         Protect persons instead of rows: the column of x, or an array, that says whose row each is,
         in whole numbers or texts (spaces around these are cut). It is no input. Rows without a
@@ -88,12 +90,15 @@ class Settings(Checked):
     about: dict or path, default None
         What the data's owner says of them, for the statement and a registry's record: keys of
         `run.registry.OWNER`, or a TOML file of them.
+    source: str, default None
+        What the statement calls the data, such as the name of their file.
     attack: dict, default None
         In place of epsilon, the risk that an attacker may reach: {"fpr": .01, "tpr": .05},
         {"advantage": .1} or {"mu": .5} (`privacy.risk.Risk`).
     group_size: int, default 1
         k: the statement also gives the epsilon of k rows of one person together, or with `person`
-        of k persons.
+        of k persons. It is a figure beside the others: epsilon, or the risk `attack`, that you ask
+        for stays that of one row, or person.
     ledger_limit: float, default None
         Largest epsilon, at this fit's delta, that the shared `ledger` may reach; a fit that would
         exceed it is refused before its charge.
@@ -139,7 +144,6 @@ class Settings(Checked):
         "beyond their bounds are clamped, unknown categories are one more, gaps have an indicator; "
         "`minidp schema` writes a draft",
         metavar="FILE",
-        public="the schema of the table, but for what it marks as read from the data",
         recorded=True,
     )
     hidden: tuple[int, ...] | int = option(
@@ -151,7 +155,9 @@ class Settings(Checked):
     network: nn.Sequential | None = option(None, public="layers and initial weights of the network")
     dataset_size: int | None = option(
         None,
-        "public number of rows, or of persons (default: theirs, not protected)",
+        "public number of rows, or of persons, about right: too small a number makes lots and the "
+        "default delta too large, too large a number makes lots too small (default: theirs, not "
+        "protected)",
         POSITIVE,
         metavar="N",
         public="the number of {units}",
@@ -202,6 +208,7 @@ class Settings(Checked):
         "model, other runs; where there is none, the questions are written there",
         metavar="FILE",
     )
+    source: str | None = None
     group_size: int = option(1, check=POSITIVE, recorded=True)
     attack: Any = option(None, check=lambda attack: Risk.of(attack), recorded=True)
     ledger_limit: float | None = option(

@@ -10,22 +10,24 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ..data.arrays import refuse_bad_rows
-from ..errors import ParameterError
+from ..errors import MinidpError, ParameterError
 from ..privacy import Filter
 from ..privacy.search_cost import LAWS, POISSON_PART, geometric_gamma
 from ..ranks import current
+from ..run.registry import as_about
 from ..run.shared import charge_shared, sum_line
 from ..run.tuning import TUNING, SearchFolder
 from ..streams import Draws, Streams
 from ..train import selfcheck
 from ..util.atomic import StrPath
 from ..util.files import check_path
-from ..util.validate import count, flag, one_of, positive_finite
+from ..util.text import upper_text
+from ..util.validate import flag, one_of, positive_finite
 from ..util.waiting import quietly
 from .fit import _budget, _data_of, _fitted_at, _temporary
 from .fitted import Fitted
 from .prepared import sum_of
-from .search import Search
+from .search import Search, of_candidate
 from .settings import Settings, check_ledger, settings_of
 
 TUNED = ("hidden", "scale", "lot_size", "steps", "clip_norm", "learning_rate")
@@ -83,7 +85,11 @@ def tune(
     (True, True)
     """
     streams = Streams(seed)
-    count(1, MOST_CANDIDATES, candidates=len(candidates))
+    if not isinstance(candidates, Sequence) or not 0 < len(candidates) <= MOST_CANDIDATES:
+        raise ParameterError(
+            f"expected a list with at least one candidate, and at most {MOST_CANDIDATES}, got "
+            f"{candidates!r:.80}"
+        )
     picked = _picked(len(candidates), runs, law, streams.sampling("runs"))
     settings = settings_of(settings, more, list(signature(tune).parameters))
     flag(quiet=quiet)
@@ -92,41 +98,68 @@ def tune(
     check_ledger(epsilon, ledger, settings)
     if current().size > 1:
         raise ParameterError("expected one process: a search runs on one rank, got several")
-    data, settings = _data_of(x, y, test, settings)
-    each = [_with(settings, candidate, place) for place, candidate in enumerate(candidates)]
-    budget, how_delta = _budget(epsilon, delta, data.size, quiet)
-    if runs is not None:
-        budget = Filter("renyi", budget.epsilon, budget.delta)
-    search = Search(each, list(map(dict, candidates)), data, budget, runs, law, streams)
-    if settings.check:
-        refuse_bad_rows(data.inputs, data.targets, data.outputs, data.weight, data.labels)
-    for planned in search.planned:
-        selfcheck.check(planned.network, planned.loss, data.targets)
     with quietly(quiet), ExitStack() as undo:
-        place = None if folder is None else SearchFolder(folder).begin(search.config, streams)
-        if not quiet:
-            print(
-                f"the whole search is charged first: epsilon {epsilon:g} at delta {budget.delta:g};"
-                " it does not resume, and the same call again is a new charge"
+        settings = replace(settings, about=as_about(settings.about))
+        data, settings = _data_of(x, y, test, settings)
+        each = [_with(settings, candidate, place) for place, candidate in enumerate(candidates)]
+        budget, how_delta = _budget(epsilon, delta, data.size, quiet)
+        if runs is not None:
+            budget = Filter("renyi", budget.epsilon, budget.delta)
+        search = Search(each, list(map(dict, candidates)), data, budget, runs, law, streams)
+        if settings.check:
+            refuse_bad_rows(data.inputs, data.targets, data.outputs, data.weight, data.labels)
+        for place, planned in enumerate(search.planned):
+            with of_candidate(place):
+                selfcheck.check(planned.network, planned.loss, data.targets)
+        at = None if folder is None else SearchFolder(folder).begin(search.config, streams)
+        try:
+            _charge(search, at, ledger, settings.ledger_limit, quiet)
+            best = search.best(
+                picked, lambda each: each.about(TUNING, how_delta, seed, test, ledger, True), seed
             )
-        if ledger is not None:
-            unit = "row" if data.persons is None else "person"
-            total = charge_shared(ledger, search.charges, budget, settings.ledger_limit, unit)
-            if not quiet:
-                print(sum_line(ledger, total, budget))
-        if place is not None:
-            place.charge(search.charges)
-        best = search.best(
-            picked, lambda each: each.about(TUNING, how_delta, seed, test, ledger, True), seed
-        )
-        at = _temporary(undo) if folder is None else folder
-        if place is None:
-            place = SearchFolder(at).begin(search.config, streams)
-            place.charge(search.charges)
-        fitted = _fitted_at(at, best.write(place, sum_of(ledger, best)), best.network, undo)
+            if at is None:
+                at = SearchFolder(_temporary(undo)).begin(search.config, streams)
+                at.charge(search.charges)
+            result = best.write(at, sum_of(ledger, best))
+        except KeyboardInterrupt:
+            kept = " and ".join(str(each) for each in (ledger, folder) if each is not None)
+            raise KeyboardInterrupt(
+                f"interrupted: epsilon {upper_text(search.spent)} stays charged"
+                f"{f' in {kept}' if kept else ', and no file says so'}; a search does not resume"
+            ) from None
+        fitted = _fitted_at(at.path, result, best.network, undo)
     if not quiet:
         print(fitted)
     return fitted
+
+
+def _charge(search, at, ledger, limit, quiet):
+    """Charge the search to the shared ledger and to its folder, if there are any, and say so
+    before.
+    """
+    budget = search.budget
+
+    def tell():
+        if not quiet:
+            print(
+                f"the whole search is charged first: epsilon {budget.epsilon:g} at delta "
+                f"{budget.delta:g}; it does not resume, and the same call again is a new charge"
+            )
+
+    if ledger is None:
+        tell()
+    else:
+        unit = "row" if search.data.persons is None else "person"
+        try:
+            total = charge_shared(ledger, search.charges, budget, limit, unit, tell)
+        except MinidpError:
+            if at is not None:
+                at.give_up()
+            raise
+        if not quiet:
+            print(sum_line(ledger, total, budget))
+    if at is not None:
+        at.charge(search.charges)
 
 
 def _picked(candidates, runs, law, draws):
@@ -134,6 +167,11 @@ def _picked(candidates, runs, law, draws):
     one_of(LAWS, law=law)
     if runs is None:
         return range(candidates)
+    if runs == 1:
+        raise ParameterError(
+            "expected runs above 1, got runs=1, which draws one candidate and compares none; "
+            "without runs each candidate is trained once"
+        )
     return draws.below(candidates, number_of_runs(runs, law, draws)).tolist()
 
 
@@ -159,15 +197,13 @@ def number_of_runs(runs: float, law: str, draws: Draws) -> int:
 
 def _with(settings, candidate, place):
     """The settings of a candidate."""
-    if not isinstance(candidate, Mapping) or not set(candidate) <= set(TUNED):
-        raise ParameterError(
-            f"candidate {place}: expected a dict of {', '.join(TUNED)}, got {candidate!r:.80}"
-        )
-    found = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in candidate.items()
-    }
-    try:
+    with of_candidate(place):
+        known = isinstance(candidate, Mapping)
+        unknown = [key for key in candidate if key not in TUNED] if known else [candidate]
+        if unknown:
+            raise ParameterError(f"expected a dict of {', '.join(TUNED)}, got {unknown[0]!r:.80}")
+        found = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in candidate.items()
+        }
         return replace(settings, **found)
-    except ParameterError as error:
-        raise ParameterError(f"candidate {place}: {error}") from None

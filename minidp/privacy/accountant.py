@@ -326,6 +326,6 @@ class Accountant:
             if event.delta_alone or isinstance(event, NonPrivate) or self.covers(event):
                 continue
             raise UnsupportedEventError(
-                f"{self.name}: no theorem for {event!r:.200} under {self.relation.name}; "
+                f"{self.name}: no theorem for {event.in_words} under {self.relation.name}; "
                 f"ask another accountant"
             )

@@ -21,6 +21,7 @@ KINDS = {  # names given together: what the last of them is called
 }
 ROUNDS = 10  # of moving the tangent, at most
 CLOSENESS = 0.996  # of what is reached beyond blind guesses
+BY_SAMPLING = "sampling alone gives the risk, and this is the least noise that is supported"
 MU_CLOSENESS, MU_STEP = 0.99, 1.03  # fewer readings, since each takes many tangents
 
 

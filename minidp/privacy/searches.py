@@ -12,6 +12,7 @@ from .events.base import number
 from .events.several import Several
 from .ledger import Ledger
 
+RANDOM = "a random number of runs"
 MOST_SIDES = 64  # of a ledger that are listed one by one
 
 
@@ -42,6 +43,8 @@ class RandomlyStopped(Event):
     )
     gamma: float = field(metadata=number(partial(in_range, 0, 1, open_low=True)))
 
+    in_words = RANDOM
+
     @property
     def expected_runs(self) -> float:
         """E K: eta (1-gamma) / (gamma (1 - gamma^eta)), or (1/gamma - 1) / ln(1/gamma) for eta =
@@ -65,6 +68,7 @@ class PoissonStopped(Event):
     is 0 the search returns something that does not depend on the data.
     """
 
+    in_words = RANDOM
     event: Event
     expected_runs: float = field(metadata=number(positive_finite))
 

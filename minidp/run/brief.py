@@ -5,9 +5,10 @@ the lines on the screen.
 import math
 from typing import NamedTuple
 
+from ..privacy.calibrate import LEAST_NOISE
 from ..privacy.catalogue import row_to_quote
 from ..privacy.meaning import RATES, large_delta
-from ..privacy.risk import Risk
+from ..privacy.risk import BY_SAMPLING, Risk
 from ..util.program import program
 from ..util.text import upper_text
 from .folder import CURVES, MANIFEST, STATEMENT
@@ -36,22 +37,24 @@ class Unit(NamedTuple):
     name: str
     whole: str  # one of them, with all that belongs to it
     rows: str  # what one holds
-    means: str  # who is protected, and what one is
+    means: str  # what one is, and what that counts on
 
 
 def unit_of(result):
     """The words for the unit of a run."""
     if result["unit"] == "row":
-        what = "one training example, such as a line of a table or an image"
-        means = f"This holds for every row by itself; a row is {what}."
+        means = "A row is one training example, such as a line of a table or an image."
         return Unit("row", "row of the training data", "row", means)
+    column, here = result["config"].get("person"), "here"
+    if column:
+        column, here = f" in the column {column!r}", "in that column"
     return Unit(
         "person",
         "person with all of her rows",
         "person's rows",
-        "This holds for every person by herself, however many rows she has: those that name her in "
-        f"the column of persons, of which the run used the first {result['rows_per_person']}. It "
-        "counts on one name for each person, which no other person has.",
+        f"All rows with her name{column or ''} count as hers; the run read only the first "
+        f"{result['rows_per_person']} of them. This is true only if each person has one name "
+        f"{here} and no two share one.",
     )
 
 
@@ -68,7 +71,7 @@ def in_short(result):
         f"**What this means.** Suppose that somebody sees all that the run released, knows every "
         f"other {unit.rows}, and wants to know {question}. {_success(result, epsilon, found)}",
         f"**Who is protected.** {_protected(result)}",
-        f"**What is not covered.** {_not_covered(result)}",
+        "**What is not covered** has a section of its own below, which belongs to the guarantee.",
         target and f"**Epsilon and the target.** {target}",
         (why := large_delta(delta, size)) and f"**Delta is large.** {delta:g} is {why}.",
     ]
@@ -87,12 +90,28 @@ def asked(result):
     """The risk that was asked for, and what is certified of it."""
     if result["attack"] is None:
         return None
-    risk = Risk.of(result["settings"]["attack"])
+    risk, reached = Risk.of(result["settings"]["attack"]), result["attack"]["reached"]
+    wanted = f"of an attacker who tells whether a {result['unit']} was used, {risk.in_words()}"
+    certified = risk.in_words(reached)
+    if risk.fpr is not None:
+        wanted = (
+            f"an attacker who accepts {100 * risk.fpr:g}% false alarms recognises at most "
+            f"{100 * risk.target:g}% of the {result['unit']}s that were used"
+        )
+        certified = f"{upper_text(100 * reached)}%"
+    said = f"The owner asked: {wanted}. Certified: {certified}."
+    if not by_sampling(result):
+        return said
     return (
-        f"**What was asked for.** Of an attacker who tells whether a {result['unit']} was used: "
-        f"{risk.in_words()}. The noise was chosen for this. Certified: "
-        f"{risk.in_words(result['attack']['reached'])}."
+        f"{said} **Take care: {BY_SAMPLING}. A {result['unit']} in a lot is hardly protected, and "
+        "so epsilon is large.**"
     )
+
+
+def by_sampling(result):
+    """Whether a risk was asked for that sampling alone gives, so that there is almost no noise."""
+    groups = result["settings"]["clip_groups"]
+    return result["attack"] is not None and groups[0]["noise_multiplier"] == LEAST_NOISE
 
 
 def is_not_private(result):
@@ -154,21 +173,6 @@ def _protected(result):
         f"{whom} A person with {group['size']} rows is protected less: epsilon for these rows "
         f"together is {epsilon}, at the same delta."
     )
-
-
-def _not_covered(result):
-    searched = "tuning" in result
-    listed = [
-        "Other runs on the same rows, " + ("tuning included", "beside its search")[searched],
-        "anything computed from the rows before this run, such as scalers, medians, categories or "
-        "a choice of columns",
-        "the test set",
-    ]
-    if result["disclosed"]:
-        listed.append("the facts about the data that the run disclosed")
-    if result["not_private"]:
-        listed.append("figures measured on the training data")
-    return f"{'; '.join(listed)}. They are listed below."
 
 
 def target_line(result):

@@ -26,6 +26,15 @@ from ..util.atomic import StrPath, atomic_write
 from ..util.files import jsonable
 
 FORMAT = 1
+ASKED = {  # {place in config.json: the argument}, of which other settings follow
+    "settings.target_epsilon": "target_epsilon=",
+    "settings.delta": "delta=",
+    "settings.dataset_size": "dataset_size=",
+    "settings.expected_lot_size": "lot_size=",
+    "settings.planned_steps": "steps=",
+    "settings.clip_groups[0].clip_norm": "clip_norm=",
+    "settings.learning_rate": "learning_rate=",
+}
 _SHORT = reprlib.Repr()  # whatever a crafted file holds, in one line
 _SHORT.maxstring = 100
 short = _SHORT.repr
@@ -197,16 +206,16 @@ def restore(path: StrPath, stored: Mapping[str, Stored], target: Mapping[str, ND
 
 
 def refuse_differences(path: StrPath, before: object, now: object) -> None:
-    """Raise CheckpointError, naming each setting, where a run's configuration is not what it
-    was.
+    """Raise CheckpointError where a run's configuration is not what it was. It names what the
+    caller changed, or where that is unknown every setting.
     """
-    found = list(differences(before, now))
+    found = {where: (was, is_) for where, was, is_ in differences(before, now)}
     if found:
-        found = [
-            each for each in found if not each[0].startswith("settings.")
-        ] or found  # flags first: settings follow
+        asked = [place for place in ASKED if place in found]
+        asked += [place for place in found if not place.startswith("settings.")]
         named = ", ".join(
-            f"{where} was {short(was)} and is {short(is_)}" for where, was, is_ in found
+            f"{ASKED.get(place, place)} was {{}} and is {{}}".format(*map(short, found[place]))
+            for place in asked or found
         )
         raise CheckpointError(
             f"{path}: this run has another configuration: {named}; choose another folder, or the "

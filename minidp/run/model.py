@@ -16,6 +16,7 @@ from ..data.schema import Schema
 from ..data.tables import numbers_of, table_of
 from ..errors import CheckpointError, DtypeError, ParameterError, RowsError, ShapeError
 from ..util.atomic import StrPath
+from ..util.text import listed
 from ..util.validate import count, shown
 from .architecture import build, describe, one_line
 from .checkpoint import open_arrays, restore, save_arrays
@@ -123,9 +124,14 @@ class Model:
                 odd += len(finite) - int(finite.sum())
                 z[start : start + rows] = to_host(self.network.forward(part)[0])
         if odd:
+            held = "hold a number that is not finite (NaN, inf)"
+            if self.schema is not None:
+                held = (
+                    f"have, in the columns {listed(self.schema.refused(x))}, text in place of a "
+                    "number or date, or what gaps=false rules out"
+                )
             warnings.warn(
-                f"{odd} of {total} rows hold a number that is not finite (NaN, inf): what is "
-                "predicted for them means nothing",
+                f"{odd} of {total} rows {held}: what is predicted for them means nothing",
                 stacklevel=3,
             )
         return z

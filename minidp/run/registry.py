@@ -4,6 +4,7 @@ of the data's owner that it needs.
 
 import json
 import math
+import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,7 +15,9 @@ from ..privacy.catalogue import row_to_quote
 from ..privacy.meaning import in_words
 from ..util.atomic import atomic_write
 from ..util.text import upper_text
-from .brief import NEIGHBOURS, asked, unit_of
+from ..util.waiting import say
+from .brief import NEIGHBOURS, _success, asked, unit_of
+from .tuning import procedure
 
 NOT_STATED = "not stated"
 LISTS = ("curators", "authors")
@@ -51,6 +54,8 @@ def as_about(given: Any) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         path = Path(given)
         if not path.exists():
+            if path.suffix != ".toml":
+                raise DataError(f"{path}: no such file; a new NAME.toml gets the questions")
             with atomic_write(path) as file:
                 for key, question in OWNER.items():
                     empty = "[]" if key in LISTS else '""'
@@ -60,7 +65,12 @@ def as_about(given: Any) -> dict[str, Any]:
             given = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise DataError(f"{path}: not a TOML file ({error})") from error
+        if not any(given.values()):
+            say(f'NOTICE: {path} answers no question; what nobody says is "{NOT_STATED}"')
     for key, value in given.items():
+        if key in LISTS and isinstance(value, str):
+            words = json.dumps([value], ensure_ascii=False)
+            raise ParameterError(f"about: expected {key} to be a list, such as {words:.80}")
         texts = value if key in LISTS else [value]
         if key not in OWNER or not isinstance(texts, list) or not {*map(type, texts)} <= {str}:
             raise ParameterError(
@@ -81,6 +91,18 @@ def fields_of(result: dict[str, Any]) -> Iterator[tuple[str, str, int, Any, tupl
     change = NEIGHBOURS[result["relation"]][0]
     prepared = "; ".join(each["what"] for each in settings["setup"]) or "nothing"
     chosen = ". ".join(f"{what[:1].upper()}{what[1:]}: {how}" for what, how in choices.items())
+    before = f"Charged before the first step: {prepared}. {chosen or 'No choice is recorded'}."
+    charged = (
+        f"Releases before the first step: {result['setup_charged']}; steps: "
+        f"{result['steps_charged']}"
+    )
+    if tuning := result.get("tuning"):
+        charged = "One charge, before the first run, for all runs of a search and their scores"
+        before = (
+            f"A search. {procedure(tuning, result['unit'])} Its settings: "
+            f"{json.dumps(tuning['candidates'])}. Charged with it: {prepared}. Of the released "
+            f"run: {chosen}."
+        )
     open_facts = [*result["disclosed"], *result["public"], *result["not_private"]]
     averaged = f", then averaged (decay {settings['average']:g})" if settings["average"] else ""
     best = ", the best on public validation data" if result["best_of_measured"] else ""
@@ -102,8 +124,12 @@ def fields_of(result: dict[str, Any]) -> Iterator[tuple[str, str, int, Any, tupl
             "epsilon": float(upper_text(result["epsilon"][quoted]["upper"], 6)),
             "delta": result["delta"],
         }
-        told = [asked(result), result["meaning"] and in_words(result["meaning"], others=unit.rows)]
-        details = " ".join(filter(None, [f"A certified bound, by {quoted}.", *told]))
+        upper, found = result["epsilon"][quoted]["upper"], NEIGHBOURS[result["relation"]][2]
+        reached = _success(result, upper, found.format(unit.name))
+        told = [(asked(result) or "").replace("**", ""), reached]
+        if result["meaning"]:
+            told[1] = in_words(result["meaning"], others=unit.rows)
+        details = " ".join([f"A certified bound, by {quoted}.", *filter(None, told)])
     yield "dp_variant", "variant_name", 2, quoted and "Approximate DP", ()
     yield "dp_variant", "data_domain", 3, None, ("domain",)
     yield "dp_variant", "unprotected_quantities", 3, f"{'; '.join(open_facts) or 'none'}.", ()
@@ -122,12 +148,8 @@ def fields_of(result: dict[str, Any]) -> Iterator[tuple[str, str, int, Any, tupl
     yield "deployment_model", "access_type", 2, "Non-interactive", ()
     after = f"Weights by {settings['optimizer']} from noisy sums{averaged}{best}."
     yield "accounting", "post_processing", 3, after, ()
-    composed = (
-        f"Releases before the first step: {result['setup_charged']}; steps: "
-        f"{result['steps_charged']}; composed by {quoted or result['accountant']}.{shared}"
-    )
+    composed = f"{charged}; composed by {quoted or result['accountant']}.{shared}"
     yield "accounting", "composition", 3, composed, ("other_runs",)
-    before = f"Charged before the first step: {prepared}. {chosen or 'No choice is recorded'}."
     keys = ("preparation", "other_runs")
     yield "implementation", "preprocessing_and_hyperparameter_tuning", 3, before, keys
     mechanism = (
@@ -190,13 +212,21 @@ def as_yaml(found: Mapping[str, Any], indent: str = "") -> Iterator[str]:
 
 
 def differences(result: dict[str, Any], path: Any) -> Iterator[str]:
-    """Yield what a record in a file says other than the run; what nobody stated, and its status,
-    may stand there.
+    """Yield what a record in a file says other than the run; what nobody stated may stand there,
+    and any status, which is the owner's.
     """
     import yaml
 
     try:
-        found = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file; leave out --check to write it") from None
+    if not text.strip():
+        raise DataError(f"{path}: empty; leave out --check, with --force, to write it")
+    try:
+        found = yaml.safe_load(text)
+        if not isinstance(found, dict) or not {"tier", "url_slug", "deployment"} <= set(found):
+            raise DataError("expected the keys url_slug, status, tier and deployment")
         held = found["deployment"]
         tier = _tier(result, held)
         if found["tier"] != tier:
@@ -207,11 +237,19 @@ def differences(result: dict[str, Any], path: Any) -> Iterator[str]:
         for section, field, _, value, _ in entries(result):
             now = held.get(section, {}).get(field)
             if value is not None and now != value:
-                yield f"{section}.{field} is {now!r:.80} and should be {value!r:.80}"
+                said, should = _apart(now, value), _apart(value, now)
+                yield f"{section}.{field} is {said} and should be {should}"
             if value is None and field == "privacy_parameters" and now is not None:
                 yield f"{field} is {now!r:.80}, and the run has no epsilon"
-    except (OSError, yaml.YAMLError, LookupError, TypeError, AttributeError) as error:
+    except (DataError, yaml.YAMLError, LookupError, TypeError, AttributeError) as error:
         raise DataError(f"{path}: not a record of a deployment ({error})") from error
+
+
+def _apart(value, other):
+    """Eighty characters of a value, of a text from a little before the place where it differs."""
+    text, other = repr(value), repr(other)
+    start = max(0, len(os.path.commonprefix([text, other])) - 20)
+    return f"{'...' if start else ''}{text[start : start + 80]}"
 
 
 def _tier(result, deployment):

@@ -136,7 +136,7 @@ def began(facts):
     return {
         **{key: facts[key] for key in ("seed", "generator", "arithmetic", "about", *UNIT)},
         **facts["config"],
-        **{key: facts[key] for key in ("device", "dataset", "dataset_sha256", "settings")},
+        **{key: facts[key] for key in ("device", "dataset_sha256", "settings")},
     }
 
 
@@ -148,7 +148,7 @@ def facts_of(run):
     return jsonable(
         {
             "experiment": about.name,
-            "dataset": "arrays" if data is None else data.name,
+            "dataset": about.source if data is None else data.name,
             "dataset_sha256": data.sha256 if data is not None and data.published else None,
             "notice": "" if data is None else data.notice,
             "device": run.device,

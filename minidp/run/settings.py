@@ -72,6 +72,7 @@ class About:
     name       of the experiment
     data       data.Dataset or another object with name, nominal_size, sha256, published and notice;
                None for your own arrays, of which the folder keeps a keyed hash only
+    source     what your own arrays are called
     flags      what else decides about the run, {name: JSON value}; a resumed run must have the same
     inputs     the same for what is found while the run is prepared, such as hashes of other files
     command    that made the run
@@ -85,6 +86,7 @@ class About:
 
     name: str = "run"
     data: Any = None
+    source: str = "arrays"
     flags: Mapping[str, Any] = field(default_factory=dict)
     inputs: Mapping[str, Any] = field(default_factory=dict)
     command: str = ""

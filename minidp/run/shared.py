@@ -5,6 +5,7 @@ drawn.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -24,9 +25,10 @@ def charge_shared(
     budget: Filter | None = None,
     limit: float | None = None,
     unit: str = "row",
+    tell: Callable[[], None] | None = None,
 ) -> Ledger:
     """Append all entries of `charges` to the ledger file at `path`, which is made if it is not
-    there; returns the sum.
+    there; returns the sum. `tell` is called just before, if nothing is refused.
 
     Clones and worker processes that share the file wait for each other, so that no charge is lost.
     Symbolic links are resolved first, because the lock belongs to the file and not to one of its
@@ -82,6 +84,8 @@ def charge_shared(
                     f"{budget.delta:g}, above ledger_limit={limit:g}; nothing was charged: choose "
                     "a smaller epsilon, or end here"
                 )
+        if tell is not None:
+            tell()
         total.save(path)
     return total
 

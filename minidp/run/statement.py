@@ -47,7 +47,8 @@ def _warnings(result):
             "who knows the seed can draw the noise again and subtract it. The figures below hold "
             "for the same run without a seed."
         ),
-        f"Run: {result['experiment']}, finished on {result['day']}. Data: {result['dataset']}. "
+        f"Run: {result['experiment']}, finished on {result['day']}. Data: {result['dataset']}"
+        f"{', described by a schema' if result['config'].get('schema') else ''}. "
         f"Device: {result['device']}.",
     ]
 
@@ -65,6 +66,11 @@ def _rows(result):
         ("delta times N", f"{result['delta'] * settings['dataset_size']:.2g}"),
         ("steps (lots)", f"{result['steps']}, charged {result['steps_charged']}"),
         ("per-example gradients", _gradients(result)),
+        *(
+            (f"released before the first step: {each['name']}", f"sigma = {noise:.4g}")
+            for each in settings["setup"]
+            if (noise := each["noise_multiplier"]) is not None
+        ),
         *(
             (f"clip group {group['name']} ({', '.join(group['parameters'])})", _noise(group))
             for group in settings["clip_groups"]
@@ -224,11 +230,13 @@ def _covered(result):
 
 def _not_covered(result):
     charged = ", ".join(setup["name"] for setup in result["settings"]["setup"])
-    figures, searched = "; ".join(result["not_private"]), result.get("tuning")
+    figures = "; ".join(result["not_private"])
+    others = "Other runs on the same data: tuning, other seeds, runs that were thrown away."
+    if result.get("tuning"):
+        others = "Any training on these data outside this search."
+    tested = {result["test_accuracy"], result["test_r2"]} != {None}
     return [
-        f"Other runs on the same data{', beside those of the search' if searched else ''}: tuning, "
-        "other seeds, runs that were thrown away. Each weakens the protection further: their "
-        "epsilons add up.",
+        f"{others} Each such run weakens the protection further: their epsilons add up.",
         "Anything computed from the rows before this run, such as scalers, medians, categories, or "
         "a choice of columns. "
         + (
@@ -251,7 +259,7 @@ def _not_covered(result):
         ),
         not result.get("subgroups")
         and "Fairness: the accuracy for subgroups of people was not measured.",
-        "The test set. Its rows are not protected, and the accuracy on them is exact.",
+        tested and "The test set. Its rows are not protected, and the accuracy on them is exact.",
         result["rows_checked"]
         and (
             "That the data were in order. Before its first step the run would have refused "

@@ -24,7 +24,7 @@ class SearchFolder(RunFolder):
         if any((self.path / name).exists() for name in (LEDGER, RESULT)):
             raise ParameterError(
                 f"{self.path}: expected a folder without a run, got one with a charge: a search "
-                "does not resume; name another folder (the charge stays what it is)"
+                "does not resume; name another folder (that charge stays; nothing was charged now)"
             )
         self.open(config, NeighbouringRelation.ADD_REMOVE, streams.reproducible)
         return self
@@ -64,33 +64,42 @@ class Prepaid(Filter):
         """Nothing."""
 
 
-def described(result):
-    """A paragraph of the statement on the search; None for a run by itself."""
-    tuning = result.get("tuning")
-    if tuning is None:
-        return None
-    settings = f"{len(tuning['candidates'])} settings"
-    how = f"each of {settings} was trained once"
+def procedure(tuning, unit):
+    """How the best run was found, in sentences; unit: "row" or "person"."""
+    many = len(tuning["candidates"])
+    each = one = "the one setting"
+    if many > 1:
+        each, one = f"each of {many} settings", f"one of {many} settings"
+    how = f"{each} was trained once"
     if tuning["runs"] is not None:
         how = (
             f"a number of runs K was drawn from a {tuning['law']} law of mean {tuning['runs']:g}, "
-            f"and each run drew one of {settings}; K stays secret, and so must the time that the "
-            "search took"
+            f"and each run drew {one}; K stays secret, and so must the time that the search took"
         )
     score = "on the public validation data"
     if tuning["held_out"] is not None:
         score = (
-            f"by a count of right answers on a share of {tuning['held_out']:g} of the "
-            f"{result['unit']}s, which a coin for each had held out, with noise of standard "
-            f"deviation {tuning['score_noise_multiplier']:.4g} on the count"
+            f"by a count of right answers on a share of {tuning['held_out']:g} of the {unit}s, "
+            "which a coin for each had held out, with noise of standard deviation "
+            f"{tuning['score_noise_multiplier']:.4g} on the count"
         )
     end = "the best run's weights are released, and nothing of any other run"
     if tuning["released"] is None:
         end = "no run was drawn, and the network is untrained"
     return (
-        f"**The search for this model is covered.** In it, {how}. Runs were scored {score}; {end}. "
-        "Everything was charged before the first run. The settings must have been written down "
-        "without a look at the data."
+        f"In it, {how}. Runs were scored {score}; {end}. Everything was charged before the first "
+        "run."
+    )
+
+
+def described(result):
+    """A paragraph of the statement on the search; None for a run by itself."""
+    tuning = result.get("tuning")
+    if tuning is None:
+        return None
+    return (
+        f"**The search for this model is covered.** {procedure(tuning, result['unit'])} The "
+        "settings must have been written down without a look at the data."
         + (
             " For a random number of runs epsilon follows from Renyi divergences alone, so that "
             "lower ends and other accountants' figures are unknown."

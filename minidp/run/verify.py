@@ -202,12 +202,14 @@ class Files:
             self._otherwise(again),
         )
         spent = from_json(again["epsilon"][again["accountant"]]["upper"])
-        yield _finding(
-            "Is epsilon within the target?",
-            f"epsilon {upper_text(spent, 6)}, "
-            f"target {settings['attack'] or settings['target_epsilon']}",
-            self._broken(spent),
-        )
+        question, target = "Is epsilon within the target?", f"target {settings['target_epsilon']}"
+        if settings["attack"]:
+            risk, question = Risk.of(settings["attack"]), "Is the risk what was asked for, or less?"
+            reached = again["attack"]["reached"]
+            target = f"asked for: {risk.in_words()}; certified: {risk.in_words(reached)}"
+        elif result["target_epsilon"] is None:
+            target = "without a target"
+        yield _finding(question, f"epsilon {upper_text(spent, 6)}, {target}", self._broken(spent))
 
     def _statement(self):
         """Whichever version wrote the statement: one of the same format renders the same bytes."""

@@ -46,7 +46,10 @@ def in_range(
         too_high = value >= high if open_high else value > high
         if too_low or too_high:
             left, right = "(" if open_low else "[", ")" if open_high else "]"
-            raise ParameterError(f"expected {name}={value!r} in {left}{low}, {high}{right}")
+            wanted = f"in {left}{low}, {high}{right}"
+            if too_low and high == math.inf:
+                wanted = f"to be {'above' if open_low else 'at least'} {low}"
+            raise ParameterError(f"expected {name}={value!r} {wanted}")
 
 
 probability = partial(in_range, 0, 1)

@@ -189,7 +189,9 @@ def test_python_reads_a_ledger_and_names_arguments_in_its_errors(folder):
     assert minidp.epsilon(delta=1e-5, ledger=ledger) == minidp.epsilon(delta=1e-5, ledger=".")
     with pytest.raises(ParameterError, match="says what was done; leave out lot_size"):
         minidp.epsilon(delta=1e-5, ledger=ledger, lot_size=3)
-    with pytest.raises(ParameterError, match="find the third: noise_multiplier; steps or epochs"):
+    with pytest.raises(
+        ParameterError, match="find the third: noise_multiplier; either steps or epochs"
+    ):
         minidp.calibrate(epsilon=1, delta=1e-5, steps=3)
 
 
@@ -236,7 +238,7 @@ def test_calibrate_finds_the_sampling_probability_and_the_lot_size(answer, run, 
         and record["epsilon"]["upper"] <= 1.26
     )
     assert record["lot_size"] == int(60_000 * record["sampling_probability"])
-    assert "no whole example of 50" in refused(flags, "--dataset-size", "50")
+    assert "no whole example of 50" in refused(flags, "--dataset-size", "50", "--quiet")
     name, printed = run(flags).splitlines()[0].split("  ")
     assert name == "sampling probability" and float(printed) <= record["sampling_probability"]
 
@@ -302,7 +304,7 @@ OTHERS = [
     ("fly", "invalid choice: 'fly'"),
     ("", "required: COMMAND"),
     ("verify /nonexistent", "ledger.json"),
-    (f"{CALIBRATE} {SAMPLING} {NOISE} --pca-noise-multiplier 1", "before the first step"),
+    (f"{CALIBRATE} {SAMPLING} {NOISE} --pca-noise-multiplier 1 --quiet", "before the first step"),
     (f"{CALIBRATE} {NOISE}", "expected two of these three"),
     (f"calibrate {SAMPLING} {STEPS}", "expected --target-epsilon and --delta, or a risk"),
     (f"{CALIBRATE} --mu 1 {SAMPLING} {STEPS}", "expected --target-epsilon or a risk, got both"),
@@ -311,7 +313,8 @@ OTHERS = [
     (f"calibrate --mu 1 {NOISE} {SAMPLING}", "a risk without --noise-multiplier"),
     (f"calibrate --mu 1 --accountant renyi {SAMPLING} {STEPS}", "without --accountant"),
     (f"{CALIBRATE} --epsilon 2", "argument --target-epsilon/--epsilon: given twice"),
-    (f"calibrate --epsilon 0 --delta 1e-5 {NOISE} {SAMPLING}", "--epsilon 0.0 in (0, inf)"),
+    ("epsilon --delta 1e-5", "expected --noise-multiplier; and either --steps or --epochs; and"),
+    (f"calibrate --epsilon 0 --delta 1e-5 {NOISE} {SAMPLING}", "--epsilon 0.0 to be above 0"),
     (f"{CALIBRATE} {NOISE} --epochs 3", "for --sampler poisson and --steps only"),
 ]
 

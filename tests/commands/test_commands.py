@@ -43,11 +43,12 @@ def test_the_versions_are_one_line(capsys):
     )
 
 
-def test_an_interrupt_is_one_line(capsys, monkeypatch):
+@pytest.mark.parametrize("when", ["build_parser", "accounting.compared"])
+def test_an_interrupt_is_one_line(capsys, monkeypatch, when):
     def interrupted(*args, **named):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("minidp.commands.accounting.compared", interrupted)
+    monkeypatch.setattr(f"minidp.commands.{when}", interrupted)
     assert main(RUN) == 130 and capsys.readouterr().err == "interrupted\n"
 
 

@@ -129,8 +129,9 @@ def test_columns_that_table_and_schema_do_not_share_are_named_with_the_way_out()
     schema = Schema.of({"n": NUMBER, "job": JOB})
     with pytest.raises(ParameterError, match="does not name: id, zip; .*ignore"):
         schema.check_names(dict.fromkeys(["n", "id", "zip", "job"]))
-    with pytest.raises(ParameterError, match="lacks the columns job; it has n, jobs; rename"):
+    with pytest.raises(ParameterError, match="columns job, which the schema names as inputs; it"):
         schema.encode({"n": [1], "jobs": ["nurse"]})
+    assert schema.refused(schema.encode({"n": [1, "old"], "job": ["", "nurse"]})) == ["n"]
     with pytest.raises(ParameterError, match="table with named columns"):
         schema.encode(np.ones((2, 2)))
     with pytest.raises(ShapeError, match="one length"):

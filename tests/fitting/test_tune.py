@@ -173,12 +173,35 @@ def test_no_run_leaves_the_network_untrained_and_the_charge(tmp_path, monkeypatc
     assert all(not value.any() for value in model.network.params.values())
 
 
-def test_a_folder_with_a_charge_is_refused(tmp_path):
+def test_a_folder_with_a_charge_is_refused_before_any_word_of_a_charge(tmp_path, capsys):
     tuned(folder=tmp_path)
     charged = (tmp_path / "ledger.json").read_bytes()
-    with pytest.raises(ParameterError, match="does not resume"):
-        tuned(folder=tmp_path)
+    with pytest.raises(ParameterError, match="does not resume.*nothing was charged now"):
+        tuned(folder=tmp_path, quiet=False)
     assert (tmp_path / "ledger.json").read_bytes() == charged
+    with pytest.raises(BudgetExceededError, match="nothing was charged"):
+        tuned(folder=tmp_path / "a", ledger=tmp_path / "s", ledger_limit=1.0, quiet=False)
+    assert not capsys.readouterr().out and not list((tmp_path / "a").iterdir())
+
+
+@pytest.mark.parametrize(
+    "files, where",
+    [
+        ({"folder": "a", "ledger": "s"}, "in s and a"),
+        ({"folder": "a"}, "in a"),
+        ({}, ", and no file says so"),
+    ],
+)
+def test_an_interrupted_search_says_where_its_charge_stays(tmp_path, monkeypatch, files, where):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(search_module.OneRun, "train_in_memory", lambda run: None)
+    with pytest.raises(KeyboardInterrupt, match=f"epsilon 2 stays charged ?{where}; a s"):
+        tuned(**files)
+    assert all(Ledger.load(name) for name in ("s", "a/ledger.json") if name[0] in files.values())
+
+
+def test_the_statement_names_the_callers_seed():
+    assert "(seed 5)" in tuned(candidates=[{"steps": 2}], seed=5).statement
 
 
 def test_searches_and_fits_share_a_ledger(tmp_path, capsys):
@@ -198,11 +221,13 @@ def test_searches_and_fits_share_a_ledger(tmp_path, capsys):
 @pytest.mark.parametrize(
     "named, words",
     [
-        ({"candidates": []}, "candidates"),
-        ({"candidates": [{"epsilon": 3}]}, "candidate 0: expected a dict of hidden"),
+        ({"candidates": []}, "a list with at least one candidate"),
+        ({"candidates": [{"epsilon": 3}]}, "candidate 0: expected a dict of hidden.*'epsilon'"),
+        ({"candidates": [{}, {"lot_size": 9999}]}, "candidate 1: expected lot_size"),
         ({"candidates": [{}, {"steps": -1}]}, "candidate 1: expected steps"),
         ({"candidates": ["steps"]}, "candidate 0"),
         ({"runs": 0.5}, "runs"),
+        ({"runs": 1}, "compares none; without runs each candidate is trained once"),
         ({"law": "binomial"}, "law"),
         ({"epsilon": math.inf}, "epsilon"),
     ],

@@ -31,6 +31,7 @@ KINDS = {
     "regression": {"target_bounds": (0, 1), "scale": "private"},
     "not private": {"epsilon": np.inf},
 }
+SETTINGS = [{"steps": 2}, {"steps": 3}]
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +40,9 @@ def results(finished):
     made = {"main": read_json(finished / "result.json")}
     common = {"epsilon": 2.0, "steps": 2, "seed": 1, "quiet": True}
     for kind, more in KINDS.items():
-        made[kind] = minidp.fit(X, Y.astype(float), **{**common, **more}).result
+        y = Y.astype(float) if "target_bounds" in more else Y
+        made[kind] = minidp.fit(X, y, **{**common, **more}).result
+    made["search"] = minidp.tune(X, Y, SETTINGS, runs=3, epsilon=2.0, seed=1, quiet=True).result
     rng = np.random.default_rng(1)
     layers = [nn.Conv2D(1, 2, 3, rng=rng), nn.ReLU(), nn.Flatten(), nn.Dense(32, 2, rng=rng)]
     network = nn.Sequential(layers, (4, 4, 1))
@@ -49,7 +52,7 @@ def results(finished):
     return made
 
 
-@pytest.fixture(params=["main", "cnn", *KINDS])
+@pytest.fixture(params=["main", "cnn", "search", *KINDS])
 def result(request, results):
     return results[request.param]
 
@@ -114,11 +117,15 @@ def test_the_owner_may_add_what_nobody_stated_and_sees_who_said_what(results, tm
     assert unit.startswith("One row of the training data. The owner says: unit: 2")
 
 
-def test_the_owner_is_asked_once(tmp_path):
+def test_the_owner_is_asked_once(tmp_path, capsys):
     path = tmp_path / "about.toml"
+    with pytest.raises(DataError, match="no such file"):
+        registry.as_about(tmp_path / "about")
+    assert not list(tmp_path.iterdir())
     with pytest.raises(ParameterError, match="answer the questions"):
         registry.as_about(path)
     assert registry.as_about(path) == {}
+    assert "answers no question" in capsys.readouterr().err
     path.write_text(path.read_text().replace('unit = ""', 'unit = "a visit"'))
     assert registry.as_about(path) == {"unit": "a visit"}
 
@@ -153,7 +160,30 @@ def test_the_command_writes_and_compares_the_record(run, capsys):
     assert main(["verify", str(run), "--check"]) == 2
 
 
-def test_a_file_that_is_no_record_is_refused(results, tmp_path):
-    (tmp_path / "a").write_text("[1]")
-    with pytest.raises(DataError, match="not a record"):
+@pytest.mark.parametrize(
+    "text, words",
+    [(None, "no such file"), ("", "empty"), ("[1]", "not a record"), ("a: [", "not a record")],
+)
+def test_a_file_that_is_no_record_is_refused(results, tmp_path, text, words):
+    if text is not None:
+        (tmp_path / "a").write_text(text)
+    with pytest.raises(DataError, match=words):
         list(registry.differences(results["fit"], tmp_path / "a"))
+
+
+def test_an_edited_sentence_is_shown_where_it_differs(results, tmp_path):
+    text = "\n".join(registry.as_yaml(registry.record(results["search"])))
+    (tmp_path / "a").write_text(text.replace("each run drew", "each run took"))
+    (found,) = registry.differences(results["search"], tmp_path / "a")
+    assert "each run took" in found and "each run drew" in found
+
+
+def test_the_record_of_a_search_tells_what_was_searched_and_charged(results):
+    held = registry.record(results["search"])["deployment"]
+    assert held["accounting"]["composition"].startswith("One charge, before the first run")
+    tuned = held["implementation"]["preprocessing_and_hyperparameter_tuning"]
+    for words in ("geometric law of mean 3", '{"steps": 3}', "a share of 0.2", "noise of standard"):
+        assert words in tuned
+    assert "1% false alarms" in held["privacy_loss"]["privacy_parameters_details"]
+    asked = registry.record(results["attack"])["deployment"]["privacy_loss"]
+    assert "**" not in asked["privacy_parameters_details"]

@@ -67,6 +67,11 @@ class Event:
         """The total variation distance that a primitive adds, exactly."""
         return Fraction(0)
 
+    @property
+    def in_words(self) -> str:
+        """What an accountant calls an event that it has no theorem for."""
+        return f"{self!r:.200}"
+
     # whether delta alone is what a primitive costs, so that accountants' curves leave it out
     delta_alone = False
 
