@@ -69,8 +69,15 @@ def sides(text, case, context=()):
             for at, value in zip(places, stated)
             if value is not UNSTATED
         ]
-        if pairs:
-            yield str(relation), *(np.array(side) for side in zip(*pairs))
+        if not pairs:
+            continue
+        shapes = [np.shape(side) for side in pairs[0]]
+        if relation == "=" and shapes[0] != shapes[1]:
+            raise ValueError(
+                f"the left side has the shape {shapes[0]} at each place of its indices, the right "
+                f"{shapes[1]}: an axis has an index on one side only"
+            )
+        yield str(relation), *(np.array(side) for side in zip(*pairs))
 
 
 def value(text, case, context=()):

@@ -2,6 +2,7 @@
 
 import inspect
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 
 import numpy as np
@@ -10,10 +11,10 @@ from ..errors import DtypeError, ShapeError
 from ..train.selfcheck import SEED, targets
 from ..train.trial import THOROUGH, LayerTrial, LossTrial, host_copy
 from .card import card_of_class
-from .checks import printed
-from .checks.layers import printed_gradient
-from .equation import sides
-from .notation import parse
+from .checks import WORDS, printed
+from .checks.layers import card_of, output_label, printed_gradient
+from .equation import value
+from .notation import names_in, parse
 from .stated import computed
 
 ROWS = 5
@@ -100,75 +101,105 @@ def check_layer(layer, input_shape):
                 got = f"got {raised!r}"
             yield f"{what}: expected a {error.__name__} that names {own.where}, {got}"
 
-    texts, note = _texts(type(layer))
-    compared, unknown = _compared(texts, tried)
-    note = "; ".join(filter(None, (note, *unknown)))
+    texts, unread, notes = _texts(type(layer))
+    outputs = ["y", "dx", *(f"d{name}" for name in layer.params)]
 
     def printed_equations():
-        for label in compared:
-            error = printed(texts, label, _case(tried(2)))
-            if not error <= PRINTED_ERROR:
-                yield f"[{label}] {texts[label]}: differs from the code by {error:.2g}"
+        case = _case(tried(2))
+        yield from unread
+        for label, text in texts.items():
+            names = _computed(text)
+            others = (each for other, each in texts.items() if other != label)
+            used = {name for each in others for part in parse(each) for name in _bases(part)}
+            if {"", *case.given}.intersection(names):
+                error = partial(printed, texts, label, case)
+                yield from _faults(label, text, error, "differs from the code")
+            elif names[0][0] == "d" and names[0][1:] in case.given:
+                notes.append(f"[{label}] is not measured: this layer trains no {names[0][1:]}")
+            elif not used.intersection(names):
+                given = ", ".join(outputs)
+                yield f"[{label}] {text}: compared with nothing; the code gives {given}"
 
     def printed_gradients():
         case = _case(tried(1))
         given = {name: each for name, each in case.given.items() if name not in ("y", "dx")}
-        for label in (label for label in compared if label[0] in "BP"):
-            error = printed_gradient(texts, label, case._replace(given=given), given["dy"])
-            if not error <= PRINTED_ERROR:
-                yield f"[{label}] {texts[label]}: is not the derivative of the printed output"
+        case, dy = case._replace(given=given), given["dy"]
+        try:
+            _, y = value(texts[output_label(texts)], case, texts.values())
+            evaluated = y.size == dy.size
+        except (ValueError, NameError):
+            evaluated = False
+        if not evaluated:
+            yield "no label is an equation of y that can be evaluated: write y_... = ..."
+            return
+        labels = [label for label, text in texts.items() if _computed(text)[0] in outputs[1:]]
+        if not labels:
+            yield f"no label is an equation of {', '.join(outputs[1:])}"
+        for label in labels:
+            error = partial(printed_gradient, texts, label, case, dy)
+            what = "is not the derivative of the printed output"
+            yield from _faults(label, texts[label], error, what)
 
     tests = [
         ("backward called late and twice", late),
         ("wrong inputs are refused by name", refusals),
     ]
-    if compared:
-        tests += [
-            ("the card's equations equal the code", printed_equations),
-            ("the card's gradients are derivatives of its output", printed_gradients),
-        ]
-    return _report(type(layer), tried, *tests, note=note)
+    if texts or unread:
+        tests.append(("the card's equations equal the code", printed_equations))
+    if any(label[0] in "BP" for label in texts):
+        tests.append(("the card's gradients are derivatives of its output", printed_gradients))
+    return _report(type(layer), tried, *tests, notes=notes)
 
 
 def _texts(cls):
-    """({label: equation} of the card of a class, "") or ({}, why no equation is evaluated)."""
+    """({label: equation} of the card of a class, what is wrong with those that cannot be read, [why
+    others are not evaluated]).
+    """
     try:
         card = card_of_class(cls)[0]
     except (OSError, TypeError, SyntaxError):
-        return {}, f"the source of {cls.__name__} is not known, so no card was read"
+        return {}, [], [f"the source of {cls.__name__} is not known, so no card was read"]
     if card is None:
-        return {}, (
+        without = (
             f"{cls.__name__} has no card: with labelled equations in its docstring, such as [F1] "
             "y_bi = x_bi w_i under Forward, they are compared with the code too"
         )
+        return {}, [], [without]
     if find_spec("lark") is None:
-        return {}, "the card's equations are compared too after pip install 'minidp[audit]'"
-    texts, unread = {}, []
+        return {}, [], ["the card's equations are compared too after pip install 'minidp[audit]'"]
+    texts, unread, notes = {}, [], []
     for label, text in card.labels.items():
+        if text.startswith("in words:") or (card_of(cls), label) in WORDS:
+            notes.append(f"[{label}] is in words: not evaluated")
+            continue
         try:
             parse(text)
             texts[label] = text
         except ValueError as error:
-            unread.append(f"[{label}] {error}")
-    return texts, "; ".join(unread)
+            unread.append(f"[{label}] {text}: {error}")
+    return texts, unread, notes
 
 
-def _compared(texts, tried):
-    """(labels whose left side the layer computes, why others are not evaluated); what has unknown
-    names is taken out of `texts`.
-    """
-    compared, notes = [], []
-    for label, text in list(texts.items()):
-        try:
-            others = [each for other, each in texts.items() if other != label]
-            if list(sides(text, _case(tried(2)), others)):
-                compared.append(label)
-        except NameError as unknown:
-            notes.append(f"[{label}] is not evaluated: {unknown}")
-            del texts[label]
-        except Exception:  # of the layer, or of an equation that does not fit: the tests say which
-            compared.append(label)
-    return compared, notes
+def _computed(text):
+    """The names on the left sides of an equation's parts, "" for more than a name."""
+    lefts = [part.children[0] for part in parse(text)]
+    return [_bases(left)[0] if left.data == "name" else "" for left in lefts]
+
+
+def _bases(tree):
+    """The names in a tree, without their indices."""
+    return [name.partition("_")[0] for name in names_in(tree)]
+
+
+def _faults(label, text, measure, what):
+    """What is wrong with an equation, if measure() raises or gives too large an error."""
+    try:
+        error = measure()
+        problem = "" if error <= PRINTED_ERROR else f"{what} (relative error {error:.2g})"
+    except (NameError, ValueError, IndexError) as raised:
+        problem = str(raised)
+    if problem:
+        yield f"[{label}] {text}: {problem}"
 
 
 def _case(trial):
@@ -200,9 +231,9 @@ def check_loss(loss, classes=3, target=None):
     return _report(loss if inspect.isfunction(loss) else type(loss), tried)
 
 
-def _report(subject, tried, *more, note=""):
+def _report(subject, tried, *more, notes=()):
     """The Report of tried(rows, dtype), a trial, and of more (name, function that yields
-    problems).
+    problems); notes: to which these may add.
     """
     errors = {}
 
@@ -236,4 +267,4 @@ def _report(subject, tried, *more, note=""):
         except Exception as error:  # a user's class may raise anything: that is what is reported
             problems.append(f"{type(error).__name__}: {error}")
         report.append((name, "; ".join(problems)))
-    return Report(tuple(report), subject, errors, note)
+    return Report(tuple(report), subject, errors, "; ".join(notes))

@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy as np
 from scipy import special
 
+CONSTANTS = {"e": math.e, "pi": math.pi}
+BARS = str.maketrans("⟨⟩", "||")
 UNSTATED = object()  # the value of an equation where its condition is false
 
 
@@ -112,8 +114,11 @@ def parse(text):
     try:
         return _parser().parse(readable).children
     except UnexpectedInput as error:
-        column = getattr(error, "column", 1)
-        raise ValueError(f"cannot read {text!r} from column {column} on") from error
+        rest = readable[getattr(error, "pos_in_stream", None) or 0 :] or readable
+        raise ValueError(
+            f'cannot be read from "{rest.translate(BARS)}" on: products are written with a space, '
+            "arguments in brackets, a remark after two spaces; see Notation in the README"
+        ) from error
 
 
 @dataclass
@@ -149,7 +154,7 @@ class Names:
         if base not in self.open and place not in self.known:
             try:
                 self.known[place] = evaluate(tree, self, numbers)
-            except (KeyError, NameError):
+            except NameError:
                 self.open.add(base)
         return evaluate(tree, self, {**at, **numbers}) if base in self.open else self.known[place]
 
@@ -212,22 +217,32 @@ def _name(parts, names, at):
     base, indices = names.split(name)
     if base in names.defined:
         own = names.defined[base][0]
-        value = names.value(base, {mine: at[i] for mine, i in zip(own, indices)}, at)
+        value = names.value(base, dict(zip(own, _place(indices, at))), at)
         indices = indices[len(own) :]
     elif base in names.given:
         value = names.given[base]
-    elif base == "e":
-        value = math.e
+    elif base in CONSTANTS:
+        value = CONSTANTS[base]
     else:
-        raise NameError(f"{name} is neither given nor defined")
-    return value[tuple(int(i) if i.isdigit() else at[i] for i in indices)] if indices else value
+        raise NameError(
+            f"{name} is neither given nor defined; given: {', '.join(sorted(names.given))}"
+        )
+    return value[tuple(_place(indices, at))] if indices else value
+
+
+def _place(indices, at):
+    """The numbers of some indices."""
+    for index in indices:
+        if not index.isdigit() and index not in at:
+            raise NameError(f"the index {index} is not on the left and not summed")
+        yield int(index) if index.isdigit() else at[index]
 
 
 def _shifted(parts, names, at):
     """An array at computed indices, after those in its name; zero outside."""
     base, indices = names.split(parts[0].rstrip("_("))
     computed = [int(np.real(evaluate(part, names, at))) for part in parts[1].children]
-    place = [*(at[i] for i in indices), *computed]
+    place = [*_place(indices, at), *computed]
     if base in names.defined:
         return names.value(base, dict(zip(names.defined[base][0], place)), at)
     array = names.given[base]
@@ -251,7 +266,7 @@ def _call(parts, names, at):
     values = [evaluate(part, names, at) for part in arguments]
     function = names.given.get(name, FUNCTIONS.get(name))
     if function is None:
-        raise NameError(f"{name} is no function")
+        raise NameError(f"{name} is no function; there are {', '.join(FUNCTIONS)}")
     if name in FUNCTIONS and hasattr(values[0], "context"):  # a number of mpmath
         function = getattr(values[0].context, MPMATH.get(name, name))
     return function(*values)
@@ -268,6 +283,10 @@ def _over(reducer, index, inside, names, at):
     if not index or isinstance(axes, tuple):
         return OVER_AXES[reducer](evaluate(inside, names, at), axis=axes, keepdims=bool(index))
     places = names.places([index] if index in names.ranges else index)
+    if reducer == "int":  # the trapezoidal rule
+        low, high = names.ranges[index][:2]
+        values = [evaluate(inside, names, {**at, **place}) for place in places]
+        return sum(values) * (high - low)
     return REDUCERS[reducer]([evaluate(inside, names, {**at, **place}) for place in places])
 
 

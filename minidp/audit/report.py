@@ -24,9 +24,11 @@ from .algorithm import as_it_runs
 from .card import Card, card_of_class, package
 from .checks import Check, Outcome
 from .html import formulas_page
-from .typeset import latex
+from .typeset import escaped, latex
 
 OWN = "Layers and losses of your own"
+# of checks by their methods; others are called by their names
+KINDS = {checks.PRINTED: "equation", checks.DERIVED: "derivative", checks.STEPPED: "differences"}
 # in the order of the paper; within a section, cards in the order of their prefixes
 SECTIONS = {
     "Training": "train.trainer. mechanism.plan. train.",
@@ -116,10 +118,9 @@ def audit(only=None, backend=None, on_row=None):
                 if not found:
                     row["faults"].append(f"[{label}] has no check that measures it")
                     row["passed"] = False
-                if label[0] == "F" and not row["passed"]:
-                    gradients = (each for each in card.labels if each[0] in "BP")
-                    found += chain(*(outcomes(public, card, each) for each in gradients))
-                row["suspect"] = _suspect(found)
+                if not row["passed"]:
+                    of_card = {each: list(outcomes(public, card, each)) for each in card.labels}
+                    row["suspect"] = _suspect(label, of_card)
                 rows.append(row)
                 if on_row:
                     on_row(row)
@@ -157,21 +158,38 @@ def _row(name, card, lines, label, outcomes):
     }
 
 
-def _suspect(outcomes):
-    """Which of an equation, its code and the output's equation is wrong, where two of three pairs
-    differ; "" if that cannot be told.
+def _suspect(label, measured):
+    """Which of an equation, its code and those of the output is wrong; "" if that cannot be told.
 
-    outcomes: of the label, and for an output also of the gradients in its card.
+    measured: {label: outcomes} of its card.
     """
-    derived = [found.passed for found in outcomes if found.check.method == checks.DERIVED]
-    printed = [found.passed for found in outcomes if found.check.method == checks.PRINTED]
-    if not derived or all(derived + printed):
+
+    def passed(method, labels):
+        found = [each for other in labels for each in measured[other]]
+        return [each.passed for each in found if each.check.method == method]
+
+    failed = {each.check.method for each in measured[label] if not each.passed}
+    if failed == {checks.COMPILED}:
+        return "the compiled kernel and its definition differ"
+    gradients = [each for each in measured if each[0] in "BP"]
+    about = gradients if label[0] == "F" else [label]
+    derived, stepped = (passed(method, about) for method in (checks.DERIVED, checks.STEPPED))
+    if not derived or not failed & {checks.PRINTED, checks.DERIVED, checks.STEPPED}:
         return ""
-    if all(derived):
+    derived, stepped = all(derived), all(stepped)
+    own = checks.PRINTED in failed
+    if derived and stepped and label[0] == "F" and all(passed(checks.PRINTED, gradients)):
+        return "suspect: this equation or its code; a constant has no derivative"
+    if derived and stepped:
+        return "suspect: the equations together or the code together"
+    if not derived and not stepped:
+        return "suspect: the output's equation and code together, or this gradient's"
+    if own and derived:
         return "suspect: the code, because the printed gradients are those of the printed output"
-    if not all(printed):
-        return "suspect: this equation, because neither its code nor the others agree with it"
-    return "suspect: the equation of the output, because this one and its code agree"
+    if own:
+        return "suspect: this equation, because its code is right by its differences"
+    what = "code" if derived else "equation"
+    return f"suspect: the {what} of the output, because this equation and its code agree"
 
 
 def one_line(lines):
@@ -199,12 +217,17 @@ def _text(row):
     yield f"         source: {row['source']}"
     if printed := [each for each in row["measured"] if each["method"] == checks.PRINTED]:
         worst = max(printed, key=lambda each: math.inf if each["error"] is None else each["error"])
-        error = worst["text"].partition(",")[0]
-        yield f"         the printed equation and the code differ by {error}"
+        differ = f"differ by {worst['text'].partition(',')[0]}"
+        found = differ if worst["error"] is not None else worst["problem"] or "do not agree"
+        yield f"         the printed equation and the code: {found}"
     if n := len(row["measured"]):
-        checks_ = f"{n} checks" if n > 1 else "1 check"
-        first = "nearest to its limit" if row["measured"][0]["passed"] else "failed"
-        yield f"         {checks_}, {first}: {row['measured'][0]['text']}"
+        kinds = [KINDS.get(each["method"]) or each["check"] for each in row["measured"]]
+        count = f"{n} checks" if n > 1 else "1 check"
+        yield f"         {count}: {', '.join(dict.fromkeys(kinds)).replace('_', ' ')}"
+        failed = [each["text"] for each in row["measured"] if not each["passed"]]
+        yield from (f"         failed: {text}" for text in failed)
+        if not failed:
+            yield f"         nearest to its limit: {row['measured'][0]['text']}"
     yield from (f"         {fault}" for fault in (*row["faults"], row["suspect"]) if fault)
 
 
@@ -236,12 +259,17 @@ def listing():
 
 
 def in_latex(only=None):
-    """Lines with the equations of `shown(only)` that are evaluated, as LaTeX prints them."""
+    """Lines with the labels of `shown(only)` as LaTeX prints them: equations that are evaluated,
+    and words.
+    """
     need_extra()
+    checks.load()
     for public, parts in shown(only):
         for card, _ in parts:
-            for label, text in checks.texts_of(card.name).items():
-                yield f"% {public.name} [{label}]\n\\[ {latex(text)} \\]"
+            for label, text in card.labels.items():
+                words = (card.name, label) in checks.WORDS
+                said = escaped(text) if words else f"\\[ {latex(text)} \\]"
+                yield f"% {public.name} [{label}]{' in words' * words}\n{said}"
 
 
 def need_extra():

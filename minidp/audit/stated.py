@@ -141,6 +141,11 @@ def _attending(layer, given):
     return {**given, "M": width, "D": width // layer.heads, "ranges": ranges}
 
 
+def _evaluated(layer, given):
+    """Nothing is dropped, as at a rate of 0."""
+    return {**given, "u": np.ones(given["x"].shape[1:]), "rate": 0}
+
+
 def _rows(layer, given):
     """The last axis is normalised, each place before it by itself."""
     shape = (-1, given["x"].shape[-1])
@@ -150,6 +155,7 @@ def _rows(layer, given):
 SEEN = {
     nn.CausalAttention: _attending,
     nn.Dense: _positions,
+    nn.Dropout: _evaluated,
     nn.Embedding: _table,
     nn.LSTM: _recurrent,
     nn.Softmax: _rows,

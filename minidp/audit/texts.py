@@ -28,6 +28,7 @@ EQUIVALENT = {  # name of a broken text: the reason why it says the same
     "nn.activation.Softmax [F1] index 2": SHIFT,
     "nn.loss.SoftmaxCrossEntropy [F2] sign 1": LESS,
     "privacy.gaussian.GaussianAccountant [M3] sign 4": PAIRED,
+    "privacy.moments.MomentsAccountant [M1] sign 7": "mirrored, the moments are the same",
     "privacy.moments.MomentsAccountant [M3] sign 11": PAIRED,
     "nn.loss.SoftmaxCrossEntropy [F2] drop 1": LESS,
     "nn.loss.SoftmaxCrossEntropy [B2] sign 1": LESS,

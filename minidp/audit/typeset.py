@@ -8,16 +8,29 @@ from html import escape
 
 from .notation import equation_of, parse
 
-GREEK = "alpha beta gamma delta epsilon eta theta lambda mu pi sigma Phi"
-LETTERS = dict(zip(GREEK.split(), "αβγδεηθλμπσΦ")) | {"inf": "∞"}
+GREEK = "alpha beta gamma delta epsilon eta theta lambda mu nu pi sigma Phi"
+LETTERS = dict(zip(GREEK.split(), "αβγδεηθλμνπσΦ")) | {"inf": "∞"}
 SIGNS = {"<-": "←", "<=": "≤", ">=": "≥", "~": "≈"}
-LATEX = {"←": r"\leftarrow", "≤": r"\le", "≥": r"\ge", "≈": r"\approx", "∑": r"\sum", "∏": r"\prod"}
+LATEX = {
+    "←": r"\leftarrow",
+    "≤": r"\le",
+    "≥": r"\ge",
+    "≈": r"\approx",
+    "∑": r"\sum",
+    "∏": r"\prod",
+    "∫": r"\int",
+}
 LATEX |= {"∈": r"\in", "⌊": r"\lfloor", "⌋": r"\rfloor", "⌈": r"\lceil", "⌉": r"\rceil"}
 LATEX |= {name: rf"\{name}" for name in ("exp", "ln", "log", "max", "min", "sin", "cos", "tanh")}
 LATEX |= {letter: rf"\{name}" for name, letter in LETTERS.items()} | {"−": "-", "·": r"\cdot"}
 LATEX |= {"∞": r"\infty", "′": r"\prime"}
+ESCAPES = str.maketrans(
+    {sign: rf"\{sign}" for sign in "_&%$#{}"}
+    | {sign: f"${sign}$" for sign in "<>|"}
+    | {"^": r"\^{}", "~": r"\~{}", "\\": r"\textbackslash{}"}
+)
 FENCES = {"floor": "⌊⌋", "ceil": "⌈⌉", "size": "||", "truth": "[]"}
-BIG = {"sum": "∑", "prod": "∏"}
+BIG = {"sum": "∑", "prod": "∏", "int": "∫"}
 SUMS = ("plus", "minus", "negative", "where")
 PRODUCTS = ("times", "over", "reduce", "reduce_range")
 BETWEEN = {  # the parts of a kind: signs, " words ", and numbers of its children
@@ -28,7 +41,6 @@ BETWEEN = {  # the parts of a kind: signs, " words ", and numbers of its childre
     "where": (" where ", ", else "),
     "inside": (" in ", "…"),
     "outside": (" not in ", "…"),
-    "between": ("=", "…"),
 }
 
 
@@ -37,6 +49,7 @@ class MathML:
 
     number = "<mn>{}</mn>".format
     below = "<munder>{}{}</munder>".format
+    between = "<munderover>{}{}{}</munderover>".format
     subscript = "<msub>{}{}</msub>".format
     power = "<msup>{}{}</msup>".format
     fraction = "<mfrac>{}{}</mfrac>".format
@@ -94,6 +107,10 @@ class Latex:
         operator = base if base.startswith("\\") else rf"\operatorname*{{{base}}}"
         return f"{operator}_{{{low}}}"
 
+    @classmethod
+    def between(cls, base, low, high):
+        return f"{cls.below(base, low)}^{{{high}}}"
+
 
 def mathml(text):
     """The equation of a label's text as a <math> element for each part, between which lines may
@@ -105,11 +122,21 @@ def mathml(text):
 
 
 def latex(text):
-    """The equation of a label's text in LaTeX's mathematics, its remark as text."""
-    remark = _remark(text)
-    return r" ,\ ".join(map(" ".join, _parts(text, Latex))) + (
-        rf"\quad\text{{{remark}}}" if remark else ""
-    )
+    """The equation of a label's text in LaTeX's mathematics, a line for each part; its remark as
+    text, unless it names factors in the code.
+    """
+    remark = "" if _remark(text).startswith("factors ") else escaped(_remark(text))
+    remark = rf"\quad\text{{{remark}}}" if remark else ""
+    parts = [[left, f"{sign} {right}"] for left, sign, right in _parts(text, Latex)]
+    if len(parts) == 1:
+        return " ".join(parts[0]) + remark
+    lines = " ,\\\\\n".join(" & ".join(part) for part in parts)
+    return rf"\begin{{aligned}}{lines}{remark}\end{{aligned}}"
+
+
+def escaped(text):
+    """Words as LaTeX prints them."""
+    return text.translate(ESCAPES)
 
 
 def _remark(text):
@@ -210,12 +237,15 @@ def _factorial(parts, build):
 
 def _call(parts, build):
     name, inside = parts[0].removesuffix("("), parts[1]
+    reduces = re.match("(sum|prod|mean|max|min)_", name)
+    index = re.fullmatch("[a-z]+_([a-z]{1,3})", name)
+    if index and not reduces and index[1] not in LETTERS:  # of an array
+        return _shifted(parts, build)
     if name == "sqrt":
         return build.root(_show(inside, build))
     if name in FENCES:
         return _fenced(FENCES[name], inside, build)
     function = name.removesuffix("^-1")
-    reduces = re.match("(sum|prod|mean|max|min)_", name)
     head = (_reducer if reduces else _show)(function, build)
     if function != name:
         head = build.power(head, build.row(build.sign("−"), build.number("1")))
@@ -226,7 +256,7 @@ def _call(parts, build):
 
 def _shifted(parts, build):
     base, low = str(parts[0]).rstrip("_(").partition("_")[::2]
-    low = build.row(*map(build.word, low), _show(parts[1], build))
+    low = build.row(*map(build.word, low), *[build.sign(",")][: len(low)], _show(parts[1], build))
     return build.subscript(build.word(base), low)
 
 
@@ -245,7 +275,13 @@ def _reduce(parts, build):
 
 
 def _reduce_range(parts, build):
-    head = _reducer(parts[0].removesuffix("_("), build, _show(parts[1], build))
+    name, kind, limits = parts[0].removesuffix("_("), parts[1].data, parts[1].children
+    if kind == "between":
+        index, low, high = (_show(limit, build) for limit in limits)
+        low = build.row(index, build.sign("="), low)
+        head = build.between(_reducer(name, build), low, high)
+    else:
+        head = _reducer(name, build, _show(parts[1], build))
     return build.row(head, build.space, _show(parts[2], build, SUMS))
 
 

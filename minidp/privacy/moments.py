@@ -24,9 +24,10 @@ class MomentsAccountant(OrdersAccountant):
     1.2586
 
     Bound
-        With mu_0 = N(0, sigma^2), mu = (1-q) mu_0 + q N(1, sigma^2), E2 =
-        E_mu0[(mu/mu_0)^(lambda+1)]:
-        [M1]  alpha = ln E2, E1 <= E2    for PoissonSampled(q, Gaussian(sigma))
+        [M1]  alpha = ln E2, E1 <= E2, E2 = int_x nu_x (mu_x/nu_x)^(lambda+1), E1 = int_x nu_x
+              (nu_x/mu_x)^lambda, mu_x = (1-q) nu_x + q exp(-(x-1)^2/(2 sigma^2)) / (sigma sqrt(2
+              pi)), nu_x = exp(-x^2/(2 sigma^2)) / (sigma sqrt(2 pi))    for PoissonSampled(q,
+              Gaussian(sigma)); nu is the density without the example, mu with it
         [M2]  alpha = lambda (lambda+1) / (2 sigma^2)    for Gaussian(sigma), and for BallsInBins as
               if it were not sampled
         [M3]  alpha = min(a (a-1) / (2 s2), ln(1 + g^2 C(a,2) min(4 (exp(1/s2) - 1), 2 exp(1/s2)) +

@@ -3,12 +3,14 @@ right ones pass.
 """
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from minidp import nn
 from minidp.audit import check_layer, check_loss
+from minidp.audit import layer as module
 from tests.support.wrong import LAYERS, LOSSES, Scaled
 
 
@@ -79,3 +81,43 @@ def test_a_layer_is_left_as_it_is(rng):
     report = check_layer(layer, (4,))
     assert report and repr(report).count("\n") == len(report.rows) - 1 and layer.name is None
     np.testing.assert_array_equal(layer.params["W"], before)
+
+
+RIGHT = {"F1": "y_bto = sum_i x_bti W_io + b_o", "B1": "dx_bti = sum_o dy_bto W_io"}
+
+
+@pytest.mark.parametrize(
+    "label, text, said",
+    [
+        ("B1", "gx_bti = -dy_bti", "compared with nothing; the code gives y, dx, dW, db"),
+        ("F1", "z_bti = x_bti", "compared with nothing"),
+        ("B1", "dx_bti = dy_bto * W_io", r'cannot be read from "\* W_io" on: products are written'),
+        ("B1", "dx_bti = dy_bto W_io", "the index o is not on the left and not summed"),
+        ("F1", "y_bto = sum_i x_bti V_io", "V_io is neither given nor defined; given: W, b"),
+        ("F1", "y_bto = relu(x_bt) W_0o", "relu is no function; there are exp"),
+        ("F1", "y_bto = x_bt W_0o", "an axis has an index on one side only"),
+        (
+            "B1",
+            "dx_bti = 2 sum_o dy_bto W_io",
+            r"\[B1\] .* differs .*\[B1\] .* is not the derivative",
+        ),
+    ],
+)
+def test_an_equation_of_a_card_that_is_wrong_or_measures_nothing_fails(
+    label, text, said, monkeypatch, rng
+):
+    card = SimpleNamespace(labels={**RIGHT, label: text})
+    monkeypatch.setattr(module, "card_of_class", lambda cls: (card, []))
+    report = check_layer(nn.Dense(3, 2, rng=rng), 3)
+    assert not report and re.search(said, repr(report).replace("\n", " ")), report
+
+
+def test_what_an_equation_uses_and_what_is_in_words_pass(monkeypatch, rng):
+    texts = {
+        "F1": "y_bto = m_bto + b_o",
+        "F2": "m_bto = sum_i x_bti W_io",
+        "B1": "in words: as above",
+    }
+    monkeypatch.setattr(module, "card_of_class", lambda cls: (SimpleNamespace(labels=texts), []))
+    report = check_layer(nn.Dense(3, 2, rng=rng), 3)
+    assert report and report.note == "[B1] is in words: not evaluated"

@@ -31,6 +31,7 @@ MEANING = [
     ("y = C(4, 2) Phi(0) n_max", 21),
     ("y = prod_i (1 + a_i), a_i = x_0i", 2 * -1 * 4),
     ("y = e^-c + 2 c^2", np.exp(-2.0) + 8),
+    ("y = int_i i^2 + pi", 5 + np.pi),
     ("y = 1 where not finite(c), else max(c, floor)", 2.5),
 ]
 
@@ -57,7 +58,7 @@ def test_an_update_uses_what_was_before_and_then_what_is_after():
 
 
 WRONG = [
-    ("y = a b +", ValueError, "cannot read"),
+    ("y = a b +", ValueError, "cannot be read"),
     ("y_b = sum_i q_bi", NameError, "i"),
     ("y_b = x_bc W_bc", ValueError, "elsewhere others"),
     ("y_b = x_bijk", ValueError, "more indices"),
@@ -89,6 +90,7 @@ def test_every_evaluated_equation_is_typeset():
         assert latex(text).count("{") == latex(text).count("}")
     assert latex("y_b = x_bi / sqrt(1 + c)") == r"y_{b} = \frac{x_{b i}}{\sqrt{1 + c}}"
     assert latex("y = ONE_MORE") == r"y = \mathrm{ONE\_MORE}"
+    assert latex("y = x  of a_b^2") == r"y = x\quad\text{of a\_b\^{}2}"
 
 
 @pytest.mark.slow

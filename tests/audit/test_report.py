@@ -6,7 +6,7 @@ import pytest
 
 from minidp.__main__ import main
 from minidp.audit import checks, report
-from minidp.audit.checks import DERIVED, PRINTED, Check, Outcome
+from minidp.audit.checks import PRINTED, Check, Outcome
 from minidp.errors import ParameterError
 
 
@@ -15,7 +15,8 @@ def test_it_prints_every_label_and_writes_them(tmp_path, capsys):
     assert main(["audit", "--layer", "dense", "--device", "cpu", "--json", str(table)]) == 0
     printed = capsys.readouterr().out
     assert (
-        "nn.dense.Dense [P1]  dW_bio = x_bi dy_bo" in printed and "minidp/nn/dense.py:" in printed
+        "nn.dense.Dense [P1]  dW_bio = sum_t x_bti dy_bto" in printed
+        and "minidp/nn/dense.py:" in printed
     )
     assert "cards 1, labels 4" in printed and "0 failed" in printed
     assert [row["label"] for row in json.loads(table.read_text())["rows"]] == [
@@ -57,18 +58,40 @@ def test_a_wrong_number_nan_and_an_exception_are_failures(measure, monkeypatch, 
 
 
 @pytest.mark.parametrize(
-    "printed, derived, said",
+    "label, agree, said",
     [
-        (True, True, ""),
-        (False, True, "the code"),
-        (False, False, "this equation"),
-        (True, False, "the equation of the output"),
+        ("F1", "B D S", "this equation or its code; a constant"),
+        ("F1", "B S", "this equation, because"),
+        ("F1", "B D", "the code, because"),
+        ("F1", "D S", "the equations together or the code"),
+        ("B1", "F S", "this equation, because"),
+        ("B1", "F D", "the code, because"),
+        ("B1", "B S", "the equation of the output"),
+        ("B1", "B D", "the code of the output"),
+        ("B1", "F B", "the output's equation and code together, or this gradient's"),
+        ("F1", "F B D S", ""),
     ],
 )
-def test_what_is_wrong_of_equation_code_and_output_is_named(printed, derived, said):
-    passed = {PRINTED: printed, DERIVED: derived}
-    found = [Outcome(Check("", how, 0.0, None), 1.0 - passed[how], "") for how in passed]
-    assert report._suspect(found).removeprefix("suspect: ").partition(",")[0] == said
+def test_of_equations_and_code_the_wrong_one_is_named(label, agree, said):
+    """F, B: text and code of output and gradient; D, S: derivatives of text and of code."""
+
+    def found(*pairs):
+        return [Outcome(Check("", how, 0.0, None), float(x not in agree), "") for x, how in pairs]
+
+    derivatives = ("D", checks.DERIVED), ("S", checks.STEPPED)
+    measured = {"F1": found(("F", PRINTED)), "B1": found(("B", PRINTED), *derivatives)}
+    assert report._suspect(label, measured).removeprefix("suspect: ").startswith(said)
+    assert bool(report._suspect(label, measured)) == bool(said)
+
+
+def test_a_compiled_kernel_that_differs_is_named():
+    found = [Outcome(Check("", checks.COMPILED, 0.0, None), 1.0, "")]
+    assert report._suspect("F1", {"F1": found, "B1": []}).startswith("the compiled kernel")
+
+
+def test_a_bound_that_the_code_undercuts_says_by_how_much():
+    outcome = checks.run(Check("", PRINTED, 1.0, lambda bench: checks.excess([2, 0.5], [1, 1])))
+    assert not outcome.passed and "below the printed bound (0.5 of it)" in str(outcome)
 
 
 def test_a_label_without_a_check_fails(monkeypatch, capsys):
@@ -92,6 +115,20 @@ def test_an_unknown_name_lists_near_ones_and_exits_with_2(capsys):
         and "_Norm" not in out
     )
     assert main(["audit", "--list", "runs/x"]) == 2
+
+
+def test_it_prints_equations_for_a_paper(capsys):
+    assert main(["audit", "--layer", "GroupNorm", "--latex"]) == 0
+    printed = capsys.readouterr().out
+    assert (
+        r"% nn.norm.GroupNorm [F0] in words" in printed
+        and r"\begin{aligned}\mathrm{dx} & =" in printed
+    )
+    assert main(["audit", "--layer", "Conv2D", "--latex"]) == 0
+    printed = capsys.readouterr().out
+    assert "x_{b , s_{t p}}" in printed and "OuterSum" not in printed
+    assert main(["audit", "--layer", "MomentsAccountant", "--latex"]) == 0
+    assert r"\sum_{j = 3}^{a}" in capsys.readouterr().out
 
 
 def test_without_mpmath_it_says_what_to_install(monkeypatch, capsys):

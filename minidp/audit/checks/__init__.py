@@ -28,6 +28,8 @@ from ..equation import sides
 
 PRINTED = "the equation as it is printed"
 DERIVED = "derivative of the printed output, by complex steps"
+STEPPED = "complex steps through the code"
+COMPILED = "each beside its definition"
 
 REGISTRY: dict[tuple[str, str], list] = {}  # (card, label): list of Check
 # (card, label): functions that yield the Cases in which the equation is compared as it is printed
@@ -92,8 +94,9 @@ class Outcome:
         }
 
     def __str__(self):
-        found = self.problem or f"{self.error:.1e} (at most {self.check.tolerance:.0e})"
-        return f"{found}, {self.check.name.replace('_', ' ')}: {self.check.method}"
+        most = f"(at most {self.check.tolerance:.0e})"
+        differ = f"{self.error:.1e} {most}" if math.isfinite(self.error) else "does not hold"
+        return f"{self.problem or differ}, {self.check.name.replace('_', ' ')}: {self.check.method}"
 
 
 def measures(card, labels, method, tolerance, name=None, subject=""):
@@ -188,6 +191,8 @@ def run(check, backend=None):
         with np.errstate(all="ignore"):
             found = check.measure(bench)
             errors = [float(error) for error in (found if isinstance(found, Iterator) else [found])]
+    except Undercut as error:
+        return Outcome(check, math.inf, str(error))
     except Exception as error:  # a broken formula may break anything
         return Outcome(
             check, math.inf, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
@@ -220,13 +225,17 @@ def relative(got, expected):
     return _no_nan(abs(float(got) - float(expected)) / abs(float(expected)))
 
 
+class Undercut(ArithmeticError):
+    """A bound is below what it bounds."""
+
+
 def excess(bound, truth):
-    """How far bounds are above the truths, relative; infinity if one is below by more than rounding
-    (1e-13).
+    """How far bounds are above the truths, relative. Raises Undercut if one is below by more than
+    rounding (1e-13).
     """
     bound, truth = (np.asarray(each, dtype=np.float64) for each in (bound, truth))
     if np.any(bound < truth * (1 - 1e-13)):
-        return math.inf
+        raise Undercut(f"the code is below the printed bound ({np.min(bound / truth):.12g} of it)")
     return _no_nan(float(np.max(np.abs(bound / truth - 1))))
 
 

@@ -13,12 +13,12 @@ import numpy as np
 from ... import nn
 from ...backend import to_host
 from ...exact import arithmetic
-from ...train.trial import COMPLEX_STEP, LayerTrial
+from ...train.trial import COMPLEX_STEP, LayerTrial, LossTrial
 from ..card import labels_of
 from ..cases import LAYERS, LOSSES, to_backend
 from ..equation import Case, derivative, value
 from ..stated import computed, stated
-from . import DERIVED, holds, in_words, measures, printed, states, texts_of, worst
+from . import DERIVED, STEPPED, holds, in_words, measures, printed, states, texts_of, worst
 
 # norms that are rounded up are off by more than rounding alone
 CLOSE = COMPLEX_STEP._replace(apart=1e-10)
@@ -55,9 +55,24 @@ def _derivatives(bench, case, card, label):
     return printed_gradient(texts_of(card), label, found, found.given["dy"])
 
 
+def _steps(bench, case, label):
+    """A gradient's code beside complex steps of the output's, without the equations."""
+    layer, x = _layer(bench, case), case.input(bench.rng, 2)
+    return _stepped(LayerTrial(layer, x, bench.rng, how=COMPLEX_STEP, asarray=bench.asarray), label)
+
+
+def _stepped(trial, label):
+    """The error of a gradient in a trial."""
+    list(trial.derivatives())  # which sets it
+    return trial.labelled()[label][1]
+
+
 def output_label(texts):
     """The label whose equation gives y or the losses."""
-    return next(label for label, text in texts.items() if re.match("(y|loss)(_| |\\()", text))
+    found = [label for label, text in texts.items() if re.match("(y|loss)(_| |\\()", text)]
+    if not found:
+        raise ValueError("no label is an equation of y")
+    return found[0]
 
 
 def printed_gradient(texts, label, case, dy):
@@ -73,10 +88,13 @@ def printed_gradient(texts, label, case, dy):
     with_output = case._replace(given={**shapes, **case.given, computed: y})
     name, given = value(texts[label], with_output, context)
     slopes = derivative(texts[output], case, name.removeprefix("d"), dy, context)
+    if given.size != slopes.size:
+        raise ValueError(f"has the shape {given.shape}, its derivative {slopes.shape}")
     return worst(given.reshape(slopes.shape), slopes)
 
 
-def _card_of(cls):
+def card_of(cls):
+    """The name of the card of a class of the library."""
     return f"{cls.__module__.removeprefix('minidp.')}.{cls.__qualname__}"
 
 
@@ -89,7 +107,7 @@ def _register_layer(case):
     layer = case.make(np.random.default_rng(0), "float64")
     kind = type(layer)
     cards = [
-        _card_of(cls) for cls in kind.__mro__ if re.search(r"^ +\[F\d\]", cls.__doc__ or "", re.M)
+        card_of(cls) for cls in kind.__mro__ if re.search(r"^ +\[F\d\]", cls.__doc__ or "", re.M)
     ]
     subject, whole = cards[0], cards[-1]
     output = output_label(labels_of(whole))
@@ -101,10 +119,13 @@ def _register_layer(case):
     states(whole, labels, EXACT, f"equations of {case.name}", subject)(partial(_cases, case=case))
     if case in SMALLEST.values() and kind is not nn.Dropout:
         for label in ("B1", *grads):
-            register = measures(
-                whole, label, DERIVED, COMPLEX, f"printed gradient of {case.name}", subject
-            )
-            register(partial(_derivatives, case=case, card=whole, label=label))
+            for method, function in (
+                (DERIVED, partial(_derivatives, case=case, card=whole, label=label)),
+                (STEPPED, partial(_steps, case=case, label=label)),
+            ):
+                measures(whole, label, method, COMPLEX, f"gradient of {case.name}", subject)(
+                    function
+                )
     if whole != subject:
         register = measures(
             subject, "F0", f"the equation [{output}]", EXACT, f"output of {case.name}"
@@ -163,11 +184,22 @@ def _loss_derivative(bench, case, card):
     return printed_gradient(texts_of(card), "B1", Case(_loss_given(bench, case)), np.ones(3))
 
 
+def _loss_steps(bench, case):
+    given = _loss_given(bench, case)
+    trial = LossTrial(
+        case.loss, given["z"], given["target"], bench.rng, bench.asarray, COMPLEX_STEP
+    )
+    return _stepped(trial, "B1")
+
+
 for _case in LOSSES:
-    _card = _card_of(type(_case.loss))
+    _card = card_of(type(_case.loss))
     states(_card, "F1 B1", EXACT, f"equations of {_case.name}")(partial(_loss_cases, case=_case))
-    _register = measures(_card, "B1", DERIVED, COMPLEX, f"printed gradient of {_case.name}")
-    _register(partial(_loss_derivative, case=_case, card=_card))
+    for _method, _function in (
+        (DERIVED, partial(_loss_derivative, case=_case, card=_card)),
+        (STEPPED, partial(_loss_steps, case=_case)),
+    ):
+        measures(_card, "B1", _method, COMPLEX, f"gradient of {_case.name}")(_function)
 
 
 def _of_no_class(bench, kept):

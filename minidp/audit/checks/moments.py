@@ -43,7 +43,9 @@ def log_moments_of_sampled_gaussians(bench):
         for q, sigma, order in GRID:
             e1, e2 = (mpmath.exp(log_integral(q, sigma, n)) for n in (-order, order + 1))
             alpha = log_moment(PoissonSampled(q, Gaussian(sigma)), order)
-            yield Case({"alpha": alpha, "E1": e1, "E2": e2})
+            given = {"alpha": alpha, "E1": e1, "E2": e2, "q": q, "sigma": sigma, "lambda": order}
+            far, step = order + 2 + 13 * sigma, min(sigma, sigma**2) / 4
+            yield Case(given, ranges={"x": np.arange(-far, far, step)})
 
 
 @states(MOMENTS, "M2", error=excess)
@@ -84,6 +86,18 @@ def log_moments_of_pure_releases(bench):
     cases = (Laplace(10.0), 0.1), (Laplace(0.5), 2.0), sampled
     for (event, epsilon), order in product(cases, (1.0, 5.0, 17.5)):
         yield Case({"alpha": log_moment(event, order), "lambda": order, "e": mpmath.mpf(epsilon)})
+
+
+@measures(MOMENTS, "M4", "at least that of randomised response; the shortfall", 0.0)
+def log_moments_of_pure_releases_are_bounds(bench):
+    """No e-DP release has a larger log moment than this one."""
+    with mpmath.workdps(40):
+        for epsilon, order in product((1e-3, 0.1, 2.0), (1.0, 5.0, 17.5)):
+            p = 1 / (1 + mpmath.exp(-epsilon))
+            truth = mpmath.log(
+                sum(a ** (order + 1) / b**order for a, b in ((p, 1 - p), (1 - p, p)))
+            )
+            yield max(0.0, 1 - float(log_moment(Laplace(1 / epsilon), order) / truth))
 
 
 def _divergences(event, orders):

@@ -37,6 +37,9 @@ class Mirrored:
         sign = 1.0 - 2 * (np.arange(len(indices)) % 2)
         return self.x.take(indices, axis=0) * self.bench.asarray(sign[:, None])
 
+    def __getitem__(self, span):
+        return self.x[span]
+
 
 def _setting(bench, noise, clip, sampler, steps=4, strategy="auto", **settings):
     rng = np.random.default_rng(3)

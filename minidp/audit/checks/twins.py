@@ -14,7 +14,7 @@ from ...nn import SoftmaxCrossEntropy
 from ...nn.window import Window
 from ...streams import Streams
 from ...train import twins
-from . import measures, worst
+from . import COMPILED, measures, worst
 
 SPECIAL = np.array(
     [0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 709.7, 710, -708, -745, 1e-45, 3e-39, 88.7, -103.9]
@@ -128,5 +128,5 @@ for _cards, _labels, _tolerance, _compute, _drawn in (
     ),
 ):
     for _card in _cards:
-        _register = measures(_card, _labels, "each beside its definition", _tolerance, "compiled")
+        _register = measures(_card, _labels, COMPILED, _tolerance, "compiled")
         _register(partial(_apart, compute=_compute, drawn=_drawn))
