@@ -64,7 +64,9 @@ def test_numbers_in_their_range_pass_and_others_do_not(name):
     for value in good:
         check(setting=value)
     for value in bad:
-        with pytest.raises(ParameterError, match="^expected setting=.* (in|to be above|to be at least) "):
+        with pytest.raises(
+            ParameterError, match="^expected setting=.* (in|to be above|to be at least) "
+        ):
             check(setting=value)
     for value in NO_NUMBERS:
         with pytest.raises(ParameterError, match="^expected setting=.* to be a number$"):
