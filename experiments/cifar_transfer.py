@@ -143,7 +143,7 @@ def split(config, layers, classes, rng):
     """(frozen layers, trained layers): everything but the softmax layer starts from the pre-trained
     network.
     """
-    layers = layers[:-1] + [nn.Dense(UNITS, classes, rng=rng, name=layers[-1].name)]
+    layers = [*layers[:-1], nn.Dense(UNITS, classes, rng=rng, name=layers[-1].name)]
     dense = [i for i, layer in enumerate(layers) if layer.kind == "dense"]
     if len(dense) < TRAINED[config.train_layers]:
         raise ParameterError(

@@ -100,7 +100,7 @@ def main():
     )
     for number, setting in enumerate((t, q) for t in STEPS for q in SHARES):
         if setting not in rows:
-            rows[setting] = {"setting": setting, **row(*setting, RISKS[number % len(RISKS)])}
+            rows[setting] = {"setting": [*setting], **row(*setting, RISKS[number % len(RISKS)])}
             save(path, rows)
             print(rows[setting], flush=True)
     return not all(is_right(each) for each in rows.values())

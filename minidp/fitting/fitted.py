@@ -167,7 +167,7 @@ class Fitted(Model):
 
     def _nominal(self):
         """What the public number of rows, or persons, is."""
-        searched = self.result.get("tuning") or {}
+        searched = self.result.get("search") or {}
         if not searched.get("held_out"):
             return "nominal"
         return f"nominal: {searched['examples']} less the {searched['held_out']:g} held out"

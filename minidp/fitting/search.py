@@ -215,4 +215,4 @@ class OneRun(Run):
         folder.describe(began(self.facts))
         folder.checkpoint(*kept)
         facts = {**self.search.facts, "released": self.number, "score": self.score}
-        return super()._finish(model, lambda: {**about(), **more, "tuning": facts}, *rest)
+        return super()._finish(model, lambda: {**about(), **more, "search": facts}, *rest)

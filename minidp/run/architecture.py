@@ -32,7 +32,7 @@ def describe(network: nn.Sequential) -> dict[str, Any]:
     rows, again = [], []
     try:
         every = [network, *every_layer(network.layers)]
-        _refuse_too_many(every)
+        _refuse_too_many(every[1:])
         own = {_name(type(each)): type(each) for each in every}
         arrays = {name: to_host(array) for name, array in network.state().items()}
         for part in every:

@@ -96,7 +96,7 @@ def fields_of(result: dict[str, Any]) -> Iterator[tuple[str, str, int, Any, tupl
         f"Releases before the first step: {result['setup_charged']}; steps: "
         f"{result['steps_charged']}"
     )
-    if tuning := result.get("tuning"):
+    if tuning := result.get("search"):
         charged = "One charge, before the first run, for all runs of a search and their scores"
         before = (
             f"A search. {procedure(tuning, result['unit'])} Its settings: "

@@ -232,7 +232,7 @@ def _not_covered(result):
     charged = ", ".join(setup["name"] for setup in result["settings"]["setup"])
     figures = "; ".join(result["not_private"])
     others = "Other runs on the same data: tuning, other seeds, runs that were thrown away."
-    if result.get("tuning"):
+    if result.get("search"):
         others = "Any training on these data outside this search."
     tested = {result["test_accuracy"], result["test_r2"]} != {None}
     return [

@@ -94,7 +94,7 @@ def procedure(tuning, unit):
 
 def described(result):
     """A paragraph of the statement on the search; None for a run by itself."""
-    tuning = result.get("tuning")
+    tuning = result.get("search")
     if tuning is None:
         return None
     return (
@@ -111,7 +111,7 @@ def described(result):
 
 def uncharged(result, ledger, plan, before, same):
     """Yield what the ledger of a search should hold and does not; same: of two events as JSON."""
-    tuning = result["tuning"]
+    tuning = result["search"]
     events = [event_from_json(each) for each in tuning["events"]]
     score = tuning["score_event"] and event_from_json(tuning["score_event"])
     named = {} if tuning["runs"] is None else {"mean": tuning["runs"], "law": tuning["law"]}

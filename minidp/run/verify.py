@@ -185,7 +185,7 @@ class Files:
             f"{result['earlier_lots_charged']} of earlier attempts; {result['sampler']} under "
             f"{result['relation']} of {result['unit']}s",
             self._uncovered()
-            if "tuning" not in result
+            if "search" not in result
             else uncharged(result, self.ledger, self.plan, self.before, _same_event),
         )
         again = derived(
@@ -335,7 +335,7 @@ class Files:
                 yield f"epsilon is {upper_text(total, 6)}, above the target {target:g}"
         if self.risk and (found := result["attack"])["reached"] > self.risk.target:
             yield f"an attacker reaches {found['reached']:g}, more than was asked for"
-        done = "tuning" in result or result["steps_charged"] >= self.settings["planned_steps"]
+        done = "search" in result or result["steps_charged"] >= self.settings["planned_steps"]
         stopped = "finished" if done else "budget"
         if result["stopped"] != stopped:
             yield f"stopped is {short(result['stopped'])} and should be {stopped}"

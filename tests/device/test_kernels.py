@@ -47,7 +47,7 @@ MUTANTS = {  # what each source may not be changed to: the text, and what stands
     "images.cu": [
         (" - v.above", ""),
         ("turned ? q / positions", "turned ? q % positions"),
-        (" || largest != largest", ""),
+        (" || value != value", ""),
         ("place[at] ==", "place[at] >="),
     ],
     "noise.cu": [

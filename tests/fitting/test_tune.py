@@ -67,10 +67,10 @@ def test_an_edit_of_the_search_is_found(tmp_path):
     tuned(folder=tmp_path)
     before = json.loads((tmp_path / "result.json").read_text())
     for edit in (
-        {"released": 1 - before["tuning"]["released"] % 2},
+        {"released": 1 - before["search"]["released"] % 2},
         {"runs": 4.0, "law": "poisson"},
     ):
-        result = {**before, "tuning": {**before["tuning"], **edit}}
+        result = {**before, "search": {**before["search"], **edit}}
         (tmp_path / "result.json").write_text(json.dumps(result, indent=2) + "\n")
         found = [each for each in verify(tmp_path).failed if "ledger charge" in each.question]
         assert found, edit

@@ -143,7 +143,7 @@ def test_a_run_for_a_risk_begins_with_it_and_is_verified(results, tmp_path):
     asked = {"attack": {"fpr": 0.01, "tpr": 0.05}, "steps": 2, "folder": tmp_path / "run"}
     text = minidp.fit(X, Y, **asked, classes=[False, True], quiet=True).statement
     first = text.partition("## In short")[2].split("\n\n")[1]
-    assert "asked for" in first and "is at most 0.05 at a false positive rate of 0.01." in first
+    assert "The owner asked: an attacker who accepts 1% false alarms" in first
     assert not failed(tmp_path / "run")
     answer = verify(tmp_path / "run").findings[-1].answer
     assert "asked for: the true positive rate is at most 0.05 at" in answer and "inf" not in answer

@@ -92,7 +92,7 @@ GROUP = "settings clip_groups 0"
         ("config noise_multiplier", 3.0, "noise_multiplier is 4.0 (asked for: 3.0)"),
         ("config clip_norm", 3.0, "clip_norm is 3.0 (config.json: 1.0)"),
         ("settings average", 0.0, "settings.average is 0.0 (config.json: 0.9)"),
-        ("dataset", "mnist", "dataset is 'mnist' (config.json: 'arrays')"),
+        ("dataset", "mnist", "dataset is 'mnist' (model.npz: 'arrays')"),
         ("steps_charged", 9, "steps_charged is 9 (computed again: 10)"),
         ("setup_charged", 2, "setup_charged is 2"),
         ("test_accuracy", 0.99, "test_accuracy is 0.99 (metrics.csv: "),
