@@ -161,7 +161,8 @@ def check_step(step: Callable[[Any], Any], **stated: Any) -> StepReport:
         raise
     except RAISED as error:
         what = f"{type(error).__name__} in the arguments or the first call"
-        raise ParameterError(f"check_step: {what}: {error}") from error
+        text = str(error).removeprefix("Stated.__init__() ")
+        raise ParameterError(f"check_step: {what}: {text}") from error
     tests = [
         test
         for test in TESTS

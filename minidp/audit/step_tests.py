@@ -131,8 +131,11 @@ def noise(trials):
             if share < 1e-3:
                 cause = "none, or the same noise every time"
             yield stats.chi2.cdf(total, freedom), f"{text}: {cause}"
-            more = f"does not do what it states: {text}: too much (1.41 if added twice)"
-            yield stats.chi2.sf(total, freedom), more
+            size = trials.stated.expected_lot_size
+            more = (
+                f"too much (1.41 if added twice, {size:g} if divided by the number of rows at hand)"
+            )
+            yield stats.chi2.sf(total, freedom), f"does not do what it states: {text}: {more}"
         least = f"{math.sqrt(sums.min() / n):.3g} times the stated noise on {rows} rows"
         frozen = "" if sums.min() else ": frozen weights, which are charged and not trained"
         p = stats.chi2.cdf(sums.min(), n) * trials.size

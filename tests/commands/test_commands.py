@@ -233,7 +233,7 @@ def test_a_step_in_a_file_is_checked(run, folder, capsys):
         ("nowhere.py", "FileNotFoundError"),
         ("broken.py", "SyntaxError"),
         ("mine.py:nothing", "expected check = dict"),
-        ("mine.py:unsaid", "expected clip_norm, noise_multiplier, expected_lot_size as well"),
+        ("mine.py:unsaid", "first call: missing 3 required keyword-only arguments: 'clip_norm'"),
         ("mine.py --layer Dense", "--step goes with --html alone"),
     ],
 )
