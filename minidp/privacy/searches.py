@@ -12,7 +12,6 @@ from .events.base import number
 from .events.several import Several
 from .ledger import Ledger
 
-RANDOM = "a random number of runs"
 MOST_SIDES = 64  # of a ledger that are listed one by one
 
 
@@ -27,8 +26,18 @@ class OneOf(Several):
     events: Sequence[Event]
 
 
+class Stopped(Event):
+    """A random number of runs of `event`."""
+
+    event: Event
+
+    @property
+    def in_words(self) -> str:
+        return f"a random number of runs of {self.event!r:.200}"
+
+
 @dataclass(frozen=True)
-class RandomlyStopped(Event):
+class RandomlyStopped(Stopped):
     """A whole hyper-parameter search: the best of K independent runs of `event`, each with settings
     drawn at random.
 
@@ -42,8 +51,6 @@ class RandomlyStopped(Event):
         metadata=number(partial(in_range, -1, math.inf, open_low=True, open_high=True))
     )
     gamma: float = field(metadata=number(partial(in_range, 0, 1, open_low=True)))
-
-    in_words = RANDOM
 
     @property
     def expected_runs(self) -> float:
@@ -63,12 +70,11 @@ class RandomlyStopped(Event):
 
 
 @dataclass(frozen=True)
-class PoissonStopped(Event):
+class PoissonStopped(Stopped):
     """As `RandomlyStopped`, with K from the Poisson distribution of mean `expected_runs`. Where K
     is 0 the search returns something that does not depend on the data.
     """
 
-    in_words = RANDOM
     event: Event
     expected_runs: float = field(metadata=number(positive_finite))
 
