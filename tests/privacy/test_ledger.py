@@ -29,7 +29,7 @@ from minidp.privacy import (
     TotalVariation,
     Unknown,
 )
-from minidp.privacy.event_json import RETIRED, event_from_json, event_to_json
+from minidp.privacy.event_json import event_from_json, event_to_json
 
 multiplier = st.one_of(st.floats(0, 1e6), st.just(math.inf))
 leaf = st.one_of(
@@ -98,36 +98,13 @@ def test_anything_else_in_json_is_refused(data):
         event_from_json(data)
 
 
-@pytest.mark.parametrize("name", RETIRED)
-def test_a_retired_event_is_refused_by_name(name, tmp_path):
-    retired = {"event": name, "inner": {"event": "Gaussian", "noise_multiplier": 4.0}}
-    for event in (retired, {"event": "Composed", "events": [retired]}):
-        entry = {"count": 3, "event": event, "purpose": "step"}
-        ledger = {"format": 2, "relation": "add_remove", "entries": [entry]}
-        (tmp_path / "ledger.json").write_text(json.dumps(ledger))
-        with pytest.raises(DataError, match=f"ledger entry 0: {name}: .* version that wrote it"):
-            Ledger.load(tmp_path / "ledger.json")
-
-
 def example():
     return Ledger(entries=[(Gaussian(7.0),), (PoissonSampled(0.01, Gaussian(4.0)), 3)])
 
 
-def test_equal_neighbours_merge_and_order_is_kept():
-    ledger = example()
-    ledger.append(PoissonSampled(0.01, Gaussian(4)), 2)
-    ledger.append(Gaussian(7.0), 0)
-    ledger.append(Gaussian(7.0))
-    assert ledger.items() == [
-        (Gaussian(7.0), 1),
-        (PoissonSampled(0.01, Gaussian(4.0)), 5),
-        (Gaussian(7.0), 1),
-    ]
-
-
-def test_entries_of_another_purpose_stay_apart_and_are_counted():
-    charged = [(Gaussian(7.0), *of) for of in ((2, "setup"), (4, "step"), (5, "setup"))]
-    ledger = Ledger(entries=[(Gaussian(7.0), 1, "setup"), *charged])
+def test_equal_neighbours_of_one_purpose_merge_and_order_is_kept():
+    charged = [(Gaussian(7), *of) for of in ((2, "setup"), (4, "step"), (5, "setup"))]
+    ledger = Ledger(entries=[(Gaussian(7.0), 1, "setup"), (Laplace(3.0), 0), *charged])
     assert ledger.entries() == [(Gaussian(7.0), 3, "setup"), *charged[1:]]
     assert [ledger.count_of(purpose) for purpose in ("setup", "step", "search")] == [8, 4, 0]
     assert ledger.items() == [(Gaussian(7.0), count) for count in (3, 4, 5)]
@@ -140,15 +117,6 @@ def test_a_ledger_without_purposes_loads():
     old = Ledger.from_json(data)
     assert old.items() == example().items()
     assert {purpose for _, _, purpose in old.entries()} == {"unknown"}
-
-
-def test_items_and_copy_are_independent():
-    ledger = example()
-    ledger.items().clear()
-    other = ledger.copy()
-    assert other == ledger
-    other.append(Gaussian(7.0))
-    assert other != ledger and len(ledger.items()) == 2
 
 
 @given(
@@ -190,7 +158,6 @@ def test_a_whole_file_is_loaded_and_a_truncated_one_refused(tmp_path):
     [
         {"format": 3},
         {"format": 1},
-        {"format": 2.0},
         {"format": True},
         {"relation": "neighbours"},
         {"entries": None},

@@ -105,10 +105,8 @@ def test_a_group_reaches_more_than_one_example():
         ({"tpr": 0.1}, "got tpr"),
         ({"mu": 1, "advantage": 0.1}, "got advantage and mu"),
         ({"fpr": 0.05, "tpr": 0.01}, "tpr=0.01 to be above fpr=0.05"),
-        ({"fpr": 0.05, "tpr": 0.05}, "above"),
         ({"advantage": 1}, "expected advantage=1 in"),
         ({"mu": math.inf}, "expected mu=inf in"),
-        ({"rate": 1}, "expected attack to be"),
         (0.05, "expected attack to be"),
     ],
 )
@@ -132,5 +130,3 @@ def test_a_plan_takes_a_risk_in_place_of_epsilon():
     assert 0.0995 < Risk(advantage=0.1).reached(found.ledger()) <= 0.1
     with pytest.raises(ParameterError, match="or attack alone"):
         plan.calibrated("moments", 1.0, 1e-5, attack={"advantage": 0.1})
-    with pytest.raises(ParameterError, match="or attack alone"):
-        plan.calibrated("moments", 1.0)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from ...errors import UnsupportedEventError
 from ...util.validate import MOST_128_BITS, count, in_range, probability
 from .base import Event, NeighbouringRelation, NonPrivate, number
@@ -63,6 +65,14 @@ class Sampled(Event):
             noise = combined_noise_multiplier((inner.noise_multiplier, n) for inner, n in parts)
             return [Gaussian(noise)]
         raise _unsupported(self.event, relation, "only Gaussians compose within one sampled lot")
+
+
+def amplified(epsilon: float, q: float) -> float:
+    """ln(1 + q (exp(epsilon) - 1)), without overflow; epsilon may be negative."""
+    if epsilon > 500:
+        without = math.log1p(-q) if q < 1 else -math.inf
+        return min(epsilon, float(np.logaddexp(without, math.log(q) + epsilon)))
+    return math.log1p(q * math.expm1(epsilon))
 
 
 def _unsupported(event, relation, why):

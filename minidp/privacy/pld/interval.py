@@ -28,6 +28,7 @@ class Question:
 
     def __init__(self, accountant, parts, target):
         self.accountant, self.parts, self.target = accountant, parts, target
+        self.uppers = {}  # upper ends of epsilon in each direction so far
         self.known = [] if accountant.quick else _known_below(parts)
         self.directions = [REMOVE, ADD]
         if accountant.relation is NeighbouringRelation.REPLACE_ONE:  # that one is symmetric
@@ -49,10 +50,6 @@ class EpsilonAt(Question):
     """
 
     fineness, room, width = FINENESS, 4, LEAST_WIDTH
-
-    def __init__(self, accountant, parts, target):
-        super().__init__(accountant, parts, target)
-        self.uppers = {}  # of each direction so far
 
     def by(self, accountant):
         """Another accountant's answer."""
