@@ -16,7 +16,7 @@ from minidp.privacy import (
 )
 from minidp.privacy.events.sampled import amplified
 from minidp.privacy.group_privacy import GroupAccountant, group_delta
-from tests.support.accountants import ledger_of
+from tests.support.accountants import ledger_of, spent
 
 STEP = PoissonSampled(0.01, Gaussian(4.0))
 ACCOUNTANT = LossDistributionAccountant()
@@ -35,7 +35,7 @@ def test_amplification_does_not_overflow():
 def test_where_delta_covers_one_example_it_need_not_cover_a_hundred(accountant):
     ledger = ledger_of((Gaussian(10.0), 1))
     assert accountant.epsilon(ledger, 0.1).upper == 0
-    truth = GaussianAccountant().epsilon(ledger_of((Gaussian(0.1), 1)), 0.1)
+    truth = spent(GaussianAccountant(), (Gaussian(0.1), 1), delta=0.1)
     assert group_epsilon(accountant, ledger, 0.1, 100).upper >= truth.lower > 60
 
 
@@ -76,7 +76,7 @@ def test_a_group_costs_the_smaller_of_both_rules_and_no_less_than_the_mixture(
 @pytest.mark.parametrize("sigma, steps, k", [(0.005, 1, 10), (0.05, 1000, 10), (0.5, 10**15, 3)])
 def test_a_group_that_settles_on_no_grid_costs_as_much_as_all_of_its_members(sigma, steps, k):
     ledger = ledger_of((PoissonSampled(0.99, Gaussian(sigma)), steps))
-    members = GaussianAccountant().epsilon(ledger_of((Gaussian(sigma / k), steps)), 1e-5)
+    members = spent(GaussianAccountant(), (Gaussian(sigma / k), steps))
     bound = group_epsilon(ACCOUNTANT, ledger, 1e-5, k)
     assert bound.upper >= 0.98 * members.lower
 

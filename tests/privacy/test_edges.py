@@ -24,7 +24,7 @@ from minidp.privacy import (
     group_epsilon,
 )
 from minidp.privacy.catalogue import all_bounds, make
-from tests.support.accountants import REPLACE_ONE, ledger_of
+from tests.support.accountants import REPLACE_ONE, ledger_of, spent
 
 TIGHT, RENYI = LossDistributionAccountant(), RenyiAccountant()
 STEP = PoissonSampled(0.01, Gaussian(4.0))
@@ -97,15 +97,13 @@ def test_a_fallback_is_named():
     bound, _, note = all_bounds(ledger, ["loss_distribution"], delta=1e-5)["loss_distribution"]
     assert bound.to_json()["fallback"] == "renyi" and note.endswith("; upper end by renyi")
     assert bound.upper == RENYI.epsilon(ledger, 1e-5).upper
-    assert "fallback" not in TIGHT.epsilon(ledger_of((STEP, 10)), 1e-5).to_json()
+    assert "fallback" not in spent(TIGHT, (STEP, 10)).to_json()
 
 
 @pytest.mark.parametrize("name", BOUNDS)
 def test_a_sample_without_noise_costs_its_share_of_delta(name):
     accountant = make(name)
-    assert accountant.epsilon(ledger_of((PoissonSampled(0.0, Gaussian(0.0)), 5)), 1e-5) == Bound(
-        0.0, 0.0, 0.0
-    )
+    assert spent(accountant, (PoissonSampled(0.0, Gaussian(0.0)), 5)) == Bound(0.0, 0.0, 0.0)
     for bare in (Gaussian(0.0), NonPrivate(), Composed((Gaussian(1.0), Laplace(0.0)))):
         ledger = ledger_of((PoissonSampled(0.001, bare), 3))
         assert accountant.epsilon(ledger, 0.003).upper == 0
@@ -124,13 +122,13 @@ def test_an_approximate_release_adds_both_of_its_numbers(name):
     assert 0.5 < accountant.epsilon(thrice, 1e-5).upper <= 1.5 * (1 + 1e-9)
     assert accountant.delta(thrice, 1.5 * (1 + 1e-9)).upper == pytest.approx(3e-6, rel=1e-5)
     with pytest.raises(UnsupportedEventError):
-        accountant.epsilon(ledger_of((PoissonSampled(0.1, ApproximateDP(0.5, 1e-6)), 1)), 1e-5)
+        spent(accountant, (PoissonSampled(0.1, ApproximateDP(0.5, 1e-6)), 1))
     assert group_epsilon(accountant, once, 1e-5, 3).upper >= 1.4999
 
 
 def test_a_search_among_approximate_releases_has_no_bound():
     lost, bounded = (
-        RENYI.epsilon(ledger_of((RandomlyStopped(ApproximateDP(0.5, d), 1.0, 0.1), 1)), 1e-5).upper
+        spent(RENYI, (RandomlyStopped(ApproximateDP(0.5, d), 1.0, 0.1), 1)).upper
         for d in (1e-6, 0.0)
     )
     assert lost == math.inf and bounded < 2
@@ -142,11 +140,11 @@ def test_a_search_of_one_run_is_the_run():
     for name in BOUNDS:
         assert make(name).epsilon(search, 1e-5) == make(name).epsilon(run, 1e-5)
     with pytest.raises(UnsupportedEventError, match="a random number of runs"):
-        TIGHT.epsilon(ledger_of((RandomlyStopped(STEP, 1.0, 0.9), 1)), 1e-5)
+        spent(TIGHT, (RandomlyStopped(STEP, 1.0, 0.9), 1))
 
 
 def test_noise_too_small_for_a_grid_falls_back_on_the_exact_curve_of_one_release():
-    exact = GaussianAccountant().epsilon(ledger_of((Gaussian(2e-3), 1)), 1e-5)
-    assert TIGHT.epsilon(ledger_of((Gaussian(2e-3), 1)), 1e-5) == exact
-    bound = TIGHT.epsilon(ledger_of((PoissonSampled(0.999, Gaussian(2e-3)), 1)), 1e-5)
+    exact = spent(GaussianAccountant(), (Gaussian(2e-3), 1))
+    assert spent(TIGHT, (Gaussian(2e-3), 1)) == exact
+    bound = spent(TIGHT, (PoissonSampled(0.999, Gaussian(2e-3)), 1))
     assert exact.upper * 0.99 < bound.upper <= exact.upper and bound.fallback == "basic"

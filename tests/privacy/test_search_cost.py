@@ -23,7 +23,7 @@ from minidp.privacy import (
 from minidp.privacy.events import NeighbouringRelation
 from minidp.privacy.search_cost import geometric_gamma, without_variation
 
-from ..support.accountants import ledger_of
+from ..support.accountants import ledger_of, spent
 
 PEERS = json.loads((Path(__file__).parent / "repeat_and_select.json").read_text())["rows"]
 ADD_REMOVE = NeighbouringRelation.ADD_REMOVE
@@ -51,10 +51,10 @@ def test_a_random_number_of_runs_against_dp_accounting(row, law):
 
 def test_every_candidate_once_costs_their_sum_and_scores_apart_cost_no_more():
     runs = [Gaussian(9.0), Gaussian(12.0)]
-    both = TIGHT.epsilon(ledger_of((runs[0], 1), (runs[1], 1)), 1e-5).upper
+    both = spent(TIGHT, (runs[0], 1), (runs[1], 1)).upper
     assert TIGHT.epsilon(searched(runs), 1e-5).upper == both
     assert TIGHT.epsilon(searched(runs, Gaussian(13.0)), 1e-5).upper == both
-    scores = TIGHT.epsilon(ledger_of((Gaussian(5.0), 2)), 1e-5).upper
+    scores = spent(TIGHT, (Gaussian(5.0), 2)).upper
     assert TIGHT.epsilon(searched(runs, Gaussian(5.0)), 1e-5).upper == scores > both
     assert TIGHT.epsilon(searched(runs, Gaussian(5.0)), 1e-5).lower is None
 
@@ -73,14 +73,12 @@ def test_a_random_search_pays_for_its_costliest_candidate_or_score(law, costly):
 
 def test_two_searches_that_share_a_ledger_cost_the_worst_of_all_combinations():
     one, other = OneOf((Gaussian(3.0), Gaussian(4.0))), OneOf((Gaussian(5.0), Gaussian(6.0)))
-    worst = TIGHT.epsilon(ledger_of((Gaussian(3.0), 1), (Gaussian(5.0), 1)), 1e-5).upper
-    assert TIGHT.epsilon(ledger_of((one, 1), (Composed((other,)), 1)), 1e-5).upper == worst
+    worst = spent(TIGHT, (Gaussian(3.0), 1), (Gaussian(5.0), 1)).upper
+    assert spent(TIGHT, (one, 1), (Composed((other,)), 1)).upper == worst
     twice = ledger_of((one, 2))
     with pytest.raises(UnsupportedEventError):
         TIGHT.epsilon(twice, 1e-5)
-    assert (
-        RENYI.epsilon(twice, 1e-5).upper >= TIGHT.epsilon(ledger_of((Gaussian(3.0), 2)), 1e-5).upper
-    )
+    assert RENYI.epsilon(twice, 1e-5).upper >= spent(TIGHT, (Gaussian(3.0), 2)).upper
 
 
 def test_exact_arithmetics_distance_leaves_the_search_and_counts_every_run():

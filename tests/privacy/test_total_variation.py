@@ -30,7 +30,7 @@ from minidp.privacy import (
 )
 from minidp.privacy.bound import Bound, Within
 from minidp.run.result import unamplified
-from tests.support.accountants import ROWS, ledger_of
+from tests.support.accountants import ROWS, ledger_of, spent
 from tests.support.running import train
 
 STEP = PoissonSampled(0.01, Gaussian(4.0))
@@ -77,7 +77,7 @@ def test_inside_a_lot_or_a_search_it_is_refused_and_by_what_needs_a_curve():
         PoissonStopped(Composed((STEP, TINY)), 3.0),
     ):
         with pytest.raises(UnsupportedEventError, match="TotalVariation|a random number of runs"):
-            RENYI.epsilon(ledger_of((event, 1)), 1e-5)
+            spent(RENYI, (event, 1))
 
 
 def test_groups_pay_it_too():
