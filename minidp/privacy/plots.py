@@ -41,15 +41,15 @@ def save_epsilon_curves(
     curves      {name: list of K Bound}; an unknown bound is left out
     kinds       {name: "bound" | "approximation" | "comparison"}; what is no bound says so in the
                 legend, and is dashed
-    reference   (epochs, epsilon, label) of points to mark, such as figures that the paper prints
+    reference   (epochs, epsilon, label) of points to mark, away from the left edge, such as figures
+                that the paper prints
     """
     with atomic_write(f"{path}.csv") as file:
         writer = csv.writer(file)
         ends = [(name, end) for name in curves for end in ("lower", "estimate", "upper")]
         writer.writerow(["epochs", *(f"{name}_{end}" for name, end in ends)])
         for i, epoch in enumerate(epochs):
-            values = (getattr(curves[name][i], end) for name, end in ends)
-            writer.writerow([epoch, *("" if value is None else float(value) for value in values)])
+            writer.writerow([epoch, *(getattr(curves[name][i], end) for name, end in ends)])
     figure, (axes,) = plotting.new_figure(title=title)
     for i, (name, bounds) in enumerate(curves.items()):
         # matplotlib draws no line to NaN
@@ -64,14 +64,12 @@ def save_epsilon_curves(
             *zip(*((x, y) for x, y, _ in reference)), label="printed in the paper", **plotting.PAPER
         )
     for x, y, label in reference:
-        # of the left edge: there is room for the label on the left
-        right = x > epochs[0] + 0.1 * (epochs[-1] - epochs[0])
         axes.annotate(
             label,
             (x, y),
             textcoords="offset points",
-            xytext=(-6 if right else 6, 4),
-            ha="right" if right else "left",
+            xytext=(-6, 4),
+            ha="right",
             fontsize=plotting.SMALL,
         )
     axes.set(xlabel="epochs", ylabel=f"epsilon at delta = {delta:g}")

@@ -61,12 +61,14 @@ class RenyiAccountant(MomentsAccountant):
         if isinstance(primitive, OneOf):
             return all(map(self._covers_all, primitive.events))
         if isinstance(primitive, (RandomlyStopped, PoissonStopped)):
-            one_run = primitive.event
-            return self._covers_all(one_run) and not one_run.uses(TotalVariation)
+            return self._covers_all(primitive.event)
         return super().covers(primitive)
 
     def _covers_all(self, event):
-        return all(self._bounds(each) for each, _ in event.primitives(self.relation))
+        return all(
+            self._bounds(each) and not isinstance(each, TotalVariation)
+            for each, _ in event.primitives(self.relation)
+        )
 
     def cost_curve(self, event, grid):
         orders, lambdas = np.array(grid), self.lambdas

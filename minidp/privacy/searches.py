@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 
@@ -38,10 +38,8 @@ class RandomlyStopped(Event):
     """
 
     event: Event
-    eta: float = field(
-        metadata=number(partial(in_range, -1, math.inf, open_low=True, open_high=True))
-    )
-    gamma: float = field(metadata=number(partial(in_range, 0, 1, open_low=True)))
+    eta: float = number(partial(in_range, -1, math.inf, open_low=True, open_high=True))
+    gamma: float = number(partial(in_range, 0, 1, open_low=True))
 
     in_words = RANDOM
 
@@ -70,7 +68,7 @@ class PoissonStopped(Event):
 
     in_words = RANDOM
     event: Event
-    expected_runs: float = field(metadata=number(positive_finite))
+    expected_runs: float = number(positive_finite)
 
 
 SEARCHES = {each.__name__: each for each in (OneOf, RandomlyStopped, PoissonStopped)}

