@@ -163,7 +163,6 @@ class GroupAccountant:
     """
 
     def __init__(self, accountant: Accountant, group_size: int):
-        check_count(1, group_size=group_size)
         self.accountant, self.group_size = accountant, group_size
         self.name, self.kind, self.relation = accountant.name, accountant.kind, accountant.relation
 

@@ -66,6 +66,8 @@ def test_where_nothing_is_bounded_or_guaranteed_no_row_is_to_be_quoted(
     ledger_of((Laplace(9.0), 3)).save(tmp_path / "ledger.json")
     flags = f"{command} --ledger . --accountant gaussian_clt"
     assert "no theorem for Laplace" in refused(flags)
+    assert main([*flags.split(), "--json"]) == 2
+    assert uppers(json.loads(capsys.readouterr().out)) == {"gaussian_clt": None}
     flags = f"{command} --noise-multiplier 0 {SAMPLING} {STEPS}".split()
     assert "error: nothing is guaranteed" in refused(*flags)
     assert main([*flags, "--json"]) == 2

@@ -86,6 +86,12 @@ def test_a_grid_of_too_many_points_is_widened_and_covers_the_same(step):
     assert points[0] <= 1e-100 and points[-1] >= 1e100 and np.all(np.diff(points) > 0)
 
 
+def test_cells_of_hardly_any_mass_are_left_out_below():
+    values, masses, lost, error, _ = balls._law(10**6, 6.4, False, (2.0**-18, 0.011), 1e-307)
+    assert np.all(np.diff(values) > 0)
+    assert values @ masses == pytest.approx(1, abs=lost + error)
+
+
 def test_the_smallest_delta_has_an_interval():
     bound = binned(10**6, 6.4, 2, delta=1e-300)
     assert 0.006 < bound.lower <= bound.upper <= 0.0083

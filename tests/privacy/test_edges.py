@@ -77,6 +77,9 @@ def test_any_ledger_is_answered_and_all_bounds_agree(seeds):
         (0.5, 1e-6, 10, 1e-5),
         (1.0, 1e-200, 10, 1e-5),
         (0.5, 1e20, 10**7, 1e-5),
+        (1e-300, 0.1, 10**7, 1e-5),
+        (0.01, 4.0, 10**4, 0.999),
+        (0.01, 4.0, 1, 1e-300),
     ],
 )
 def test_the_ends_of_every_range_are_answered_soundly(q, sigma, steps, delta):

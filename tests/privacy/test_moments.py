@@ -4,6 +4,7 @@ the 2016 README.
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -16,6 +17,9 @@ from minidp.privacy import (
     RandomlyStopped,
     RenyiAccountant,
     Unknown,
+)
+from minidp.privacy import (
+    moment_kernels as kernels,
 )
 from minidp.privacy.conversion import (
     sharper_delta,
@@ -75,3 +79,12 @@ def test_no_finite_moment_gives_no_guarantee(moments):
 def test_delta_is_never_rounded_to_zero():
     for delta in (tail_bound_delta, sharper_delta):
         assert 0 < delta([1.0], np.array([1000.0]), 100.0) < 1e-300
+
+
+def test_small_excess_keeps_every_digit():
+    for s, n in [(1e-9, 2.0), (-1e-6, 40.5), (0.2, 7.5), (-0.3, 3.3)]:
+        value, scale = kernels.excess(s, n)
+        with mpmath.workdps(50):
+            s50, n50 = mpmath.mpf(s), mpmath.mpf(n)
+            exact = (1 + s50) ** n50 - 1 - n50 * s50
+        assert value * math.exp(scale) == pytest.approx(float(exact), rel=1e-13)
