@@ -1,7 +1,6 @@
 """Events as JSON and back."""
 
 import math
-from dataclasses import fields
 from typing import Any
 
 from .. import given
@@ -14,7 +13,6 @@ EVENTS = {
     for name, value in vars(events).items()
     if isinstance(value, type) and issubclass(value, Event) and value is not Event
 }
-_KEYS = {"event": "inner"}  # of fields in JSON, where "event" is the class's name
 
 
 def number_to_json(value: float) -> float | str:
@@ -40,7 +38,11 @@ def event_to_json(event: Event) -> dict[str, Any]:
     """The event as plain dictionaries, lists, numbers and strings."""
     return {
         "event": type(event).__name__,
-        **{_KEYS.get(name, name): _to_json(value) for name, value in vars(event).items()},
+        # "event" is the class's name
+        **{
+            "inner" if name == "event" else name: _to_json(value)
+            for name, value in vars(event).items()
+        },
     }
 
 
@@ -53,16 +55,12 @@ def event_from_json(data: Any) -> Event:
             f"expected an event of {', '.join(known)}, got {name!r}; refused, since its cost is "
             "unknown"
         )
-    cls = known[name]
-    keys = {_KEYS.get(field.name, field.name): field.name for field in fields(cls)}
-    stated = [key for key in data if key != "event"]
-    if sorted(keys) != sorted(stated):
-        raise DataError(
-            f"{name}: expected the fields {', '.join(keys) or 'none'}, got "
-            f"{', '.join(stated) or 'none'}"
-        )
-    values = {field: _from_json(data[key]) for key, field in keys.items()}
+    values = {
+        "event" if key == "inner" else key: _from_json(value)
+        for key, value in data.items()
+        if key != "event"
+    }
     try:
-        return cls(**values)
+        return known[name](**values)
     except (ParameterError, TypeError, OverflowError) as error:
-        raise DataError(f"{cls.__name__}: {error}") from error
+        raise DataError(f"{name}: {error}") from error

@@ -115,10 +115,12 @@ class DeltaAt(Question):
                 lower = max(lower, window.delta(self.target))
                 points[direction] = _points(window)
         self.directions = [each for each in self.directions if uppers.get(each, 0.0) >= lower]
+        if not self.known:
+            lower = None
         if not uppers:
-            return between(lower if self.known else None, 5e-324), 0
+            return between(lower, 5e-324), 0
         decides = max(uppers, key=uppers.get)
-        return between(lower if self.known else None, uppers[decides]), points[decides]
+        return between(lower, uppers[decides]), points[decides]
 
 
 def _known_below(parts):
