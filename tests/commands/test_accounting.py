@@ -180,13 +180,6 @@ def test_python_reads_a_ledger_and_names_arguments_in_its_errors(folder, run):
 CALIBRATE = "calibrate --target-epsilon 2 --delta 1e-5"
 
 
-def test_calibrate_finds_noise_by_probability_and_steps_or_sizes_and_epochs(answer):
-    record = answer(CALIBRATE, SAMPLING, "--steps", "1e4")
-    assert 0.999 * 2 <= record["epsilon"]["upper"] <= 2
-    assert record["noise_multiplier"] == pytest.approx(2.13, abs=0.01)
-    assert record == answer(CALIBRATE, SIZES, "--epochs", "100")
-
-
 def test_a_delta_that_is_large_for_the_data_is_remarked(capsys):
     for delta, told in (("0.1", "NOTICE: delta=0.1 is not below 1/1000,"), ("1e-5", "")):
         flags = f"epsilon {NOISE} --dataset-size 1,000 --lot-size 1_0 --steps 9 --delta {delta}"

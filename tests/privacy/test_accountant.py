@@ -7,6 +7,7 @@ import pytest
 
 from minidp.errors import NumericalBoundError, ParameterError, UnsupportedEventError
 from minidp.privacy import (
+    ApproximateDP,
     Bound,
     Composed,
     Event,
@@ -19,7 +20,6 @@ from minidp.privacy import (
     NeighbouringRelation,
     NonPrivate,
     PoissonSampled,
-    PureDP,
     Repeated,
     Unknown,
 )
@@ -158,7 +158,11 @@ def test_zero_out_takes_poisson_sampling_at_the_same_cost():
 
 @pytest.mark.parametrize(
     "event",
-    [PoissonSampled(0.1, Gaussian(1.0)), Composed((Gaussian(1.0), Laplace(1.0))), PureDP(0.3)],
+    [
+        PoissonSampled(0.1, Gaussian(1.0)),
+        Composed((Gaussian(1.0), Laplace(1.0))),
+        ApproximateDP(0.5, 1e-6),
+    ],
 )
 def test_lots_of_lots_of_several_kinds_of_noise_and_of_anything_pure_are_refused(event):
     for row in ROWS:

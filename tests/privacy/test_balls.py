@@ -14,7 +14,6 @@ from minidp.privacy import (
     Laplace,
     LossDistributionAccountant,
     PoissonSampled,
-    TotalVariation,
 )
 from minidp.privacy.gaussian import gaussian_epsilon
 from minidp.privacy.group_privacy import group_epsilon
@@ -109,8 +108,6 @@ def test_mixed_ledgers():
     assert bound.lower < bound.upper < 1.005 * bound.lower
     parts = [spent(ACCOUNTANT, part, delta=1e-5 / 3).upper for part in both]
     assert max(parts) < bound.upper < sum(parts)
-    beside = spent(ACCOUNTANT, *both, (TotalVariation(1e-9, 10), 4))
-    assert bound.upper < beside.upper < 1.01 * bound.upper
 
 
 def test_groups_are_bounded_by_unsampled_noise():

@@ -31,20 +31,16 @@ def narrow(bound):
     return bound.upper - bound.lower <= max(0.005 * bound.upper, 1e-4)
 
 
-def ledger_from(row):
-    pca = [(Gaussian(row["pca"]), 1)] if row["pca"] else []
-    return ledger_of(*pca, (PoissonSampled(row["q"], JointGaussian(row["sigmas"])), row["steps"]))
-
-
 @pytest.mark.parametrize("row", PEERS, ids=lambda row: f"{row['q']}-{row['steps']}")
 def test_against_dp_accounting(row):
-    bound = ACCOUNTANT.epsilon(ledger_from(row), row["delta"])
+    step = PoissonSampled(row["q"], JointGaussian(row["sigmas"]))
+    entries = [*([(Gaussian(row["pca"]), 1)] if row["pca"] else []), (step, row["steps"])]
+    bound = spent(ACCOUNTANT, *entries, delta=row["delta"])
     assert bound.lower <= row["pld"]
     assert bound.upper <= row["pld"] + max(0.003 * row["pld"], 2e-4)
     assert narrow(bound)
-    assert (
-        RenyiAccountant().epsilon(ledger_from(row), row["delta"]).upper <= 1.005 * row["rdp"] + 1e-9
-    )
+    renyi = spent(RenyiAccountant(), *entries, delta=row["delta"])
+    assert renyi.upper <= 1.005 * row["rdp"] + 1e-9
 
 
 @pytest.mark.parametrize("direction", [REMOVE, ADD])
@@ -78,9 +74,8 @@ def test_delta_far_below_the_grid_of_very_many_releases():
 
 @pytest.mark.parametrize("sigma, count", [(1.4e7, 3 * 10**10), (1e4, 10**6)])
 def test_very_many_releases_of_very_little_beside_others(sigma, count):
-    both = ledger_of((Gaussian(27.7), 2 * 10**7), (Gaussian(sigma), count))
     exact = gaussian_epsilon(math.sqrt(2e7 / 27.7**2 + count / sigma**2), 1e-9)
-    bound = ACCOUNTANT.epsilon(both, 1e-9)
+    bound = spent(ACCOUNTANT, (Gaussian(27.7), 2 * 10**7), (Gaussian(sigma), count), delta=1e-9)
     assert bound.lower <= exact <= bound.upper
 
 
@@ -110,10 +105,10 @@ def test_noise_that_costs_nothing_beside_noise_that_does(noise):
 )
 def test_lots_of_fixed_size(size, lot, sigma, steps, tight, renyi):
     """Below what dp_accounting says by Renyi; 1.993 is what an explicit pair of data sets costs."""
-    ledger = ledger_of((FixedSizeSampled(size, lot, Gaussian(sigma)), steps), relation=REPLACE_ONE)
-    bound = LossDistributionAccountant(REPLACE_ONE).epsilon(ledger, 1e-5)
+    lots = FixedSizeSampled(size, lot, Gaussian(sigma)), steps
+    bound = spent(LossDistributionAccountant(REPLACE_ONE), lots)
     assert tight[0] <= bound.upper <= tight[1] and bound.lower is None
-    assert RenyiAccountant(REPLACE_ONE).epsilon(ledger, 1e-5).upper <= renyi
+    assert spent(RenyiAccountant(REPLACE_ONE), lots).upper <= renyi
 
 
 def test_epsilon_far_out_has_a_tiny_delta():

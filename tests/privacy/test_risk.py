@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from minidp.errors import BudgetExceededError, ParameterError
+from minidp.errors import ParameterError
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from minidp.privacy import (
     Gaussian,
@@ -113,14 +113,6 @@ def test_a_group_reaches_more_than_one_example():
 def test_what_is_no_risk_is_refused(given, message):
     with pytest.raises(ParameterError, match=message):
         Risk.of(given)
-
-
-def test_what_no_noise_can_keep_is_refused():
-    def ledger_of(sigma):
-        return Ledger(entries=[(Gaussian(1.0), 1), *run()(sigma).items()])
-
-    with pytest.raises(BudgetExceededError, match="with it the advantage is"):
-        Risk(advantage=0.1).noise_multiplier(ledger_of)
 
 
 def test_a_plan_takes_a_risk_in_place_of_epsilon():
