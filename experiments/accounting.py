@@ -134,11 +134,11 @@ def figure_2(config):
     found, kinds = curves(epochs), {name: make(name).kind for name in ACCOUNTANTS}
     shown = {name: found[name] for name in ("paper_strong_composition", "moments_paper_orders")}
     title = "Figure 2: strong composition and moments accountant"
-    save_epsilon_curves(out / "figure_2", epochs, shown, DELTA, title, PRINTED, kinds)
+    save_epsilon_curves(out / "figure_2", epochs, shown, DELTA, title, kinds, PRINTED)
     del found["moments_paper_orders"]
     title = "Every accountant, with its certified band"
     save_epsilon_curves(
-        out / "all_accountants", epochs, found, DELTA, title, kinds=kinds, logarithmic=True
+        out / "all_accountants", epochs, found, DELTA, title, kinds, logarithmic=True
     )
     settings = {
         "sampling_probability": Q,

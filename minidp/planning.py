@@ -305,10 +305,22 @@ def calibrated(setting: Any, wait: AbstractContextManager[None] = nullcontext())
     """What `calibrate` returns, of a setting with a `target_epsilon` or a `risk`; it searches
     within `wait`, after all checks.
     """
-    if setting.delta is not None:
-        open_probability(delta=setting.delta)
-    if setting.risk is not None:
-        return _at_risk(setting, wait)
+    delta = setting.delta
+    if delta is not None:
+        open_probability(delta=delta)
+    find = _at_epsilon if setting.risk is None else _at_risk
+    record, accountant, ledger = find(setting, wait)
+    if delta is not None:
+        record |= {"epsilon": accountant.epsilon(ledger, delta).to_json(), "delta": delta}
+    return record | {
+        "accountant": accountant.name,
+        "kind": accountant.kind,
+        "ledger": ledger.to_json(),
+    }
+
+
+def _at_epsilon(setting, wait):
+    """(what was found, the accountant, the ledger) of a setting with a `target_epsilon`."""
     if None in (setting.target_epsilon, setting.delta):
         raise ParameterError(
             "expected --target-epsilon and --delta, or a risk: --tpr and --fpr, --advantage, or "
@@ -324,10 +336,15 @@ def calibrated(setting: Any, wait: AbstractContextManager[None] = nullcontext())
     unknown = name == "sampling_probability"
     sampler = _as_related(setting, PoissonSampler(1.0)) if unknown else sampler_of(setting)
     accountant = GroupAccountant(make(setting.accountant, sampler.relation), setting.group_size)
-    find = {"noise_multiplier": _noise, "steps": _steps, "sampling_probability": _probability}
-    search = find[name](setting, sampler, accountant)
+    search, first = {
+        "noise_multiplier": (noise_multiplier_for, 1.0),
+        "steps": (_steps_for, 0),
+        "sampling_probability": (sampling_probability_for, 1.0),
+    }[name]
+    with_value = _ledgers(setting, sampler, name)
+    with_value(first)  # which checks the rest of the setting
     with wait:
-        ledger, found = search()
+        found = search(accountant, with_value, setting.target_epsilon, setting.delta)
     record = {name: found}
     if unknown and setting.dataset_size is not None:
         check_count(1, dataset_size=setting.dataset_size)
@@ -337,17 +354,11 @@ def calibrated(setting: Any, wait: AbstractContextManager[None] = nullcontext())
                 f"a sampling probability of {lower_text(found, 6)} leaves no whole example of "
                 f"{setting.dataset_size} in a lot; raise the target or noise, or take fewer steps"
             )
-    return record | {
-        "epsilon": accountant.epsilon(ledger, setting.delta).to_json(),
-        "delta": setting.delta,
-        "accountant": accountant.name,
-        "kind": accountant.kind,
-        "ledger": ledger.to_json(),
-    }
+    return record, accountant, with_value(found)
 
 
 def _at_risk(setting, wait):
-    """What `calibrate` returns, of a setting with a `risk`."""
+    """(what was found, the accountant, the ledger) of a setting with a `risk`."""
     if setting.noise_multiplier is not None or setting.accountant != "loss_distribution":
         raise ParameterError(
             "expected a risk without --noise-multiplier, which it finds, and without --accountant: "
@@ -355,84 +366,36 @@ def _at_risk(setting, wait):
         )
     if setting.target_epsilon is not None:
         raise ParameterError("expected --target-epsilon or a risk, got both")
-    risk, sampler = setting.risk, sampler_of(setting)
-    steps = steps_of(setting, sampler)
-
-    def with_noise(sigma):
-        return ledger_with(setting, sampler, (sigma,), steps)
-
+    risk, sampler, group_size = setting.risk, sampler_of(setting), setting.group_size
+    with_noise = _ledgers(setting, sampler, "noise_multiplier")
     with_noise(1.0)  # which checks the rest of the setting
     with wait:
-        found = risk.noise_multiplier(with_noise, setting.group_size)
+        found = risk.noise_multiplier(with_noise, group_size)
     ledger = with_noise(found)
     record = {
         "noise_multiplier": found,
         "attack": risk.given,
-        "reached": risk.reached(ledger, setting.group_size),
-        "by_sampling": risk.by_sampling(with_noise, setting.group_size),
+        "reached": risk.reached(ledger, group_size),
+        "by_sampling": risk.by_sampling(with_noise, group_size),
     }
-    accountant = upper_ends(ledger.relation, setting.group_size)
-    if setting.delta is not None:
-        epsilon = accountant.epsilon(ledger, setting.delta).to_json()
-        record |= {"epsilon": epsilon, "delta": setting.delta}
-    return record | {
-        "accountant": accountant.name,
-        "kind": accountant.kind,
-        "ledger": ledger.to_json(),
-    }
+    return record, upper_ends(ledger.relation, group_size), ledger
 
 
-# functions that check a setting; each returns another that searches for (ledger, what was found)
-
-
-def _noise(setting, sampler, accountant):
-    steps = steps_of(setting, sampler)
-
-    def with_noise(sigma):
-        return ledger_with(setting, sampler, (sigma,), steps)
-
-    def search():
-        found = noise_multiplier_for(accountant, with_noise, setting.target_epsilon, setting.delta)
-        return with_noise(found), found
-
-    with_noise(1.0)  # which checks the rest of the setting
-    return search
-
-
-def _steps(setting, sampler, accountant):
-    def with_steps(steps):
-        return ledger_with(setting, sampler, setting.noise_multiplier, steps)
-
-    event = _release_event(setting.noise_multiplier, sampler.relation)
-    start = with_steps(0)
-
-    def search():
-        found = max_steps(
-            accountant,
-            start,
-            lambda steps: [sampler.charges(event, steps)],
-            setting.target_epsilon,
-            setting.delta,
-        )
-        return with_steps(found), found
-
-    return search
-
-
-def _probability(setting, sampler, accountant):
+def _ledgers(setting, sampler, name):
+    """A function of the value of the missing part `name` that gives the setting's ledger."""
+    noises = setting.noise_multiplier
+    if name == "steps":
+        return lambda steps: ledger_with(setting, sampler, noises, steps)
+    if name == "noise_multiplier":
+        steps = steps_of(setting, sampler)
+        return lambda sigma: ledger_with(setting, sampler, (sigma,), steps)
     if setting.sampler not in (None, "poisson") or setting.steps is None:
         raise ParameterError(
             "a sampling probability is found for --sampler poisson and --steps only"
         )
+    return lambda q: ledger_with(setting, PoissonSampler(q), noises, setting.steps)
 
-    def with_probability(q):
-        return ledger_with(setting, PoissonSampler(q), setting.noise_multiplier, setting.steps)
 
-    def search():
-        found = sampling_probability_for(
-            accountant, with_probability, setting.target_epsilon, setting.delta
-        )
-        return with_probability(found), found
-
-    with_probability(1.0)  # which checks the rest of the setting
-    return search
+def _steps_for(accountant, with_steps, epsilon, delta):
+    nothing = Ledger(accountant.relation)
+    return max_steps(accountant, nothing, lambda n: with_steps(n).items(), epsilon, delta)

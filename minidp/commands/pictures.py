@@ -70,7 +70,7 @@ def _curve(args):
         curves,
         args.delta,
         title_of(args, sampler, last),
-        kinds={name: make(name).kind for name in names},
+        {name: make(name).kind for name in names},
     )
     ends = {name: bounds[-1].to_json() for name, bounds in curves.items()}
     record = {"csv": table, "png": picture, "epochs": args.epochs}

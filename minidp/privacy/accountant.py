@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import given
-from ..errors import NumericalBoundError, ParameterError, UnsupportedEventError
+from ..errors import ParameterError, UnsupportedEventError
 from ..util.validate import non_negative_finite, one_of, open_probability
 from .bound import Bound, Exposed, Within
 from .events import (
@@ -29,6 +29,7 @@ from .events.base import check_releases
 from .ledger import Ledger
 
 COVERED = 1e-6  # of delta: rarer releases are paid by it, and nothing else is asked about them
+NOTHING = Bound(0.0, 0.0, 0.0)
 Parts = Collection[tuple[Event, int]]  # (primitive, count) pairs
 
 
@@ -143,15 +144,6 @@ class Accountant:
         with np.errstate(over="ignore"):  # infinity is an answer
             return reduce(add, (self.cached_cost(event, grid) * count for event, count in parts))
 
-    def supports(self, event: Event) -> bool:
-        """Whether this accountant can bound the event under its relation."""
-        try:
-            for side in given.sides(Ledger(self.relation, [(event,)])):
-                self._check_covered(self.merged(side).items())
-        except (UnsupportedEventError, NumericalBoundError):
-            return False
-        return True
-
     def epsilon(self, ledger: Ledger, delta: float) -> Bound:
         """Bound on the epsilon for which the ledger is (epsilon, delta)-DP; delta in (0, 1)."""
         open_probability(delta=delta)
@@ -185,7 +177,7 @@ class Accountant:
             return Bound(0.0, 1.0, 1.0)
         pure = _pure_epsilon(charged.parts)
         cap = self._cap(_exposure(charged.parts), 0.0 if pure <= epsilon else math.inf)
-        known = Bound(0.0, 0.0, 0.0)
+        known = NOTHING
         if charged.parts and cap > 0:
             known = self.delta_of(charged.parts, epsilon).at_most(cap)
         if charged.exposure:
@@ -221,9 +213,7 @@ class Accountant:
         lower = 0.0
         if more < 1:
             lower = self._epsilon_exposed(charged.parts, charged.exposure, more).lower
-        return Bound(
-            lower and min(lower, found.estimate), found.estimate, found.upper, found.fallback
-        )
+        return replace(found, lower=lower and min(lower, found.estimate))
 
     def _epsilon_exposed(self, parts, exposure, delta):
         """epsilon where the example is given away with this probability, of which delta pays; never
@@ -234,22 +224,21 @@ class Accountant:
         if delta <= exposure:
             return Bound(self._epsilon_capped(parts, delta).lower, math.inf, math.inf)
         known = self._epsilon_capped(parts, Exposed(exposure).left(delta))
-        lower = known.lower and self._epsilon_capped(parts, delta).lower
-        return Bound(lower, known.estimate, known.upper, known.fallback)
+        return replace(known, lower=known.lower and self._epsilon_capped(parts, delta).lower)
 
     def _epsilon_capped(self, parts, delta):
         """epsilon of the parts, the rarest of them paid by delta, at most what is known without a
         curve.
         """
         if not parts:
-            return Bound(0.0, 0.0, 0.0)
+            return NOTHING
         rare, rest = self._rare(parts, delta)
         if rare:
             return self._epsilon_exposed(rest, _exposure(rare), delta)  # [C3]
         no_part = 0.0 if _exposure(parts) <= delta else math.inf
         cap = self._cap(_pure_epsilon(parts), no_part)
         if cap <= 0:
-            return Bound(0.0, 0.0, 0.0)
+            return NOTHING
         return self.epsilon_of(parts, delta).at_most(cap)
 
     def _rare(self, parts, delta):
@@ -283,7 +272,6 @@ class Accountant:
 
     def merged(self, ledger: Ledger) -> dict[Event, int]:
         """{primitive: count} of a ledger."""
-        self._check(ledger)
         merged: dict[Event, int] = {}
         for event, count in self._charges(ledger):
             for primitive, n in event.primitives(self.relation, count):
@@ -307,7 +295,12 @@ class Accountant:
     def _charged(self, ledger):
         """The Charged of a ledger; UnsupportedEventError unless this accountant covers all."""
         merged = self.merged(ledger)
-        self._check_covered(merged.items())
+        for event in merged:
+            if not self._bounds(event):
+                raise UnsupportedEventError(
+                    f"{self.name}: no theorem for {event.in_words} under {self.relation.name}; "
+                    f"ask another accountant"
+                )
         given_away = [part for part in merged.items() if isinstance(part[0], ApproximateDP)]
         # sorted, so that the order of the events cannot change even the rounding; large counts are
         # rounded up
@@ -321,11 +314,5 @@ class Accountant:
         )
         return Charged(parts, _exposure(given_away), variation_of(merged.items()))
 
-    def _check_covered(self, parts):
-        for event, _ in parts:
-            if event.delta_alone or isinstance(event, NonPrivate) or self.covers(event):
-                continue
-            raise UnsupportedEventError(
-                f"{self.name}: no theorem for {event.in_words} under {self.relation.name}; "
-                f"ask another accountant"
-            )
+    def _bounds(self, primitive):
+        return primitive.delta_alone or isinstance(primitive, NonPrivate) or self.covers(primitive)

@@ -116,7 +116,6 @@ def row_to_quote(rows: Mapping[str, Mapping[str, Any]], below: float = math.inf)
     uppers = {
         name: float(row["upper"])
         for name, row in rows.items()
-        if row["kind"] == "bound" and row["upper"] is not None
+        if row["kind"] == "bound" and row["upper"] is not None and float(row["upper"]) < below
     }
-    name = min(uppers, key=uppers.__getitem__, default=None)
-    return name if name is not None and uppers[name] < below else None
+    return min(uppers, key=uppers.__getitem__, default=None)

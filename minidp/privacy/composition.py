@@ -3,13 +3,14 @@ comparison.
 """
 
 import math
-from functools import singledispatch
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .accountant import Accountant, Bound
 from .events import Composed, Event, Gaussian, JointGaussian, PoissonSampled, Repeated
+from .events.sampled import amplified
 from .gaussian import gaussian_epsilon
 from .moments import PAPER_ORDERS, MomentsAccountant
 
@@ -166,39 +167,16 @@ class PerTensorAccountant2016(MomentsAccountant):
 
     def _charges(self, ledger):
         return [
-            (tensor, count) for event, count in ledger.items() for tensor in per_tensor(event)
+            (tensor, count) for event, count in ledger.items() for tensor in _per_tensor(event)
         ]  # [M1]
 
 
-@singledispatch
-def per_tensor(event: Event) -> list[Event]:
+def _per_tensor(event):
     """The charges that the 2016 code would have made for an event."""
+    if isinstance(event, Composed):
+        return [tensor for inner in event.events for tensor in _per_tensor(inner)]
+    if isinstance(event, Repeated):
+        return [Repeated(tensor, event.count) for tensor in _per_tensor(event.event)]
+    if isinstance(event, PoissonSampled) and isinstance(event.event, JointGaussian):
+        return [replace(event, event=Gaussian(s)) for s in event.event.noise_multipliers]
     return [event]
-
-
-@per_tensor.register
-def _(event: PoissonSampled):
-    if not isinstance(event.event, JointGaussian):
-        return [event]
-    q = event.sampling_probability
-    return [PoissonSampled(q, Gaussian(s)) for s in event.event.noise_multipliers]
-
-
-@per_tensor.register
-def _(event: Composed):
-    return [tensor for inner in event.events for tensor in per_tensor(inner)]
-
-
-@per_tensor.register
-def _(event: Repeated):
-    return [Repeated(tensor, event.count) for tensor in per_tensor(event.event)]
-
-
-def amplified(epsilon: float, q: float) -> float:
-    """ln(1 + q (exp(epsilon) - 1)), without overflow."""
-    if epsilon > 500:
-        return min(
-            epsilon,
-            float(np.logaddexp(math.log1p(-q) if q < 1 else -math.inf, math.log(q) + epsilon)),
-        )
-    return math.log1p(q * math.expm1(epsilon))

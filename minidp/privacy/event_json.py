@@ -1,26 +1,18 @@
 """Events as JSON and back."""
 
 import math
-from dataclasses import fields
 from typing import Any
 
 from .. import given
 from ..errors import DataError, ParameterError
 from . import events
 from .events import Event
-from .events.base import check_event
 
 EVENTS = {
     name: value
     for name, value in vars(events).items()
     if isinstance(value, type) and issubclass(value, Event) and value is not Event
 }
-RETIRED = {  # events that earlier ledgers may hold, and why no accountant here reads them
-    "CyclicSampled": "banded noise, with lots of parts of the data, is no longer supported",
-    "TruncatedPoissonSampled": "Poisson lots cut to a public size are no longer supported",
-    "PoissonGroup": "the mixture for groups is no longer supported",
-}
-_KEYS = {"event": "inner"}  # of fields in JSON, where "event" is the class's name
 
 
 def number_to_json(value: float) -> float | str:
@@ -44,10 +36,13 @@ def _from_json(value):
 
 def event_to_json(event: Event) -> dict[str, Any]:
     """The event as plain dictionaries, lists, numbers and strings."""
-    check_event("event_to_json", event)
     return {
         "event": type(event).__name__,
-        **{_KEYS.get(name, name): _to_json(value) for name, value in vars(event).items()},
+        # "event" is the class's name
+        **{
+            "inner" if name == "event" else name: _to_json(value)
+            for name, value in vars(event).items()
+        },
     }
 
 
@@ -55,26 +50,17 @@ def event_from_json(data: Any) -> Event:
     """The event that `event_to_json` wrote; DataError for anything else."""
     name = data.get("event") if isinstance(data, dict) else data
     known = EVENTS | given.SEARCHES
-    if isinstance(name, str) and name in RETIRED:
-        raise DataError(
-            f"{name}: {RETIRED[name]}; refused, since its cost is unknown to this "
-            "version: read the ledger with the version that wrote it"
-        )
     if not isinstance(name, str) or name not in known:
         raise DataError(
             f"expected an event of {', '.join(known)}, got {name!r}; refused, since its cost is "
             "unknown"
         )
-    cls = known[name]
-    keys = {_KEYS.get(field.name, field.name): field.name for field in fields(cls)}
-    stated = [key for key in data if key != "event"]
-    if sorted(keys) != sorted(stated):
-        raise DataError(
-            f"{name}: expected the fields {', '.join(keys) or 'none'}, got "
-            f"{', '.join(stated) or 'none'}"
-        )
-    values = {field: _from_json(data[key]) for key, field in keys.items()}
+    values = {
+        "event" if key == "inner" else key: _from_json(value)
+        for key, value in data.items()
+        if key != "event"
+    }
     try:
-        return cls(**values)
+        return known[name](**values)
     except (ParameterError, TypeError, OverflowError) as error:
-        raise DataError(f"{cls.__name__}: {error}") from error
+        raise DataError(f"{name}: {error}") from error

@@ -124,7 +124,6 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     """The smallest epsilon >= 0 with gaussian_delta(epsilon, mu) <= delta, rounded up in its last
     digits.
     """
-    non_negative(mu=mu)
     open_probability(delta=delta)
     if mu == math.inf:
         return math.inf

@@ -1,13 +1,13 @@
 """Privacy of k examples at once."""
 
 import math
+from dataclasses import replace
 from functools import cache
 
 from ..errors import UnsupportedEventError
 from ..util.validate import count as check_count
 from .accountant import Accountant, Bound, variation_of
 from .bound import Within
-from .events import PoissonSampled
 from .events.sampled import Sampled
 from .ledger import Ledger
 
@@ -22,21 +22,15 @@ def group_epsilon(
     ledger: Ledger,
     delta: float,
     group_size: int = 1,
-    *,
-    mixed: bool = False,
 ) -> Bound:
     r"""Bound on epsilon for `group_size` = k examples, such as one person's, all of which are in
     the data or none is.
-
-    With mixed=True neighbours differ in any k examples, some of them perhaps added and others
-    removed.
 
     Bound
         [C2]  delta = d (e^(k epsilon) - 1) / (e^epsilon - 1) + (1 + e^(k epsilon)) T    (epsilon,
               d)-DP gives (k epsilon, delta)-DP; T the total variation of the ledger, added once
         upper is the smaller of this and of what the group's own events cost (`Event.for_group`;
-        none for fixed lots, nor for sampled lots of mixed groups); lower is the group's where
-        nothing is sampled, else unknown.
+        none for fixed lots); lower is the group's where nothing is sampled, else unknown.
 
     Source
         [C2]  Vadhan 2017, the sum that Lemma 2.2 bounds by k e^((k-1) epsilon) d (Abadi et al.
@@ -52,13 +46,9 @@ def group_epsilon(
     single = accountant.epsilon(ledger, delta)
     if group_size == 1 or single.upper == math.inf:
         return single
-    upper = _generic(accountant, ledger, delta, group_size)
-    group, sampled = _group_of(ledger, group_size, mixed)
-    if group is None:
-        return Bound(None, upper, upper)
-    bound = accountant.epsilon(group, delta)
-    upper = min(upper, bound.upper)
-    return Bound(None if sampled else bound.lower, upper, upper)
+    own = _by_own_events(ledger, group_size, lambda group: accountant.epsilon(group, delta))
+    upper = min(_generic(accountant, ledger, delta, group_size), own.upper)
+    return Bound(own.lower, upper, upper)
 
 
 def group_delta(
@@ -66,8 +56,6 @@ def group_delta(
     ledger: Ledger,
     epsilon: float,
     group_size: int = 1,
-    *,
-    mixed: bool = False,
 ) -> Bound:
     r"""Bound on delta for a group as in `group_epsilon`.
 
@@ -89,12 +77,9 @@ def group_delta(
     share, upper = accountant.delta(ledger, epsilon / k).upper, 0.0
     if share > 0:
         upper = math.exp(min(0.0, _log_sum(k, epsilon / k) + math.log(share)))  # [C4]
-    group, sampled = _group_of(ledger, k, mixed)
-    if group is None:
-        return Bound(None, upper, upper)
-    bound = accountant.delta(group, epsilon)  # [C3]
-    upper = min(upper, bound.upper)
-    return Bound(None if sampled else bound.lower, upper, upper)
+    own = _by_own_events(ledger, k, lambda group: accountant.delta(group, epsilon))  # [C3]
+    upper = min(upper, own.upper)
+    return Bound(own.lower, upper, upper)
 
 
 def _log_sum(k, epsilon):
@@ -105,21 +90,20 @@ def _log_sum(k, epsilon):
     return ((k - 1) * epsilon + sum_of_two) * (1 + 1e-15) + 1e-15
 
 
-def _group_of(ledger, k, mixed):
-    """(the ledger that costs one example what this one costs k, or None where there is no such
-    rule; whether anything is sampled).
+def _by_own_events(ledger, k, bound_of):
+    """The Bound of the ledger that costs one example what this one costs k; infinite where there is
+    no such rule, and without a lower end where anything is sampled.
     """
     parts = [
         part for event, count in ledger.items() for part in event.primitives(ledger.relation, count)
     ]
-    sampled = any(isinstance(event, Sampled) for event, _ in parts)
-    if mixed and any(isinstance(event, PoissonSampled) for event, _ in parts):
-        return None, sampled
     try:
-        entries = [(event.for_group(k), n) for event, n in parts]
+        group = Ledger(ledger.relation, [(event.for_group(k), n) for event, n in parts])
     except UnsupportedEventError:
-        return None, sampled
-    return Ledger(ledger.relation, entries), sampled
+        return Bound(None, math.inf, math.inf)
+    bound = bound_of(group)
+    sampled = any(isinstance(event, Sampled) for event, _ in parts)
+    return replace(bound, lower=None if sampled else bound.lower)
 
 
 def _generic(accountant, ledger, delta, k):
@@ -179,7 +163,6 @@ class GroupAccountant:
     """
 
     def __init__(self, accountant: Accountant, group_size: int):
-        check_count(1, group_size=group_size)
         self.accountant, self.group_size = accountant, group_size
         self.name, self.kind, self.relation = accountant.name, accountant.kind, accountant.relation
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import DataError, ParameterError
 from ..util.atomic import StrPath, atomic_write
-from ..util.validate import MOST_128_BITS
+from ..util.validate import MOST_128_BITS, one_of
 from ..util.validate import count as check_count
 from .event_json import event_from_json, event_to_json
 from .events import Event, NeighbouringRelation
@@ -20,6 +21,7 @@ FORMAT = 2  # 1 had no purposes
 SETUP, STEP, UNKNOWN = "setup", "step", "unknown"
 
 
+@dataclass(init=False)
 class Ledger:
     """Events in the order in which they were released, run-length coded, each with what it was
     charged for.
@@ -36,6 +38,9 @@ class Ledger:
     [1, 10000]
     """
 
+    relation: NeighbouringRelation
+    _entries: list[tuple[Event, int, str]]
+
     def __init__(
         self,
         relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE,
@@ -44,10 +49,9 @@ class Ledger:
         """entries: what to `append` at once, each (event,), (event, count) or (event, count,
         purpose).
         """
-        if not isinstance(relation, NeighbouringRelation):
-            raise ParameterError(f"expected relation={relation!r} to be a NeighbouringRelation")
+        one_of(tuple(NeighbouringRelation), relation=relation)
         self.relation = relation
-        self._entries: list[tuple[Event, int, str]] = []
+        self._entries = []
         for entry in entries:
             self.append(*entry)
 
@@ -83,16 +87,6 @@ class Ledger:
     def copy(self) -> Ledger:
         """An independent ledger with the same entries."""
         return Ledger(self.relation, self._entries)
-
-    def __eq__(self, other):
-        if not isinstance(other, Ledger):
-            return NotImplemented
-        return self.relation is other.relation and self._entries == other._entries
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self):
-        return f"Ledger({self.relation}, {self._entries!r})"
 
     def to_json(self) -> dict[str, Any]:
         """The ledger as a dictionary of plain values; `from_json` reads it."""

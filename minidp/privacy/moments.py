@@ -1,21 +1,35 @@
 """The moments accountant of Abadi et al. 2016, by integration."""
 
 import math
+from collections.abc import Iterable
 from functools import singledispatch
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import UnsupportedEventError
-from .events import BallsInBins, Event, FixedSizeSampled, Gaussian, PoissonSampled
-from .orders import FAR_ORDERS, OrdersAccountant
+from ..errors import ParameterError, UnsupportedEventError
+from ..util.validate import in_range
+from .accountant import Accountant, Bound
+from .conversion import tail_bound_delta, tail_bound_epsilon
+from .events import (
+    BallsInBins,
+    Event,
+    FixedSizeSampled,
+    Gaussian,
+    NeighbouringRelation,
+    PoissonSampled,
+)
 
+FAR_ORDERS = (72, *(k << bits for bits in range(4, 8) for k in range(5, 9)))  # 72 .. 1024
 PAPER_ORDERS = tuple(range(1, 33))
 MOST_REACH = 400  # l / sigma up to which E (dP/dQ - 1)^l is integrated
 
 
-class MomentsAccountant(OrdersAccountant):
+class MomentsAccountant(Accountant):
     r"""Log moments alpha(lambda) = lambda D_(lambda+1), added up, then the paper's tail bound.
+
+    orders  at least one number, order = `least_order` + lambda, lambda in (0, 1024]; by default
+            `default_orders`
 
     >>> from minidp.privacy import Gaussian, Ledger, PoissonSampled
     >>> ledger = Ledger()
@@ -56,10 +70,38 @@ class MomentsAccountant(OrdersAccountant):
 
     name = "moments"
 
-    default_orders = (*range(1, 65), *FAR_ORDERS, 145)
+    least_order = 0
+    default_orders: tuple[float, ...] = (*range(1, 65), *FAR_ORDERS, 145)
+    conversions = tail_bound_epsilon, tail_bound_delta  # from alpha, lambda and delta, or epsilon
+
+    def __init__(
+        self,
+        relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE,
+        orders: Iterable[float] | None = None,
+    ):
+        super().__init__(relation)
+        chosen = self.default_orders if orders is None else orders
+        self.orders = tuple(sorted({float(order) for order in chosen}))
+        if not self.orders:
+            raise ParameterError("expected orders to hold at least one order, got none")
+        for order in self.orders:
+            in_range(self.least_order, self.least_order + 1024, open_low=True, order=order)
+
+        self.lambdas: NDArray = np.array(self.orders) - self.least_order  # (K,)
 
     def cost_curve(self, event, grid):
+        """alpha(lambda) of one primitive event, (K,), rounded up; the grid is the orders."""
         return log_moment_curve(event, self.lambdas)
+
+    def epsilon_of(self, parts, delta):
+        total = self.composed(parts, self.orders)
+        epsilon = self.conversions[0](total, self.lambdas, delta)
+        return Bound(None, epsilon, epsilon * (1 + 1e-14))
+
+    def delta_of(self, parts, epsilon):
+        total = self.composed(parts, self.orders)
+        delta = self.conversions[1](total, self.lambdas, epsilon)
+        return Bound(None, delta, delta)
 
 
 def log_moment_curve(event: Event, orders: NDArray) -> NDArray:

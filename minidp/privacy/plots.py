@@ -29,9 +29,9 @@ def save_epsilon_curves(
     epochs: Sequence[float],
     curves: Mapping[str, Sequence[Bound]],
     delta: float,
-    title: str = "",
+    title: str,
+    kinds: Mapping[str, str],
     reference: Sequence[tuple[float, float, str]] = (),
-    kinds: Mapping[str, str] | None = None,
     logarithmic: bool = False,
 ) -> None:
     """Write path.csv and path.png: epsilon against epochs, one line per accountant, with its
@@ -39,43 +39,37 @@ def save_epsilon_curves(
 
     epochs      (K,), where the curves were read
     curves      {name: list of K Bound}; an unknown bound is left out
-    reference   (epochs, epsilon, label) of points to mark, such as figures that the paper prints
     kinds       {name: "bound" | "approximation" | "comparison"}; what is no bound says so in the
                 legend, and is dashed
+    reference   (epochs, epsilon, label) of points to mark, away from the left edge, such as figures
+                that the paper prints
     """
     with atomic_write(f"{path}.csv") as file:
         writer = csv.writer(file)
         ends = [(name, end) for name in curves for end in ("lower", "estimate", "upper")]
         writer.writerow(["epochs", *(f"{name}_{end}" for name, end in ends)])
         for i, epoch in enumerate(epochs):
-            values = (getattr(curves[name][i], end) for name, end in ends)
-            writer.writerow([epoch, *("" if value is None else float(value) for value in values)])
+            writer.writerow([epoch, *(getattr(curves[name][i], end) for name, end in ends)])
     figure, (axes,) = plotting.new_figure(title=title)
     for i, (name, bounds) in enumerate(curves.items()):
-        known = [
-            (epoch, bound.lower, bound.upper)
-            for epoch, bound in zip(epochs, bounds)
-            if bound.upper is not None and math.isfinite(bound.upper)
-        ]
-        read_at, lowers, uppers = zip(*known) if known else ((), (), ())
-        (drawn,) = axes.plot(read_at, uppers, **_line(i, len(known), name, kinds))
-        if known and None not in lowers:
-            axes.fill_between(
-                read_at, lowers, uppers, color=drawn.get_color(), alpha=0.3, linewidth=0
-            )
+        # matplotlib draws no line to NaN
+        lowers, uppers = (
+            [math.nan if end in (None, math.inf) else end for end in ends]
+            for ends in zip(*((bound.lower, bound.upper) for bound in bounds))
+        )
+        (drawn,) = axes.plot(epochs, uppers, **_line(i, len(epochs), name, kinds))
+        axes.fill_between(epochs, lowers, uppers, color=drawn.get_color(), alpha=0.3, linewidth=0)
     if reference:
         axes.plot(
             *zip(*((x, y) for x, y, _ in reference)), label="printed in the paper", **plotting.PAPER
         )
     for x, y, label in reference:
-        # of the left edge: there is room for the label on the left
-        right = x > epochs[0] + 0.1 * (epochs[-1] - epochs[0])
         axes.annotate(
             label,
             (x, y),
             textcoords="offset points",
-            xytext=(-6 if right else 6, 4),
-            ha="right" if right else "left",
+            xytext=(-6, 4),
+            ha="right",
             fontsize=plotting.SMALL,
         )
     axes.set(xlabel="epochs", ylabel=f"epsilon at delta = {delta:g}")
@@ -89,7 +83,7 @@ def save_epsilon_curves(
 
 def _line(i, points, name, kinds):
     """The label and style of a line: solid for a bound, dashed for what is none."""
-    kind = (kinds or {}).get(name, "bound")
+    kind = kinds.get(name, "bound")
     style = plotting.line(i, points)
     if kind == "bound":
         return {**style, "label": name, "linestyle": "-"}
@@ -100,19 +94,17 @@ def save_tradeoff(
     path: StrPath,
     alphas: NDArray,
     curves: Mapping[str, NDArray],
-    title: str = "",
-    kinds: Mapping[str, str] | None = None,
+    title: str,
+    kinds: Mapping[str, str],
 ) -> None:
     """Write a PNG of type II against type I error; alphas (K,), curves {name: betas (K,)}, kinds as
     above.
     """
     figure, (axes,) = plotting.new_figure(title=title)
-    axes.plot([0, 1], [1, 0], color="grey", linestyle=":", label="nothing released")
     for i, (name, betas) in enumerate(curves.items()):
         # never above a falling curve
         axes.plot(alphas, betas, drawstyle="steps-pre", **_line(i, len(alphas), name, kinds))
-    axes.set(xlabel="false positive rate", ylabel="false negative rate, at least")
-    axes.legend()
+    _finish_tradeoff(axes)
     plotting.save(figure, path)
 
 
@@ -122,8 +114,12 @@ def draw_risk(axes: Axes, risk: Risk, ledger: Ledger) -> None:
     """
     alphas = np.linspace(0, 1, 501)
     curve = accountant_curve(upper_ends(ledger.relation), ledger, alphas)
-    axes.plot([0, 1], [1, 0], color="grey", linestyle=":", label="nothing released")
     axes.plot(alphas, curve, label="no attack is below (certified)")
     axes.plot(*risk.point, label="asked for", **plotting.PAPER)
+    _finish_tradeoff(axes)
+
+
+def _finish_tradeoff(axes):
+    axes.plot([0, 1], [1, 0], color="grey", linestyle=":", label="nothing released")
     axes.set(xlabel="false positive rate", ylabel="false negative rate, at least")
     axes.legend()

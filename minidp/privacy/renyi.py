@@ -5,18 +5,15 @@ search.
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..errors import UnsupportedEventError
 from .conversion import sharper_delta, sharper_epsilon
 from .events import NonPrivate, TotalVariation
 from .ledger import Ledger
-from .moments import log_moment_curve
-from .orders import FAR_ORDERS, OrdersAccountant
+from .moments import FAR_ORDERS, MomentsAccountant, log_moment_curve
 from .searches import OneOf, PoissonStopped, RandomlyStopped
 
 
-class RenyiAccountant(OrdersAccountant):
+class RenyiAccountant(MomentsAccountant):
     r"""Renyi divergences D_a at chosen orders a > 1, added up, then the sharper conversion.
 
     >>> from minidp.privacy import Gaussian, Ledger, PoissonSampled
@@ -62,24 +59,29 @@ class RenyiAccountant(OrdersAccountant):
 
     def covers(self, primitive):
         if isinstance(primitive, OneOf):
-            return all(self.supports(event) for event in primitive.events)
+            return all(map(self._covers_all, primitive.events))
         if isinstance(primitive, (RandomlyStopped, PoissonStopped)):
-            return self.supports(primitive.event) and not primitive.event.uses(TotalVariation)
+            return self._covers_all(primitive.event)
         return super().covers(primitive)
+
+    def _covers_all(self, event):
+        return all(
+            self._bounds(each) and not isinstance(each, TotalVariation)
+            for each, _ in event.primitives(self.relation)
+        )
 
     def cost_curve(self, event, grid):
         orders, lambdas = np.array(grid), self.lambdas
         if isinstance(event, OneOf):
-            curves = [self._curve(list(each.primitives(self.relation))) for each in event.events]
-            return np.max(curves, axis=0)  # [M5]
+            return np.max([self._curve(each) for each in event.events], axis=0)  # [M5]
         if isinstance(event, PoissonStopped):
             ledger, mean = Ledger(self.relation, [(event.event,)]), event.expected_runs
-            once = self._curve(list(event.event.primitives(self.relation)))
+            once = self._curve(event.event)
             delta = np.array([self.delta(ledger, math.log1p(1 / each)).upper for each in lambdas])
             stopped = once + lambdas * mean * delta + max(math.log(mean), 0.0)
             return stopped * (1 + 1e-13)  # [M4]
         if isinstance(event, RandomlyStopped):
-            once = self._curve(list(event.event.primitives(self.relation)))
+            once = self._curve(event.event)
             choice = np.min((1 - 1 / orders) * once / lambdas - math.log(event.gamma) / orders)
             stopped = (
                 once / lambdas + (1 + event.eta) * choice + math.log(event.expected_runs) / lambdas
@@ -96,17 +98,11 @@ class RenyiAccountant(OrdersAccountant):
             1 + 1e-13
         )  # [M2]
 
-    def total_curve(self, ledger: Ledger) -> NDArray:
-        """(a-1) D_a of the whole ledger at `orders`, (K,); infinite where a release has no noise.
-
-        Raises UnsupportedEventError where delta alone is what a release costs.
+    def _curve(self, event):
+        """(a-1) D_a of all that an event releases, (K,); infinite where a release has no noise, or
+        delta alone is what it costs.
         """
-        for event in self.merged(ledger):
-            if event.delta_alone:
-                raise UnsupportedEventError(f"{self.name}: {event!r} has no divergences")
-        return self._curve(self._charged(ledger).parts)
-
-    def _curve(self, parts):
+        parts = list(event.primitives(self.relation))
         if any(isinstance(event, NonPrivate) or event.delta_alone for event, _ in parts):
             return np.full(len(self.orders), math.inf)
         parts = [(event, count) for event, count in parts if count > 0]

@@ -115,17 +115,16 @@ def tuning_event(
     exact = [total_variation(Ledger(relation, [(event,)])) for event in (*candidates, *scores)]
     runs = [without_variation(event) for event in candidates]
     scores = [without_variation(event) for event in scores]
+    beside = []
     if mean is None:
         event: Event = Composed(tuple(runs))
         if scores:
             event = OneOf((event, Repeated(scores[0], len(runs))))
     elif law == "poisson":
         event = PoissonStopped(OneOf((*runs, *scores)), mean)
+        beside.append(TotalVariation(POISSON_TAU, math.ceil(mean / POISSON_PART)))
     else:
         event = RandomlyStopped(OneOf((*runs, *scores)), 1.0, geometric_gamma(mean))
-    beside = []
-    if mean is not None and law == "poisson":
-        beside.append(TotalVariation(POISSON_TAU, math.ceil(mean / POISSON_PART)))
     if variation := max(exact[: len(runs)]) + sum(exact[len(runs) :]):
         many = len(runs) if mean is None else math.ceil(mean)
         beside.append(TotalVariation(math.nextafter(variation, 1.0), many))  # [C1]

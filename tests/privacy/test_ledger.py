@@ -7,11 +7,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from minidp.errors import DataError, ParameterError
 from minidp.privacy import (
+    ApproximateDP,
+    BallsInBins,
     Composed,
     FixedSizeSampled,
     Gaussian,
@@ -29,31 +29,28 @@ from minidp.privacy import (
     TotalVariation,
     Unknown,
 )
-from minidp.privacy.event_json import RETIRED, event_from_json, event_to_json
+from minidp.privacy.event_json import EVENTS, event_from_json, event_to_json
+from minidp.privacy.searches import SEARCHES
 
-multiplier = st.one_of(st.floats(0, 1e6), st.just(math.inf))
-leaf = st.one_of(
-    multiplier.map(Gaussian),
-    multiplier.map(Laplace),
-    st.just(NonPrivate()),
-    st.just(Unknown()),
-    st.floats(1e-6, 10).map(PureDP),
-    st.tuples(st.floats(0, 0.99), st.integers(0, 2**40)).map(lambda a: TotalVariation(*a)),
-    st.lists(multiplier, min_size=1, max_size=3).map(lambda s: JointGaussian(tuple(s))),
-)
-events = st.recursive(
-    leaf,
-    lambda inner: st.one_of(
-        st.tuples(st.floats(0, 1), inner).map(lambda a: PoissonSampled(*a)),
-        st.tuples(st.integers(5, 9), st.integers(0, 5), inner).map(lambda a: FixedSizeSampled(*a)),
-        st.lists(inner, max_size=3).map(lambda e: Composed(tuple(e))),
-        inner.map(lambda e: RandomlyStopped(e, 0.5, 0.1)),
-        inner.map(lambda e: PoissonStopped(e, 0.5)),
-        st.lists(inner, max_size=3).map(lambda e: OneOf(tuple(e))),
-        st.tuples(inner, st.integers(0, 9)).map(lambda a: Repeated(*a)),
-    ),
-    max_leaves=6,
-)
+STEP = PoissonSampled(0.01, JointGaussian((4.0, math.inf)))
+EVERY = [
+    Gaussian(math.inf),
+    Laplace(0.3),
+    STEP.event,
+    PureDP(1e-6),
+    ApproximateDP(0.5, 1e-9),
+    TotalVariation(2.0**-64, 2**40),
+    NonPrivate(),
+    Unknown(),
+    STEP,
+    FixedSizeSampled(9, 5, Gaussian(0.1)),
+    BallsInBins(7, Gaussian(3.0)),
+    Composed((STEP, Composed(()))),
+    Repeated(STEP, 0),
+    OneOf((STEP, NonPrivate())),
+    RandomlyStopped(Repeated(STEP, 3), 0.5, 0.1),
+    PoissonStopped(STEP, 0.5),
+]
 
 
 def test_equal_events_have_equal_json():
@@ -98,36 +95,13 @@ def test_anything_else_in_json_is_refused(data):
         event_from_json(data)
 
 
-@pytest.mark.parametrize("name", RETIRED)
-def test_a_retired_event_is_refused_by_name(name, tmp_path):
-    retired = {"event": name, "inner": {"event": "Gaussian", "noise_multiplier": 4.0}}
-    for event in (retired, {"event": "Composed", "events": [retired]}):
-        entry = {"count": 3, "event": event, "purpose": "step"}
-        ledger = {"format": 2, "relation": "add_remove", "entries": [entry]}
-        (tmp_path / "ledger.json").write_text(json.dumps(ledger))
-        with pytest.raises(DataError, match=f"ledger entry 0: {name}: .* version that wrote it"):
-            Ledger.load(tmp_path / "ledger.json")
-
-
 def example():
     return Ledger(entries=[(Gaussian(7.0),), (PoissonSampled(0.01, Gaussian(4.0)), 3)])
 
 
-def test_equal_neighbours_merge_and_order_is_kept():
-    ledger = example()
-    ledger.append(PoissonSampled(0.01, Gaussian(4)), 2)
-    ledger.append(Gaussian(7.0), 0)
-    ledger.append(Gaussian(7.0))
-    assert ledger.items() == [
-        (Gaussian(7.0), 1),
-        (PoissonSampled(0.01, Gaussian(4.0)), 5),
-        (Gaussian(7.0), 1),
-    ]
-
-
-def test_entries_of_another_purpose_stay_apart_and_are_counted():
-    charged = [(Gaussian(7.0), *of) for of in ((2, "setup"), (4, "step"), (5, "setup"))]
-    ledger = Ledger(entries=[(Gaussian(7.0), 1, "setup"), *charged])
+def test_equal_neighbours_of_one_purpose_merge_and_order_is_kept():
+    charged = [(Gaussian(7), *of) for of in ((2, "setup"), (4, "step"), (5, "setup"))]
+    ledger = Ledger(entries=[(Gaussian(7.0), 1, "setup"), (Laplace(3.0), 0), *charged])
     assert ledger.entries() == [(Gaussian(7.0), 3, "setup"), *charged[1:]]
     assert [ledger.count_of(purpose) for purpose in ("setup", "step", "search")] == [8, 4, 0]
     assert ledger.items() == [(Gaussian(7.0), count) for count in (3, 4, 5)]
@@ -142,31 +116,12 @@ def test_a_ledger_without_purposes_loads():
     assert {purpose for _, _, purpose in old.entries()} == {"unknown"}
 
 
-def test_items_and_copy_are_independent():
-    ledger = example()
-    ledger.items().clear()
-    other = ledger.copy()
-    assert other == ledger
-    other.append(Gaussian(7.0))
-    assert other != ledger and len(ledger.items()) == 2
-
-
-@given(
-    st.lists(
-        st.tuples(events, st.integers(0, 10**12), st.sampled_from(["setup", "step", "search"])),
-        max_size=5,
-    ),
-    st.sampled_from(NeighbouringRelation),
-)
-@settings(max_examples=60, deadline=None)
-def test_json_round_trip(entries, relation):
-    ledger = Ledger(relation, entries)
+@pytest.mark.parametrize("relation", NeighbouringRelation)
+def test_json_round_trip(relation):
+    assert {type(event).__name__ for event in EVERY} == {*EVENTS, *SEARCHES}
+    ledger = Ledger(relation, [(event, 10**12, "search") for event in EVERY])
     again = Ledger.from_json(json.loads(ledger.canonical()))
-    assert (again, again.canonical(), again.sha256()) == (
-        ledger,
-        ledger.canonical(),
-        ledger.sha256(),
-    )
+    assert again == ledger and again.sha256() == ledger.sha256()
 
 
 def test_a_whole_file_is_loaded_and_a_truncated_one_refused(tmp_path):
@@ -190,7 +145,6 @@ def test_a_whole_file_is_loaded_and_a_truncated_one_refused(tmp_path):
     [
         {"format": 3},
         {"format": 1},
-        {"format": 2.0},
         {"format": True},
         {"relation": "neighbours"},
         {"entries": None},

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from minidp.errors import BudgetExceededError, ParameterError
+from minidp.errors import ParameterError
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from minidp.privacy import (
     Gaussian,
@@ -105,24 +105,14 @@ def test_a_group_reaches_more_than_one_example():
         ({"tpr": 0.1}, "got tpr"),
         ({"mu": 1, "advantage": 0.1}, "got advantage and mu"),
         ({"fpr": 0.05, "tpr": 0.01}, "tpr=0.01 to be above fpr=0.05"),
-        ({"fpr": 0.05, "tpr": 0.05}, "above"),
         ({"advantage": 1}, "expected advantage=1 in"),
         ({"mu": math.inf}, "expected mu=inf in"),
-        ({"rate": 1}, "expected attack to be"),
         (0.05, "expected attack to be"),
     ],
 )
 def test_what_is_no_risk_is_refused(given, message):
     with pytest.raises(ParameterError, match=message):
         Risk.of(given)
-
-
-def test_what_no_noise_can_keep_is_refused():
-    def ledger_of(sigma):
-        return Ledger(entries=[(Gaussian(1.0), 1), *run()(sigma).items()])
-
-    with pytest.raises(BudgetExceededError, match="with it the advantage is"):
-        Risk(advantage=0.1).noise_multiplier(ledger_of)
 
 
 def test_a_plan_takes_a_risk_in_place_of_epsilon():
@@ -132,5 +122,3 @@ def test_a_plan_takes_a_risk_in_place_of_epsilon():
     assert 0.0995 < Risk(advantage=0.1).reached(found.ledger()) <= 0.1
     with pytest.raises(ParameterError, match="or attack alone"):
         plan.calibrated("moments", 1.0, 1e-5, attack={"advantage": 0.1})
-    with pytest.raises(ParameterError, match="or attack alone"):
-        plan.calibrated("moments", 1.0)

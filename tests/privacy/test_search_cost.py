@@ -4,14 +4,12 @@ import json
 import math
 from pathlib import Path
 
-import mpmath
 import pytest
 
 from minidp.errors import UnsupportedEventError
 from minidp.privacy import (
     Composed,
     Gaussian,
-    Ledger,
     LossDistributionAccountant,
     OneOf,
     PoissonSampled,
@@ -24,72 +22,34 @@ from minidp.privacy import (
 from minidp.privacy.events import NeighbouringRelation
 from minidp.privacy.search_cost import geometric_gamma, without_variation
 
-from ..support.accountants import ledger_of
+from ..support.accountants import ledger_of, spent
 
 PEERS = json.loads((Path(__file__).parent / "repeat_and_select.json").read_text())["rows"]
 ADD_REMOVE = NeighbouringRelation.ADD_REMOVE
 TIGHT, RENYI = LossDistributionAccountant(), RenyiAccountant()
 
 
-def searched(runs, score=None, **named):
-    return Ledger(entries=[(tuning_event(ADD_REMOVE, runs, score, **named),)])
-
-
-def as_drawn(run, **named):
-    """Without the distance of a Poisson number's draw from its law."""
-    event = without_variation(tuning_event(ADD_REMOVE, [run], **named))
-    return Ledger(entries=[(event,)])
+def searched(accountant, runs, score=None, **named):
+    return spent(accountant, (tuning_event(ADD_REMOVE, runs, score, **named), 1))
 
 
 @pytest.mark.parametrize("law", ["geometric", "poisson"])
 @pytest.mark.parametrize("row", PEERS, ids=lambda row: f"{row['mean']:g}")
 def test_a_random_number_of_runs_against_dp_accounting(row, law):
     run = Repeated(PoissonSampled(row["q"], Gaussian(row["sigma"])), row["steps"])
-    found = RENYI.epsilon(as_drawn(run, mean=row["mean"], law=law), row["delta"]).upper
+    event = tuning_event(ADD_REMOVE, [run], mean=row["mean"], law=law)
+    # without the distance of a Poisson number's draw from its law
+    found = spent(RENYI, (without_variation(event), 1), delta=row["delta"]).upper
     # its divergences of sampled noise at fractional orders are a series that is cut
     assert found == pytest.approx(row[law], rel=1e-8 if row["q"] == 1 else 1e-5)
 
 
-@pytest.mark.parametrize("law", ["geometric", "poisson"])
-def test_a_random_number_of_gaussian_runs_against_mpmath(law):
-    """D_a = a/(2 s^2), and delta by the sharper conversion: the whole bound in 30 digits."""
-    sigma, mean, target = mpmath.mpf(9), mpmath.mpf(12), mpmath.mpf("1e-5")
-    with mpmath.workdps(30):
-        orders = [mpmath.mpf(a) for a in RENYI.orders]
-
-        def once(a):
-            return a / (2 * sigma**2)
-
-        def delta_at(e):
-            flat = mpmath.sqrt(1 - mpmath.exp(-min(map(once, orders))))
-            tails = ((a - 1) * (once(a) - e + mpmath.log1p(-1 / a)) - mpmath.log(a) for a in orders)
-            return min(flat, min(map(mpmath.exp, tails)))
-
-        choice = min((1 - 1 / b) * once(b) + mpmath.log(mean) / b for b in orders)
-        drawn = {
-            "geometric": lambda a: 2 * choice,
-            "poisson": lambda a: mean * delta_at(mpmath.log1p(1 / (a - 1))),
-        }[law]
-        truth = min(
-            once(a)
-            + drawn(a)
-            + mpmath.log(mean) / (a - 1)
-            + mpmath.log1p(-1 / a)
-            - (mpmath.log(target) + mpmath.log(a)) / (a - 1)
-            for a in orders
-        )
-    found = RENYI.epsilon(as_drawn(Gaussian(9.0), mean=12, law=law), 1e-5).upper
-    assert truth <= found <= truth * (1 + 1e-9)
-
-
 def test_every_candidate_once_costs_their_sum_and_scores_apart_cost_no_more():
     runs = [Gaussian(9.0), Gaussian(12.0)]
-    both = TIGHT.epsilon(ledger_of((runs[0], 1), (runs[1], 1)), 1e-5).upper
-    assert TIGHT.epsilon(searched(runs), 1e-5).upper == both
-    assert TIGHT.epsilon(searched(runs, Gaussian(13.0)), 1e-5).upper == both
-    scores = TIGHT.epsilon(ledger_of((Gaussian(5.0), 2)), 1e-5).upper
-    assert TIGHT.epsilon(searched(runs, Gaussian(5.0)), 1e-5).upper == scores > both
-    assert TIGHT.epsilon(searched(runs, Gaussian(5.0)), 1e-5).lower is None
+    both = spent(TIGHT, (runs[0], 1), (runs[1], 1)).upper
+    assert searched(TIGHT, runs).upper == searched(TIGHT, runs, Gaussian(13.0)).upper == both
+    scores, found = spent(TIGHT, (Gaussian(5.0), 2)).upper, searched(TIGHT, runs, Gaussian(5.0))
+    assert found.upper == scores > both and found.lower is None
 
 
 @pytest.mark.parametrize("law", ["geometric", "poisson"])
@@ -98,33 +58,27 @@ def test_a_random_search_pays_for_its_costliest_candidate_or_score(law, costly):
     sigmas = [9.0, 9.5, 10.0]
     sigmas[costly] = 4.0
     *runs, score = map(Gaussian, sigmas)
-    found = RENYI.epsilon(searched(runs, score, mean=5, law=law), 1e-5)
-    assert found == RENYI.epsilon(searched([Gaussian(4.0)], mean=5, law=law), 1e-5)
+    named = {"mean": 5, "law": law}
+    assert searched(RENYI, runs, score, **named) == searched(RENYI, [Gaussian(4.0)], **named)
     with pytest.raises(UnsupportedEventError):
-        TIGHT.epsilon(searched(runs, score, mean=5, law=law), 1e-5)
+        searched(TIGHT, runs, score, **named)
 
 
 def test_two_searches_that_share_a_ledger_cost_the_worst_of_all_combinations():
     one, other = OneOf((Gaussian(3.0), Gaussian(4.0))), OneOf((Gaussian(5.0), Gaussian(6.0)))
-    worst = TIGHT.epsilon(ledger_of((Gaussian(3.0), 1), (Gaussian(5.0), 1)), 1e-5).upper
-    assert TIGHT.epsilon(ledger_of((one, 1), (Composed((other,)), 1)), 1e-5).upper == worst
-    twice = ledger_of((one, 2))
+    worst = spent(TIGHT, (Gaussian(3.0), 1), (Gaussian(5.0), 1)).upper
+    assert spent(TIGHT, (one, 1), (Composed((other,)), 1)).upper == worst
     with pytest.raises(UnsupportedEventError):
-        TIGHT.epsilon(twice, 1e-5)
-    assert (
-        RENYI.epsilon(twice, 1e-5).upper >= TIGHT.epsilon(ledger_of((Gaussian(3.0), 2)), 1e-5).upper
-    )
+        spent(TIGHT, (one, 2))
+    assert spent(RENYI, (one, 2)).upper >= spent(TIGHT, (Gaussian(3.0), 2)).upper
 
 
-def test_exact_arithmetics_distance_leaves_the_search_and_counts_every_run():
+def test_exact_arithmetics_distance_and_that_of_a_poisson_draw_stand_beside_the_search():
     run = Repeated(Composed((Gaussian(9.0), TotalVariation(2.0**-40, 10))), 3)
-    score = Composed((Gaussian(9.0), TotalVariation(2.0**-40, 1)))
-    for mean, runs in ((None, 2), (7.5, 8)):
-        ledger = searched([run, run], score, mean=mean)
-        assert total_variation(ledger) == pytest.approx(runs * 31 * 2.0**-40, rel=1e-12)
-        assert RENYI.epsilon(ledger, 1e-5).upper < math.inf
-    drawn = searched([Gaussian(9.0)], mean=40, law="poisson")
-    assert total_variation(drawn) == pytest.approx(2 * 2.0**-40, rel=1e-12)
+    event = tuning_event(ADD_REMOVE, [run], run, mean=40, law="poisson")
+    varied = (2 + 40 * 2 * 30) * 2.0**-40
+    assert total_variation(ledger_of((event, 1))) == pytest.approx(varied, rel=1e-12)
+    assert spent(RENYI, (event, 1)).upper < math.inf
 
 
 def test_the_parameter_of_a_geometric_law_is_what_uniform_numbers_can_meet():

@@ -34,6 +34,11 @@ PURE = (Laplace(20.0), PureDP(0.05), PoissonSampled(0.1, Laplace(10.0)))
 FIXED = (FixedSizeSampled(1000, 10, Gaussian(4.0)),)
 
 
+def spent(accountant, *entries, delta=1e-5):
+    """The bound on epsilon of (event, count) pairs."""
+    return accountant.epsilon(ledger_of(*entries, relation=accountant.relation), delta)
+
+
 @dataclass(frozen=True)
 class Row:
     """make(relation) builds the accountant; `events` are the ones it must support under
@@ -51,9 +56,7 @@ class Row:
 
     def epsilon(self, delta, *events, times=1):
         """The bound on each of the events, `times` times."""
-        return self.accountant.epsilon(
-            ledger_of(*((event, times) for event in events), relation=self.relation), delta
-        )
+        return spent(self.accountant, *((event, times) for event in events), delta=delta)
 
     def delta(self, epsilon, *events, times=1):
         return self.accountant.delta(

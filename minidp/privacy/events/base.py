@@ -1,13 +1,14 @@
 """What all events have in common, and when two data sets are neighbours."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from ...errors import NumericalBoundError, ParameterError, UnsupportedEventError
-from ...util.validate import shown
+from ...util.validate import MOST_128_BITS, count, shown
 
 MOST_RELEASES = 10**300  # so that counts stay within float64
 
@@ -25,12 +26,15 @@ class NeighbouringRelation(Enum):
     ZERO_OUT = "zero_out"
 
 
-def number(check: Callable[..., None], plain: type | None = float) -> dict[str, Any]:
-    """Metadata of a field that holds a number: its check, and the plain type in which it is kept.
+releases = partial(count, 0, MOST_128_BITS)
+
+
+def number(check: Callable[..., None], plain: type | None = float) -> Any:
+    """A dataclass's field that holds a number: its check, and the plain type in which it is kept.
 
     Equal events must have equal JSON, whether they were built from 4, 4.0 or NumPy's numbers.
     """
-    return {"number": (check, plain)}
+    return field(metadata={"number": (check, plain)})
 
 
 @dataclass(frozen=True)
@@ -41,11 +45,6 @@ class Event:
     accountant covers, to which sampling gives nothing and which has no rule for groups. An event
     with better rules defines them in its own file.
     """
-
-    @property
-    def parts(self) -> "tuple[Event, ...]":
-        """The events that this one is made of."""
-        return tuple(value for value in vars(self).values() if isinstance(value, Event))
 
     @property
     def noise(self) -> Any:
@@ -94,10 +93,6 @@ class Event:
         Raises UnsupportedEventError where no such rule is known.
         """
         raise UnsupportedEventError(f"no group rule for {self!r}")
-
-    def uses(self, cls: type) -> bool:
-        """Whether this is an event of the class, or is made of one, at any depth."""
-        return isinstance(self, cls) or any(part.uses(cls) for part in self.parts)
 
     def __post_init__(self):
         for each in fields(self):

@@ -1,18 +1,18 @@
 """Releases of which (epsilon, delta) is all that is known, and what costs delta alone."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
-from ...util.validate import MOST_128_BITS, count, in_range, non_negative_finite, probability
-from .base import Event, number
+from ...util.validate import in_range, non_negative_finite, probability
+from .base import Event, number, releases
 
 
 @dataclass(frozen=True)
 class PureDP(Event):
     """Any release that is epsilon-DP with delta 0, such as the exponential mechanism; unsampled."""
 
-    epsilon: float = field(metadata=number(non_negative_finite, None))
+    epsilon: float = number(non_negative_finite, None)
 
     @property
     def pure_epsilon(self):
@@ -27,8 +27,8 @@ class ApproximateDP(Event):
     (Kairouz, Oh, Viswanath 2015, Theorem 2): PureDP(epsilon) beside ApproximateDP(0, delta).
     """
 
-    epsilon: float = field(metadata=number(non_negative_finite, None))
-    delta: float = field(metadata=number(probability))
+    epsilon: float = number(non_negative_finite, None)
+    delta: float = number(probability)
 
     delta_alone = True  # of the primitive, whose epsilon is 0
 
@@ -58,8 +58,8 @@ class TotalVariation(Event):
     to delta.
     """
 
-    tau: float = field(metadata=number(partial(in_range, 0, 1, open_high=True)))
-    count: int = field(metadata=number(partial(count, 0, MOST_128_BITS), int))
+    tau: float = number(partial(in_range, 0, 1, open_high=True))
+    count: int = number(releases, int)
 
     delta_alone = True
 

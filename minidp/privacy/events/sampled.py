@@ -6,13 +6,15 @@ ApproximateDP(0, share).
 """
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from ...errors import UnsupportedEventError
 from ...util.validate import MOST_128_BITS, count, in_range, probability
-from .base import Event, NeighbouringRelation, NonPrivate, number
+from .base import Event, NeighbouringRelation, NonPrivate, number, releases
 from .noise import Gaussian, Laplace, combined_noise_multiplier
 from .pairs import ApproximateDP
 
@@ -65,6 +67,14 @@ class Sampled(Event):
         raise _unsupported(self.event, relation, "only Gaussians compose within one sampled lot")
 
 
+def amplified(epsilon: float, q: float) -> float:
+    """ln(1 + q (exp(epsilon) - 1)), without overflow; epsilon may be negative."""
+    if epsilon > 500:
+        without = math.log1p(-q) if q < 1 else -math.inf
+        return min(epsilon, float(np.logaddexp(without, math.log(q) + epsilon)))
+    return math.log1p(q * math.expm1(epsilon))
+
+
 def _unsupported(event, relation, why):
     return UnsupportedEventError(f"cannot bound {event!r} under {relation.name}: {why}")
 
@@ -75,8 +85,8 @@ class PoissonSampled(Sampled):
     sampling_probability.
     """
 
-    sampling_probability: float = field(metadata=number(probability))
-    event: Event
+    sampling_probability: float = number(probability)
+    event: Event  # type: ignore[misc]  # `number` gives no default
 
     sampling = "Poisson sampling is"
 
@@ -111,9 +121,9 @@ class PoissonSampled(Sampled):
 class FixedSizeSampled(Sampled):
     """`event` over lot_size examples drawn uniformly without replacement from dataset_size."""
 
-    dataset_size: int = field(metadata=number(_number, int))
-    lot_size: int = field(metadata=number(partial(count, 0, MOST_128_BITS), int))
-    event: Event
+    dataset_size: int = number(_number, int)
+    lot_size: int = number(releases, int)
+    event: Event  # type: ignore[misc]  # `number` gives no default
 
     sampling = "fixed-size sampling is"
     relations = (NeighbouringRelation.REPLACE_ONE,)
@@ -135,8 +145,8 @@ class BallsInBins(Sampled):
     One epoch; a new epoch draws all examples' lots again.
     """
 
-    bins: int = field(metadata=number(_number, int))
-    event: Event
+    bins: int = number(_number, int)
+    event: Event  # type: ignore[misc]  # `number` gives no default
 
     sampling = "balls in bins are"
 

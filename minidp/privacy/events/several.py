@@ -1,11 +1,9 @@
 """Several events: in sequence, and the same one repeated."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 
-from ...util.validate import MOST_128_BITS, count
-from .base import Event, check_event, check_releases, number
+from .base import Event, check_event, check_releases, number, releases
 
 
 class Several(Event):
@@ -17,10 +15,6 @@ class Several(Event):
         object.__setattr__(self, "events", tuple(self.events))
         for event in self.events:
             check_event(type(self).__name__, event)
-
-    @property
-    def parts(self):
-        return self.events
 
 
 @dataclass(frozen=True)
@@ -39,7 +33,7 @@ class Repeated(Event):
     """`event`, count times in sequence."""
 
     event: Event
-    count: int = field(metadata=number(partial(count, 0, MOST_128_BITS), int))
+    count: int = number(releases, int)
 
     def primitives(self, relation, count=1):
         check_releases(self.event, count * self.count)

@@ -15,8 +15,8 @@ import numpy as np
 from ...host.jit import njit
 from ..events import BallsInBins
 from .kernels import _integrals, knots_between
-from .masses import REMOVE, Masses, masses_of
-from .samples import sampled
+from .masses import REMOVE, Masses, noise_masses
+from .samples import noise_samples
 
 # of a sum of lognormals: its grid's step, in steps of the loss as they add up to the whole sum
 FINENESS = 0.3
@@ -41,7 +41,7 @@ def in_range(bins, sigma):
     return 0.1 <= sigma <= 1e4 and bins <= 10**6
 
 
-@masses_of.register
+@noise_masses.register
 def masses(event: BallsInBins, direction, upper, step, gaps, deviations):
     r"""`masses_of` one epoch; they are `widened` where a grid of the sums had too many points.
 
@@ -86,7 +86,7 @@ def _rung(value):
     return 2 ** (0.5 * math.floor(2 * math.log2(value)))
 
 
-@sampled.register
+@noise_samples.register
 def _samples(event: BallsInBins, direction, deviations):
     ratios, mass, *_ = _rough_law(event, deviations)[-1]
     losses, logs = np.log(ratios[mass > 0]), np.log(mass[mass > 0])

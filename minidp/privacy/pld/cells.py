@@ -5,20 +5,22 @@ import math
 import numpy as np
 
 from ... import given
-from ..events import Event, Gaussian, PoissonSampled
+from ..events import Gaussian, PoissonSampled
+from ..events.sampled import amplified
 from .kernels import knots_between, log_tail, spread_gaussian_masses
-from .masses import ADD, Masses, masses_of
+from .masses import ADD, Masses, noise_masses
 
 
-@masses_of.register(Gaussian)
-@masses_of.register(PoissonSampled)
+@noise_masses.register(Gaussian)
+@noise_masses.register(PoissonSampled)
 def _gaussian_masses(event, direction, upper, step, gaps, deviations):
-    if event.pure_epsilon is not None:
-        return masses_of.dispatch(Event)(event, direction, upper, step, gaps, deviations)
     q, m = event.share, 1 / event.noise.noise_multiplier
     base = 0.0 if q == 1 else math.log1p(-q)
-    low = math.floor((_loss(q, -deviations * m - 0.5 * m * m) - base) / step)
-    high = math.ceil((_loss(q, deviations * m + 0.5 * m * m) - base) / step)
+    lowest, highest = (
+        log_ratio if q == 1 else amplified(log_ratio, q)
+        for log_ratio in (-deviations * m - 0.5 * m * m, deviations * m + 0.5 * m * m)
+    )
+    low, high = math.floor((lowest - base) / step), math.ceil((highest - base) / step)
     low = low if q == 1 else max(low, 0)
     knots = knots_between(low, max(high, low + 1), step, base, *gaps)
     if not upper:
@@ -31,12 +33,3 @@ def _gaussian_masses(event, direction, upper, step, gaps, deviations):
     # what lies below the lowest loss counts as if it had it
     masses.log_mass[0] = np.logaddexp(masses.log_mass[0], below)
     return masses
-
-
-def _loss(q, log_ratio):
-    """ln(1 - q + q e^log_ratio)."""
-    if q == 1:
-        return log_ratio
-    if log_ratio > 30:
-        return float(np.logaddexp(math.log1p(-q), math.log(q) + log_ratio))
-    return math.log1p(q * math.expm1(log_ratio))

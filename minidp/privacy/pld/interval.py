@@ -28,6 +28,7 @@ class Question:
 
     def __init__(self, accountant, parts, target):
         self.accountant, self.parts, self.target = accountant, parts, target
+        self.uppers = {}  # upper ends of epsilon in each direction so far
         self.known = [] if accountant.quick else _known_below(parts)
         self.directions = [REMOVE, ADD]
         if accountant.relation is NeighbouringRelation.REPLACE_ONE:  # that one is symmetric
@@ -49,10 +50,6 @@ class EpsilonAt(Question):
     """
 
     fineness, room, width = FINENESS, 4, LEAST_WIDTH
-
-    def __init__(self, accountant, parts, target):
-        super().__init__(accountant, parts, target)
-        self.uppers = {}  # of each direction so far
 
     def by(self, accountant):
         """Another accountant's answer."""
@@ -118,10 +115,12 @@ class DeltaAt(Question):
                 lower = max(lower, window.delta(self.target))
                 points[direction] = _points(window)
         self.directions = [each for each in self.directions if uppers.get(each, 0.0) >= lower]
+        if not self.known:
+            lower = None
         if not uppers:
-            return between(lower if self.known else None, 5e-324), 0
+            return between(lower, 5e-324), 0
         decides = max(uppers, key=uppers.get)
-        return between(lower if self.known else None, uppers[decides]), points[decides]
+        return between(lower, uppers[decides]), points[decides]
 
 
 def _known_below(parts):

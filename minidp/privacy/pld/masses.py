@@ -39,22 +39,23 @@ class Masses:
         return Masses(log_mass, -self.knots[::-1], -self.offset, infinite)
 
 
-@singledispatch
 def masses_of(event, direction, upper, step, gaps, deviations):
-    """Masses on the grid that dominate the event's loss (upper), or that it dominates; those of an
-    event without a rule, if it is pure DP, dominate.
+    """Masses on the grid that dominate the event's loss (upper), or that it dominates; those of
+    pure DP dominate.
 
     They reach `deviations` standard deviations into the noise's tails; an upper bound counts the
     rest on its safe side, a lower bound leaves it out. Knots grow sparse away from loss 0: gaps =
     (relative, absolute) limit on their distance.
     """
-    return _randomised_response(pure_epsilon_of(event), step)
+    if event.pure_epsilon is not None:
+        return _randomised_response(event.pure_epsilon, step)
+    return noise_masses(event, direction, upper, step, gaps, deviations)
 
 
-def pure_epsilon_of(event):
-    if event.pure_epsilon is None:
-        raise UnsupportedEventError(f"loss_distribution: no masses of {event!r} are known")
-    return event.pure_epsilon
+@singledispatch
+def noise_masses(event, direction, upper, step, gaps, deviations):
+    """`masses_of` Gaussian noise in its lots."""
+    raise UnsupportedEventError(f"loss_distribution: no masses of {event!r} are known")
 
 
 def _randomised_response(epsilon, step):

@@ -102,11 +102,9 @@ def at_tilt(samples, tilt):
     log_moment = centre = variance = 0.0
     for losses, logs, count in samples:
         one = tilted_statistics(losses, logs, tilt)
-        log_moment, centre, variance = (
-            log_moment + count * one[0],
-            centre + count * one[1],
-            variance + count * one[2],
-        )
+        log_moment += count * one[0]
+        centre += count * one[1]
+        variance += count * one[2]
     variance = max(variance, 1e-300)
     spread = math.sqrt(variance)
     # delta = E[(1 - e^(centre - L))+] with a Gaussian in place of the tilted loss
@@ -150,16 +148,13 @@ def window(samples, saddle, exponent):
     each.
     """
     natural = math.sqrt(2 * exponent / saddle.variance)
-    right, left = [], []
-    for scale in (0.03, 0.1, 0.3, 0.6, 1.0, 1.5):
-        s = natural * scale
-        right.append(
-            ((at_tilt(samples, saddle.tilt + s).log_moment - saddle.log_moment + exponent) / s, s)
-        )
-        left.append(
-            (-(at_tilt(samples, saddle.tilt - s).log_moment - saddle.log_moment + exponent) / s, s)
-        )
-    return min(right), max(left)
+    orders = [natural * scale for scale in (0.03, 0.1, 0.3, 0.6, 1.0, 1.5)]
+
+    def end(order):
+        growth = at_tilt(samples, saddle.tilt + order).log_moment - saddle.log_moment
+        return (growth + exponent) / order
+
+    return min((end(s), s) for s in orders), max((end(-s), s) for s in orders)
 
 
 def fast_length(least):

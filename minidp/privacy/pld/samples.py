@@ -6,25 +6,23 @@ from functools import singledispatch
 import numpy as np
 
 from ...host.jit import njit
-from ..events import Event, Gaussian, PoissonSampled
-from .masses import REMOVE, pure_epsilon_of
+from .masses import REMOVE
 
 
-@singledispatch
 def sampled(event, direction, deviations):
     """(losses, log P-masses) of the event on an even grid of outcomes: enough to choose tilt and
     window.
     """
-    pure = pure_epsilon_of(event)
+    pure = event.pure_epsilon
+    if pure is None:
+        return noise_samples(event, direction, deviations)
     log_p = -float(np.logaddexp(0.0, pure))
     return np.array([-pure, pure]), np.array([log_p, log_p + pure])
 
 
-@sampled.register(Gaussian)
-@sampled.register(PoissonSampled)
-def _gaussian_samples(event, direction, deviations):
-    if event.pure_epsilon is not None:
-        return sampled.dispatch(Event)(event, direction, deviations)
+@singledispatch
+def noise_samples(event, direction, deviations):
+    """`sampled` for Gaussian noise, unsampled or in Poisson lots."""
     losses, logs = mixture_losses(event, deviations)
     return (losses, logs) if direction == REMOVE else (-losses, logs - losses)
 

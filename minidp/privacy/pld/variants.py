@@ -6,11 +6,11 @@ import numpy as np
 
 from ..events import FixedSizeSampled
 from .kernels import knots_between, log_tail, spread_gaussian_masses
-from .masses import Masses, masses_of
-from .samples import mixture_losses, sampled
+from .masses import Masses, noise_masses
+from .samples import mixture_losses, noise_samples
 
 
-@masses_of.register
+@noise_masses.register
 def fixed_size_masses(event: FixedSizeSampled, direction, upper, step, gaps, deviations):
     r"""`masses_of` a Gaussian over lots of fixed size, under REPLACE_ONE.
 
@@ -38,7 +38,7 @@ def fixed_size_masses(event: FixedSizeSampled, direction, upper, step, gaps, dev
     return Masses(log_mass, np.concatenate([-knots[:0:-1], knots]), 0.0, beyond)
 
 
-@sampled.register
+@noise_samples.register
 def _fixed_size_samples(event: FixedSizeSampled, direction, deviations):
     losses, logs = mixture_losses(event, deviations)
     losses, logs = losses[losses > 0], logs[losses > 0]
