@@ -122,7 +122,7 @@ def _layer(path, row, arrays, own, around=""):
     given = {"rng": np.random.default_rng(0), "init": nn.init.zeros, "dtype": dtype}
     given = {key: value for key, value in given.items() if key in signature(cls).parameters}
     for key, constant in row["constants"].items():
-        given[key] = np.asarray(arrays[prefix + constant])
+        given[key] = arrays[prefix + constant]
     if "layers" in row:
         given["layers"] = [_layer(path, each, arrays, own, prefix) for each in row["layers"]]
     with nn.init.shapes_only(cls in CLASSES.values()):
@@ -140,7 +140,7 @@ def _network(path, found, layers, arrays, own):
     for layer in layers:
         for store in (layer.params, layer.constants):
             for key, array in store.items():
-                values = np.asarray(arrays[f"{layer.name}.{key}"])
+                values = arrays[f"{layer.name}.{key}"]
                 if array.flags.writeable and array.dtype == values.dtype:
                     array[...] = values  # a layer made of others may share the array with them
                 else:

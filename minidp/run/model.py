@@ -19,7 +19,7 @@ from ..util.atomic import StrPath
 from ..util.text import listed
 from ..util.validate import count, shown
 from .architecture import build, describe, one_line
-from .checkpoint import open_arrays, restore, save_arrays
+from .checkpoint import load_arrays, restore, save_arrays
 
 BATCH_BYTES, MOST_ROWS = 2**26, 4096
 
@@ -249,8 +249,8 @@ def load_model(path: StrPath, layers: dict[str, type[nn.Layer]] | None = None) -
     CheckpointError, one line, for any other contents of the file.
     """
     try:
-        with open_arrays(path, "model") as (stored, header):
-            network = build(path, header["architecture"], stored, layers or {})
+        arrays, header = load_arrays(path, "model")
+        network = build(path, header["architecture"], arrays, layers or {})
         about, digest = header.get("about"), header.get("ledger_sha256")
         if not isinstance(about, dict) or not isinstance(digest, (str, type(None))):
             raise TypeError("about or ledger_sha256 is of another type")
@@ -270,8 +270,8 @@ def load_weights(path: StrPath, network: nn.Sequential) -> dict[str, Any]:
     Raises CheckpointError for an array that is missing, extra, of another shape or of more
     precision.
     """
-    with open_arrays(path, "model") as (stored, header):
-        restore(path, stored, network.state())
+    arrays, header = load_arrays(path, "model")
+    restore(path, arrays, network.state())
     return header.get("about") or {}
 
 
