@@ -94,21 +94,15 @@ def labels_of(cells, as_text=False):
 def _damage_named(path):
     """Say in one line whatever is wrong with a file of arrays."""
     try:
-        with open(path, "rb") as file:
-            start = file.read(6)
-        if start[:2] != b"PK" and start != b"\x93NUMPY":
-            raise DataError(
-                f"{path}: no .npz or .npy file, as numpy.savez and numpy.save write them"
-            )
         yield
-    except (DataError, MemoryError, FileNotFoundError, IsADirectoryError, PermissionError):
+    except (MemoryError, FileNotFoundError, IsADirectoryError, PermissionError):
         raise
     # a damaged file makes zipfile, zlib, tokenize and NumPy raise a dozen kinds
     except Exception as error:
         if "allow_pickle" in str(error) or "Python objects" in str(error):
             raise DataError(
-                f"{path}: holds Python objects; nothing is unpickled: save numbers or text, such "
-                "as x.astype(float)"
+                f"{path}: no file of numpy.save or numpy.savez, or one of Python objects; nothing "
+                "is unpickled: save numbers or text, such as x.astype(float)"
             ) from error
         raise DataError(
             f"{path}: damaged, or not a file of NumPy ({' '.join(str(error).split())[:200]})"

@@ -92,9 +92,7 @@ def test_another_configuration_is_refused(tmp_path):
     for change, message in (
         ({"clip_norm": 2.0}, ": clip_norm= was 1.0 and is 2.0; choose"),
         ({"flags": {"rate": 2}}, "rate was 1 and is 2"),
-        ({"seed": 2}, "seed was 1 and is 2"),
         ({"inputs": {"file": "b"}}, "file was 'a' and is 'b'"),
-        ({"arithmetic": "exact"}, "arithmetic was 'ordinary' and is 'exact'"),
     ):
         with pytest.raises(CheckpointError, match=message):
             make_run(tmp_path / "run", **{**given, **change}).open()
@@ -151,10 +149,6 @@ def lose_charges(run):
     (run / "checkpoint.npz").unlink()
 
 
-def write_config(text):
-    return lambda run: (run / "config.json").write_text(text)
-
-
 def checkpoint(change):
     """Damage that writes the checkpoint again after change(arrays, header)."""
 
@@ -172,8 +166,6 @@ def checkpoint(change):
         (lose_charges, "ledger.json is missing, and config.json says that charges were made"),
         (lambda run: Ledger().save(run / "ledger.json"), "shows less than checkpoint.npz had"),
         (lambda run: (run / "config.json").unlink(), "cannot be told which run"),
-        (write_config("[" * 100_000), "config.json"),
-        (write_config('{"settings": ' + "[" * 400 + "]" * 400 + "}"), "configuration"),
         (checkpoint(lambda _, header: header["history"].append({"step": "x"})), "npz: damaged"),
         (checkpoint(lambda _, header: header.update(extra=[])), "checkpoint.npz: damaged"),
         (checkpoint(lambda arrays, _: arrays.pop("release/mean")), "release/mean is missing"),

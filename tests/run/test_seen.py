@@ -13,7 +13,6 @@ from minidp.run import result as results
 from minidp.run.picture import save_course
 from minidp.run.progress import BAR, shown
 from minidp.util import plotting
-from tests.support import running
 from tests.support.pictures import faults
 
 
@@ -55,11 +54,10 @@ def rows(test, train=None, epsilon=None):
             ["accuracy", "epsilon at delta 1e-05"],
         ),
         (rows([None, None], epsilon=[0.3, 0.5]), {}, ["epsilon at delta 1e-05"]),
-        (rows([0.8, 0.9]), {"train_metrics": False}, ["accuracy"]),
         (rows([0.8, 0.9], epsilon=[None, "inf"]), {"train_metrics": False}, ["accuracy"]),
         ([], {}, [""]),
     ],
-    ids=["all", "nothing evaluated", "without privacy", "infinite", "nothing yet"],
+    ids=["all", "nothing evaluated", "infinite", "nothing yet"],
 )
 def test_the_picture_shows_accuracy_and_what_was_spent(tmp_path, drawn, history, more, labels):
     save_course(tmp_path / "curves.png", history, epsilon_label="epsilon at delta 1e-05", **more)
@@ -93,17 +91,6 @@ def test_git_commit(tmp_path):
 def test_git_commit_without_git(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert results.git_commit() is None
-
-
-@pytest.mark.parametrize("told, commit", [({}, None), ({"commit": "a" * 40}, "a" * 40)])
-def test_a_result_has_the_commit_that_the_caller_gives_and_nobody_asks_git(
-    told, commit, tmp_path, monkeypatch
-):
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "git").write_text("#!/bin/sh\necho not-of-this-run\n")
-    (tmp_path / "bin" / "git").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    assert running.train(tmp_path / "run", steps=2, **told)["commit"] == commit
 
 
 def test_text_that_is_cut_off_or_covered_is_noticed():
