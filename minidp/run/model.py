@@ -295,12 +295,9 @@ def _labels(classes, output_shape):
     for K logits.
     """
     try:
-        given = np.asarray(classes).tolist() if hasattr(classes, "dtype") else list(classes)
-        found = (
-            classes if getattr(classes, "dtype", np.dtype(object)).kind != "O" else np.array(given)
-        )
-        for each in given:
-            str(each).encode()  # the statement and the predictions are files of UTF-8
+        given = np.asarray(classes, object).tolist()
+        found = np.array(given)
+        "".join(map(str, given)).encode()  # the statement and the predictions are files of UTF-8
         fits = (
             found.ndim == 1
             and found.dtype.kind in "biufU"

@@ -20,8 +20,8 @@ def save_course(
     """Write the curves of a run's history, its rows of metrics.csv, as PNG, whole or not at all:
     accuracy or R2, and on the right axis epsilon.
 
-    An epsilon that is infinite or unknown is left out. notice: of the data, in a line below the
-    axes. subgroups: of result.json, drawn in a panel beside the curves; risk: a function that
+    An epsilon that is infinite or unknown is left out. notice: of the data, below the
+    title. subgroups: of result.json, drawn in a panel beside the curves; risk: a function that
     draws another panel.
     """
     column = {name: [row.get(name) for row in history] for name in COLUMNS}

@@ -17,6 +17,7 @@ from ..util.atomic import atomic_write
 from ..util.text import upper_text
 from ..util.waiting import say
 from .brief import NEIGHBOURS, _success, asked, unit_of
+from .checkpoint import differences as unequal
 from .tuning import procedure
 
 NOT_STATED = "not stated"
@@ -227,20 +228,11 @@ def differences(result: dict[str, Any], path: Any) -> Iterator[str]:
         found = yaml.safe_load(text)
         if not isinstance(found, dict) or not {"tier", "url_slug", "deployment"} <= set(found):
             raise DataError("expected the keys url_slug, status, tier and deployment")
-        held = found["deployment"]
-        tier = _tier(result, held)
-        if found["tier"] != tier:
-            yield f"tier is {found['tier']!r:.80} and should be {tier}"
-        made = record(result)
-        if found["url_slug"] != made["url_slug"]:
-            yield f"url_slug is {found['url_slug']!r:.80} and should be {made['url_slug']}"
-        for section, field, _, value, _ in entries(result):
-            now = held.get(section, {}).get(field)
-            if value is not None and now != value:
-                said, should = _apart(now, value), _apart(value, now)
-                yield f"{section}.{field} is {said} and should be {should}"
-            if value is None and field == "privacy_parameters" and now is not None:
-                yield f"{field} is {now!r:.80}, and the run has no epsilon"
+        made = {**record(result), "tier": _tier(result, found["deployment"])}
+        for where, said, should in unequal(found, made):
+            free = should in (None, NOT_STATED, [NOT_STATED]) or where == "status"
+            if not free or where == "deployment.privacy_loss.privacy_parameters":
+                yield f"{where} is {_apart(said, should)} and should be {_apart(should, said)}"
     except (DataError, yaml.YAMLError, LookupError, TypeError, AttributeError) as error:
         raise DataError(f"{path}: not a record of a deployment ({error})") from error
 

@@ -1,6 +1,5 @@
-"""Checkpoints: going on equals never having stopped, and nothing damaged is taken."""
+"""Files of arrays: nothing damaged or crafted is taken, and nothing is unpickled."""
 
-import json
 import pickle
 import subprocess
 import sys
@@ -10,54 +9,8 @@ import numpy as np
 import pytest
 
 from minidp.errors import CheckpointError, DivergedError
-from minidp.run import (
-    load_checkpoint,
-    restore_training,
-    save_checkpoint,
-)
 from minidp.run.checkpoint import load_arrays, save_arrays
-from minidp.streams import Streams
-from minidp.train import OPTIMIZERS, Adam
 from tests.support.scripts import ROOT
-from tests.support.training import SAMPLERS, make_data, make_trainer, values
-from tests.train.test_trainer import assert_same
-from tests.train.test_trainer_stopping import after
-
-CONFIG = {"lot_size": 8, "seed": 1}
-STEPS = 14
-
-
-def save(path, trainer, record, config=CONFIG):
-    save_checkpoint(
-        path,
-        trainer.network,
-        trainer.optimizer,
-        record.ledger,
-        record.progress,
-        config,
-        [{"epoch": 1}],
-        {"seconds": 2.5},
-    )
-
-
-def resume(path, trainer, config=CONFIG):
-    """The loaded progress, with everything else put in its place."""
-    arrays, header = load_checkpoint(path, config)
-    restore_training(path, arrays, header, trainer.network, trainer.optimizer)
-    return header
-
-
-def some_run(path, seed=1, optimizer=None):
-    trainer = make_trainer(optimizer=optimizer or Adam(0.05))
-    save(path, trainer, trainer.run(*make_data(), Streams(seed), should_stop=after(3)))
-    return trainer
-
-
-def edit(path, change):
-    """Write the checkpoint again after change(arrays, header)."""
-    arrays, header = load_arrays(path)
-    change(arrays, header)
-    np.savez(path, header=np.array(json.dumps(header)), **arrays)
 
 
 def test_what_could_not_be_read_again_is_not_written_and_the_file_stays(tmp_path):
@@ -68,96 +21,6 @@ def test_what_could_not_be_read_again_is_not_written_and_the_file_stays(tmp_path
         with pytest.raises(DivergedError, match="expected finite numbers in b"):
             save_arrays(path, {"a": np.ones(2), "b": np.array([0, bad])}, {"kind": "checkpoint"})
     assert path.read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    "sampler, optimizer, block_steps, dtype",
-    [
-        (sampler, optimizer, (1, 5, 100)[(i + j) % 3], ("float64", "float32")[(i // 2 + j) % 2])
-        for i, sampler in enumerate(SAMPLERS)
-        for j, optimizer in enumerate(OPTIMIZERS)
-    ],
-)
-def test_a_resumed_run_equals_an_uninterrupted_one(
-    sampler, optimizer, block_steps, dtype, tmp_path
-):
-    def make():
-        return make_trainer(
-            optimizer=OPTIMIZERS[optimizer](0.05), sampler=sampler, steps=STEPS, dtype=dtype
-        )
-
-    data, path = make_data(dtype=dtype), tmp_path / "checkpoint.npz"
-    whole, part, again = make(), make(), make()
-    expected = whole.run(*data, Streams(1), block_steps=block_steps)
-    record = part.run(*data, Streams(1), block_steps=block_steps, should_stop=after(3))
-    assert record.stopped == "interrupted" and (block_steps == 1) == (
-        record.progress.charged == record.progress.step
-    )
-    save(path, part, record)
-    header = resume(path, again)
-    assert header["progress"] == record.progress and header["ledger"] == record.ledger
-    again.ledger = header["ledger"]
-    final = again.run(*data, Streams(1), progress=header["progress"], block_steps=block_steps)
-    assert_same(values(whole.network), values(again.network))
-    assert final.ledger == expected.ledger and final.progress == expected.progress
-    assert whole.optimizer.slots.keys() == again.optimizer.slots.keys()
-    for name, slot in whole.optimizer.slots.items():
-        assert_same(slot, again.optimizer.slots[name])
-
-
-@pytest.mark.parametrize("seed", [None, 1])
-def test_a_checkpoint_holds_nothing_of_the_streams(seed, tmp_path):
-    path, trainer, streams = tmp_path / "c.npz", make_trainer(), Streams(seed)
-    save(path, trainer, trainer.run(*make_data(), streams))
-    arrays, header = load_arrays(path)
-    assert set(header) == {"format", "kind", "config", "extra", "history", "ledger", "progress"}
-    assert not any(str(word) in json.dumps(header) for word in streams.noise._key.words().tolist())
-    assert all(name.startswith(("network/", "optimizer/")) for name in arrays)
-    assert resume(path, make_trainer())["progress"].step == 10
-
-
-@pytest.mark.parametrize(
-    "change, message",
-    [
-        (lambda a, h: a.pop("network/dense1.W"), "network/dense1.W is missing"),
-        (
-            lambda a, h: a.update({"network/dense9.W": np.ones(2)}),
-            "network/dense9.W is not expected",
-        ),
-        (
-            lambda a, h: a.update({"optimizer/square/dense2.b": np.ones(1)}),
-            r"expected optimizer/square/dense2.b of shape \(3,\), got \(1,\)",
-        ),
-        (
-            lambda a, h: a["network/dense2.b"].fill(np.nan),
-            "expected finite floating-point numbers in network/dense2.b",
-        ),
-        (lambda a, h: h.update(ledger={"format": 1}), "damaged"),
-        (
-            lambda a, h: h.update(progress=[5, 3]),
-            "expected charged=3 to be an integer of at least 5",
-        ),
-        (lambda a, h: h.update(kind="model"), "expected a checkpoint, got a model"),
-        (lambda a, h: h.update(format=2), "expected format 1"),
-    ],
-)
-def test_what_does_not_fit_is_refused_with_its_name(change, message, tmp_path):
-    path = tmp_path / "c.npz"
-    some_run(path)
-    edit(path, change)
-    again = make_trainer(optimizer=Adam(0.05))
-    before = values(again.network)
-    with pytest.raises(CheckpointError, match=message):
-        resume(path, again)
-    assert_same(before, values(again.network))  # checked before anything was changed
-
-
-def test_a_checkpoint_of_more_precision_is_refused(tmp_path):
-    some_run(tmp_path / "c.npz")
-    with pytest.raises(
-        CheckpointError, match="expected network/dense1.W of dtype float32, got float64"
-    ):
-        resume(tmp_path / "c.npz", make_trainer(optimizer=Adam(0.05), dtype="float32"))
 
 
 def huge(file, shape):

@@ -13,10 +13,19 @@ from minidp.errors import (
     DataError,
     ParameterError,
 )
+from minidp.mechanism import (
+    BallsInBinsSampler,
+    FixedSizeSampler,
+    PoissonSampler,
+    ShuffleSampler,
+)
 from minidp.privacy import Ledger
 from minidp.run.checkpoint import load_arrays, save_arrays
 from minidp.run.verify import verify
+from minidp.train import OPTIMIZERS, Averaged
 from tests.support.running import (
+    LOT,
+    SIZE,
     STEPS,
     Crash,
     crash_after,
@@ -27,18 +36,36 @@ from tests.support.running import (
     weights,
 )
 
+SAMPLERS = {
+    "poisson": PoissonSampler(LOT / SIZE),
+    "fixed": FixedSizeSampler(SIZE, LOT),
+    "shuffle": ShuffleSampler(SIZE, LOT),
+    "balls": BallsInBinsSampler(SIZE, LOT),
+}
+
 
 @pytest.mark.parametrize("charges", [1, 2])
-def test_a_seeded_run_that_was_interrupted_or_killed_ends_bit_for_bit_the_same(tmp_path, charges):
-    whole = train(tmp_path / "whole", 5)
-    assert train(tmp_path / "run", 5, stop=interrupt) is None
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_a_seeded_run_that_was_interrupted_or_killed_ends_bit_for_bit_the_same(
+    tmp_path, charges, optimizer, sampler
+):
+    def trained(name, stop=None):
+        rule = Averaged(OPTIMIZERS[optimizer](0.05), 0.9)
+        return train(tmp_path / name, 5, stop=stop, optimizer=rule, sampler=SAMPLERS[sampler])
+
+    whole = trained("whole")
+    assert trained("run", interrupt) is None
     with pytest.raises(Crash):
-        train(tmp_path / "run", 5, stop=crash_after(charges))
-    result = train(tmp_path / "run", 5)
+        trained("run", crash_after(charges))
+    result = trained("run")
     assert (result["steps"], result["steps_charged"], result["setup_charged"]) == (STEPS, STEPS, 1)
     assert result["epsilon"] == whole["epsilon"]
     for name, array in weights(tmp_path / "whole").items():
         np.testing.assert_array_equal(array, weights(tmp_path / "run")[name])
+    arrays, header = load_arrays(tmp_path / "run" / "checkpoint.npz")
+    assert set(header) == {"format", "kind", "config", "extra", "history", "ledger", "progress"}
+    assert {name.split("/")[0] for name in arrays} == {"network", "optimizer", "release"}
 
 
 def test_without_a_seed_an_interrupt_loses_nothing(tmp_path):
@@ -169,6 +196,19 @@ def checkpoint(change):
         (checkpoint(lambda _, header: header["history"].append({"step": "x"})), "npz: damaged"),
         (checkpoint(lambda _, header: header.update(extra=[])), "checkpoint.npz: damaged"),
         (checkpoint(lambda arrays, _: arrays.pop("release/mean")), "release/mean is missing"),
+        (checkpoint(lambda arrays, _: arrays.pop("network/dense1.W")), "dense1.W is missing"),
+        (checkpoint(lambda arrays, _: arrays.update(odd=np.ones(2))), "odd is not expected"),
+        (
+            checkpoint(lambda arrays, _: arrays.update({"network/dense2.b": np.ones(1)})),
+            r"expected network/dense2.b of shape \(3,\), got \(1,\)",
+        ),
+        (
+            checkpoint(lambda arrays, _: arrays.update({"network/dense2.b": np.ones(3)})),
+            "expected network/dense2.b of dtype float32, got float64",
+        ),
+        (checkpoint(lambda _, header: header.update(ledger={"format": 1})), "damaged"),
+        (checkpoint(lambda _, header: header.update(progress=[5, 3])), "charged=3 to be an int"),
+        (checkpoint(lambda _, header: header.update(kind="model")), "a checkpoint, got a model"),
     ],
 )
 def test_lost_and_damaged_files_are_refused(tmp_path, spoil, message):
