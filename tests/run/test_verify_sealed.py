@@ -65,7 +65,7 @@ def test_every_edit_of_a_value_is_noticed_even_when_it_is_sealed_again(run, name
         ("result", "meaning", None, "meaning is None"),
         ("result", "settings target_epsilon", 0.1, "above the target 0.1"),
         ("result", "stopped", "budget", "stopped is 'budget' and should be finished"),
-        ("result", "config dataset", None, "dataset is 'arrays' (asked for: None)"),
+        ("result", "config dataset", "mnist", "dataset is 'arrays' (asked for: 'mnist')"),
         ("result", "config noise_multiplier", 3.0, "noise_multiplier is 4.0 (asked for: 3.0)"),
         ("result", "dataset", "mnist", "dataset is 'mnist' (model.npz: 'arrays')"),
         ("result", "device", "gpu", "device is 'gpu' (config.json: 'cpu')"),
