@@ -24,15 +24,6 @@ from ..util.atomic import StrPath, atomic_write
 from ..util.files import jsonable
 
 FORMAT = 1
-ASKED = {  # {place in config.json: the argument}, of which other settings follow
-    "settings.target_epsilon": "target_epsilon=",
-    "settings.delta": "delta=",
-    "settings.dataset_size": "dataset_size=",
-    "settings.expected_lot_size": "lot_size=",
-    "settings.planned_steps": "steps=",
-    "settings.clip_groups[0].clip_norm": "clip_norm=",
-    "settings.learning_rate": "learning_rate=",
-}
 _SHORT = reprlib.Repr()  # whatever a crafted file holds, in one line
 _SHORT.maxstring = 100
 short = _SHORT.repr
@@ -151,13 +142,11 @@ def refuse_differences(path: StrPath, before: object, now: object) -> None:
     """Raise CheckpointError where a run's configuration is not what it was. It names what the
     caller changed, or where that is unknown every setting.
     """
-    found = {where: (was, is_) for where, was, is_ in differences(before, now)}
+    found = list(differences(before, now))
     if found:
-        asked = [place for place in ASKED if place in found]
-        asked += [place for place in found if not place.startswith("settings.")]
+        given = [each for each in found if not each[0].startswith("settings.")]
         named = ", ".join(
-            f"{ASKED.get(place, place)} was {{}} and is {{}}".format(*map(short, found[place]))
-            for place in asked or found
+            f"{place} was {short(was)} and is {short(is_)}" for place, was, is_ in given or found
         )
         raise CheckpointError(
             f"{path}: this run has another configuration: {named}; choose another folder, or the "
@@ -224,8 +213,6 @@ def load_checkpoint(
         refuse_differences(path, header["config"], config)
         header["ledger"] = Ledger.from_json(header["ledger"])
         header["progress"] = Progress(*header["progress"])
-        if not isinstance(header["history"], list):
-            raise TypeError("history is of another type")
     except CheckpointError:
         raise
     except Exception as error:  # whatever is in the file

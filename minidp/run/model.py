@@ -17,7 +17,7 @@ from ..data.tables import numbers_of, table_of
 from ..errors import CheckpointError, DtypeError, ParameterError, RowsError, ShapeError
 from ..util.atomic import StrPath
 from ..util.text import listed
-from ..util.validate import count, shown
+from ..util.validate import shown
 from .architecture import build, describe, one_line
 from .checkpoint import load_arrays, restore, save_arrays
 
@@ -70,8 +70,6 @@ class Model:
         self.schema = None if schema is None else Schema.of(dict(schema))
         self.image_shape = None if image_shape is None else tuple(image_shape)
         if self.image_shape is not None:
-            for size in self.image_shape:
-                count(1, image_shape=size)
             if prod(self.image_shape) != prod(network.input_shape):
                 raise ParameterError(
                     f"image_shape={self.image_shape}: expected as many pixels as the network's "
@@ -251,11 +249,8 @@ def load_model(path: StrPath, layers: dict[str, type[nn.Layer]] | None = None) -
     try:
         arrays, header = load_arrays(path, "model")
         network = build(path, header["architecture"], arrays, layers or {})
-        about, digest = header.get("about"), header.get("ledger_sha256")
-        if not isinstance(about, dict) or not isinstance(digest, (str, type(None))):
-            raise TypeError("about or ledger_sha256 is of another type")
-        classes, bounds = header.get("classes"), header.get("target_bounds")
-        return Model(network, classes, bounds, about, digest, header.get("image_shape"))
+        facts = ("classes", "target_bounds", "about", "ledger_sha256", "image_shape")
+        return Model(network, **{name: header.get(name) for name in facts})
     except CheckpointError:
         raise
     except Exception as error:  # what a crafted header makes of the constructors is without end

@@ -97,14 +97,9 @@ def test_npz_npy_and_csv_are_the_same_data(folder, answer):
 
 
 def test_a_search_is_charged_once_and_says_so_beforehand(folder, run, refused):
-    for name, found in (("two", [{"steps": 10}, {}]), ("one", {"steps": 10}), ("bad", [{"x": 1}])):
+    for name, found in (("two", [{"steps": 10}, {}]), ("one", {"steps": 10})):
         (folder / f"{name}.json").write_text(json.dumps(found))
-    for name, words in (
-        ("one", "expected a list"),
-        ("bad", "candidate 0"),
-        ("none", "none.json: no such file"),
-    ):
-        assert words in refused(*TRAIN, "--candidates", f"{name}.json")
+    assert "expected a list" in refused(*TRAIN, "--candidates", "one.json")
     for alone in ("--runs 3", "--law poisson"):
         assert "--candidates FILE" in refused(*TRAIN, alone)
     search = [*TRAIN, "--candidates", "two.json", "--runs", "2"]

@@ -11,7 +11,6 @@ import pytest
 
 from minidp import nn
 from minidp.backend import synchronise, to_host
-from minidp.data import LabelledExamples
 from minidp.run import folder
 from minidp.run import progress as seen
 from minidp.run import run as running
@@ -131,14 +130,3 @@ def test_a_step_that_does_too_much_is_noticed(mutant, found, monkeypatch):
 
     monkeypatch.setattr(nn.Dense, "compute_y", changed)
     assert too_much(WORKLOADS["W1"].small(), "factored") == found
-
-
-def test_a_lot_in_several_batches_of_views_with_weights_is_one_copy():
-    data = np.arange(40.0).reshape(20, 2), np.arange(20), np.linspace(0, 1, 20)
-    lot, there = np.array([3, 4, 9, 11, 19]), [guarded_xp.asarray(each) for each in data]
-    with counting() as found:
-        batches = list(LabelledExamples(*there[:2], 2, there[2]).batches(lot, 2))
-    assert found.to_device == [80] and found.to_host == []
-    plain = LabelledExamples(*data[:2], 2, data[2]).batches(lot, 2)
-    for ours, theirs in zip(batches, plain, strict=True):
-        assert all(np.array_equal(to_host(one), other) for one, other in zip(ours, theirs))

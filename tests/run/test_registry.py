@@ -131,7 +131,7 @@ def test_the_owner_is_asked_once(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "given", [{"unti": "a"}, {"unit": 1}, {"authors": "me"}, {"authors": [1]}, {"sector": "Sea"}]
+    "given", [{"unti": "a"}, {"authors": "me"}, {"authors": [1]}, {"sector": "Sea"}]
 )
 def test_words_that_answer_no_question_are_refused(given):
     with pytest.raises(ParameterError, match="about: expected"):

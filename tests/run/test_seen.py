@@ -12,8 +12,6 @@ from tqdm import tqdm
 from minidp.run import result as results
 from minidp.run.picture import save_course
 from minidp.run.progress import BAR, shown
-from minidp.util import plotting
-from tests.support.pictures import faults
 
 
 @pytest.mark.parametrize("lots", [20, 10_331, 1_000_000])
@@ -91,12 +89,3 @@ def test_git_commit(tmp_path):
 def test_git_commit_without_git(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert results.git_commit() is None
-
-
-def test_text_that_is_cut_off_or_covered_is_noticed():
-    figure, (axis,) = plotting.new_figure(title="title")
-    axis.text(2, 0.5, "far to the right", transform=axis.transAxes)
-    axis.text(0.5, 0.5, "one", transform=axis.transAxes)
-    axis.text(0.5, 0.5, "other", transform=axis.transAxes)
-    cut_off, overlapping = faults(figure)
-    assert "far to the right" in cut_off and ("one", "other") in overlapping
