@@ -191,7 +191,6 @@ def _train(args):
         print(f"{folder}: this run had finished before; nothing was trained now", file=sys.stderr)
     result, path = model.result, str(folder / MODEL)
     new = "x.csv" if str(args.data).lower().endswith(".csv") else "x.npy"
-    path = f"./{path}" if path.startswith("-") else path
     record = {
         "model": str(folder / MODEL),
         "quote": row_to_quote(result["epsilon"]),

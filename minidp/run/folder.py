@@ -307,12 +307,11 @@ def fingerprint(content, key=None):
 
 def changed_files(folder):
     """Yield what is not as `RunFolder.seal` found it, in words."""
-    path = folder / MANIFEST
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    manifest = json.loads(text or "null")
-    if not (isinstance(manifest, dict) and isinstance(manifest.get("files"), dict)):
-        yield f"{MANIFEST} was changed" if text else f"{MANIFEST} is missing"
+    if not (folder / MANIFEST).is_file():
+        yield f"{MANIFEST} is missing"
         return
+    text = (folder / MANIFEST).read_text(encoding="utf-8")
+    manifest = json.loads(text)
     key = (folder / KEY).read_bytes().strip() if (folder / KEY).is_file() else None
     for name in FILES:
         digests = manifest["files"].get(name, {})

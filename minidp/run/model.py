@@ -21,6 +21,7 @@ from ..util.validate import shown
 from .architecture import build, describe, one_line
 from .checkpoint import load_arrays, restore, save_arrays
 
+FACTS = ("about", "ledger_sha256", "target_bounds", "image_shape", "classes")
 BATCH_BYTES, MOST_ROWS = 2**26, 4096
 
 
@@ -146,11 +147,7 @@ class Model:
             takes += f", or images of shape {_with_batch(self.image_shape)}"
         table = table_of(x)
         if table is not None:
-            learned = self.about.get(
-                "columns"
-            )  # anybody may have written the file: are these names?
-            named = isinstance(learned, list) and all(isinstance(name, str) for name in learned)
-            x = numbers_of(table, learned if named else None)
+            x = numbers_of(table, self.about.get("columns"))
         try:
             x = x if hasattr(x, "dtype") or hasattr(x, "xp") else np.asarray(x)  # a list, a table
         except ValueError as error:
@@ -213,20 +210,14 @@ def save_model(
     Raises ParameterError, naming the layer and what to add to its class, where a layer cannot be
     written.
     """
-    model = Model(network, classes, target_bounds, about, ledger_sha256, image_shape)
-    save_arrays(
-        path,
-        network.state(),
-        {
-            "kind": "model",
-            "about": model.about,
-            "ledger_sha256": ledger_sha256,
-            "target_bounds": model.target_bounds,
-            "image_shape": model.image_shape,
-            "classes": None if model.classes is None else model.classes.tolist(),
-            "architecture": describe(network),
-        },
-    )
+    write_model(path, Model(network, classes, target_bounds, about, ledger_sha256, image_shape))
+
+
+def write_model(path: StrPath, model: Model) -> None:
+    """`save_model` of a Model."""
+    facts = {name: getattr(model, name) for name in FACTS}
+    header = {"kind": "model", **facts, "architecture": describe(model.network)}
+    save_arrays(path, model.network.state(), header)
 
 
 def load_model(path: StrPath, layers: dict[str, type[nn.Layer]] | None = None) -> Model:
@@ -249,8 +240,7 @@ def load_model(path: StrPath, layers: dict[str, type[nn.Layer]] | None = None) -
     try:
         arrays, header = load_arrays(path, "model")
         network = build(path, header["architecture"], arrays, layers or {})
-        facts = ("classes", "target_bounds", "about", "ledger_sha256", "image_shape")
-        return Model(network, **{name: header.get(name) for name in facts})
+        return Model(network, **{name: header.get(name) for name in FACTS})
     except CheckpointError:
         raise
     except Exception as error:  # what a crafted header makes of the constructors is without end

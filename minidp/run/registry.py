@@ -69,9 +69,6 @@ def as_about(given: Any) -> dict[str, Any]:
         if not any(given.values()):
             say(f'NOTICE: {path} answers no question; what nobody says is "{NOT_STATED}"')
     for key, value in given.items():
-        if key in LISTS and isinstance(value, str):
-            words = json.dumps([value], ensure_ascii=False)
-            raise ParameterError(f"about: expected {key} to be a list, such as {words:.80}")
         texts = value if key in LISTS else [value]
         if key not in OWNER or not isinstance(texts, list) or not {*map(type, texts)} <= {str}:
             raise ParameterError(
@@ -83,7 +80,7 @@ def as_about(given: Any) -> dict[str, Any]:
     return {key: value for key, value in given.items() if value}
 
 
-def fields_of(result: dict[str, Any]) -> Iterator[tuple[str, str, int, Any, tuple[str, ...]]]:
+def fields_of(result: dict[str, Any]) -> Iterator[tuple[str, str, int, Any, str]]:
     """Yield (section, field, the registry's tier, 0 where it may be missing, what the run says or
     None, keys of the owner's words on it).
     """
@@ -111,14 +108,14 @@ def fields_of(result: dict[str, Any]) -> Iterator[tuple[str, str, int, Any, tupl
     if result.get("shared_ledger"):
         together = upper_text(result["shared_ledger"])
         shared = f" All fits that share its ledger, this one among them: epsilon {together}."
-    yield "basic", "name", 1, None, ("name",)
-    yield "basic", "data_curators", 1, None, ("curators",)
-    yield "basic", "intended_use", 1, None, ("use",)
-    yield "basic", "data_product_type", 1, "Machine learning model", ()
-    yield "basic", "data_product_region", 1, None, ("region",)
-    yield "basic", "description", 1, None, ("description",)
-    yield "basic", "publication_date", 1, result["day"], ()
-    yield "basic", "data_product_sector", 0, None, ("sector",)
+    yield "basic", "name", 1, None, "name"
+    yield "basic", "data_curators", 1, None, "curators"
+    yield "basic", "intended_use", 1, None, "use"
+    yield "basic", "data_product_type", 1, "Machine learning model", ""
+    yield "basic", "data_product_region", 1, None, "region"
+    yield "basic", "description", 1, None, "description"
+    yield "basic", "publication_date", 1, result["day"], ""
+    yield "basic", "data_product_sector", 0, None, "sector"
     parameters = details = None
     if quoted is not None:
         parameters = {
@@ -131,38 +128,43 @@ def fields_of(result: dict[str, Any]) -> Iterator[tuple[str, str, int, Any, tupl
         if result["meaning"]:
             told[1] = in_words(result["meaning"], others=unit.rows)
         details = " ".join([f"A certified bound, by {quoted}.", *filter(None, told)])
-    yield "dp_variant", "variant_name", 2, quoted and "Approximate DP", ()
-    yield "dp_variant", "data_domain", 3, None, ("domain",)
-    yield "dp_variant", "unprotected_quantities", 3, f"{'; '.join(open_facts) or 'none'}.", ()
-    yield "privacy_loss", "privacy_unit", 2, f"One {unit.whole}.", ("unit",)
+    yield "dp_variant", "variant_name", 2, quoted and "Approximate DP", ""
+    yield "dp_variant", "data_domain", 3, None, "domain"
+    yield "dp_variant", "unprotected_quantities", 3, f"{'; '.join(open_facts) or 'none'}.", ""
+    yield "privacy_loss", "privacy_unit", 2, f"One {unit.whole}.", "unit"
     relation = f"{result['relation'].replace('_', '-')}: one {unit.whole}, {change}."
-    yield "privacy_loss", "privacy_unit_details", 3, relation, ()
-    yield "privacy_loss", "privacy_parameters", 2, parameters, ()
-    yield "privacy_loss", "privacy_parameters_details", 3, details, ()
+    yield "privacy_loss", "privacy_unit_details", 3, relation, ""
+    yield "privacy_loss", "privacy_parameters", 2, parameters, ""
+    yield "privacy_loss", "privacy_parameters_details", 3, details, ""
     trusted = "Whoever ran the program, and their machine, saw the raw data."
-    yield "deployment_model", "model_name", 2, "Central", ()
-    yield "deployment_model", "model_name_details", 0, trusted, ("raw_data",)
-    yield "deployment_model", "actors", 3, None, ("actors",)
-    yield "deployment_model", "release_type", 2, "One release", ()
-    yield "deployment_model", "release_type_details", 0, None, ("plans",)
-    yield "deployment_model", "data_source_type", 2, "Static", ()
-    yield "deployment_model", "access_type", 2, "Non-interactive", ()
+    yield "deployment_model", "model_name", 2, "Central", ""
+    yield "deployment_model", "model_name_details", 0, trusted, "raw_data"
+    yield "deployment_model", "actors", 3, None, "actors"
+    yield "deployment_model", "release_type", 2, "One release", ""
+    yield "deployment_model", "release_type_details", 0, None, "plans"
+    yield "deployment_model", "data_source_type", 2, "Static", ""
+    yield "deployment_model", "access_type", 2, "Non-interactive", ""
     after = f"Weights by {settings['optimizer']} from noisy sums{averaged}{best}."
-    yield "accounting", "post_processing", 3, after, ()
+    yield "accounting", "post_processing", 3, after, ""
     composed = f"{charged}; composed by {quoted or result['accountant']}.{shared}"
-    yield "accounting", "composition", 3, composed, ("other_runs",)
-    keys = ("preparation", "other_runs")
-    yield "implementation", "preprocessing_and_hyperparameter_tuning", 3, before, keys
+    yield "accounting", "composition", 3, composed, "other_runs"
+    yield (
+        "implementation",
+        "preprocessing_and_hyperparameter_tuning",
+        3,
+        before,
+        "preparation other_runs",
+    )
     mechanism = (
         "Gaussian noise on sums of clipped gradients (Abadi et al. 2016, Algorithm 1), by minidp "
         f"{versions['minidp']}, commit {result['commit'] or 'unknown'}; {result['sampler']}, "
         f"{result['arithmetic']} arithmetic, random numbers by {result['generator']}; no measures "
         "against timing or against other programs on the machine."
     )
-    yield "implementation", "mechanisms", 3, mechanism, ("raw_data",)
-    yield "implementation", "justification", 3, None, ("justification",)
-    yield "administrative", "sources", 0, None, ("sources",)
-    yield "administrative", "registry_authors", 1, None, ("authors",)
+    yield "implementation", "mechanisms", 3, mechanism, "raw_data"
+    yield "implementation", "justification", 3, None, "justification"
+    yield "administrative", "sources", 0, None, "sources"
+    yield "administrative", "registry_authors", 1, None, "authors"
 
 
 def entries(result: dict[str, Any]) -> Iterator[tuple[str, str, int, Any, bool]]:
@@ -170,7 +172,7 @@ def entries(result: dict[str, Any]) -> Iterator[tuple[str, str, int, Any, bool]]
     owner's, which are marked where both speak; None where nobody does.
     """
     for section, field, tier, value, keys in fields_of(result):
-        words = [result["about"][key] for key in keys if key in result["about"]]
+        words = [result["about"][key] for key in keys.split() if key in result["about"]]
         if words and value is not None:
             value = " ".join([value, *(f"The owner says: {each}." for each in words)])
         owned = bool(words) and value is None

@@ -33,7 +33,7 @@ from . import folder as folders
 from . import progress as seen
 from .architecture import describe
 from .brief import summary
-from .model import as_model, save_model
+from .model import as_model, write_model
 from .picture import save_course
 from .result import MODEL_FACTS, began, facts_of, make_result
 from .settings import About, Privacy, Training
@@ -355,15 +355,9 @@ class Run:
             statement = render(result)
             result["statement_sha256"] = sha256(statement.encode()).hexdigest()
             self.folder.charge(self.ledger)
-            save_model(
-                path / folders.MODEL,
-                model,
-                {**self.model.about, **{key: result[key] for key in MODEL_FACTS}},
-                self.model.classes,
-                self.model.target_bounds,
-                result["ledger_sha256"],
-                self.model.image_shape,
-            )
+            self.model.about = {**self.model.about, **{key: result[key] for key in MODEL_FACTS}}
+            self.model.ledger_sha256 = result["ledger_sha256"]
+            write_model(path / folders.MODEL, self.model)
         history = [row for row in history if row["step"] < record.progress.step] + [last]
         seen.write_metrics(path / folders.METRICS, history)
         save_course(

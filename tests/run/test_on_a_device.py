@@ -47,7 +47,7 @@ def test_a_step_takes_its_lot_and_an_epoch_leaves_for_metrics_and_the_checkpoint
         (trainer, "try_twins"),
         (trainer.selfcheck, "check"),
         (seen, "evaluate"),
-        (running, "save_model"),
+        (running, "write_model"),
         (running, "describe"),
         (folder.RunFolder, "checkpoint"),
     ):
