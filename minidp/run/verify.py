@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from ..errors import DataError, MinidpError
 from ..mechanism.schedule import from_json
-from ..mechanism.setting import value_at
 from ..privacy import Filter, Ledger
 from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make
 from ..privacy.event_json import event_from_json
@@ -36,7 +35,6 @@ from .folder import (
 from .progress import read_metrics
 from .result import MODEL_FACTS, TRAINING_FIGURES, began, derived, not_for_release, plan_of
 from .statement import FORMAT, render
-from .tuning import TUNING
 
 READ = (CONFIG, MODEL, STATEMENT, RESULT, METRICS)  # beside the ledger
 UNFINISHED = "Is the run finished?"
@@ -211,7 +209,7 @@ class Files:
         yield _finding(question, f"epsilon {upper_text(spent, 6)}, {target}", self._broken(spent))
 
     def _contradictions(self):
-        """Yield where files contradict each other or what was asked for.
+        """Yield where files contradict each other.
 
         Whichever version wrote the statement, one of the same format renders the same bytes.
         """
@@ -223,17 +221,6 @@ class Files:
         facts = began(result)
         facts["settings"] = {key: settings.get(key) for key in config.get("settings", {})}
         yield from _unlike(facts, {key: config.get(key) for key in facts}, CONFIG)
-        made = {
-            "sampler": self.plan.sampler.name,
-            "lot_size": settings["expected_lot_size"],
-            "delta": settings["delta"],
-            "dataset": result["dataset"],
-        }
-        for group in settings["clip_groups"]:
-            made["noise_multiplier"] = value_at(from_json(group["noise_multiplier"]), 0)
-            asked = {key: result["config"].get(key) for key in made}
-            asked = {key: value for key, value in asked.items() if value not in (None, "auto")}
-            yield from _unlike(made, asked, "asked for")
         named = set(result["not_private"])
         found = {
             STATEMENT: {"statement_sha256": hashlib.sha256(self.statement.encode()).hexdigest()},
@@ -244,12 +231,6 @@ class Files:
             "as it has a seed": {"reproducible": result["seed"] is not None},
             "not_private": {"not_for_release": not_for_release(named)},
         }
-        if result["experiment"] in ("fit", TUNING):
-            found[CONFIG] = {
-                "weighted": config["weighted"],
-                "rows_checked": config["check"],
-                "best_of_measured": config["public"] == "validation",
-            }
         for source, values in found.items():
             yield from _unlike(result, values, source)
         figures = {key for key in result if key.endswith("_not_private")}
@@ -280,9 +261,8 @@ class Files:
         run that are too small.
         """
         result, budget = self.result, self.budget
-        for target in (budget.epsilon, self.config.get("target_epsilon")):
-            if target is not None and not total <= from_json(target):
-                yield f"epsilon is {upper_text(total, 6)}, above the target {target:g}"
+        if not total <= budget.epsilon:
+            yield f"epsilon is {upper_text(total, 6)}, above the target {budget.epsilon:g}"
         if self.risk and (found := result["attack"])["reached"] > self.risk.target:
             yield f"an attacker reaches {found['reached']:g}, more than was asked for"
         done = "search" in result or result["steps_charged"] >= self.settings["planned_steps"]

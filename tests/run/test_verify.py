@@ -13,7 +13,7 @@ from minidp.run import RunFolder
 from minidp.run.folder import FILES
 from minidp.run.verify import verify
 from minidp.util.text import upper_text
-from tests.support.running import FLAGS, train
+from tests.support.running import train
 from tests.support.sealed import edit, failed, noticed
 
 SEALED = [*FILES, "manifest.json"]
@@ -29,11 +29,6 @@ def test_a_right_run_passes_on_one_page(finished, tmp_path, capsys):
     assert "Does the ledger charge all that the run released?" in page and "<script" not in page
     assert main(["verify", str(finished), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["differences"] == []
-
-
-def test_a_lot_size_that_was_left_to_a_rule_is_none_that_was_asked_for(tmp_path):
-    train(tmp_path / "run", flags={**FLAGS, "lot_size": None})
-    assert not failed(tmp_path / "run")
 
 
 def test_every_single_edit_of_any_file_is_noticed(run):

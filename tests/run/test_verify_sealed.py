@@ -8,10 +8,8 @@ import json
 import re
 from hashlib import sha256
 
-import numpy as np
 import pytest
 
-import minidp
 from minidp.mechanism import Stages
 from minidp.privacy import Ledger
 from minidp.run import RunFolder, load_arrays
@@ -65,8 +63,6 @@ def test_every_edit_of_a_value_is_noticed_even_when_it_is_sealed_again(run, name
         ("result", "meaning", None, "meaning is None"),
         ("result", "settings target_epsilon", 0.1, "above the target 0.1"),
         ("result", "stopped", "budget", "stopped is 'budget' and should be finished"),
-        ("result", "config dataset", "mnist", "dataset is 'arrays' (asked for: 'mnist')"),
-        ("result", "config noise_multiplier", 3.0, "noise_multiplier is 4.0 (asked for: 3.0)"),
         ("result", "dataset", "mnist", "dataset is 'mnist' (model.npz: 'arrays')"),
         ("result", "device", "gpu", "device is 'gpu' (config.json: 'cpu')"),
         ("result", "test_accuracy", 0.99, "test_accuracy is 0.99 (metrics.csv: "),
@@ -75,7 +71,6 @@ def test_every_edit_of_a_value_is_noticed_even_when_it_is_sealed_again(run, name
         ("result", "loss_not_private", 1.5, "loss_not_private is not named as not private"),
         ("result", "not_for_release", [], "not_for_release is [] (not_private: ['result.json'"),
         ("config", "charged", False, "says that nothing was charged"),
-        ("config", "target_epsilon", 0.1, "above the target 0.1"),
     ],
 )
 def test_an_edit_is_noticed_even_when_it_is_sealed_again(run, name, place, value, named):
@@ -135,21 +130,6 @@ def test_the_model_of_another_run_is_noticed(run):
     save_arrays(run / "model.npz", arrays, {**header, "ledger_sha256": "0" * 64})
     RunFolder(run).seal(private=True)
     assert re.search(r"agree\? ledger_sha256 is \S+ \(model.npz: \S+\)$", failed(run))
-
-
-def test_the_facts_of_a_fit_are_those_that_it_began_with(tmp_path):
-    run, x = tmp_path / "run", np.random.default_rng(0).standard_normal((200, 3))
-    minidp.fit(x, x[:, 0] > 0, epsilon=1, folder=run, quiet=True)
-    assert not failed(run)
-    for flag, value, name in (
-        ("weighted", True, "weighted"),
-        ("check", False, "rows_checked"),
-        ("public", "validation", "best_of_measured"),
-    ):
-        before = (run / "config.json").read_text()
-        edit(run, "config.json", {flag: value})
-        assert f"{name} is {not value} (config.json: {bool(value)})" in failed(run)
-        (run / "config.json").write_text(before)
 
 
 def test_epsilon_of_several_examples_is_computed_again(tmp_path):
