@@ -19,7 +19,7 @@ from ..util.atomic import StrPath
 from ..util.text import listed
 from ..util.validate import shown
 from .architecture import build, describe, one_line
-from .checkpoint import load_arrays, restore, save_arrays
+from .checkpoint import load_arrays, save_arrays
 
 FACTS = ("about", "ledger_sha256", "target_bounds", "image_shape", "classes")
 BATCH_BYTES, MOST_ROWS = 2**26, 4096
@@ -179,12 +179,7 @@ class Model:
     def __repr__(self):
         gives, network = f"outputs {self.network.output_shape}", self.network
         if self.classes is not None:
-            some = (
-                [*self.classes[:3], "...", self.classes[-1]]
-                if len(self.classes) > 5
-                else self.classes
-            )
-            gives = f"{len(self.classes)} classes ({', '.join(map(str, some))})"
+            gives = f"{len(self.classes)} classes ({listed(self.classes)})"
         elif self.target_bounds is not None:
             gives = "numbers from {:g} to {:g}".format(*self.target_bounds)
         images = self.image_shape and f" or images {_with_batch(self.image_shape)}"
@@ -247,17 +242,6 @@ def load_model(path: StrPath, layers: dict[str, type[nn.Layer]] | None = None) -
         raise CheckpointError(
             f"{path}: damaged, or of another version ({one_line(error)})"
         ) from error
-
-
-def load_weights(path: StrPath, network: nn.Sequential) -> dict[str, Any]:
-    """Read the parameters of a model file into a network of the same layers; returns `about`.
-
-    Raises CheckpointError for an array that is missing, extra, of another shape or of more
-    precision.
-    """
-    arrays, header = load_arrays(path, "model")
-    restore(path, arrays, network.state())
-    return header.get("about") or {}
 
 
 def as_model(network: nn.Sequential | Model, loss: object) -> Model:

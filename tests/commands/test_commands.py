@@ -43,14 +43,6 @@ def test_the_versions_are_one_line(capsys):
     )
 
 
-def test_an_interrupt_is_one_line(capsys, monkeypatch):
-    def interrupted(*args, **named):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("minidp.commands.accounting.compared", interrupted)
-    assert main(RUN) == 130 and capsys.readouterr().err == "interrupted\n"
-
-
 def started(*words):
     command = [sys.executable, *words]
     return subprocess.run(

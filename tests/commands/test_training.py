@@ -110,15 +110,6 @@ def test_a_search_is_charged_once_and_says_so_beforehand(folder, run, refused):
     run("predict", "mine/model.npz", "x.npy", "--out", "y.csv")
 
 
-def test_a_table_is_read_by_the_names_of_its_columns(run):
-    x, _ = problem()
-    run("train", "table.csv", *LABEL, *BUDGET)
-    table("other.csv", ["d", "c", "e", "b", "a"], np.insert(x[:, :0:-1], 2, 7, axis=1), x[:, 0])
-    for name in ("table", "other"):
-        run("predict", "mine/model.npz", f"{name}.csv", "--out", f"{name}_y.csv")
-    assert (predictions("table_y.csv")[1] == predictions("other_y.csv")[1]).all()
-
-
 def test_a_table_with_a_schema_is_trained_on_and_predicted(folder, run, refused):
     rows = [
         [i, f" {i % 90}", ["nurse", "clerk", "?"][i % 3], ["no", "yes"][i % 90 > 45]]

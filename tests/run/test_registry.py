@@ -171,18 +171,3 @@ def test_a_file_that_is_no_record_is_refused(results, tmp_path, text, words):
         (tmp_path / "a").write_text(text)
     with pytest.raises(DataError, match=words):
         list(registry.differences(results["fit"], tmp_path / "a"))
-
-
-def test_an_edited_sentence_is_shown_where_it_differs(results, tmp_path):
-    text = "\n".join(registry.as_yaml(registry.record(results["search"])))
-    (tmp_path / "a").write_text(text.replace("each run drew", "each run took"))
-    (found,) = registry.differences(results["search"], tmp_path / "a")
-    assert "each run took" in found and "each run drew" in found
-
-
-def test_the_record_of_a_search_tells_what_was_searched_and_charged(results):
-    held = registry.record(results["search"])["deployment"]
-    assert held["accounting"]["composition"].startswith("One charge, before the first run")
-    tuned = held["implementation"]["preprocessing_and_hyperparameter_tuning"]
-    for words in ("geometric law of mean 3", '{"steps": 3}', "a share of 0.2", "noise of standard"):
-        assert words in tuned

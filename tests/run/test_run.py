@@ -133,7 +133,7 @@ def test_lots_of_whole_epochs_and_no_test_set(tmp_path, sampler):
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda path: make_run(path, steps=0), "at least 1 step"),
+        (lambda path: make_run(path, steps=0), "steps=0 to be an integer of at least 1"),
         (
             lambda path: make_run(path, dataset_size=600),
             "expected_lot_size=12, but lots drawn from 600 examples have 120 on average",

@@ -44,21 +44,23 @@ def rows(test, train=None, epsilon=None):
 
 
 @pytest.mark.parametrize(
-    "history, more, labels",
+    "history, notice, labels",
     [
         (
             rows([0.8, 0.9, 0.92], [0.79, 0.9, 0.91], [0.0, 0.5, 0.7]),
-            {"title": "MNIST", "notice": "synthetic digits, not MNIST " * 5},
-            ["accuracy", "epsilon at delta 1e-05"],
+            "synthetic digits, not MNIST " * 5,
+            ["accuracy", "epsilon (moments) at delta 1e-05"],
         ),
-        (rows([None, None], epsilon=[0.3, 0.5]), {}, ["epsilon at delta 1e-05"]),
-        (rows([0.8, 0.9], epsilon=[None, "inf"]), {"train_metrics": False}, ["accuracy"]),
-        ([], {}, [""]),
+        (rows([None, None], epsilon=[0.3, 0.5]), "", ["epsilon (moments) at delta 1e-05"]),
+        (rows([0.8, 0.9], epsilon=[None, "inf"]), "", ["accuracy"]),
+        ([], "", [""]),
     ],
     ids=["all", "nothing evaluated", "infinite", "nothing yet"],
 )
-def test_the_picture_shows_accuracy_and_what_was_spent(tmp_path, drawn, history, more, labels):
-    save_course(tmp_path / "curves.png", history, epsilon_label="epsilon at delta 1e-05", **more)
+def test_the_picture_shows_accuracy_and_what_was_spent(tmp_path, drawn, history, notice, labels):
+    result = {"experiment": "run", "dataset": "MNIST", "notice": notice}
+    result |= {"accountant": "moments", "delta": 1e-5}
+    save_course(tmp_path / "curves.png", history, result)
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert os.listdir(tmp_path) == ["curves.png"]
     assert [[axis.get_ylabel() for axis in figure.axes] for figure in drawn] == [labels]

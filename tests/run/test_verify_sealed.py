@@ -14,7 +14,7 @@ from minidp.mechanism import Stages
 from minidp.privacy import Ledger
 from minidp.run import RunFolder, load_arrays
 from minidp.run.checkpoint import save_arrays
-from tests.support.running import FLAGS, train
+from tests.support.running import train
 from tests.support.sealed import edit, failed, noticed, put, tell
 
 
@@ -134,7 +134,7 @@ def test_the_model_of_another_run_is_noticed(run):
 
 def test_epsilon_of_several_examples_is_computed_again(tmp_path):
     run = tmp_path / "run"
-    train(run, flags={**FLAGS, "group_size": 3}, group_size=3)
+    train(run, flags={"group_size": 3}, group_size=3)
     assert not failed(run)
     tell(run, {"group size": 2})
     assert "group.size is 2 (computed again: 3)" in failed(run)
@@ -142,7 +142,7 @@ def test_epsilon_of_several_examples_is_computed_again(tmp_path):
 
 def test_noise_that_follows_a_schedule_is_rebuilt_from_it(tmp_path):
     run = tmp_path / "run"
-    train(run, sigma=Stages(6.0, 3.0, 2, 3), flags={**FLAGS, "noise_multiplier": 6.0})
+    train(run, sigma=Stages(6.0, 3.0, 2, 3))
     assert not failed(run)
     told = "Stages(first=6.0, last=3.0, stages=2, length=3): follows the step"
     assert told in (run / "privacy.md").read_text()
