@@ -9,7 +9,6 @@ import os
 import reprlib
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from ..nn import Sequential
 from ..privacy.ledger import Ledger
 from ..train.trainer import Progress
 from ..util.atomic import StrPath, atomic_write
-from ..util.files import jsonable
+from ..util.files import damage_named, jsonable
 
 FORMAT = 1
 _SHORT = reprlib.Repr()  # whatever a crafted file holds, in one line
@@ -51,7 +50,7 @@ def load_arrays(
     Raises CheckpointError, naming the file.
     """
     with (
-        _damage_named(path),
+        damage_named(path, CheckpointError),
         open(path, "rb") as file,
         np.load(file, allow_pickle=False) as stored,
     ):
@@ -88,19 +87,6 @@ def _check_archive(path, archive):
         raise ValueError("arrays larger than the file")
     if damaged := archive.testzip():
         raise ValueError(f"{damaged} is damaged")
-
-
-@contextmanager
-def _damage_named(path):
-    """Raise CheckpointError, in one line with the file's name, for a file that cannot be read."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise CheckpointError(f"{path}: no such file") from error
-    except Exception as error:  # zipfile, NumPy and json raise a dozen kinds
-        why = " ".join(str(error).split())[:200]
-        text = f"{path}: not a file that minidp wrote, or damaged ({why})"
-        raise CheckpointError(text) from error
 
 
 def refuse_misfits(
@@ -209,14 +195,10 @@ def load_checkpoint(
     differs.
     """
     arrays, header = load_arrays(path, "checkpoint")
-    try:
+    with damage_named(path, CheckpointError):
         refuse_differences(path, header["config"], config)
         header["ledger"] = Ledger.from_json(header["ledger"])
         header["progress"] = Progress(*header["progress"])
-    except CheckpointError:
-        raise
-    except Exception as error:  # whatever is in the file
-        raise CheckpointError(f"{path}: damaged ({error})") from error
     return arrays, header
 
 

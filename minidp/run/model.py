@@ -16,9 +16,10 @@ from ..data.schema import Schema
 from ..data.tables import numbers_of, table_of
 from ..errors import CheckpointError, DtypeError, ParameterError, RowsError, ShapeError
 from ..util.atomic import StrPath
+from ..util.files import damage_named
 from ..util.text import listed
 from ..util.validate import shown
-from .architecture import build, describe, one_line
+from .architecture import build, describe
 from .checkpoint import load_arrays, save_arrays
 
 FACTS = ("about", "ledger_sha256", "target_bounds", "image_shape", "classes")
@@ -232,16 +233,10 @@ def load_model(path: StrPath, layers: dict[str, type[nn.Layer]] | None = None) -
     Only constructors of `minidp.nn` and of `layers` are called; nothing is unpickled. Raises
     CheckpointError, one line, for any other contents of the file.
     """
-    try:
+    with damage_named(path, CheckpointError):
         arrays, header = load_arrays(path, "model")
         network = build(path, header["architecture"], arrays, layers or {})
         return Model(network, **{name: header.get(name) for name in FACTS})
-    except CheckpointError:
-        raise
-    except Exception as error:  # what a crafted header makes of the constructors is without end
-        raise CheckpointError(
-            f"{path}: damaged, or of another version ({one_line(error)})"
-        ) from error
 
 
 def as_model(network: nn.Sequential | Model, loss: object) -> Model:

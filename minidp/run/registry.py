@@ -14,6 +14,7 @@ from ..errors import DataError, ParameterError
 from ..privacy.catalogue import row_to_quote
 from ..privacy.meaning import in_words
 from ..util.atomic import atomic_write
+from ..util.files import damage_named
 from ..util.text import upper_text
 from ..util.waiting import say
 from .brief import NEIGHBOURS, _success, asked, unit_of
@@ -62,10 +63,8 @@ def as_about(given: Any) -> dict[str, Any]:
                     empty = "[]" if key in LISTS else '""'
                     file.write(f"# {question}\n{key} = {empty}\n")
             raise ParameterError(f"{path} was not there; answer the questions that are there now")
-        try:
+        with damage_named(path, DataError):
             given = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise DataError(f"{path}: not a TOML file ({error})") from error
         if not any(given.values()):
             say(f'NOTICE: {path} answers no question; what nobody says is "{NOT_STATED}"')
     for key, value in given.items():

@@ -186,7 +186,10 @@ def test_an_interrupted_command_goes_on_and_a_folder_holds_one_run(
 X, Y = problem()
 ARRAYS = [
     ({"a": X}, "expected the key x_train, got a; numpy.savez(FILE, x_train=x"),
-    ({"x_train": X.astype(object), "y_train": Y}, "nothing is unpickled"),
+    (
+        {"x_train": X.astype(object), "y_train": Y},
+        "damaged, or a file of another kind (Object arrays",
+    ),
 ]
 TABLES = [
     (b"", "empty"),
@@ -199,7 +202,7 @@ TABLES = [
     (b"a,l\n1,\xe9\n", "no CSV file in UTF-8"),
 ]
 FLAGS = [
-    ("--x missing.npy --y y.npy", "missing.npy: No such file"),
+    ("--x missing.npy --y y.npy", "missing.npy: no such file"),
     ("data.npz --ledger no/all.json", "there is no folder"),
     ("data.npz --drop a", "expected --drop with a .csv file"),
     ("table.csv --label answer --drop answer", "got the label answer"),

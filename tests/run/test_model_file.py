@@ -12,6 +12,7 @@ from minidp.errors import CheckpointError
 from minidp.run import load_model, save_model
 from minidp.run.checkpoint import load_arrays, save_arrays
 from tests.support.scripts import ROOT
+from tests.support.sealed import places
 
 
 @pytest.fixture(scope="module")
@@ -46,19 +47,6 @@ def refused_or_whole(path):
         assert "\n" not in str(error) and str(path) in str(error)
 
 
-def places(value, at=()):
-    """Every place in a JSON value."""
-    for key, inner in (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    ):
-        yield (*at, key)
-        yield from places(inner, (*at, key))
-
-
 odd = st.one_of(
     st.integers(-3, 9),
     st.lists(st.integers(0, 2**40), max_size=3),
@@ -66,9 +54,7 @@ odd = st.one_of(
         [
             None,
             True,
-            2**40,
             10**30,
-            0.5,
             -1.0,
             "",
             "nn.Dense",
@@ -98,7 +84,7 @@ def crafted(example, edit):
 def test_edits_of_the_header_are_refused_in_one_line(example, data):
     def edit(header):
         for _ in range(data.draw(st.integers(1, 2))):
-            *way, last = data.draw(st.sampled_from(list(places(header))))
+            *way, last = data.draw(st.sampled_from([way for way, _ in places(header)]))
             inner = header
             for key in way:
                 inner = inner[key]

@@ -171,3 +171,10 @@ def test_a_file_that_is_no_record_is_refused(results, tmp_path, text, words):
         (tmp_path / "a").write_text(text)
     with pytest.raises(DataError, match=words):
         list(registry.differences(results["fit"], tmp_path / "a"))
+
+
+def test_an_edited_sentence_is_shown_where_it_differs(results, tmp_path):
+    text = "\n".join(registry.as_yaml(registry.record(results["search"])))
+    (tmp_path / "a").write_text(text.replace("each run drew", "each run took"))
+    (found,) = registry.differences(results["search"], tmp_path / "a")
+    assert "each run took" in found and "each run drew" in found

@@ -49,7 +49,7 @@ def test_arrays_of_ones_own_are_trained_on_told_of_and_verified(tmp_path, capsys
     assert "tightest certified bound" in said[-3] and str(tmp_path / "run") in said[-1]
 
 
-def test_the_statement_names_the_gradients_that_ran_and_on_a_device_what_explicit_ones_take(
+def test_a_result_names_the_gradients_that_ran_and_on_a_device_what_explicit_ones_take(
     tmp_path, monkeypatch
 ):
     backend, names = guarded_backend(), ["dense1.W", "dense1.b", "dense2.W", "dense2.b"]

@@ -17,6 +17,14 @@ def put(held, place, value):
     held[last] = value
 
 
+def places(value, at=()):
+    """Yield the way to every place in JSON data, keys and numbers, and the value there."""
+    inner = value.items() if isinstance(value, dict) else ()
+    for key, each in enumerate(value) if isinstance(value, list) else inner:
+        yield (*at, key), each
+        yield from places(each, (*at, key))
+
+
 def edit(run, name, change):
     """Edit a JSON file, by {place: value}, and seal the folder again."""
     data = json.loads((run / name).read_text())
