@@ -6,25 +6,24 @@ from pathlib import Path
 from ..errors import ParameterError
 from ..util.atomic import atomic_write
 from .output import check_new, show, table, text_rows
-from .setting import add
+from .setting import add as add_shared
 
 
 def verify(parser):
-    parser.add_argument(
-        "run", metavar="RUN_DIR", help="the folder that a run wrote: it holds ledger.json"
-    )
-    parser.add_argument("--html", metavar="FILE", help="write the verdict as one page")
-    parser.add_argument(
+    add = parser.add_argument
+    add("run", metavar="RUN_DIR", help="the folder that a run wrote: it holds ledger.json")
+    add("--html", metavar="FILE", help="write the verdict as one page")
+    add(
         "--registry",
         metavar="FILE",
         help="write the run's record for the registry of deployments of differential privacy",
     )
-    parser.add_argument(
+    add(
         "--check",
         action="store_true",
         help="compare the record in --registry FILE with the run; its status is yours",
     )
-    add(parser, "--force", "--json")
+    add_shared(parser, "--force", "--json")
     parser.epilog = "example: %(prog)s runs/mnist_pca-20260101-120000 --html verdict.html"
     return _verify
 
@@ -133,41 +132,36 @@ def _lines(found):
 
 
 def audit(parser):
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "run",
         metavar="RUN_DIR",
         nargs="?",
         help="a run's folder, which is verified and put into the same page",
     )
-    parser.add_argument(
-        "--layer", metavar="NAME", help="only this class or function, and its bases: Conv2D"
-    )
-    parser.add_argument(
+    add("--layer", metavar="NAME", help="only this class or function, and its bases: Conv2D")
+    add(
         "--step",
         metavar="FILE.py[:NAME]",
         help="test your own private step: NAME (check, if not given) is a dictionary of the "
         "arguments of minidp.audit.check_step",
     )
-    parser.add_argument(
-        "--list", action="store_true", help="print the names that --layer takes, and end"
-    )
-    parser.add_argument(
+    add("--list", action="store_true", help="print the names that --layer takes, and end")
+    add(
         "--mutants",
         action="store_true",
         help="break every labelled line and printed equation: a check must notice (ten minutes; "
         "with --layer, one or two)",
     )
-    parser.add_argument(
-        "--latex", action="store_true", help="print the equations in LaTeX, and end"
-    )
-    parser.add_argument("--device", default="auto", help="auto (the default), cpu, gpu or gpu:N")
-    parser.add_argument(
+    add("--latex", action="store_true", help="print the equations in LaTeX, and end")
+    add("--device", default="auto", help="auto (the default), cpu, gpu or gpu:N")
+    add(
         "--html",
         metavar="FILE",
         help="write a page with the equations beside their code (a minute or two)",
     )
-    parser.add_argument("--json", metavar="FILE", help="write the same as JSON")
-    add(parser, "--force")
+    add("--json", metavar="FILE", help="write the same as JSON")
+    add_shared(parser, "--force")
     parser.epilog = "example: %(prog)s --layer Dense"
     return _audit
 

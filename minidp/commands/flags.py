@@ -28,14 +28,8 @@ class Parser(argparse.ArgumentParser):
     """
 
     def __init__(self, *args: Any, **named: Any):
-        super().__init__(
-            *args,
-            **{
-                "allow_abbrev": False,
-                "formatter_class": argparse.RawDescriptionHelpFormatter,
-                **named,
-            },
-        )
+        formatter = argparse.RawDescriptionHelpFormatter
+        super().__init__(*args, allow_abbrev=False, formatter_class=formatter, **named)
         # of argparse: so that -1,1 and -1e-5 and -inf are values and no flags
         self._negative_number_matcher = re.compile(r"-([\d.]|inf)")
 

@@ -4,13 +4,14 @@ in one line.
 
 import csv
 import re
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
 from ..data.tables import TRUTH, number_in
 from ..errors import DataError, ParameterError
+from ..util.files import damage_named
 from ..util.text import listed
 
 KEYS = ("x_train", "y_train", "x_test", "y_test")
@@ -20,13 +21,13 @@ def read_npy(path):
     """The array of a .npy file, as a memory map. Raises DataError."""
     if Path(path).suffix != ".npy":
         raise ParameterError(f"{path}: expected a .npy file, as numpy.save writes it")
-    with _damage_named(path):
+    with damage_named(path, DataError):
         return _text(np.load(path, mmap_mode="r", allow_pickle=False))
 
 
 def read_npz(path, wanted):
     """({key: array} of the wanted keys that a .npz file has, all its keys). Raises DataError."""
-    with _damage_named(path), np.load(path, allow_pickle=False) as stored:
+    with damage_named(path, DataError), np.load(path, allow_pickle=False) as stored:
         return {key: _text(stored[key]) for key in wanted if key in stored.files}, stored.files
 
 
@@ -88,31 +89,6 @@ def labels_of(cells, as_text=False):
     if "" in cells:
         return np.array([None if cell == "" else cell for cell in found], dtype=object)
     return np.array(found)
-
-
-@contextmanager
-def _damage_named(path):
-    """Say in one line whatever is wrong with a file of arrays."""
-    try:
-        with open(path, "rb") as file:
-            start = file.read(6)
-        if start[:2] != b"PK" and start != b"\x93NUMPY":
-            raise DataError(
-                f"{path}: no .npz or .npy file, as numpy.savez and numpy.save write them"
-            )
-        yield
-    except (DataError, MemoryError, FileNotFoundError, IsADirectoryError, PermissionError):
-        raise
-    # a damaged file makes zipfile, zlib, tokenize and NumPy raise a dozen kinds
-    except Exception as error:
-        if "allow_pickle" in str(error) or "Python objects" in str(error):
-            raise DataError(
-                f"{path}: holds Python objects; nothing is unpickled: save numbers or text, such "
-                "as x.astype(float)"
-            ) from error
-        raise DataError(
-            f"{path}: damaged, or not a file of NumPy ({' '.join(str(error).split())[:200]})"
-        ) from error
 
 
 def _text(found):

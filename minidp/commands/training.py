@@ -41,8 +41,9 @@ from .setting import add as add_shared
 SHOWN = ("delta", "group", "steps", "arithmetic", "test_accuracy", "test_r2", "reproducible")
 
 
-def _add_files(add):
-    """The flags of the files that hold the data, by `add`, a parser's add_argument."""
+def _add_files(parser):
+    """The flags of the files that hold the data."""
+    add = parser.add_argument
     add(
         "data",
         nargs="?",
@@ -63,12 +64,13 @@ def _add_files(add):
         help="column of a .csv file that is to be predicted (default: the one that --schema "
         "marks); all others are inputs",
     )
+    add = parser.add_mutually_exclusive_group().add_argument
     for name, what in (
         ("--columns", "inputs of a .csv file (default: all but the label)"),
         ("--drop", "columns of a .csv file that are not read"),
     ):
-        add(name, metavar="A,B,...", help=what)
-    add(
+        add(name, metavar="A,B,...", type=_names, default=(), help=what)
+    parser.add_argument(
         "--test",
         metavar="FILE",
         help=".csv file of a public test set, as DATA, which is evaluated and chooses nothing",
@@ -77,7 +79,7 @@ def _add_files(add):
 
 def train(parser):
     add = parser.add_argument
-    _add_files(add)
+    _add_files(parser)
     add(
         "--delta",
         type=number,
@@ -189,7 +191,6 @@ def _train(args):
         print(f"{folder}: this run had finished before; nothing was trained now", file=sys.stderr)
     result, path = model.result, str(folder / MODEL)
     new = "x.csv" if str(args.data).lower().endswith(".csv") else "x.npy"
-    path = f"./{path}" if path.startswith("-") else path
     record = {
         "model": str(folder / MODEL),
         "quote": row_to_quote(result["epsilon"]),
@@ -221,21 +222,15 @@ def _data(args):
         raise ParameterError("expected either DATA (.npz or .csv), or both --x and --y (.npy)")
     if of_test != (None, None) and (None in of_test or args.data is not None):
         raise ParameterError("expected --x-test and --y-test together, with --x and --y")
-    if args.data is not None and not Path(args.data).exists():
-        raise DataError(
-            f"{args.data}: no such file; expected DATA to be a .npz or .csv file, as --help says"
-        )
     suffix = None if args.data is None else Path(args.data).suffix.lower()
     of_csv = ("label", "columns", "drop", "test", "schema", "person")
-    if suffix != ".csv" and (given := [name for name in of_csv if vars(args)[name] is not None]):
-        column = " COLUMN" if given[0] == "label" else ""
-        raise ParameterError(f"expected --{given[0]}{column} with a .csv file, and only there")
+    if suffix != ".csv" and (given := [name for name in of_csv if vars(args)[name]]):
+        raise ParameterError(f"expected --{given[0]} with a .csv file, and only there")
     if suffix is None:
         return *map(read_npy, single), None if None in of_test else tuple(map(read_npy, of_test))
     if suffix == ".csv":
-        return *_of_table(args, args.data), None if args.test is None else _of_table(
-            args, args.test
-        )
+        test = None if args.test is None else _of_table(args, args.test)
+        return *_of_table(args, args.data), test
     if suffix != ".npz":
         raise ParameterError(
             f"{args.data}: expected a .npz or a .csv file; .npy files go with --x and --y"
@@ -257,22 +252,21 @@ def _of_table(args, path):
         )
     if path is args.test and Path(path).samefile(args.data):
         raise ParameterError("expected --test with a public table, got the training rows")
-    columns, drop = (None if each is None else _names(each) for each in (args.columns, args.drop))
-    if columns is not None and drop is not None:
-        raise ParameterError("expected --columns or --drop, got both")
-    if label in (*(columns or ()), *(drop or ())):
+    if label in (*args.columns, *args.drop):
         raise ParameterError(f"expected --columns and --drop of inputs, got the label {label}")
     # the rows of a test set are of no person
     apart = [label] if args.person is None or path is args.test else [label, args.person]
     table = read_csv(path)
-    for name in (*(columns or ()), *(drop or ()), *apart):
+    for name in (*args.columns, *args.drop, *apart):
         if name not in table:
             raise DataError(
                 f"{path}: no column {name}; its first line, split at commas, names "
                 f"{listed(list(table))}"
             )
-    kept = [name for name in table if name not in (drop or ())]
-    table = {name: table[name] for name in (kept if columns is None else [*columns, *apart])}
+    kept = [*args.columns, *apart]
+    if not args.columns:
+        kept = [name for name in table if name not in args.drop]
+    table = {name: table[name] for name in kept}
     if of_schema is not None:
         return table, None
     as_text = args.classes is not None and _classes(args.classes).dtype.kind == "U"

@@ -18,7 +18,7 @@ from ..privacy.risk import BY_SAMPLING
 from ..ranks import current
 from ..run.brief import by_sampling
 from ..run.folder import FILES, LEDGER, MANIFEST, MODEL, STATEMENT
-from ..run.model import Model, load_model, save_model
+from ..run.model import Model, load_model, write_model
 from ..util.atomic import StrPath
 from ..util.text import lower_text, upper_text
 from ..util.validate import same_batch
@@ -106,11 +106,7 @@ class Fitted(Model):
 
     def save(self, path: StrPath) -> None:
         """Write the model as one file that `minidp.load_model` and `minidp predict` read."""
-        current().of_first(
-            lambda: save_model(
-                path, self.network, self.about, self.classes, self.target_bounds, self.ledger_sha256
-            )
-        )
+        current().of_first(lambda: write_model(path, self))
 
     def report(self, folder: StrPath) -> Path:
         """Copy the run's files (statement, ledger, result, picture, model) into a new folder;

@@ -14,7 +14,6 @@ from ..errors import CheckpointError, ParameterError
 from ..nn.chain import every_layer
 from .checkpoint import refuse_misfits
 
-MOST_LAYERS = 1000  # in a file; each takes time to make, whatever its size
 CLASSES = {
     f"nn.{name}": found
     for name in nn.__all__
@@ -32,7 +31,6 @@ def describe(network: nn.Sequential) -> dict[str, Any]:
     rows, again = [], []
     try:
         every = [network, *every_layer(network.layers)]
-        _refuse_too_many(every[1:])
         own = {_name(type(each)): type(each) for each in every}
         arrays = {name: to_host(array) for name, array in network.state().items()}
         for part in every:
@@ -67,23 +65,8 @@ def describe(network: nn.Sequential) -> dict[str, Any]:
 
 def build(path, found: dict, arrays: dict, own: dict) -> nn.Sequential:
     """The network that `describe` described, with these arrays; whatever does not fit raises."""
-    _refuse_too_many(list(_every_row(found["layers"])))
-    return _network(
-        path, found, [_layer(path, row, arrays, own) for row in found["layers"]], arrays, own
-    )
-
-
-def _refuse_too_many(layers):
-    """Raise ValueError for a chain of layers that would take minutes to make."""
-    if len(layers) > MOST_LAYERS:
-        raise ValueError(f"expected at most {MOST_LAYERS} layers, got {len(layers)}")
-
-
-def _every_row(rows):
-    """The rows and those of the layers that they are made of."""
-    for row in rows:
-        yield row
-        yield from _every_row(row.get("layers", ()))
+    layers = [_layer(path, row, arrays, own) for row in found["layers"]]
+    return _network(path, found, layers, arrays, own)
 
 
 def _row(layer):
@@ -122,7 +105,7 @@ def _layer(path, row, arrays, own, around=""):
     given = {"rng": np.random.default_rng(0), "init": nn.init.zeros, "dtype": dtype}
     given = {key: value for key, value in given.items() if key in signature(cls).parameters}
     for key, constant in row["constants"].items():
-        given[key] = np.asarray(arrays[prefix + constant])
+        given[key] = arrays[prefix + constant]
     if "layers" in row:
         given["layers"] = [_layer(path, each, arrays, own, prefix) for each in row["layers"]]
     with nn.init.shapes_only(cls in CLASSES.values()):
@@ -140,7 +123,7 @@ def _network(path, found, layers, arrays, own):
     for layer in layers:
         for store in (layer.params, layer.constants):
             for key, array in store.items():
-                values = np.asarray(arrays[f"{layer.name}.{key}"])
+                values = arrays[f"{layer.name}.{key}"]
                 if array.flags.writeable and array.dtype == values.dtype:
                     array[...] = values  # a layer made of others may share the array with them
                 else:

@@ -5,36 +5,24 @@ without a seed goes on with fresh entropy.
 """
 
 import json
-import math
 import os
 import reprlib
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..backend import namespace_of, to_host
-from ..errors import CheckpointError, DataError, DivergedError, ParameterError
+from ..errors import CheckpointError, DivergedError
 from ..nn import Sequential
 from ..privacy.ledger import Ledger
 from ..train.trainer import Progress
 from ..util.atomic import StrPath, atomic_write
-from ..util.files import jsonable
+from ..util.files import damage_named, jsonable
 
 FORMAT = 1
-ASKED = {  # {place in config.json: the argument}, of which other settings follow
-    "settings.target_epsilon": "target_epsilon=",
-    "settings.delta": "delta=",
-    "settings.dataset_size": "dataset_size=",
-    "settings.expected_lot_size": "lot_size=",
-    "settings.planned_steps": "steps=",
-    "settings.clip_groups[0].clip_norm": "clip_norm=",
-    "settings.learning_rate": "learning_rate=",
-}
 _SHORT = reprlib.Repr()  # whatever a crafted file holds, in one line
 _SHORT.maxstring = 100
 short = _SHORT.repr
@@ -54,110 +42,6 @@ def save_arrays(path: StrPath, arrays: Mapping[str, NDArray], header: Mapping[st
         np.savez(file, header=text, **held)
 
 
-class Member:
-    """One array of an open .npz file: shape and dtype are known; `np.asarray` reads the numbers.
-
-    Raises ValueError where the header does not describe the bytes behind it. Reading raises
-    CheckpointError where the numbers are damaged or not finite.
-    """
-
-    def __init__(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo):
-        self.name = info.filename.removesuffix(".npy")
-        self._archive = archive
-        self._info = info
-        with archive.open(info) as file:
-            version = np.lib.format.read_magic(file)
-            if version != (1, 0):
-                raise ValueError(f"{self.name}: expected an array of version (1, 0), got {version}")
-            self.shape, _, self.dtype = np.lib.format.read_array_header_1_0(file)
-            held = info.file_size - file.tell()
-        if min(self.shape, default=0) < 0 or math.prod(self.shape) * self.dtype.itemsize != held:
-            raise ValueError(f"{self.name}: expected shape {self.shape}, got {held} bytes")
-
-    def read(self) -> NDArray:
-        """The array, whatever it holds."""
-        with self._archive.open(self._info) as file:
-            return np.lib.format.read_array(file, allow_pickle=False)
-
-    @cached_property
-    def _numbers(self):
-        with _damage_named(self._archive.filename):
-            array = self.read()
-        if not np.isfinite(array).all():
-            raise _not_finite(self._archive.filename, self.name)
-        return array
-
-    def __array__(self, dtype=None, copy=None):
-        return self._numbers
-
-
-Stored = NDArray | Member
-
-
-@contextmanager
-def open_arrays(
-    path: StrPath, kind: str | None = None
-) -> Iterator[tuple[dict[str, Member], dict[str, Any]]]:
-    """Yield ({name: Member}, header) of a file that `save_arrays` wrote; no array is read yet.
-
-    Raises CheckpointError, naming the file.
-    """
-    with _damage_named(path):
-        archive = zipfile.ZipFile(path)
-    with archive:
-        with _damage_named(path):
-            members = _members(archive)
-            header = json.loads(str(members.pop("header").read()))
-        if not isinstance(header, dict) or header.get("format") != FORMAT:
-            got = short(header)
-            raise CheckpointError(f"{path}: expected format {FORMAT}, got {got:.80}")
-        if kind is not None and header.get("kind") != kind:
-            got = " ".join(str(header.get("kind")).split())
-            raise CheckpointError(f"{path}: expected a {kind}, got a {got:.80}")
-        for name, member in members.items():
-            if member.dtype.kind != "f":
-                raise _not_finite(path, name)
-        yield members, header
-
-
-def _members(archive):
-    """{name: Member} of a zip file.
-
-    `save_arrays` compresses nothing. A compressed member is refused, so that all members together
-    hold no more bytes than the file: a small file cannot fill the memory.
-    """
-    infos = archive.infolist()
-    names = [info.filename for info in infos]
-    if len(set(names)) < len(names):
-        raise ValueError("two arrays have the same name")
-    for info in infos:
-        if not info.filename.endswith(".npy") or info.compress_type != zipfile.ZIP_STORED:
-            raise ValueError(f"{info.filename} is compressed or no array: minidp writes neither")
-    if sum(info.file_size for info in infos) > os.path.getsize(archive.filename):
-        raise ValueError("arrays larger than the file")
-    members = [Member(archive, info) for info in infos]
-    return {member.name: member for member in members}
-
-
-@contextmanager
-def _damage_named(path):
-    """Raise CheckpointError, in one line with the file's name, for a file that cannot be read."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise CheckpointError(f"{path}: no such file") from error
-    except Exception as error:  # zipfile, NumPy and json raise a dozen kinds
-        why = " ".join(str(error).split())[:200]
-        text = f"{path}: not a file that minidp wrote, or damaged ({why})"
-        raise CheckpointError(text) from error
-
-
-def _not_finite(path, name):
-    """The error for an array of other numbers."""
-    name = " ".join(name.split())
-    return CheckpointError(f"{path}: expected finite floating-point numbers in {name:.80}")
-
-
 def load_arrays(
     path: StrPath, kind: str | None = None
 ) -> tuple[dict[str, NDArray], dict[str, Any]]:
@@ -165,12 +49,48 @@ def load_arrays(
 
     Raises CheckpointError, naming the file.
     """
-    with open_arrays(path, kind) as (members, header):
-        return {name: np.asarray(member) for name, member in members.items()}, header
+    with (
+        damage_named(path, CheckpointError),
+        open(path, "rb") as file,
+        np.load(file, allow_pickle=False) as stored,
+    ):
+        _check_archive(path, stored.zip)
+        arrays = dict(stored)
+        header = json.loads(str(arrays.pop("header")))
+        odd = [
+            name
+            for name, array in arrays.items()
+            if array.dtype.kind != "f" or not np.isfinite(array).all()
+        ]
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise CheckpointError(f"{path}: expected format {FORMAT}, got {short(header):.80}")
+    if kind is not None and header.get("kind") != kind:
+        got = " ".join(str(header.get("kind")).split())
+        raise CheckpointError(f"{path}: expected a {kind}, got a {got:.80}")
+    if odd:
+        name = " ".join(odd[0].split())
+        raise CheckpointError(f"{path}: expected finite floating-point numbers in {name:.80}")
+    return arrays, header
+
+
+def _check_archive(path, archive):
+    """Raise ValueError for damaged members of a zip file, or more of them than the file holds.
+
+    `save_arrays` compresses nothing. A compressed member is refused, so that all members together
+    hold no more bytes than the file: a small file cannot fill the memory.
+    """
+    infos = archive.infolist()
+    for info in infos:
+        if info.compress_type != zipfile.ZIP_STORED:
+            raise ValueError(f"{info.filename} is compressed: minidp compresses nothing")
+    if sum(info.file_size for info in infos) > os.path.getsize(path):
+        raise ValueError("arrays larger than the file")
+    if damaged := archive.testzip():
+        raise ValueError(f"{damaged} is damaged")
 
 
 def refuse_misfits(
-    path: StrPath, stored: Mapping[str, Stored], target: Mapping[str, NDArray]
+    path: StrPath, stored: Mapping[str, NDArray], target: Mapping[str, NDArray]
 ) -> None:
     """Raise CheckpointError where {name: array} `stored` has not the names and shapes of
     `target`.
@@ -187,7 +107,7 @@ def refuse_misfits(
             raise CheckpointError(f"{path}: expected {name} of shape {wanted}, got {got}")
 
 
-def restore(path: StrPath, stored: Mapping[str, Stored], target: Mapping[str, NDArray]) -> None:
+def restore(path: StrPath, stored: Mapping[str, NDArray], target: Mapping[str, NDArray]) -> None:
     """Copy stored {name: array} into the arrays of `target`, after checking names, shapes and
     dtypes of all.
 
@@ -200,22 +120,19 @@ def restore(path: StrPath, stored: Mapping[str, Stored], target: Mapping[str, ND
             raise CheckpointError(
                 f"{path}: expected {name} of dtype {array.dtype}, got {stored[name].dtype}"
             )
-    read = {name: np.asarray(array) for name, array in stored.items()}
     for name, array in target.items():
-        array[...] = namespace_of(array).asarray(read[name].astype(array.dtype))
+        array[...] = namespace_of(array).asarray(stored[name].astype(array.dtype))
 
 
 def refuse_differences(path: StrPath, before: object, now: object) -> None:
     """Raise CheckpointError where a run's configuration is not what it was. It names what the
     caller changed, or where that is unknown every setting.
     """
-    found = {where: (was, is_) for where, was, is_ in differences(before, now)}
+    found = list(differences(before, now))
     if found:
-        asked = [place for place in ASKED if place in found]
-        asked += [place for place in found if not place.startswith("settings.")]
+        given = [each for each in found if not each[0].startswith("settings.")]
         named = ", ".join(
-            f"{ASKED.get(place, place)} was {{}} and is {{}}".format(*map(short, found[place]))
-            for place in asked or found
+            f"{place} was {short(was)} and is {short(is_)}" for place, was, is_ in given or found
         )
         raise CheckpointError(
             f"{path}: this run has another configuration: {named}; choose another folder, or the "
@@ -278,22 +195,10 @@ def load_checkpoint(
     differs.
     """
     arrays, header = load_arrays(path, "checkpoint")
-    try:
-        saved = header["config"]
+    with damage_named(path, CheckpointError):
+        refuse_differences(path, header["config"], config)
         header["ledger"] = Ledger.from_json(header["ledger"])
         header["progress"] = Progress(*header["progress"])
-        if not isinstance(saved, dict) or not isinstance(header["history"], list):
-            raise TypeError("config or history is of another type")
-        refuse_differences(path, saved, config)
-    except (
-        DataError,
-        ParameterError,
-        AttributeError,
-        KeyError,
-        TypeError,
-        RecursionError,
-    ) as error:
-        raise CheckpointError(f"{path}: damaged ({error})") from error
     return arrays, header
 
 

@@ -134,24 +134,19 @@ class RunFolder:
         if private_digest is not None:
             self.config["dataset_hmac_sha256"] = self.digest(private_digest.encode())
         self._on_disk = self._read_ledger()
+        used = any((self.path / name).exists() for name in (LEDGER, CHECKPOINT, RESULT))
         if path.exists():
             self._refuse_second()  # another process may have begun a run here since the first look
             saved = read_json(path, CheckpointError)
             self._charged = saved.pop(CHARGED, False)
-            if (
-                not self._charged
-                and self._on_disk is None
-                and not any((self.path / name).exists() for name in (CHECKPOINT, RESULT))
-            ):
-                # what began here charged nothing: another run may take its place
-                self._write_config()
-            else:
+            if self._charged or used:
                 refuse_differences(self.path, saved, self.config)
-        elif self.holds_run:
+        elif used:
             raise CheckpointError(
                 f"{path} is missing, so that it cannot be told which run the charges belong to"
             )
-        else:
+        if not (self._charged or used):
+            # what began here, if anything, charged nothing: another run may take its place
             self._write_config()
         if self._charged and self._on_disk is None:
             raise CheckpointError(
@@ -162,17 +157,11 @@ class RunFolder:
         stood = Ledger(relation) if self._on_disk is None else Ledger.load(self.path / LEDGER)
         if not (self.path / CHECKPOINT).exists():
             # A seeded run draws the same noise again; without a seed what was charged is gone.
-            return (
-                Ledger(relation)
-                if seeded
-                else Ledger(
-                    relation,
-                    [
-                        (event, times, EARLIER if purpose == STEP else purpose)
-                        for event, times, purpose in stood.entries()
-                    ],
-                )
-            ), None
+            earlier = [
+                (event, times, EARLIER if purpose == STEP else purpose)
+                for event, times, purpose in stood.entries()
+            ]
+            return Ledger(relation, [] if seeded else earlier), None
         _, header = saved = load_checkpoint(self.path / CHECKPOINT, self.config)
         if seeded:
             return header["ledger"], saved
@@ -318,12 +307,11 @@ def fingerprint(content, key=None):
 
 def changed_files(folder):
     """Yield what is not as `RunFolder.seal` found it, in words."""
-    path = folder / MANIFEST
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    manifest = json.loads(text or "null")
-    if not (isinstance(manifest, dict) and isinstance(manifest.get("files"), dict)):
-        yield f"{MANIFEST} was changed" if text else f"{MANIFEST} is missing"
+    if not (folder / MANIFEST).is_file():
+        yield f"{MANIFEST} is missing"
         return
+    text = (folder / MANIFEST).read_text(encoding="utf-8")
+    manifest = json.loads(text)
     key = (folder / KEY).read_bytes().strip() if (folder / KEY).is_file() else None
     for name in FILES:
         digests = manifest["files"].get(name, {})

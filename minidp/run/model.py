@@ -16,11 +16,13 @@ from ..data.schema import Schema
 from ..data.tables import numbers_of, table_of
 from ..errors import CheckpointError, DtypeError, ParameterError, RowsError, ShapeError
 from ..util.atomic import StrPath
+from ..util.files import damage_named
 from ..util.text import listed
-from ..util.validate import count, shown
-from .architecture import build, describe, one_line
-from .checkpoint import open_arrays, restore, save_arrays
+from ..util.validate import shown
+from .architecture import build, describe
+from .checkpoint import load_arrays, save_arrays
 
+FACTS = ("about", "ledger_sha256", "target_bounds", "image_shape", "classes")
 BATCH_BYTES, MOST_ROWS = 2**26, 4096
 
 
@@ -70,8 +72,6 @@ class Model:
         self.schema = None if schema is None else Schema.of(dict(schema))
         self.image_shape = None if image_shape is None else tuple(image_shape)
         if self.image_shape is not None:
-            for size in self.image_shape:
-                count(1, image_shape=size)
             if prod(self.image_shape) != prod(network.input_shape):
                 raise ParameterError(
                     f"image_shape={self.image_shape}: expected as many pixels as the network's "
@@ -148,11 +148,7 @@ class Model:
             takes += f", or images of shape {_with_batch(self.image_shape)}"
         table = table_of(x)
         if table is not None:
-            learned = self.about.get(
-                "columns"
-            )  # anybody may have written the file: are these names?
-            named = isinstance(learned, list) and all(isinstance(name, str) for name in learned)
-            x = numbers_of(table, learned if named else None)
+            x = numbers_of(table, self.about.get("columns"))
         try:
             x = x if hasattr(x, "dtype") or hasattr(x, "xp") else np.asarray(x)  # a list, a table
         except ValueError as error:
@@ -184,12 +180,7 @@ class Model:
     def __repr__(self):
         gives, network = f"outputs {self.network.output_shape}", self.network
         if self.classes is not None:
-            some = (
-                [*self.classes[:3], "...", self.classes[-1]]
-                if len(self.classes) > 5
-                else self.classes
-            )
-            gives = f"{len(self.classes)} classes ({', '.join(map(str, some))})"
+            gives = f"{len(self.classes)} classes ({listed(self.classes)})"
         elif self.target_bounds is not None:
             gives = "numbers from {:g} to {:g}".format(*self.target_bounds)
         images = self.image_shape and f" or images {_with_batch(self.image_shape)}"
@@ -215,20 +206,14 @@ def save_model(
     Raises ParameterError, naming the layer and what to add to its class, where a layer cannot be
     written.
     """
-    model = Model(network, classes, target_bounds, about, ledger_sha256, image_shape)
-    save_arrays(
-        path,
-        network.state(),
-        {
-            "kind": "model",
-            "about": model.about,
-            "ledger_sha256": ledger_sha256,
-            "target_bounds": model.target_bounds,
-            "image_shape": model.image_shape,
-            "classes": None if model.classes is None else model.classes.tolist(),
-            "architecture": describe(network),
-        },
-    )
+    write_model(path, Model(network, classes, target_bounds, about, ledger_sha256, image_shape))
+
+
+def write_model(path: StrPath, model: Model) -> None:
+    """`save_model` of a Model."""
+    facts = {name: getattr(model, name) for name in FACTS}
+    header = {"kind": "model", **facts, "architecture": describe(model.network)}
+    save_arrays(path, model.network.state(), header)
 
 
 def load_model(path: StrPath, layers: dict[str, type[nn.Layer]] | None = None) -> Model:
@@ -248,31 +233,10 @@ def load_model(path: StrPath, layers: dict[str, type[nn.Layer]] | None = None) -
     Only constructors of `minidp.nn` and of `layers` are called; nothing is unpickled. Raises
     CheckpointError, one line, for any other contents of the file.
     """
-    try:
-        with open_arrays(path, "model") as (stored, header):
-            network = build(path, header["architecture"], stored, layers or {})
-        about, digest = header.get("about"), header.get("ledger_sha256")
-        if not isinstance(about, dict) or not isinstance(digest, (str, type(None))):
-            raise TypeError("about or ledger_sha256 is of another type")
-        classes, bounds = header.get("classes"), header.get("target_bounds")
-        return Model(network, classes, bounds, about, digest, header.get("image_shape"))
-    except CheckpointError:
-        raise
-    except Exception as error:  # what a crafted header makes of the constructors is without end
-        raise CheckpointError(
-            f"{path}: damaged, or of another version ({one_line(error)})"
-        ) from error
-
-
-def load_weights(path: StrPath, network: nn.Sequential) -> dict[str, Any]:
-    """Read the parameters of a model file into a network of the same layers; returns `about`.
-
-    Raises CheckpointError for an array that is missing, extra, of another shape or of more
-    precision.
-    """
-    with open_arrays(path, "model") as (stored, header):
-        restore(path, stored, network.state())
-    return header.get("about") or {}
+    with damage_named(path, CheckpointError):
+        arrays, header = load_arrays(path, "model")
+        network = build(path, header["architecture"], arrays, layers or {})
+        return Model(network, **{name: header.get(name) for name in FACTS})
 
 
 def as_model(network: nn.Sequential | Model, loss: object) -> Model:
@@ -295,12 +259,9 @@ def _labels(classes, output_shape):
     for K logits.
     """
     try:
-        given = np.asarray(classes).tolist() if hasattr(classes, "dtype") else list(classes)
-        found = (
-            classes if getattr(classes, "dtype", np.dtype(object)).kind != "O" else np.array(given)
-        )
-        for each in given:
-            str(each).encode()  # the statement and the predictions are files of UTF-8
+        given = np.asarray(classes, object).tolist()
+        found = np.array(given)
+        "".join(map(str, given)).encode()  # the statement and the predictions are files of UTF-8
         fits = (
             found.ndim == 1
             and found.dtype.kind in "biufU"

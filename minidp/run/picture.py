@@ -6,42 +6,30 @@ from ..util import plotting
 from .progress import COLUMNS
 
 
-def save_course(
-    path,
-    history,
-    *,
-    train_metrics=True,
-    epsilon_label="epsilon",
-    title="",
-    notice="",
-    subgroups=None,
-    risk=None,
-):
+def save_course(path, history, result, risk=None):
     """Write the curves of a run's history, its rows of metrics.csv, as PNG, whole or not at all:
-    accuracy or R2, and on the right axis epsilon.
+    accuracy or R2, and on the right axis epsilon; in a panel beside them the subgroups.
 
-    An epsilon that is infinite or unknown is left out. notice: of the data, in a line below the
-    axes. subgroups: of result.json, drawn in a panel beside the curves; risk: a function that
-    draws another panel.
+    An epsilon that is infinite or unknown is left out. result: the dictionary of result.json.
+    risk: a function that draws another panel.
     """
     column = {name: [row.get(name) for row in history] for name in COLUMNS}
     r2 = any(value is not None for value in column["test_r2"] + column["train_r2_not_private"])
     name, shown = ("r2", "R2") if r2 else ("accuracy", "accuracy")
     panels = [risk] if risk else []
-    if subgroups:
+    if subgroups := result.get("subgroups"):
         panels.append(lambda axis: draw_subgroups(axis, subgroups, name, shown))
-    columns = 1 + len(panels)
-    figure, (left, *beside) = plotting.new_figure(columns=columns, title=title, notice=notice)
+    figure, (left, *beside) = plotting.new_figure(
+        columns=1 + len(panels),
+        title=f"{result['experiment']} on {result['dataset']}",
+        notice=result["notice"],
+    )
     for axis, draw in zip(beside, panels):
         draw(axis)
-    handles = draw_accuracy(
-        left,
-        column["epoch"],
-        column[f"test_{name}"],
-        column[f"train_{name}_not_private"] if train_metrics else None,
-        shown,
-    )
-    right, _ = draw_spent(left, column["epoch"], column["epsilon"], epsilon_label, bool(handles))
+    measured = column[f"test_{name}"], column[f"train_{name}_not_private"]
+    handles = draw_accuracy(left, column["epoch"], *measured, shown)
+    label = f"epsilon ({result['accountant']}) at delta {result['delta']:g}"
+    right, _ = draw_spent(left, column["epoch"], column["epsilon"], label, bool(handles))
     plotting.legend(figure, handles + right)
     plotting.save(figure, path)
 

@@ -1,15 +1,16 @@
 """What a run shows while it trains (rows of metrics, a progress bar), and how Ctrl-C stops it."""
 
 import csv
+import io
 import math
 import signal
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from ..train import evaluate
 from ..util.atomic import atomic_write
 from ..util.text import upper_text
-from ..util.waiting import waiting
+from ..util.waiting import EVERY, waiting
 
 SUBSET = 10_000  # training examples that every epoch evaluates; the end of the run takes all
 COLUMNS = (
@@ -84,37 +85,25 @@ def make_bar(total, done, quiet):
     """A progress bar on stderr; where that is no terminal, a line at the beginning and every 30
     seconds.
     """
-    if not quiet and not sys.stderr.isatty():
-        lines = _Lines(done)
-        with waiting(lambda: f"training: {lines.n:,} of {total:,} lots are done{lines.shown}"):
-            yield lines
-        return
     from tqdm import tqdm
 
+    told = not quiet and not sys.stderr.isatty()
     with tqdm(
         total=total,
         initial=done,
         bar_format=BAR,
         disable=bool(quiet),
-        file=sys.stderr,
+        file=io.StringIO() if told else sys.stderr,
+        mininterval=EVERY if told else 0.1,
         dynamic_ncols=True,
     ) as bar:
-        yield bar
 
+        def line():
+            shown = f": {bar.postfix}" if bar.postfix else ""
+            return f"training: {bar.n:,} of {total:,} lots are done{shown}"
 
-class _Lines:
-    """In place of a bar: what it would show."""
-
-    def __init__(self, done):
-        self.n, self.shown = done, ""
-
-    def update(self, lots):
-        """Count this many more lots."""
-        self.n += lots
-
-    def set_postfix_str(self, text):
-        """The words after the count."""
-        self.shown = f": {text}"
+        with waiting(line) if told else nullcontext():
+            yield bar
 
 
 def shown(row):

@@ -14,9 +14,11 @@ from ..errors import DataError, ParameterError
 from ..privacy.catalogue import row_to_quote
 from ..privacy.meaning import in_words
 from ..util.atomic import atomic_write
+from ..util.files import damage_named
 from ..util.text import upper_text
 from ..util.waiting import say
 from .brief import NEIGHBOURS, _success, asked, unit_of
+from .checkpoint import differences as unequal
 from .tuning import procedure
 
 NOT_STATED = "not stated"
@@ -61,16 +63,11 @@ def as_about(given: Any) -> dict[str, Any]:
                     empty = "[]" if key in LISTS else '""'
                     file.write(f"# {question}\n{key} = {empty}\n")
             raise ParameterError(f"{path} was not there; answer the questions that are there now")
-        try:
+        with damage_named(path, DataError):
             given = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise DataError(f"{path}: not a TOML file ({error})") from error
         if not any(given.values()):
             say(f'NOTICE: {path} answers no question; what nobody says is "{NOT_STATED}"')
     for key, value in given.items():
-        if key in LISTS and isinstance(value, str):
-            words = json.dumps([value], ensure_ascii=False)
-            raise ParameterError(f"about: expected {key} to be a list, such as {words:.80}")
         texts = value if key in LISTS else [value]
         if key not in OWNER or not isinstance(texts, list) or not {*map(type, texts)} <= {str}:
             raise ParameterError(
@@ -82,7 +79,7 @@ def as_about(given: Any) -> dict[str, Any]:
     return {key: value for key, value in given.items() if value}
 
 
-def fields_of(result: dict[str, Any]) -> Iterator[tuple[str, str, int, Any, tuple[str, ...]]]:
+def fields_of(result: dict[str, Any]) -> Iterator[tuple[str, str, int, Any, str]]:
     """Yield (section, field, the registry's tier, 0 where it may be missing, what the run says or
     None, keys of the owner's words on it).
     """
@@ -110,14 +107,14 @@ def fields_of(result: dict[str, Any]) -> Iterator[tuple[str, str, int, Any, tupl
     if result.get("shared_ledger"):
         together = upper_text(result["shared_ledger"])
         shared = f" All fits that share its ledger, this one among them: epsilon {together}."
-    yield "basic", "name", 1, None, ("name",)
-    yield "basic", "data_curators", 1, None, ("curators",)
-    yield "basic", "intended_use", 1, None, ("use",)
-    yield "basic", "data_product_type", 1, "Machine learning model", ()
-    yield "basic", "data_product_region", 1, None, ("region",)
-    yield "basic", "description", 1, None, ("description",)
-    yield "basic", "publication_date", 1, result["day"], ()
-    yield "basic", "data_product_sector", 0, None, ("sector",)
+    yield "basic", "name", 1, None, "name"
+    yield "basic", "data_curators", 1, None, "curators"
+    yield "basic", "intended_use", 1, None, "use"
+    yield "basic", "data_product_type", 1, "Machine learning model", ""
+    yield "basic", "data_product_region", 1, None, "region"
+    yield "basic", "description", 1, None, "description"
+    yield "basic", "publication_date", 1, result["day"], ""
+    yield "basic", "data_product_sector", 0, None, "sector"
     parameters = details = None
     if quoted is not None:
         parameters = {
@@ -130,38 +127,43 @@ def fields_of(result: dict[str, Any]) -> Iterator[tuple[str, str, int, Any, tupl
         if result["meaning"]:
             told[1] = in_words(result["meaning"], others=unit.rows)
         details = " ".join([f"A certified bound, by {quoted}.", *filter(None, told)])
-    yield "dp_variant", "variant_name", 2, quoted and "Approximate DP", ()
-    yield "dp_variant", "data_domain", 3, None, ("domain",)
-    yield "dp_variant", "unprotected_quantities", 3, f"{'; '.join(open_facts) or 'none'}.", ()
-    yield "privacy_loss", "privacy_unit", 2, f"One {unit.whole}.", ("unit",)
+    yield "dp_variant", "variant_name", 2, quoted and "Approximate DP", ""
+    yield "dp_variant", "data_domain", 3, None, "domain"
+    yield "dp_variant", "unprotected_quantities", 3, f"{'; '.join(open_facts) or 'none'}.", ""
+    yield "privacy_loss", "privacy_unit", 2, f"One {unit.whole}.", "unit"
     relation = f"{result['relation'].replace('_', '-')}: one {unit.whole}, {change}."
-    yield "privacy_loss", "privacy_unit_details", 3, relation, ()
-    yield "privacy_loss", "privacy_parameters", 2, parameters, ()
-    yield "privacy_loss", "privacy_parameters_details", 3, details, ()
+    yield "privacy_loss", "privacy_unit_details", 3, relation, ""
+    yield "privacy_loss", "privacy_parameters", 2, parameters, ""
+    yield "privacy_loss", "privacy_parameters_details", 3, details, ""
     trusted = "Whoever ran the program, and their machine, saw the raw data."
-    yield "deployment_model", "model_name", 2, "Central", ()
-    yield "deployment_model", "model_name_details", 0, trusted, ("raw_data",)
-    yield "deployment_model", "actors", 3, None, ("actors",)
-    yield "deployment_model", "release_type", 2, "One release", ()
-    yield "deployment_model", "release_type_details", 0, None, ("plans",)
-    yield "deployment_model", "data_source_type", 2, "Static", ()
-    yield "deployment_model", "access_type", 2, "Non-interactive", ()
+    yield "deployment_model", "model_name", 2, "Central", ""
+    yield "deployment_model", "model_name_details", 0, trusted, "raw_data"
+    yield "deployment_model", "actors", 3, None, "actors"
+    yield "deployment_model", "release_type", 2, "One release", ""
+    yield "deployment_model", "release_type_details", 0, None, "plans"
+    yield "deployment_model", "data_source_type", 2, "Static", ""
+    yield "deployment_model", "access_type", 2, "Non-interactive", ""
     after = f"Weights by {settings['optimizer']} from noisy sums{averaged}{best}."
-    yield "accounting", "post_processing", 3, after, ()
+    yield "accounting", "post_processing", 3, after, ""
     composed = f"{charged}; composed by {quoted or result['accountant']}.{shared}"
-    yield "accounting", "composition", 3, composed, ("other_runs",)
-    keys = ("preparation", "other_runs")
-    yield "implementation", "preprocessing_and_hyperparameter_tuning", 3, before, keys
+    yield "accounting", "composition", 3, composed, "other_runs"
+    yield (
+        "implementation",
+        "preprocessing_and_hyperparameter_tuning",
+        3,
+        before,
+        "preparation other_runs",
+    )
     mechanism = (
         "Gaussian noise on sums of clipped gradients (Abadi et al. 2016, Algorithm 1), by minidp "
         f"{versions['minidp']}, commit {result['commit'] or 'unknown'}; {result['sampler']}, "
         f"{result['arithmetic']} arithmetic, random numbers by {result['generator']}; no measures "
         "against timing or against other programs on the machine."
     )
-    yield "implementation", "mechanisms", 3, mechanism, ("raw_data",)
-    yield "implementation", "justification", 3, None, ("justification",)
-    yield "administrative", "sources", 0, None, ("sources",)
-    yield "administrative", "registry_authors", 1, None, ("authors",)
+    yield "implementation", "mechanisms", 3, mechanism, "raw_data"
+    yield "implementation", "justification", 3, None, "justification"
+    yield "administrative", "sources", 0, None, "sources"
+    yield "administrative", "registry_authors", 1, None, "authors"
 
 
 def entries(result: dict[str, Any]) -> Iterator[tuple[str, str, int, Any, bool]]:
@@ -169,7 +171,7 @@ def entries(result: dict[str, Any]) -> Iterator[tuple[str, str, int, Any, bool]]
     owner's, which are marked where both speak; None where nobody does.
     """
     for section, field, tier, value, keys in fields_of(result):
-        words = [result["about"][key] for key in keys if key in result["about"]]
+        words = [result["about"][key] for key in keys.split() if key in result["about"]]
         if words and value is not None:
             value = " ".join([value, *(f"The owner says: {each}." for each in words)])
         owned = bool(words) and value is None
@@ -227,20 +229,11 @@ def differences(result: dict[str, Any], path: Any) -> Iterator[str]:
         found = yaml.safe_load(text)
         if not isinstance(found, dict) or not {"tier", "url_slug", "deployment"} <= set(found):
             raise DataError("expected the keys url_slug, status, tier and deployment")
-        held = found["deployment"]
-        tier = _tier(result, held)
-        if found["tier"] != tier:
-            yield f"tier is {found['tier']!r:.80} and should be {tier}"
-        made = record(result)
-        if found["url_slug"] != made["url_slug"]:
-            yield f"url_slug is {found['url_slug']!r:.80} and should be {made['url_slug']}"
-        for section, field, _, value, _ in entries(result):
-            now = held.get(section, {}).get(field)
-            if value is not None and now != value:
-                said, should = _apart(now, value), _apart(value, now)
-                yield f"{section}.{field} is {said} and should be {should}"
-            if value is None and field == "privacy_parameters" and now is not None:
-                yield f"{field} is {now!r:.80}, and the run has no epsilon"
+        made = {**record(result), "tier": _tier(result, found["deployment"])}
+        for where, said, should in unequal(found, made):
+            free = should in (None, NOT_STATED, [NOT_STATED]) or where == "status"
+            if not free or where == "deployment.privacy_loss.privacy_parameters":
+                yield f"{where} is {_apart(said, should)} and should be {_apart(should, said)}"
     except (DataError, yaml.YAMLError, LookupError, TypeError, AttributeError) as error:
         raise DataError(f"{path}: not a record of a deployment ({error})") from error
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import host
+from .. import __version__, host
 from ..backend import explicit_budget, namespace_of
 from ..mechanism import ClipGroup, Plan, Sanitizer
 from ..mechanism.samplers import sampler_from
@@ -327,11 +327,9 @@ def versions():
     numbers depend on.
     """
     found = {"python": platform.python_version()}
-    for name in ("numpy", "scipy", "numba", "minidp"):
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:  # a checkout that was not installed
-            found[name] = getattr(sys.modules.get(name), "__version__", None)
+    for name in ("numpy", "scipy", "numba"):
+        found[name] = metadata.version(name)
+    found["minidp"] = __version__
     if "cupy" in sys.modules:
         found["cupy"] = sys.modules["cupy"].__version__
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]

@@ -33,7 +33,7 @@ from . import folder as folders
 from . import progress as seen
 from .architecture import describe
 from .brief import summary
-from .model import as_model, save_model
+from .model import as_model, write_model
 from .picture import save_course
 from .result import MODEL_FACTS, began, facts_of, make_result
 from .settings import About, Privacy, Training
@@ -89,9 +89,7 @@ class Run:
             )
         # so that anybody can compute the figures again
         one_of(tuple(ACCOUNTANTS), accountant=budget.accountant.name)
-        if plan.steps < 1:
-            raise ParameterError(f"expected a plan of at least 1 step, got steps={plan.steps}")
-        count(1, group_size=privacy.group_size)
+        count(1, group_size=privacy.group_size, steps=plan.steps)
         # a layer that model.npz cannot hold is refused before anything is charged
         describe(self.network)
         self.streams, self.ranks = as_streams(training.streams), current()
@@ -355,27 +353,13 @@ class Run:
             statement = render(result)
             result["statement_sha256"] = sha256(statement.encode()).hexdigest()
             self.folder.charge(self.ledger)
-            save_model(
-                path / folders.MODEL,
-                model,
-                {**self.model.about, **{key: result[key] for key in MODEL_FACTS}},
-                self.model.classes,
-                self.model.target_bounds,
-                result["ledger_sha256"],
-                self.model.image_shape,
-            )
+            self.model.about = {**self.model.about, **{key: result[key] for key in MODEL_FACTS}}
+            self.model.ledger_sha256 = result["ledger_sha256"]
+            write_model(path / folders.MODEL, self.model)
         history = [row for row in history if row["step"] < record.progress.step] + [last]
         seen.write_metrics(path / folders.METRICS, history)
-        save_course(
-            path / folders.CURVES,
-            history,
-            train_metrics=self.privacy.train_metrics,
-            epsilon_label=f"epsilon ({self.budget.accountant.name}) at delta {self.budget.delta:g}",
-            title=f"{result['experiment']} on {result['dataset']}",
-            notice=result["notice"],
-            subgroups=result.get("subgroups"),
-            risk=(risk := self.privacy.risk) and partial(draw_risk, risk=risk, ledger=self.ledger),
-        )
+        risk = self.privacy.risk and partial(draw_risk, risk=self.privacy.risk, ledger=self.ledger)
+        save_course(path / folders.CURVES, history, result, risk)
         with atomic_write(path / folders.STATEMENT) as file:
             file.write(statement)
         self.folder.finish(result)

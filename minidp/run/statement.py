@@ -9,7 +9,7 @@ import math
 from ..exact.arithmetic import EXACT
 from ..mechanism.schedule import text
 from ..privacy.catalogue import row_to_quote
-from ..util.text import lower_text, upper_text
+from ..util.text import estimate_text, lower_text, upper_text
 from .brief import in_short, is_not_private, unit_of
 from .registry import NOT_STATED, entries
 from .tuning import described
@@ -135,7 +135,7 @@ def _epsilon(result):
             (
                 f"{name}{mark}",
                 lower_text(bound["lower"]),
-                _nearest(bound["estimate"]),
+                estimate_text(bound["estimate"]),
                 upper_text(bound["upper"]),
                 bound["kind"],
             )
@@ -371,7 +371,3 @@ def _grid(grid, c):
         ("", math.log2(grid)) if math.frexp(grid)[0] == 0.5 else ("C ", math.log2(grid / c))
     )
     return f"; in multiples of {unit}2^{power:.0f}"
-
-
-def _nearest(value):
-    return "unknown" if value is None else f"{float(value):.4g}".replace("inf", "infinite")

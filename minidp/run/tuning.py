@@ -5,9 +5,7 @@ from pathlib import Path
 
 from ..errors import ParameterError
 from ..privacy import Filter, NeighbouringRelation
-from ..privacy.event_json import event_from_json, event_to_json
 from ..privacy.ledger import STEP
-from ..privacy.search_cost import run_event, tuning_event
 from ..util.files import jsonable
 from .folder import LEDGER, RESULT, RunFolder
 
@@ -107,20 +105,3 @@ def described(result):
             else ""
         )
     )
-
-
-def uncharged(result, ledger, plan, before, same):
-    """Yield what the ledger of a search should hold and does not; same: of two events as JSON."""
-    tuning = result["search"]
-    events = [event_from_json(each) for each in tuning["events"]]
-    score = tuning["score_event"] and event_from_json(tuning["score_event"])
-    named = {} if tuning["runs"] is None else {"mean": tuning["runs"], "law": tuning["law"]}
-    search = tuning_event(ledger.relation, events, score, **named)
-    if ledger.entries() != [(search, 1, TUNING)]:
-        yield f"{LEDGER} does not hold the search, once, that {RESULT} describes"
-    ran, number = run_event(plan.ledger(result["steps"], before)), tuning["released"]
-    if number is not None and not same(tuning["events"][number], event_to_json(ran)):
-        yield f"not charged: {ran}"
-    held = tuning["held_out"] is not None
-    if held != (score is not None) or held == result["best_of_measured"]:
-        yield f"{RESULT}: scores on held-out rows and their charge contradict each other"

@@ -5,27 +5,24 @@ A verdict is the answer to five questions. An answer names everything that diffe
 
 import hashlib
 import math
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import DataError, MinidpError
 from ..mechanism.schedule import from_json
-from ..mechanism.setting import value_at
 from ..privacy import Filter, Ledger
 from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make
-from ..privacy.event_json import event_from_json, event_to_json
-from ..privacy.ledger import SETUP, STEP
+from ..privacy.event_json import event_from_json
 from ..privacy.risk import Risk
 from ..util.atomic import StrPath
 from ..util.files import read_json
 from ..util.text import lower_text, upper_text
 from .checkpoint import differences, load_arrays, short
+from .covered import uncovered
 from .folder import (
     CHARGED,
     CONFIG,
-    EARLIER,
     FILES,
     LEDGER,
     MANIFEST,
@@ -38,7 +35,6 @@ from .folder import (
 from .progress import read_metrics
 from .result import MODEL_FACTS, TRAINING_FIGURES, began, derived, not_for_release, plan_of
 from .statement import FORMAT, render
-from .tuning import TUNING, uncharged
 
 READ = (CONFIG, MODEL, STATEMENT, RESULT, METRICS)  # beside the ledger
 UNFINISHED = "Is the run finished?"
@@ -177,16 +173,14 @@ class Files:
         yield _finding(
             "Does the statement follow from the result, and do all files agree?",
             f"{STATEMENT}, {MODEL}, {CONFIG} and {METRICS}",
-            [*self._statement(), *self._facts(), *self._last_row()],
+            self._contradictions(),
         )
         yield _finding(
             "Does the ledger charge all that the run released?",
             f"{result['steps']} lots ran, {result['steps_charged']} are charged, and "
             f"{result['earlier_lots_charged']} of earlier attempts; {result['sampler']} under "
             f"{result['relation']} of {result['unit']}s",
-            self._uncovered()
-            if "search" not in result
-            else uncharged(result, self.ledger, self.plan, self.before, _same_event),
+            uncovered(result, self.ledger, self.plan, self.before),
         )
         again = derived(
             self.plan,
@@ -214,106 +208,43 @@ class Files:
             target = "without a target"
         yield _finding(question, f"epsilon {upper_text(spent, 6)}, {target}", self._broken(spent))
 
-    def _statement(self):
-        """Whichever version wrote the statement: one of the same format renders the same bytes."""
-        result, model = self.result, self.model
+    def _contradictions(self):
+        """Yield where files contradict each other.
+
+        Whichever version wrote the statement, one of the same format renders the same bytes.
+        """
+        result, config, settings, model = self.result, self.config, self.settings, self.model
         if render(result) != self.statement:
             yield f"{STATEMENT} is not what {RESULT} gives"
-        found = {"statement_sha256": hashlib.sha256(self.statement.encode()).hexdigest()}
-        yield from _unlike(result, found, STATEMENT)
-        found = {key: model["about"].get(key) for key in MODEL_FACTS}
-        yield from _unlike(result, {**found, "ledger_sha256": model["ledger_sha256"]}, MODEL)
-
-    def _facts(self):
-        """What config.json said before the first charge, what was asked for, and figures that are
-        not private.
-        """
-        result, config, settings = self.result, self.config, self.settings
+        if config.get(CHARGED) is not True:
+            yield f"{CONFIG} says that nothing was charged"
         facts = began(result)
         facts["settings"] = {key: settings.get(key) for key in config.get("settings", {})}
         yield from _unlike(facts, {key: config.get(key) for key in facts}, CONFIG)
-        if config.get(CHARGED) is not True:
-            yield f"{CONFIG} says that nothing was charged"
-        if result["experiment"] in ("fit", TUNING):
-            asked = {
-                "weighted": config["weighted"],
-                "rows_checked": config["check"],
-                "best_of_measured": config["public"] == "validation",
-            }
-            yield from _unlike(result, asked, CONFIG)
-        yield from _unlike(result, {"reproducible": result["seed"] is not None}, "as it has a seed")
-        made = {
-            "sampler": self.plan.sampler.name,
-            "lot_size": settings["expected_lot_size"],
-            "delta": settings["delta"],
-        }
-        flags = result["config"]
-        if flags.get("dataset", "auto") != "auto":
-            yield from _unlike(result, {"dataset": flags["dataset"]}, "asked for")
-        for group in settings["clip_groups"]:
-            made["noise_multiplier"] = value_at(from_json(group["noise_multiplier"]), 0)
-            asked = {key: flags[key] for key in made if flags.get(key) is not None}
-            yield from _unlike(made, asked, "asked for")
         named = set(result["not_private"])
+        found = {
+            STATEMENT: {"statement_sha256": hashlib.sha256(self.statement.encode()).hexdigest()},
+            MODEL: {
+                "ledger_sha256": model["ledger_sha256"],
+                **{key: model["about"].get(key) for key in MODEL_FACTS},
+            },
+            "as it has a seed": {"reproducible": result["seed"] is not None},
+            "not_private": {"not_for_release": not_for_release(named)},
+        }
+        for source, values in found.items():
+            yield from _unlike(result, values, source)
         figures = {key for key in result if key.endswith("_not_private")}
         cells = [cell for row in self.metrics for cell in row.items()]
         if any(column.endswith("_not_private") and value is not None for column, value in cells):
             figures.update(TRAINING_FIGURES)
         for name in sorted(figures - named):
             yield f"{name} is not named as not private"
-        yield from _unlike(result, {"not_for_release": not_for_release(named)}, "not_private")
-
-    def _last_row(self):
-        """The result's figures are those of the last row; epochs follow the steps."""
         last = {name: self.metrics[-1][column] for column, name in COLUMNS.items()}
-        yield from _unlike(self.result, last, METRICS, CLOSE)
-        share = self.settings["expected_lot_size"] / self.settings["dataset_size"]
+        yield from _unlike(result, last, METRICS, CLOSE)
+        share = settings["expected_lot_size"] / settings["dataset_size"]
         for row in self.metrics:
             if not math.isclose(row["epoch"], row["step"] * share, rel_tol=CLOSE):
                 yield f"{METRICS}: step {row['step']} is not epoch {row['epoch']}"
-
-    def _uncovered(self):
-        """Yield charges that are missing, and charges for something else.
-
-        The ledger may hold more than the run needed, because a run that begins again forgets no
-        charge.
-        """
-        ledger, plan, result = self.ledger, self.plan, self.result
-        if ledger.relation is not plan.relation:
-            yield f"{LEDGER} is under {ledger.relation.value}, the plan {plan.relation.value}"
-            return
-        period = plan.sampler.period
-        charged = ledger.count_of(STEP) * period
-        if result["steps"] > charged:
-            yield f"{result['steps']} lots ran, {charged} charged"
-            return
-        held = self._counts(ledger)
-        missing = self._counts(plan.ledger(result["steps"], self.before)) - held
-        known = self._counts(plan.ledger(held.total() * period, self.before))
-        entries = ledger.entries()
-        released = {event for event, _, purpose in entries if purpose == SETUP}
-        if missing:
-            listed = ", ".join(f"{count} x {event}" for event, count in missing.items())
-            yield f"not charged: {listed}"
-        unknown = sorted(held.keys() - known.keys())
-        if unknown:
-            yield f"charged, and not in the plan: {', '.join(unknown)}"
-        if released != set(self.before):
-            yield f"{LEDGER} has other releases before the first step"
-        if {purpose for _, _, purpose in entries} - {SETUP, STEP, EARLIER}:
-            yield f"{LEDGER} has charges for another purpose"
-
-    def _counts(self, ledger):
-        """{event: how often}; an event that is the ledger's but for rounding counts as that."""
-        own = {repr(event): event_to_json(event) for event, _ in self.ledger.items()}
-        counts = Counter()
-        for event, count in ledger.items():
-            name, found = repr(event), event_to_json(event)
-            if name not in own:
-                same = [each for each, stored in own.items() if _same_event(stored, found)]
-                name = same[0] if same else name
-            counts[name] += count
-        return counts
 
     def _otherwise(self, again):
         """Yield derived figures that differ when computed again, and contradictory bounds."""
@@ -330,9 +261,8 @@ class Files:
         run that are too small.
         """
         result, budget = self.result, self.budget
-        for target in (budget.epsilon, self.config.get("target_epsilon")):
-            if target is not None and not total <= from_json(target):
-                yield f"epsilon is {upper_text(total, 6)}, above the target {target:g}"
+        if not total <= budget.epsilon:
+            yield f"epsilon is {upper_text(total, 6)}, above the target {budget.epsilon:g}"
         if self.risk and (found := result["attack"])["reached"] > self.risk.target:
             yield f"an attacker reaches {found['reached']:g}, more than was asked for"
         done = "search" in result or result["steps_charged"] >= self.settings["planned_steps"]
@@ -353,16 +283,6 @@ class Files:
             spent = epsilon
         if not math.isclose(spent, total, rel_tol=CLOSE):
             yield f"{METRICS} ends with epsilon {spent:g}, not {upper_text(total, 6)}"
-
-
-def _same_event(a, b):
-    """True if two events, as JSON, are equal up to 1e-12 in tau: processors round logarithms
-    differently.
-    """
-    return all(
-        where.endswith("tau") and math.isclose(one, other, rel_tol=1e-12)
-        for where, one, other in differences(a, b)
-    )
 
 
 def _unlike(stated, found, source, close=0.0):

@@ -47,6 +47,22 @@ def waiting_lock(path: StrPath) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def damage_named(path: StrPath, error: type[Exception]) -> Iterator[None]:
+    """Raise `error`, in one line with the file's name, where reading a file fails; an `error` stays
+    as it is.
+    """
+    try:
+        yield
+    except error:
+        raise
+    except FileNotFoundError as missing:
+        raise error(f"{path}: no such file") from missing
+    except Exception as damage:  # zipfile, NumPy and json raise a dozen kinds
+        why = " ".join(str(damage).split())[:200]
+        raise error(f"{path}: damaged, or a file of another kind ({why})") from damage
+
+
 def jsonable(value: object, where: str = "result") -> Any:
     """The value in the types of JSON: infinity is the string "inf", None is null, arrays are lists.
 
@@ -94,12 +110,8 @@ def read_json(path: StrPath, error: type[Exception] = DataError, kind: type = di
     """The object, or the list, in a JSON file. Raises `error`, naming the file, where there is none
     or it holds something else.
     """
-    try:
+    with damage_named(path, error):
         found = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError) as missing:
-        raise error(f"{path}: no such file") from missing
-    except (OSError, ValueError, RecursionError) as damage:
-        raise error(f"{path}: damaged, or not JSON ({damage})") from damage
     if not isinstance(found, kind):
         expected = "an object" if kind is dict else "a list"
         raise error(f"{path}: damaged: expected {expected}, got {type(found).__name__}")

@@ -1,5 +1,4 @@
-"""The look of every picture: size, colours that colour-blind readers tell apart, wrapped titles, a
-notice below the axes.
+"""The look of every picture: size, colours that colour-blind readers tell apart, wrapped titles.
 
 Matplotlib loads with the first figure.
 """
@@ -50,8 +49,8 @@ def new_figure(
     panel: tuple[float, float] = (6.4, 4.2),
     **shared: Any,
 ) -> tuple[Figure, list[Axes]]:
-    """(figure, list of its axes): panels of `panel` inches, a title above and a notice (drawn
-    digits) below them.
+    """(figure, list of its axes): panels of `panel` inches below a title and a notice (drawn
+    digits).
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -61,67 +60,20 @@ def new_figure(
     axes = list(figure.subplots(rows, columns, squeeze=False, **shared).flat)
     for axis in axes:
         axis.grid(alpha=0.3)
-    if title:
-        figure.suptitle(_wrapped(title, figure.get_figwidth(), TITLE), fontsize=TITLE)
-    if notice:
-        text = _wrapped(notice, figure.get_figwidth(), SMALL)
-        inches = (1.4 * SMALL * (text.count("\n") + 1) + SMALL) / 72
-        figure.text(
-            0.5,
-            inches / 2,
-            text,
-            fontsize=SMALL,
-            color="0.3",
-            ha="center",
-            va="center",
-            in_layout=False,
-            transform=_across_in_inches(figure),
-        )
-        _grow(figure, inches)
+    text = "\n".join(filter(None, [title, notice]))
+    if text:
+        figure.suptitle(_wrapped(text, figure.get_figwidth(), TITLE), fontsize=TITLE)
     return figure, axes
 
 
 def legend(figure: Figure, handles: Sequence[Artist], columns: int = 3) -> None:
-    """One legend for all panels, below them and above the notice, in as many columns as fit, at
-    most `columns`.
-    """
-    made = figure.legend(
-        handles=handles,
-        loc="lower center",
-        bbox_to_anchor=(0.5, _foot(figure)),
-        ncols=columns,
-        fontsize=SMALL,
-        bbox_transform=_across_in_inches(figure),
-    )
-    made.set_in_layout(False)
-    box = made.get_window_extent()
-    if box.width > figure.bbox.width and columns > 1:
+    """One legend for all panels, below them, in as many columns as fit, at most `columns`."""
+    place = "outside lower center"
+    made = figure.legend(handles=handles, loc=place, ncols=columns, fontsize=SMALL)
+    figure.draw_without_rendering()
+    if made.get_window_extent().width > figure.bbox.width and columns > 1:
         made.remove()
         legend(figure, handles, columns - 1)
-    else:
-        _grow(figure, box.height / figure.dpi + 0.1)
-
-
-def _across_in_inches(figure):
-    """Places across the figure from 0 to 1, and in inches from its lower edge, which stay when it
-    grows.
-    """
-    from matplotlib.transforms import blended_transform_factory
-
-    return blended_transform_factory(figure.transFigure, figure.dpi_scale_trans)
-
-
-def _foot(figure):
-    """The height, in inches, that is kept free below the panels."""
-    return figure.get_layout_engine().get()["rect"][1] * figure.get_figheight()
-
-
-def _grow(figure, inches):
-    """Make the figure higher at its foot, and keep the panels out of there."""
-    height = figure.get_figheight() + inches
-    foot = (_foot(figure) + inches) / height
-    figure.set_figheight(height)
-    figure.get_layout_engine().set(rect=(0, foot, 1, 1 - foot))
 
 
 def line(i: int, points: int = 1) -> dict[str, Any]:

@@ -33,15 +33,14 @@ def lower_text(value: float | None, digits: int = 4, *, decimals: int | None = N
 
 
 def bound_texts(bound: Any, digits: int = 4) -> tuple[str, str, str]:
-    """(lower, estimate, upper) of a Bound as texts; the estimate, which claims nothing, is rounded
-    to nearest.
-    """
-    estimate = (
-        "unknown"
-        if bound.estimate is None
-        else f"{float(bound.estimate):.{digits}g}".replace("inf", "infinite")
-    )
+    """(lower, estimate, upper) of a Bound as texts."""
+    estimate = estimate_text(bound.estimate, digits)
     return lower_text(bound.lower, digits), estimate, upper_text(bound.upper, digits)
+
+
+def estimate_text(value: Any, digits: int = 4) -> str:
+    """The text of an estimate, which claims nothing: rounded to nearest."""
+    return "unknown" if value is None else f"{float(value):.{digits}g}".replace("inf", "infinite")
 
 
 def listed(names: Any) -> str:

@@ -43,18 +43,6 @@ def test_the_versions_are_one_line(capsys):
     )
 
 
-def test_an_interrupt_is_one_line(capsys, monkeypatch):
-    def interrupted(*args, **named):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("minidp.commands.accounting.compared", interrupted)
-    assert main(RUN) == 130 and capsys.readouterr().err == "interrupted\n"
-    monkeypatch.setattr("minidp.commands.build_parser", interrupted)
-    with pytest.raises(SystemExit, match="130"):
-        main(RUN)
-    assert capsys.readouterr().err == "interrupted\n"
-
-
 def started(*words):
     command = [sys.executable, *words]
     return subprocess.run(
@@ -80,7 +68,7 @@ TRADEOFF = ["tradeoff", "--steps", "10000", "--out", "t.png", *SIGMA]
 BOTH = pytest.mark.parametrize("flags", [CURVE, TRADEOFF])
 
 
-@pytest.mark.parametrize("out", ["e", "e.csv", "e.png"])
+@pytest.mark.parametrize("out", ["e", "e.png"])
 def test_curve_writes_csv_and_png(out, answer, folder):
     record = answer(*CURVE, *SAMPLING, "--out", out)
     assert record["epsilon"]["moments"]["upper"] == pytest.approx(1.2586, abs=5e-5)
@@ -117,10 +105,7 @@ def test_the_title_is_the_setting_and_what_is_no_bound_is_dashed(flags, run, dra
         ([*CURVE, *SAMPLING], "e.csv"),
         ([*TRADEOFF, *SAMPLING], "t.png"),
         ("verify run --html v.html".split(), "v.html"),
-        *(
-            (["audit", "--layer", "ReLU", f"--{kind}", f"a.{kind}"], f"a.{kind}")
-            for kind in ("html", "json")
-        ),
+        ("audit --layer ReLU --json a.json".split(), "a.json"),
     ],
 )
 def test_a_file_that_is_there_is_replaced_only_by_force(flags, name, run, refused, folder):
@@ -135,7 +120,7 @@ def test_a_file_that_is_there_is_replaced_only_by_force(flags, name, run, refuse
         assert (folder / name).read_bytes() != b"mine"
 
 
-@pytest.mark.parametrize("flags", [CURVE, TRADEOFF])
+@BOTH
 @pytest.mark.parametrize("out", ["nowhere/t", "."])
 def test_a_place_that_cannot_be_written_is_told_before_any_work(flags, out, refused):
     said = refused(*flags, *SAMPLING, "--out", out)
@@ -158,12 +143,6 @@ def test_a_reader_that_leaves_ends_a_command_without_a_word():
     [
         (DataError("train-images: truncated\nat byte 16"), "train-images: truncated at byte 16"),
         (PermissionError(13, "Permission denied", "/runs/x"), "/runs/x: Permission denied"),
-        (OSError(28, "No space left on device"), "No space left on device"),
-        (OSError("odd"), "odd"),
-        (
-            ModuleNotFoundError("No module named 'scipy.fft'", name="scipy.fft"),
-            "scipy is not installed: pip install scipy, or install minidp again",
-        ),
         (ImportError("Numba needs NumPy 2.2.\nGot 2.3."), "Numba needs NumPy 2.2. Got 2.3."),
     ],
 )
@@ -231,7 +210,6 @@ def test_a_step_in_a_file_is_checked(run, folder, capsys):
     "flags, says",
     [
         ("nowhere.py", "FileNotFoundError"),
-        ("broken.py", "SyntaxError"),
         ("mine.py:nothing", "expected check = dict"),
         ("mine.py:unsaid", "first call: missing 3 required keyword-only arguments: 'clip_norm'"),
         ("mine.py --layer Dense", "--step goes with --html alone"),
@@ -239,5 +217,4 @@ def test_a_step_in_a_file_is_checked(run, folder, capsys):
 )
 def test_a_step_that_cannot_be_checked_is_one_line(flags, says, refused, folder):
     (folder / "mine.py").write_text(STEP)
-    (folder / "broken.py").write_text("def")
     assert says in refused("audit --step", flags)

@@ -25,31 +25,22 @@ NPY = "--x x.npy --y y.npy --x-test x_test.npy --y-test y_test.npy".split()
 N, COLUMNS = 600, ["a", "b", "c", "d", "answer"]
 
 
-def problem(seed=3):
-    """x (N, 4), text labels of two classes, numbers to predict."""
-    rng = np.random.default_rng(seed)
+def problem():
+    """x (N, 4), text labels of two classes."""
+    rng = np.random.default_rng(3)
     y = rng.integers(0, 2, N)
-    x = rng.normal(size=(N, 4)) + 2 * np.eye(2, 4)[y]
-    return x, np.array(["no", "yes"])[y], x[:, 0] - x[:, 1]
+    return rng.normal(size=(N, 4)) + 2 * np.eye(2, 4)[y], np.array(["no", "yes"])[y]
 
 
 @pytest.fixture(autouse=True)
 def files(folder):
     """One's own data in every form."""
-    x, y, target = problem()
-    for name, labels in (("data", y), ("numbers", target)):
-        np.savez(
-            f"{name}.npz",
-            x_train=x[:500],
-            y_train=labels[:500],
-            x_test=x[500:],
-            y_test=labels[500:],
-        )
-    for name, found in {"x": x[:500], "y": y[:500], "x_test": x[500:], "y_test": y[500:]}.items():
-        np.save(f"{name}.npy", found)
+    x, y = problem()
+    found = {"x_train": x[:500], "y_train": y[:500], "x_test": x[500:], "y_test": y[500:]}
+    np.savez("data.npz", **found)
+    for name, array in found.items():
+        np.save(f"{name.removesuffix('_train')}.npy", array)
     table("table.csv", COLUMNS, x, y)
-    with open("s.json", "w") as file:
-        json.dump({"a": {"type": "number", "low": 0, "high": 1}}, file)
 
 
 def table(path, names, x, y):
@@ -77,7 +68,7 @@ def test_what_one_process_trains_another_predicts(folder):
     assert quote.startswith("quote: epsilon ") and statement.startswith("open:  my run/privacy.md")
     command = shlex.split(command.replace("x.npy", "x_test.npy"))[1:]
     subprocess.run(command, check=True, env=environment())
-    x, y, _ = problem()
+    x, y = problem()
     header, rows = predictions("y.csv")
     assert header == ["prediction"]
     assert (rows[:, 0] == minidp.load_model("my run/model.npz").predict(x[500:])).all()
@@ -90,7 +81,7 @@ def test_what_one_process_trains_another_predicts(folder):
 
 def test_npz_npy_and_csv_are_the_same_data(folder, answer):
     public = "--seed 1 --classes 'no, yes' --bounds -5,8 --dataset-size 500"
-    x, y, _ = problem()
+    x, y = problem()
     table("train.csv", COLUMNS, x[:500], y[:500])
     sources = {"one": ["data.npz"], "two": NPY, "three": ["train.csv", *LABEL]}
     found, states = {}, {}
@@ -106,14 +97,9 @@ def test_npz_npy_and_csv_are_the_same_data(folder, answer):
 
 
 def test_a_search_is_charged_once_and_says_so_beforehand(folder, run, refused):
-    for name, found in (("two", [{"steps": 10}, {}]), ("one", {"steps": 10}), ("bad", [{"x": 1}])):
+    for name, found in (("two", [{"steps": 10}, {}]), ("one", {"steps": 10})):
         (folder / f"{name}.json").write_text(json.dumps(found))
-    for name, words in (
-        ("one", "expected a list"),
-        ("bad", "candidate 0"),
-        ("none", "none.json: no such file"),
-    ):
-        assert words in refused(*TRAIN, "--candidates", f"{name}.json")
+    assert "expected a list" in refused(*TRAIN, "--candidates", "one.json")
     for alone in ("--runs 3", "--law poisson"):
         assert "--candidates FILE" in refused(*TRAIN, alone)
     search = [*TRAIN, "--candidates", "two.json", "--runs", "2"]
@@ -124,19 +110,7 @@ def test_a_search_is_charged_once_and_says_so_beforehand(folder, run, refused):
     run("predict", "mine/model.npz", "x.npy", "--out", "y.csv")
 
 
-def test_a_table_is_read_by_the_names_of_its_columns(run, refused):
-    x, _, _ = problem()
-    run("train", "table.csv", *LABEL, *BUDGET)
-    table("other.csv", ["d", "c", "e", "b", "a"], np.insert(x[:, :0:-1], 2, 7, axis=1), x[:, 0])
-    for name in ("table", "other"):
-        run("predict", "mine/model.npz", f"{name}.csv", "--out", f"{name}_y.csv")
-    assert (predictions("table_y.csv")[1] == predictions("other_y.csv")[1]).all()
-    table("fewer.csv", ["a", "b", "c", "e"], x[:, :3], x[:, 3])
-    told = refused("predict", "mine/model.npz", "fewer.csv", "--out", "new.csv")
-    assert "the table lacks the columns d" in told
-
-
-def test_a_table_with_a_schema_is_trained_on_and_predicted_in_another_process(folder, run, refused):
+def test_a_table_with_a_schema_is_trained_on_and_predicted(folder, run, refused):
     rows = [
         [i, f" {i % 90}", ["nurse", "clerk", "?"][i % 3], ["no", "yes"][i % 90 > 45]]
         for i in range(N)
@@ -159,53 +133,12 @@ def test_a_table_with_a_schema_is_trained_on_and_predicted_in_another_process(fo
     write("public.csv", [3, 0, 1, 2])
     said = run(*command, "people.json", "--test", "public.csv")
     assert "all.json: epsilon" in said and "-m minidp predict mine/model.npz x.csv" in said
-    statement = (folder / "mine/privacy.md").read_text()
-    assert "types, and the categories if there are any, of the columns job, sick." in statement
-    assert "Taken to be public, and not charged: classes" not in statement
     result = json.loads((folder / "mine/result.json").read_text())
     assert result["test_accuracy"] > 0.8
     write("new.csv", [2, 1])
-    command = [
-        sys.executable,
-        "-m",
-        "minidp",
-        "predict",
-        "mine/model.npz",
-        "new.csv",
-        "--out",
-        "y.csv",
-    ]
-    subprocess.run(command, check=True, env=environment())
+    run("predict", "mine/model.npz", "new.csv", "--out", "y.csv")
     right = predictions("y.csv")[1][:, 0] == [row[3] for row in rows]
     assert right.mean() == result["test_accuracy"]
-    write("renamed.csv", [0, 2])
-    told = refused("predict", "mine/model.npz", "renamed.csv", "--out", "z.csv")
-    assert "the table lacks the columns age" in told
-    limit = ["train", "people.csv", *BUDGET[:-1], "more", "--schema", "people.json"]
-    held = (folder / "all.json").read_bytes()
-    told = refused(*limit, "--ledger", "all.json", "--ledger-limit", "2.1")
-    assert "above --ledger-limit 2.1; nothing was charged" in told
-    assert (folder / "all.json").read_bytes() == held
-
-
-def test_without_privacy_the_same_command_says_so_first(folder, run):
-    said = run("train", "data.npz", "--target-epsilon inf", *BUDGET[2:])
-    assert said.startswith("not private: ") and "not private: something was released" in said
-    statement = (folder / "mine/privacy.md").read_text()
-    assert statement.startswith("# Privacy statement: not private")
-    assert Ledger.load("mine/ledger.json").count_of("step") == 20
-    assert "0 mismatches" in run("verify", "mine")
-
-
-def test_a_regression_prints_r2_and_predicts_numbers(folder, run):
-    bounds = "--target-bounds -8,8 --bounds -5,8 --learning-rate 0.3"
-    said = run("train", "numbers.npz", *BUDGET, bounds)
-    result = json.loads((folder / "mine/result.json").read_text())
-    run("predict", "mine/model.npz", "x_test.npy", "--out", "y.csv")
-    _, _, target = problem()
-    left = target[500:] - predictions("y.csv")[1][:, 0].astype(float)
-    assert result["test_r2"] == pytest.approx(1 - (left**2).mean() / target[500:].var(), rel=1e-6)
-    assert f"test          R2 {result['test_r2']:.2%}" in said
 
 
 def test_probabilities_have_the_names_of_the_classes_and_unused_keys_are_named(run, capsys):
@@ -215,10 +148,13 @@ def test_probabilities_have_the_names_of_the_classes_and_unused_keys_are_named(r
     assert err == "more.npz: not used: extra\n" and len(out.splitlines()) == 3
     run("predict", "mine/model.npz", "data.npz", "--out", "p.csv", "--proba")
     header, rows = predictions("p.csv")
-    x, _, _ = problem()
+    x, _ = problem()
     assert header == ["no", "yes"]
     expected = minidp.load_model("mine/model.npz").predict_proba(x[500:])
     assert (rows.astype(float) == expected).all()
+    np.save("x.npy", np.where(x > 3, np.nan, x))
+    main(["predict", "mine/model.npz", "x.npy", "--out", "y.csv"])
+    assert "rows hold a number that is not finite" in capsys.readouterr().err
 
 
 def test_an_interrupted_command_goes_on_and_a_folder_holds_one_run(
@@ -245,79 +181,42 @@ def test_an_interrupted_command_goes_on_and_a_folder_holds_one_run(
     main(TRAIN)
     assert "finished before" in capsys.readouterr().err
     assert (folder / "mine/model.npz").read_bytes() == model
-    assert "mine" in refused(*TRAIN, "--hidden", "3")
-    np.save("x.npy", problem(seed=4)[0][:500])
-    assert "other examples" in refused("train", *NPY, *BUDGET)
 
 
-def test_rows_that_stop_a_run_charge_nothing_and_leave_the_folder_free(
-    folder, run, refused, capsys
-):
-    x, y, _ = problem()
-    x[:7, 2] = np.nan
-    np.savez("nan.npz", x_train=x, y_train=y)
-    assert "x: 7 of 600 rows" in refused("train", "nan.npz", *BUDGET, "--ledger", "all.json")
-    assert not (folder / "mine/ledger.json").exists() and not (folder / "all.json").exists()
-    run(*TRAIN, "--hidden", "3")
-    np.save("x.npy", x)
-    assert main(["predict", "mine/model.npz", "x.npy", "--out", "y.csv"]) in (0, None)
-    (notice,) = capsys.readouterr().err.splitlines()
-    assert notice.startswith("NOTICE: 7 of 600 rows hold a number that is not finite")
-
-
-X, Y, _ = problem()
+X, Y = problem()
 ARRAYS = [
     ({"a": X}, "expected the key x_train, got a; numpy.savez(FILE, x_train=x"),
-    ({"x_train": X[:0], "y_train": Y[:0]}, "expected rows to train on, got x of shape (0, 4)"),
-    ({"x_train": X, "y_train": Y, "x_test": X}, "expected the key y_test"),
-    ({"x_train": X.astype(object), "y_train": Y}, "nothing is unpickled"),
-    ({"x_train": X[:, 0], "y_train": Y}, "shape"),
+    (
+        {"x_train": X.astype(object), "y_train": Y},
+        "damaged, or a file of another kind (Object arrays",
+    ),
 ]
 TABLES = [
     (b"", "empty"),
     (b"a,b,l\n1,2\n", "line 2: expected 3 cells, got 2"),
     (b"a,a,l\n1,2,3\n", "names a more than once"),
-    (b"l\n1\n0\n", "a column of inputs, got none"),
     (b'a,l\n1,"2\n', "no CSV file"),
     (b"a,l\nNA,1\n", "x: the columns a hold no numbers; drop them, or describe"),
-    (b"a,l\n1_0,1\n", "the columns a hold no numbers"),
     (b"a,l\n1,\n2,x\n3,y\n", "y: 1 of 3 labels are none of the 2 classes (x, y)"),
-    (b"a,l\n,0\n1,1\n", "x: 1 of 2 rows"),
     (b"\xef\xbb\xbfa, l\r\n1, 0\r\n\r\n2, 1\r\ninf, 1\r\n", "x: 1 of 3 rows"),
     (b"a,l\n1,\xe9\n", "no CSV file in UTF-8"),
 ]
 FLAGS = [
-    ("missing.npz", "missing.npz: no such file; expected DATA to be a .npz or .csv file"),
-    ("missing.csv", "missing.csv: no such file"),
-    ("--x missing.npy --y y.npy", "missing.npy: No such file"),
+    ("--x missing.npy --y y.npy", "missing.npy: no such file"),
     ("data.npz --ledger no/all.json", "there is no folder"),
-    ("data.npz --ledger-limit 1", "--ledger-limit together with --ledger FILE"),
     ("data.npz --drop a", "expected --drop with a .csv file"),
-    ("table.csv --label answer --drop a --columns b", "--columns or --drop, got both"),
     ("table.csv --label answer --drop answer", "got the label answer"),
-    ("table.csv --label answer --schema no.json", "no.json: No such file"),
-    ("table.csv --label answer --schema s.json --scale private", "a schema has the bounds"),
-    ("table.csv --label answer --schema s.json", "does not name: b, c, d; describe"),
-    ("data.npz --seed abc", "argument --seed: expected a whole number"),
-    ("data.npz --x x.npy --y y.npy", "either DATA"),
     ("--x x.npy", "both --x and --y"),
     ("--x x.npy --y y.npy --x-test x.npy", "--x-test and --y-test together"),
     ("--x data.npz --y y.npy", "data.npz: expected a .npy file"),
     ("x.npy", ".npy files go with --x and --y"),
-    ("data.npz --label a", "--label COLUMN with a .csv file"),
     ("table.csv", "--label COLUMN with a .csv file"),
     (
         "table.csv --label no",
         "no column no; its first line, split at commas, names a, b, c, d, answer",
     ),
-    (
-        "table.csv --label a",
-        "the columns answer hold no numbers; drop them, or ",
-    ),
-    (".", "expected a .npz or a .csv file"),
     ("data.npz --out ''", "empty name"),
     ("data.npz --bounds 1,2,3", "LOW,HIGH: two numbers"),
-    ("data.npz --classes 1,2", "none of the 2 classes"),
     ("data.npz --hidden many", "argument --hidden"),
     ("data.npz --out data.npz", "data.npz is a file"),
     ("data.npz --out /proc/no/such", "/proc/no"),
@@ -340,20 +239,12 @@ def test_what_a_user_does_wrong_is_one_line(given, words, folder, refused):
 def test_a_model_or_rows_that_do_not_fit_are_one_line(folder, run, refused):
     run(*TRAIN)
     np.save("wide.npy", np.zeros((3, 5)))
-    np.save("objects.npy", np.array([[1, "a"]], dtype=object))
-    (folder / "old.csv").write_text("kept")
     for flags, words in (
         ("missing x.npy", "no such file"),
         ("mine/checkpoint.npz x.npy", "expected a model, got a checkpoint"),
         ("mine/model.npz wide.npy", "got (3, 5)"),
-        ("mine/model.npz objects.npy", "nothing is unpickled"),
-        ("mine/model.npz no.npy", "No such file"),
         ("mine/model.npz data.npz --key x", "expected the key x, got x_train"),
         ("mine/model.npz x.npy --key x", "--key"),
-        ("mine/model.npz x.npy --out old.csv", "--force replaces it"),
-        ("mine/model.npz x.npy --out no/y.csv", "cannot be written"),
     ):
         assert words in refused("predict", "--out", "y.csv", flags)
-    assert not (folder / "y.csv").exists() and (folder / "old.csv").read_text() == "kept"
-    run("predict", "mine/model.npz", "x.npy", "--out", "old.csv", "--force")
-    assert len(predictions("old.csv")[1]) == 500
+    assert not (folder / "y.csv").exists()

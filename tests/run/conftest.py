@@ -4,13 +4,13 @@ import shutil
 
 import pytest
 
-from tests.support.running import FLAGS, train
+from tests.support.running import train
 
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("finished") / "run"
-    train(folder, flags=FLAGS, disclosed=["the names"], public=["the number of rows"])
+    train(folder, disclosed=["the names"], public=["the number of rows"])
     return folder
 
 

@@ -10,15 +10,11 @@ import pytest
 
 from minidp.privacy import (
     Composed,
-    Gaussian,
-    JointGaussian,
     Ledger,
-    PoissonSampled,
     total_variation,
 )
-from minidp.privacy.catalogue import all_bounds
 from minidp.run.verify import verify
-from tests.support.running import LOT, SIZE, STEPS, train
+from tests.support.running import train
 from tests.support.sealed import failed, tell
 
 
@@ -47,44 +43,13 @@ def test_the_result_names_the_arithmetic_and_what_it_costs(finished):
     assert (result["arithmetic"], result["generator"]) == ("exact", "chacha20")
     assert 0 < result["delta_added"] <= 1e-9
     assert result["delta_added"] == pytest.approx((1 + np.exp(epsilon)) * variation, rel=1e-9)
-    plain = Ledger(
-        entries=[(Gaussian(5.0),), (PoissonSampled(LOT / SIZE, JointGaussian((4.0, 4.0))), STEPS)]
-    )
-    for name, (bound, _, _) in all_bounds(plain, list(result["epsilon"]), delta=1e-5).items():
-        assert bound.upper <= result["epsilon"][name]["upper"] <= bound.upper * (1 + 1e-6), name
-
-
-def test_statements_say_what_holds_in_each_arithmetic(finished, tmp_path):
-    exact = (finished / "privacy.md").read_text()
-    ordinary = train(tmp_path / "run")
-    assert (ordinary["arithmetic"], ordinary["delta_added"]) == ("ordinary", 0.0)
-    ordinary = (tmp_path / "run" / "privacy.md").read_text()
-    only = {
-        exact: (
-            "The guarantee holds for the released bits.",
-            "IEEE 754",
-            "C 2^-32",
-            "3 = 1 C; in multiples of C 2^-32",
-            "**Released in ordinary arithmetic, before the first step: mean.**",
-        ),
-        ordinary: (
-            "attacks on released sums were tried on this library and found nothing",
-            "other rows that were computed with it",
-            "Nothing is added to delta",
-            "the sensitivity counts as 1.000",
-        ),
-    }
-    for text, other in ((exact, ordinary), (ordinary, exact)):
-        assert all(sentence in text and sentence not in other for sentence in only[text])
 
 
 @pytest.mark.parametrize(
     "place, value, named",
     [
-        ("arithmetic", "ordinary", "not charged: 10 x PoissonSampled"),
         ("delta_added", 1e-12, "delta_added is 1e-12"),
         ("settings clip_groups 0 coordinates", 24, "not charged: 10 x Composed"),
-        ("settings clip_groups 1 grid", 1e-9, "clip_groups[1].grid is 1e-09"),
     ],
 )
 def test_a_result_of_another_arithmetic_is_noticed(run, place, value, named):
@@ -113,4 +78,4 @@ def test_a_run_without_noise_claims_nothing_of_its_arithmetic(tmp_path):
             train(tmp_path / arithmetic, arithmetic=arithmetic, sigma=0.0, steps=2)["delta_added"]
             == 0
         )
-        assert "## Arithmetic" not in (tmp_path / arithmetic / "privacy.md").read_text()
+        assert "The guarantee holds" not in (tmp_path / arithmetic / "privacy.md").read_text()

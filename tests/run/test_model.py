@@ -1,7 +1,5 @@
 """A model file knows its network: what goes out comes back, and what would not is refused."""
 
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -12,9 +10,8 @@ from minidp import nn
 from minidp.audit.cases import LAYERS, to_backend
 from minidp.backend import to_host
 from minidp.errors import CheckpointError, DtypeError, ParameterError, RowsError, ShapeError
-from minidp.run import Model, Run, load_model, load_weights, save_model
+from minidp.run import Model, Run, load_model, save_model
 from tests.support.running import make_arrays, make_run
-from tests.support.scripts import ROOT
 
 
 class Bent(nn.Layer):
@@ -86,7 +83,7 @@ def test_every_layer_comes_back_and_gives_the_same_bits(case, dtype, backend, rn
     assert found.layers[0].settings().keys() == network.layers[0].settings().keys()
 
 
-def test_a_model_comes_back_with_all_that_it_knows_in_another_process_too(rng, tmp_path):
+def test_a_model_comes_back_with_all_that_it_knows(rng, tmp_path):
     network, x = some_model(), rng.uniform(-1, 1, (6, 3))
     model = again(
         tmp_path,
@@ -107,23 +104,6 @@ def test_a_model_comes_back_with_all_that_it_knows_in_another_process_too(rng, t
         "<Model: x (B, 3) to 2 classes (a, b); standardise1, dense1, relu1, layernorm1, dense2; "
         "40 parameters>"
     )
-    assert load_weights(tmp_path / "m.npz", other := some_model()) == {"epsilon": 2.0}
-    np.testing.assert_array_equal(other.predict(x), network.predict(x))
-    np.save(tmp_path / "x.npy", x)
-    script = (
-        "import minidp, numpy as np; m = minidp.load_model('m.npz'); "
-        "np.savez('y.npz', y=m.predict(np.load('x.npy')), p=m.predict_proba(np.load('x.npy')))"
-    )
-    subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(ROOT)},
-        check=True,
-        timeout=120,
-    )
-    with np.load(tmp_path / "y.npz") as there:
-        np.testing.assert_array_equal(there["y"], model.predict(x))
-        np.testing.assert_array_equal(there["p"], model.predict_proba(x))
 
 
 @pytest.mark.parametrize(
@@ -212,8 +192,6 @@ def test_numbers_of_every_kind_are_converted_batch_by_batch(rng, backend, tmp_pa
 @pytest.mark.parametrize(
     "x, error, message",
     [
-        (np.zeros((2, 4)), ShapeError, r"takes x of shape \(B, 3\), got \(2, 4\)$"),
-        (np.zeros(3), ShapeError, r"got \(3,\); give one example as x\[None\]"),
         ([[1, 2, 3], [1]], ShapeError, "different lengths"),
         (np.zeros((2, 3), complex), DtypeError, "takes x of numbers, got dtype complex128"),
     ],
@@ -235,7 +213,6 @@ def test_other_inputs_are_refused_with_what_the_model_takes(x, error, message):
         ("finite", {"target_bounds": (1, 0)}),
         ("got both", {"classes": [0, 1], "target_bounds": (0, 1)}),
         ("as many pixels as the network's input", {"image_shape": (2, 2)}),
-        ("to be an integer of at least 1", {"image_shape": (-1, -3)}),
     ],
 )
 def test_classes_and_bounds_that_do_not_fit_are_refused(message, more):
@@ -276,10 +253,7 @@ def test_classes_of_ones_own_come_back_where_they_are_passed(network, rng, tmp_p
             r"layer1: a model file cannot hold Forgets: .* no attribute size, an argument of "
             r"Forgets",
         ),
-        *[
-            (network_of(Bent(3, power)), "cannot hold Bent")
-            for power in (lambda x: x, float("inf"), np.arange(3))
-        ],
+        (network_of(Bent(3, lambda x: x)), "cannot hold Bent"),
         (network_of(Bent(3, 1), type("Bent", (Bent,), {})(3, 1)), "two classes have the name Bent"),
     ],
 )

@@ -1,8 +1,4 @@
-"""Arrays that stand for a GPU's: the kernels and copies of a step; what a whole run moves there and
-back.
-
-A run's data go to the device once, and its epochs leave it for metrics and the checkpoint only.
-"""
+"""Arrays that stand for a GPU's: the kernels and copies of a step."""
 
 from dataclasses import replace
 
@@ -11,63 +7,15 @@ import pytest
 
 from minidp import nn
 from minidp.backend import synchronise, to_host
-from minidp.data import LabelledExamples
-from minidp.run import folder
-from minidp.run import progress as seen
-from minidp.run import run as running
-from minidp.train import trainer
 from tests.support import shim
 from tests.support.counting import counting
 from tests.support.guarded import guarded_backend, guarded_xp
-from tests.support.running import STEPS, make_arrays, make_run
 from tools.benchmark import WORKLOADS
 from tools.benchmark_ours import trainer_of
 
 pytestmark = pytest.mark.skipif(
     not shim.COMPILER, reason="no C++ compiler: the kernels of a step were not executed"
 )
-
-
-def test_a_step_takes_its_lot_and_an_epoch_leaves_for_metrics_and_the_checkpoint(
-    tmp_path, monkeypatch
-):
-    found = {}
-
-    def apart(owner, name):
-        plain = getattr(owner, name)
-
-        def counted(*arguments, **named):
-            with counting() as each:
-                found.setdefault(name, []).append(each)
-                return plain(*arguments, **named)
-
-        monkeypatch.setattr(owner, name, counted)
-
-    for owner, name in (
-        (trainer.Trainer, "step"),
-        (trainer, "try_twins"),
-        (trainer.selfcheck, "check"),
-        (seen, "evaluate"),
-        (running, "save_model"),
-        (running, "describe"),
-        (folder.RunFolder, "checkpoint"),
-    ):
-        apart(owner, name)
-    backend = guarded_backend()
-    private = make_run(tmp_path / "run", seed=1, check=False)
-    private.network.to(backend)
-    with counting() as rest:
-        private.train(*map(backend.asarray, make_arrays()))
-    assert len(rest.to_device) == 4 and rest.to_host == [] and rest.memory_asked == 1
-    # at the end of each epoch of five steps
-    assert rest.waits == len(found["checkpoint"]) - 1 == STEPS / 5
-    assert len(found["step"]) == STEPS and all(
-        len(step.to_device) <= 1 and step.waits == len(step.to_host) == 0 for step in found["step"]
-    )
-    # loss and accuracy
-    assert all(len(each.to_host) == 2 and not each.to_device for each in found["evaluate"])
-    arrays = len(np.load(tmp_path / "run" / "checkpoint.npz").files) - 1  # less the header
-    assert all(len(each.to_host) <= arrays and not each.to_device for each in found["checkpoint"])
 
 
 LAUNCHES = {  # (workload, gradients): kernels of a step at most
@@ -131,14 +79,3 @@ def test_a_step_that_does_too_much_is_noticed(mutant, found, monkeypatch):
 
     monkeypatch.setattr(nn.Dense, "compute_y", changed)
     assert too_much(WORKLOADS["W1"].small(), "factored") == found
-
-
-def test_a_lot_in_several_batches_of_views_with_weights_is_one_copy():
-    data = np.arange(40.0).reshape(20, 2), np.arange(20), np.linspace(0, 1, 20)
-    lot, there = np.array([3, 4, 9, 11, 19]), [guarded_xp.asarray(each) for each in data]
-    with counting() as found:
-        batches = list(LabelledExamples(*there[:2], 2, there[2]).batches(lot, 2))
-    assert found.to_device == [80] and found.to_host == []
-    plain = LabelledExamples(*data[:2], 2, data[2]).batches(lot, 2)
-    for ours, theirs in zip(batches, plain, strict=True):
-        assert all(np.array_equal(to_host(one), other) for one, other in zip(ours, theirs))

@@ -13,10 +13,19 @@ from minidp.errors import (
     DataError,
     ParameterError,
 )
+from minidp.mechanism import (
+    BallsInBinsSampler,
+    FixedSizeSampler,
+    PoissonSampler,
+    ShuffleSampler,
+)
 from minidp.privacy import Ledger
 from minidp.run.checkpoint import load_arrays, save_arrays
 from minidp.run.verify import verify
+from minidp.train import OPTIMIZERS, Averaged
 from tests.support.running import (
+    LOT,
+    SIZE,
     STEPS,
     Crash,
     crash_after,
@@ -27,18 +36,36 @@ from tests.support.running import (
     weights,
 )
 
+SAMPLERS = {
+    "poisson": PoissonSampler(LOT / SIZE),
+    "fixed": FixedSizeSampler(SIZE, LOT),
+    "shuffle": ShuffleSampler(SIZE, LOT),
+    "balls": BallsInBinsSampler(SIZE, LOT),
+}
+
 
 @pytest.mark.parametrize("charges", [1, 2])
-def test_a_seeded_run_that_was_interrupted_or_killed_ends_bit_for_bit_the_same(tmp_path, charges):
-    whole = train(tmp_path / "whole", 5)
-    assert train(tmp_path / "run", 5, stop=interrupt) is None
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_a_seeded_run_that_was_interrupted_or_killed_ends_bit_for_bit_the_same(
+    tmp_path, charges, optimizer, sampler
+):
+    def trained(name, stop=None):
+        rule = Averaged(OPTIMIZERS[optimizer](0.05), 0.9)
+        return train(tmp_path / name, 5, stop=stop, optimizer=rule, sampler=SAMPLERS[sampler])
+
+    whole = trained("whole")
+    assert trained("run", interrupt) is None
     with pytest.raises(Crash):
-        train(tmp_path / "run", 5, stop=crash_after(charges))
-    result = train(tmp_path / "run", 5)
+        trained("run", crash_after(charges))
+    result = trained("run")
     assert (result["steps"], result["steps_charged"], result["setup_charged"]) == (STEPS, STEPS, 1)
     assert result["epsilon"] == whole["epsilon"]
     for name, array in weights(tmp_path / "whole").items():
         np.testing.assert_array_equal(array, weights(tmp_path / "run")[name])
+    arrays, header = load_arrays(tmp_path / "run" / "checkpoint.npz")
+    assert set(header) == {"format", "kind", "config", "extra", "history", "ledger", "progress"}
+    assert {name.split("/")[0] for name in arrays} == {"network", "optimizer", "release"}
 
 
 def test_without_a_seed_an_interrupt_loses_nothing(tmp_path):
@@ -90,11 +117,9 @@ def test_another_configuration_is_refused(tmp_path):
     given = {"seed": 1, "flags": {"rate": 1}, "inputs": {"file": "a"}}
     train(tmp_path / "run", stop=interrupt, **given)
     for change, message in (
-        ({"clip_norm": 2.0}, ": clip_norm= was 1.0 and is 2.0; choose"),
+        ({"clip_norm": 2.0}, "clip_norm was 1.0 and is 2.0"),
         ({"flags": {"rate": 2}}, "rate was 1 and is 2"),
-        ({"seed": 2}, "seed was 1 and is 2"),
         ({"inputs": {"file": "b"}}, "file was 'a' and is 'b'"),
-        ({"arithmetic": "exact"}, "arithmetic was 'ordinary' and is 'exact'"),
     ):
         with pytest.raises(CheckpointError, match=message):
             make_run(tmp_path / "run", **{**given, **change}).open()
@@ -151,10 +176,6 @@ def lose_charges(run):
     (run / "checkpoint.npz").unlink()
 
 
-def write_config(text):
-    return lambda run: (run / "config.json").write_text(text)
-
-
 def checkpoint(change):
     """Damage that writes the checkpoint again after change(arrays, header)."""
 
@@ -172,11 +193,20 @@ def checkpoint(change):
         (lose_charges, "ledger.json is missing, and config.json says that charges were made"),
         (lambda run: Ledger().save(run / "ledger.json"), "shows less than checkpoint.npz had"),
         (lambda run: (run / "config.json").unlink(), "cannot be told which run"),
-        (write_config("[" * 100_000), "config.json"),
-        (write_config('{"settings": ' + "[" * 400 + "]" * 400 + "}"), "configuration"),
-        (checkpoint(lambda _, header: header["history"].append({"step": "x"})), "npz: damaged"),
-        (checkpoint(lambda _, header: header.update(extra=[])), "checkpoint.npz: damaged"),
         (checkpoint(lambda arrays, _: arrays.pop("release/mean")), "release/mean is missing"),
+        (checkpoint(lambda arrays, _: arrays.pop("network/dense1.W")), "dense1.W is missing"),
+        (checkpoint(lambda arrays, _: arrays.update(odd=np.ones(2))), "odd is not expected"),
+        (
+            checkpoint(lambda arrays, _: arrays.update({"network/dense2.b": np.ones(1)})),
+            r"expected network/dense2.b of shape \(3,\), got \(1,\)",
+        ),
+        (
+            checkpoint(lambda arrays, _: arrays.update({"network/dense2.b": np.ones(3)})),
+            "expected network/dense2.b of dtype float32, got float64",
+        ),
+        (checkpoint(lambda _, header: header.update(ledger={"format": 1})), "damaged"),
+        (checkpoint(lambda _, header: header.update(progress=[5, 3])), "charged=3 to be an int"),
+        (checkpoint(lambda _, header: header.update(kind="model")), "a checkpoint, got a model"),
     ],
 )
 def test_lost_and_damaged_files_are_refused(tmp_path, spoil, message):

@@ -15,7 +15,7 @@ from minidp.errors import (
 )
 from minidp.mechanism import BallsInBinsSampler, ShuffleSampler
 from minidp.privacy import Gaussian, Ledger, MomentsAccountant, RenyiAccountant
-from minidp.run import RunFolder, load_model
+from minidp.run import RunFolder
 from minidp.run.verify import verify
 from tests.support.guarded import allow_sync, guarded_backend
 from tests.support.running import (
@@ -37,27 +37,19 @@ def test_arrays_of_ones_own_are_trained_on_told_of_and_verified(tmp_path, capsys
     result = train(tmp_path / "run")
     ledger = Ledger.load(tmp_path / "run" / "ledger.json")
     assert result["steps"] == result["steps_charged"] == ledger.count_of("step") == STEPS
-    assert result["epsilon"]["moments"]["upper"] == MomentsAccountant().epsilon(ledger, 1e-5).upper
     assert (
         result["settings"]["dataset_size"] == SIZE
         and result["settings"]["mean_noise_multiplier"] == 5.0
     )
-    assert "pca_noise_multiplier" not in result["settings"] and ledger.count_of("setup") == 1
-    assert (
-        "Charged before the first step: mean of the rows."
-        in (tmp_path / "run" / "privacy.md").read_text()
-    )
     assert (
         main(["verify", str(tmp_path / "run")]) == 0 and "0 mismatches" in capsys.readouterr().out
     )
-    model = load_model(tmp_path / "run" / "model.npz")
-    assert model.ledger_sha256 == ledger.sha256() and model.about["steps"] == STEPS
     said = make_run(tmp_path / "run").summary().splitlines()
     assert [line.split(":")[0] for line in said[-3:]] == ["quote", "read", "check"]
     assert "tightest certified bound" in said[-3] and str(tmp_path / "run") in said[-1]
 
 
-def test_the_statement_names_the_gradients_that_ran_and_on_a_device_what_explicit_ones_take(
+def test_a_result_names_the_gradients_that_ran_and_on_a_device_what_explicit_ones_take(
     tmp_path, monkeypatch
 ):
     backend, names = guarded_backend(), ["dense1.W", "dense1.b", "dense2.W", "dense2.b"]
@@ -74,14 +66,6 @@ def test_the_statement_names_the_gradients_that_ran_and_on_a_device_what_explici
     )
     assert there["gradients_ran"] == {"explicit": names[1:], "factored": names[:1]}
     assert there["gradients_bytes"] == {"lot": 4 * LOT * (4 * 5 + 5 + 5 * 3 + 3), "budget": 2000}
-    told = [(tmp_path / name / "privacy.md").read_text() for name in ("here", "there")]
-    assert "| auto: explicit for dense1.b, dense2.b; factored for dense1.W, dense2.W |" in told[0]
-    assert (
-        "on this device" not in told[0]
-        and "on this device" in told[1]
-        and "--gradients factored" in told[1]
-    )
-    assert not verify(tmp_path / "there").failed
 
 
 def test_private_records_are_named_by_a_keyed_hash_only(tmp_path):
@@ -108,9 +92,6 @@ def test_figures_that_are_not_private_are_all_named_and_their_files_sealed_with_
         and "train_accuracy" in shown["not_private"]
     )
     assert "median_norms_not_private" in (tmp_path / "shown" / "privacy.md").read_text()
-    assert train(tmp_path / "norms", about=about, train_metrics=False)["not_private"] == [
-        "median_norms_not_private"
-    ]
     assert (
         kept["not_private"] == []
         and kept["not_for_release"] == ["folder.key"]
@@ -152,7 +133,7 @@ def test_lots_of_whole_epochs_and_no_test_set(tmp_path, sampler):
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda path: make_run(path, steps=0), "at least 1 step"),
+        (lambda path: make_run(path, steps=0), "steps=0 to be an integer of at least 1"),
         (
             lambda path: make_run(path, dataset_size=600),
             "expected_lot_size=12, but lots drawn from 600 examples have 120 on average",

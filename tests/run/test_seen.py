@@ -12,9 +12,6 @@ from tqdm import tqdm
 from minidp.run import result as results
 from minidp.run.picture import save_course
 from minidp.run.progress import BAR, shown
-from minidp.util import plotting
-from tests.support import running
-from tests.support.pictures import faults
 
 
 @pytest.mark.parametrize("lots", [20, 10_331, 1_000_000])
@@ -47,22 +44,23 @@ def rows(test, train=None, epsilon=None):
 
 
 @pytest.mark.parametrize(
-    "history, more, labels",
+    "history, notice, labels",
     [
         (
             rows([0.8, 0.9, 0.92], [0.79, 0.9, 0.91], [0.0, 0.5, 0.7]),
-            {"title": "MNIST", "notice": "synthetic digits, not MNIST " * 5},
-            ["accuracy", "epsilon at delta 1e-05"],
+            "synthetic digits, not MNIST " * 5,
+            ["accuracy", "epsilon (moments) at delta 1e-05"],
         ),
-        (rows([None, None], epsilon=[0.3, 0.5]), {}, ["epsilon at delta 1e-05"]),
-        (rows([0.8, 0.9]), {"train_metrics": False}, ["accuracy"]),
-        (rows([0.8, 0.9], epsilon=[None, "inf"]), {"train_metrics": False}, ["accuracy"]),
-        ([], {}, [""]),
+        (rows([None, None], epsilon=[0.3, 0.5]), "", ["epsilon (moments) at delta 1e-05"]),
+        (rows([0.8, 0.9], epsilon=[None, "inf"]), "", ["accuracy"]),
+        ([], "", [""]),
     ],
-    ids=["all", "nothing evaluated", "without privacy", "infinite", "nothing yet"],
+    ids=["all", "nothing evaluated", "infinite", "nothing yet"],
 )
-def test_the_picture_shows_accuracy_and_what_was_spent(tmp_path, drawn, history, more, labels):
-    save_course(tmp_path / "curves.png", history, epsilon_label="epsilon at delta 1e-05", **more)
+def test_the_picture_shows_accuracy_and_what_was_spent(tmp_path, drawn, history, notice, labels):
+    result = {"experiment": "run", "dataset": "MNIST", "notice": notice}
+    result |= {"accountant": "moments", "delta": 1e-5}
+    save_course(tmp_path / "curves.png", history, result)
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert os.listdir(tmp_path) == ["curves.png"]
     assert [[axis.get_ylabel() for axis in figure.axes] for figure in drawn] == [labels]
@@ -93,23 +91,3 @@ def test_git_commit(tmp_path):
 def test_git_commit_without_git(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert results.git_commit() is None
-
-
-@pytest.mark.parametrize("told, commit", [({}, None), ({"commit": "a" * 40}, "a" * 40)])
-def test_a_result_has_the_commit_that_the_caller_gives_and_nobody_asks_git(
-    told, commit, tmp_path, monkeypatch
-):
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "git").write_text("#!/bin/sh\necho not-of-this-run\n")
-    (tmp_path / "bin" / "git").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    assert running.train(tmp_path / "run", steps=2, **told)["commit"] == commit
-
-
-def test_text_that_is_cut_off_or_covered_is_noticed():
-    figure, (axis,) = plotting.new_figure(title="title")
-    axis.text(2, 0.5, "far to the right", transform=axis.transAxes)
-    axis.text(0.5, 0.5, "one", transform=axis.transAxes)
-    axis.text(0.5, 0.5, "other", transform=axis.transAxes)
-    cut_off, overlapping = faults(figure)
-    assert "far to the right" in cut_off and ("one", "other") in overlapping

@@ -6,7 +6,6 @@ from minidp.errors import ParameterError
 from minidp.privacy import Gaussian, Ledger
 from minidp.run import shared
 from minidp.run.folder import CONFIG
-from minidp.util.files import waiting_lock
 
 
 @pytest.fixture
@@ -14,23 +13,6 @@ def charges():
     ledger = Ledger()
     ledger.append(Gaussian(4.0))
     return ledger
-
-
-def test_every_name_of_the_file_takes_the_same_lock(tmp_path, charges, monkeypatch):
-    locked = []
-
-    def recorded(path):
-        locked.append(path)
-        return waiting_lock(path)
-
-    monkeypatch.setattr(shared, "waiting_lock", recorded)
-    real = tmp_path / "ledger.json"
-    (tmp_path / "file.json").symlink_to(real)
-    (tmp_path / "folder").symlink_to(tmp_path)
-    for path in (real, tmp_path / "file.json", tmp_path / "folder" / "file.json"):
-        total = shared.charge_shared(path, charges)
-    assert locked == [tmp_path / "ledger.json.lock"] * 3
-    assert total == Ledger.load(real) and total.count_of("step") == 3
 
 
 def test_a_file_with_hard_links_is_refused_and_stays_as_it_was(tmp_path, charges):

@@ -15,17 +15,6 @@ from minidp.streams import Streams
 from minidp.train import SGD, Averaged
 
 SIZE, LOT, STEPS = 60, 12, 10
-# of a command that asks for this run
-FLAGS = {
-    "sampler": "poisson",
-    "lot_size": LOT,
-    "noise_multiplier": 4.0,
-    "delta": 1e-5,
-    "seed": None,
-    "target_epsilon": None,
-    "dataset": "arrays",
-    "clip_norm": 1.0,
-}
 
 
 def make_arrays():

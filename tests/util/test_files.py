@@ -98,7 +98,7 @@ def test_nan_is_refused_and_its_place_named(nan):
         jsonable({"curve": [0.0, nan]})
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1]", "[" * 100_000, "\xff", '{"a": NaN'], ids=range(6))
+@pytest.mark.parametrize("text", ["{", "[1]", "[" * 100_000, "\xff"], ids=range(4))
 def test_what_is_not_a_json_object_is_refused_with_the_file_s_name(tmp_path, text):
     path = tmp_path / "config.json"
     path.write_text(text, encoding="latin-1")

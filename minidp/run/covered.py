@@ -1,0 +1,85 @@
+"""Whether the ledger of a finished run charges all that its result says was released."""
+
+import math
+from collections import Counter
+
+from ..privacy.event_json import event_from_json, event_to_json
+from ..privacy.ledger import SETUP, STEP
+from ..privacy.search_cost import run_event, tuning_event
+from .checkpoint import differences
+from .folder import EARLIER, LEDGER, RESULT
+from .tuning import TUNING
+
+
+def uncovered(result, ledger, plan, before):
+    """Yield charges that are missing, and charges for something else, in words.
+
+    before: the events before the first step. The ledger of a run may hold more than the run
+    needed, because a run that begins again forgets no charge. That of a search holds one charge.
+    """
+    if "search" in result:
+        yield from _of_search(result, ledger, plan, before)
+        return
+    steps, charged = result["steps"], ledger.count_of(STEP) * plan.sampler.period
+    if ledger.relation is not plan.relation:
+        yield f"{LEDGER} is under {ledger.relation.value}, the plan {plan.relation.value}"
+    elif steps > charged:
+        yield f"{steps} lots ran, {charged} charged"
+    else:
+        yield from _of_run(steps, ledger, plan, before)
+
+
+def _of_run(steps, ledger, plan, before):
+    held = _counts(ledger, ledger)
+    missing = _counts(plan.ledger(steps, before), ledger) - held
+    known = _counts(plan.ledger(held.total() * plan.sampler.period, before), ledger)
+    if missing:
+        listed = ", ".join(f"{count} x {event}" for event, count in missing.items())
+        yield f"not charged: {listed}"
+    if unknown := sorted(held.keys() - known.keys()):
+        yield f"charged, and not in the plan: {', '.join(unknown)}"
+    entries = ledger.entries()
+    if {event for event, _, purpose in entries if purpose == SETUP} != set(before):
+        yield f"{LEDGER} has other releases before the first step"
+    if {purpose for _, _, purpose in entries} - {SETUP, STEP, EARLIER}:
+        yield f"{LEDGER} has charges for another purpose"
+
+
+def _of_search(result, ledger, plan, before):
+    tuning = result["search"]
+    events = [event_from_json(each) for each in tuning["events"]]
+    score = tuning["score_event"] and event_from_json(tuning["score_event"])
+    named = {} if tuning["runs"] is None else {"mean": tuning["runs"], "law": tuning["law"]}
+    search = tuning_event(ledger.relation, events, score, **named)
+    if ledger.entries() != [(search, 1, TUNING)]:
+        yield f"{LEDGER} does not hold the search, once, that {RESULT} describes"
+    ran, number = run_event(plan.ledger(result["steps"], before)), tuning["released"]
+    if number is not None and not _same(tuning["events"][number], event_to_json(ran)):
+        yield f"not charged: {ran}"
+    held = tuning["held_out"] is not None
+    if held != (score is not None) or held == result["best_of_measured"]:
+        yield f"{RESULT}: scores on held-out rows and their charge contradict each other"
+
+
+def _counts(ledger, own):
+    """{event: how often}; an event that is one of the ledger `own` but for rounding counts as
+    that.
+    """
+    stored = {repr(event): event_to_json(event) for event, _ in own.items()}
+    counts = Counter()
+    for event, count in ledger.items():
+        name, found = repr(event), event_to_json(event)
+        if name not in stored:
+            name = next((each for each in stored if _same(stored[each], found)), name)
+        counts[name] += count
+    return counts
+
+
+def _same(a, b):
+    """True if two events, as JSON, are equal up to 1e-12 in tau: processors round logarithms
+    differently.
+    """
+    return all(
+        where.endswith("tau") and math.isclose(one, other, rel_tol=1e-12)
+        for where, one, other in differences(a, b)
+    )
