@@ -15,44 +15,29 @@ FILE = RemoteFile("a.gz", "sha256", hashlib.sha256(CONTENTS).hexdigest(), gunzip
 PLAIN = RemoteFile("b.tar", "md5", hashlib.md5(CONTENTS).hexdigest())
 
 
-@pytest.mark.parametrize("packed", [PACKED, gzip.compress(CONTENTS, 1)])
-def test_files_arrive_verified_whatever_their_wrapping(mirror, tmp_path, packed):
-    mirror.answers = {"/a.gz": packed, "/b.tar": CONTENTS}
-    folder = tmp_path / "new" / "folder"
-    fetch([FILE, PLAIN], [mirror.url], folder, "advice")
-    assert (folder / "a.gz").read_bytes() == packed
-    assert (folder / "b.tar").read_bytes() == CONTENTS
-    assert len(list(folder.iterdir())) == 2
-
-
 def test_the_next_mirror_takes_over_and_a_failed_one_is_not_asked_again(mirror, dead_url, tmp_path):
     mirror.answers = {"/good/a.gz": PACKED, "/good/b.tar": CONTENTS}
-    fetch([FILE, PLAIN], [dead_url, mirror.url + "bad/", mirror.url + "good/"], tmp_path, "advice")
+    folder, mirrors = tmp_path / "new", [dead_url, mirror.url + "bad/", mirror.url + "good/"]
+    fetch([FILE, PLAIN], mirrors, folder, "advice")
     assert mirror.asked == ["/bad/a.gz", "/good/a.gz", "/good/b.tar"]
-    assert {path.name for path in tmp_path.iterdir()} == {"a.gz", "b.tar"}
+    found = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert found == {"a.gz": PACKED, "b.tar": CONTENTS}
 
 
-def cut(announced):
-    """All but the last byte, of which the header announces so many, or says nothing."""
-
-    def answer(handler):
-        handler.send_response(200)
-        if announced:
-            handler.send_header("Content-Length", str(announced))
-        handler.end_headers()
-        handler.wfile.write(PACKED[:-1])
-
-    return answer
+def cut(handler):
+    """All but the last byte that the header announces."""
+    handler.send_response(200)
+    handler.send_header("Content-Length", str(len(PACKED)))
+    handler.end_headers()
+    handler.wfile.write(PACKED[:-1])
 
 
 @pytest.mark.parametrize(
     "answer, reason",
     [
         (None, "HTTP 404"),
-        (b"<html>log in first</html>", "not an intact gzip file"),
-        (gzip.compress(CONTENTS + b"!", mtime=0), f", expected {FILE.digest}"),
-        (cut(None), "the gzip stream ends early"),
-        (cut(len(PACKED)), f"ended after {len(PACKED) - 1} of {len(PACKED)} bytes"),
+        (b"<html>log in first</html>", f", expected {FILE.digest}"),
+        (cut, "damaged gzip file"),
     ],
 )
 def test_a_mirror_that_fails_is_named_and_leaves_nothing(mirror, tmp_path, answer, reason):
@@ -86,14 +71,3 @@ def test_a_name_look_up_that_hangs_is_given_up(tmp_path, monkeypatch):
     monkeypatch.setattr(module.urllib.request, "urlopen", lambda request, timeout: time.sleep(1))
     with refused(DataUnavailableError, "http://nowhere/a.gz: no answer within 0.2 s"):
         fetch([FILE], ["http://nowhere/"], tmp_path, "advice")
-
-
-def test_an_interrupt_leaves_nothing(mirror, tmp_path, monkeypatch):
-    def interrupt(self, block):
-        raise KeyboardInterrupt
-
-    mirror.answers = {"/a.gz": PACKED}
-    monkeypatch.setattr(module._Check, "update", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        fetch([FILE], [mirror.url], tmp_path, "advice")
-    assert list(tmp_path.iterdir()) == []
