@@ -12,12 +12,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from .. import nn
-from ..backend import Backend
-from ..data.arrays import Inputs, as_weights
-from ..data.examples import LabelledExamples
-from ..data.labels import as_target_bounds, targets_of
-from ..data.persons import persons_of
-from ..errors import MinidpError, ParameterError, ShapeError
+from ..errors import MinidpError, ParameterError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ..mechanism.samplers import make_sampler
 from ..nn.chain import every_layer
@@ -34,20 +29,16 @@ from ..streams import Streams
 from ..train import SGD, Averaged, Momentum, selfcheck
 from ..util.atomic import StrPath
 from ..util.files import check_path
-from ..util.text import listed
-from ..util.validate import count, flag, open_probability, positive, same_batch
-from ..util.waiting import quietly, say
-from .encoding import encoded, public_rows
+from ..util.validate import flag, open_probability, positive
+from ..util.waiting import quietly
 from .fitted import Fitted
 from .heads import Head, trained_network
-from .prepared import Data, train
+from .prepared import Data, data_of, train
 from .records import choices_of, config_of, public_facts
 from .rule import WITHOUT_PRIVACY, Choice, choose, unclipped
 from .settings import Settings, check_ledger, settings_of
-from .subgroups import subgroups_of
 
 MEASUREMENTS = 20  # along a run, with a checkpoint each
-FAR = 10  # times the rows, or persons, or a tenth: a public N that is probably a mistake
 
 
 def fit(
@@ -116,7 +107,7 @@ def fit(
 def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
     """`fit`, its arguments checked."""
     check_ledger(epsilon, ledger, settings)
-    data, settings = _data_of(x, y, test, settings)
+    data, settings = data_of(x, y, test, settings)
     streams = Streams(seed)
     budget, how_delta = _budget(math.inf if epsilon is None else epsilon, delta, data.size, quiet)
     planned = _Planned.of(settings, data, budget, streams)
@@ -134,16 +125,6 @@ def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
     if not quiet:
         print(fitted)
     return fitted
-
-
-def _data_of(x, y, test, settings):
-    """(Data, settings), with tables encoded."""
-    public, person = public_rows(x, test, settings), settings.person
-    subgroups = subgroups_of(test, settings.subgroups)
-    x, y, public, settings, columns = encoded(x, y, public, settings)
-    data = _checked(x, y, public, settings, columns, subgroups)
-    data.person = person if isinstance(person, str) else None
-    return data, settings
 
 
 def _fitted_at(at, result, network, undo):
@@ -232,79 +213,6 @@ fit.__annotations__.update(Settings.__annotations__)
 vars(fit)["__signature__"] = signature(fit).replace(
     parameters=[*list(_own.values())[:-1], *_more.values()]
 )
-
-
-def _checked(x, y, public, settings, columns, subgroups):
-    """The data in the form that training needs. Raises unless rows, targets and weights fit each
-    other.
-    """
-    bounds = settings.target_bounds
-    if bounds is not None:
-        bounds = as_target_bounds(bounds)
-    backend = Backend.pick(settings.device)
-    inputs = Inputs(x, backend)
-    if not inputs.shape[0] and settings.dataset_size is None:
-        raise ShapeError(f"fit: expected rows to train on, got x of shape {inputs.shape}: no rows")
-    targets, labels = targets_of(y, settings.classes, bounds)
-    disclosed = [] if settings.schema is None else settings.schema.disclosed
-    if labels is not None and settings.classes is None:
-        disclosed.append(f"which classes there are: {listed(labels)}")
-    persons = persons_of(settings.person, settings.rows_per_person, inputs.shape[0])
-    weight = settings.example_weight
-    weight = None if weight is None else as_weights(weight)
-    LabelledExamples(inputs, targets, 1, weight, persons)  # which fit each other
-    measured = None if public is None else _measured(*public, inputs, labels, settings)
-    size = settings.dataset_size
-    if size is None:
-        size = inputs.shape[0] if persons is None else len(persons)
-        disclosed.append(f"the number of {'rows' if persons is None else 'persons'}, {size}")
-    count(1, dataset_size=size)
-    _remark_size(size, inputs.shape[0] if persons is None else len(persons))
-    if columns and settings.schema is None:
-        disclosed.append("the names of the columns")
-    return Data(
-        inputs,
-        backend.asarray(targets),
-        labels,
-        bounds,
-        None if weight is None else backend.asarray(weight),
-        persons,
-        measured,
-        size,
-        disclosed,
-        columns,
-        subgroups,
-    )
-
-
-def _remark_size(size, units):
-    """Tell the data's owner, on the screen alone, that the public N is far from the truth."""
-    if not size / FAR <= units <= size * FAR:
-        say(
-            f"NOTICE: dataset_size={size} is more than {FAR} times too "
-            f"{'small' if size < units else 'large'} for the data here: "
-            + (
-                "lots are larger than planned, and delta is too large for so many"
-                if size < units
-                else "lots are smaller than planned, and the noise is too much for so few"
-            )
-            + ". This line is for the owner of the data, and is in no file"
-        )
-
-
-def _measured(x, y, inputs, classes, settings):
-    """Public (x, y) in the form that training needs. Raises, before a charge, if they do not fit
-    the training data.
-    """
-    x = Inputs(x, inputs.backend)
-    y, _ = targets_of(y, classes, settings.target_bounds)
-    if x.shape[1:] != inputs.shape[1:]:
-        raise ShapeError(
-            f"fit: expected public x of rows {inputs.shape[1:]} as the training data's, got "
-            f"{x.shape[1:]}"
-        )
-    same_batch("public data", x=x, y=y)
-    return x, x.backend.asarray(y)
 
 
 def _budget(epsilon, delta, size, quiet):

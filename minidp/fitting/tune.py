@@ -24,9 +24,9 @@ from ..util.files import check_path
 from ..util.text import upper_text
 from ..util.validate import flag, one_of, positive_finite
 from ..util.waiting import quietly
-from .fit import _budget, _data_of, _fitted_at, _temporary
+from .fit import _budget, _fitted_at, _temporary
 from .fitted import Fitted
-from .prepared import sum_of
+from .prepared import data_of, sum_of
 from .search import Search, of_candidate
 from .settings import Settings, check_ledger, settings_of
 
@@ -100,7 +100,7 @@ def tune(
         raise ParameterError("expected one process: a search runs on one rank, got several")
     with quietly(quiet), ExitStack() as undo:
         settings = replace(settings, about=as_about(settings.about))
-        data, settings = _data_of(x, y, test, settings)
+        data, settings = data_of(x, y, test, settings)
         each = [_with(settings, candidate, place) for place, candidate in enumerate(candidates)]
         budget, how_delta = _budget(epsilon, delta, data.size, quiet)
         if runs is not None:

@@ -11,7 +11,6 @@ import pytest
 import minidp
 from minidp import nn
 from minidp.errors import DivergedError, MinidpError, ParameterError
-from minidp.host import memory
 from minidp.privacy import Ledger
 from minidp.run.verify import verify
 
@@ -114,15 +113,6 @@ def test_what_would_fail_later_is_refused_before_the_charge(named, words, tmp_pa
 def test_numbers_of_any_kind_are_taken_and_written_down(named, name, held, tmp_path):
     model = fitted(**named, folder=tmp_path / "run")
     assert model.result["config"][name] == held and not verify(tmp_path / "run").failed
-
-
-def test_layers_that_memory_cannot_hold_are_refused_before_it_is_taken(monkeypatch):
-    monkeypatch.setattr(memory, "physical", lambda: 2**33)
-    monkeypatch.setattr(nn, "Dense", None)
-    with pytest.raises(
-        ParameterError, match=r"take 7,000,000,002 weights and about 3,278 GiB, .* has 8 GiB"
-    ):
-        fitted(hidden=10**9)
 
 
 def test_labels_of_bytes_are_text():
