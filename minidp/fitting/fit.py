@@ -28,15 +28,14 @@ from ..run.shared import charge_shared, sum_line
 from ..streams import Streams
 from ..train import SGD, Averaged, Momentum, selfcheck
 from ..util.atomic import StrPath
-from ..util.files import check_path
-from ..util.validate import flag, open_probability, positive
+from ..util.validate import open_probability, positive
 from ..util.waiting import quietly
 from .fitted import Fitted
 from .heads import Head, trained_network
 from .prepared import Data, data_of, train
 from .records import choices_of, config_of, public_facts
 from .rule import WITHOUT_PRIVACY, Choice, choose, unclipped
-from .settings import Settings, check_ledger, settings_of
+from .settings import Settings, settings_of
 
 MEASUREMENTS = 20  # along a run, with a checkpoint each
 
@@ -96,9 +95,7 @@ def fit(
     >>> model.predict(x[:3]).shape, model.score(x, y) > 0.8, float(model.epsilon) <= 1.0
     ((3,), True, True)
     """
-    settings = settings_of(settings, more, list(signature(fit).parameters))
-    flag(quiet=quiet)
-    check_path(folder=folder, ledger=ledger)
+    settings = settings_of(fit, settings, more, epsilon, folder, ledger, quiet)
     quiet = quiet or current().rank > 0
     with quietly(quiet):
         return _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings)
@@ -106,7 +103,6 @@ def fit(
 
 def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
     """`fit`, its arguments checked."""
-    check_ledger(epsilon, ledger, settings)
     data, settings = data_of(x, y, test, settings)
     streams = Streams(seed)
     budget, how_delta = _budget(math.inf if epsilon is None else epsilon, delta, data.size, quiet)
@@ -253,7 +249,7 @@ def _chosen(settings, data, network, head, budget):
         epsilon if private else WITHOUT_PRIVACY,
         delta,
         sum(array.size for array in network.params.values()),
-        task="regression" if data.labels is None else "classification",
+        regression=data.labels is None,
         hidden=len(network.params) > 2,
         row_norm=head.row_norm,
     )
@@ -305,14 +301,21 @@ def _charge(run, data, before, ledger, limit):
     run.check_rows(data.inputs, data.targets, data.weight, data.labels)
     # before anything is charged, the scaling included
     selfcheck.check(run.network, run.loss, data.targets)
-    if ledger is None or run.begun or run.folder.finished:
+    if ledger is not None and not run.begun and not run.folder.finished:
+        charges, unit = run.plan.ledger(before=before), run.facts["unit"]
+        _charge_shared(run.folder, ledger, charges, run.budget, limit, unit, run.quiet)
+
+
+def _charge_shared(folder, ledger, charges, budget, limit, unit, quiet):
+    """Charge the shared ledger, if there is one, and print the sum; a refusal leaves the folder
+    free.
+    """
+    if ledger is None:
         return
-    charges = run.plan.ledger(before=before)
-    unit = run.facts["unit"]
     try:
-        total = run.ranks.of_first(lambda: charge_shared(ledger, charges, run.budget, limit, unit))
+        total = current().of_first(lambda: charge_shared(ledger, charges, budget, limit, unit))
     except MinidpError:
-        run.folder.give_up()
+        folder.give_up()
         raise
-    if not run.quiet:
-        print(sum_line(ledger, total, run.budget))
+    if not quiet:
+        print(sum_line(ledger, total, budget))

@@ -2,7 +2,6 @@
 
 import math
 import shutil
-from html import escape
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -188,13 +187,6 @@ class Fitted(Model):
         return "\n".join(
             fill(f"{name:<13} {text}", 80, subsequent_indent=" " * 14) for name, text in facts
         )
-
-    def _repr_html_(self):
-        rows = "".join(
-            f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>"
-            for name, text in self._facts()
-        )
-        return f"<p>{self._kind}: {escape(self._gives)}</p><table>{rows}</table>"
 
     @property
     def _kind(self):
