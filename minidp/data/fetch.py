@@ -12,7 +12,6 @@ import io
 import os
 import shutil
 import tempfile
-import threading
 import urllib.error
 import urllib.request
 import zlib
@@ -159,35 +158,13 @@ def _download(url, file, folder, progress):
 
     request = urllib.request.Request(url, headers={"User-Agent": "minidp"})
     raw = io.BytesIO()
-    with _within(TIMEOUT, lambda: urllib.request.urlopen(request, timeout=TIMEOUT)) as answer:
+    with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
         shown = {"total": answer.length, "desc": file.name, "disable": None if progress else True}
         with tqdm.wrapattr(answer, "read", **shown) as blocks:
             shutil.copyfileobj(blocks, raw)
     file.contents(raw.getvalue())
     with atomic_write(folder / file.name, "wb") as out:
         out.write(raw.getvalue())
-
-
-def _within(seconds, call):
-    """The result of `call`, or TimeoutError. A socket's own timeout covers neither the name look-up
-    nor the later addresses of a host, so the call runs in a thread, which is abandoned if it hangs.
-    """
-    outcome = {}
-
-    def work():
-        try:
-            outcome["result"] = call()
-        except BaseException as error:  # handed to the caller below
-            outcome["error"] = error
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if "error" in outcome:
-        raise outcome["error"]
-    if "result" not in outcome:
-        raise TimeoutError()
-    return outcome["result"]
 
 
 def _reason(error):

@@ -149,7 +149,7 @@ class _Planned:
     def of(cls, settings, data, budget, streams):
         """The plan with the least noise for the budget."""
         network = trained_network(settings, data.shape, data.outputs, streams.init)
-        head = Head(settings, data.shape, data.labels is not None, data.columns is not None)
+        head = Head(settings, data)
         chosen = _chosen(settings, data, network, head, budget)
         # what the model cannot be made of is refused before anything is charged
         data.model([*head.first, *network.layers])

@@ -277,7 +277,7 @@ def train(run, data, head, ledger, layers=None):
     if interrupted.
     """
     if layers is None:
-        layers = head.layers(run, data.inputs, data.size, data.persons)
+        layers = head.layers(run)
     inputs = scaled(data.inputs, layers, head.arithmetic)
     if run.plan.expected_lot_size < SPARSE * data.size and isinstance(inputs, Inputs):
         inputs.read_at_random()
