@@ -22,7 +22,6 @@ from ..privacy.meaning import large_delta
 from ..privacy.risk import Risk
 from ..ranks import current
 from ..run import About, Privacy, Run, Training
-from ..run.registry import as_about
 from ..run.result import git_commit
 from ..run.shared import charge_shared, sum_line
 from ..streams import Streams
@@ -143,7 +142,6 @@ class _Planned:
     given: dict[str, Any]  # settings that the caller gave
     plan: Plan
     before: list[Event]  # the first step
-    owner: Any  # what the data's owner says of them
 
     @classmethod
     def of(cls, settings, data, budget, streams):
@@ -153,8 +151,7 @@ class _Planned:
         chosen = _chosen(settings, data, network, head, budget)
         # what the model cannot be made of is refused before anything is charged
         data.model([*head.first, *network.layers])
-        owner = as_about(settings.about)
-        return cls(settings, data, network.to(data.inputs.backend), head, *chosen, owner)
+        return cls(settings, data, network.to(data.inputs.backend), head, *chosen)
 
     @property
     def loss(self):
@@ -197,7 +194,7 @@ class _Planned:
             disclosed=data.disclosed,
             public=public_facts(settings, test),
             commit=git_commit(),
-            owner=self.owner,
+            owner=settings.about,
             quiet=quiet,
         )
 

@@ -27,7 +27,6 @@ from ..privacy.search_cost import (
 )
 from ..ranks import current
 from ..run import Run
-from ..run.registry import as_about
 from ..run.result import began
 from ..run.tuning import TUNING, InMemory, Prepaid, SearchFolder
 from ..streams import Draws, Streams
@@ -109,7 +108,6 @@ def tune(
     if current().size > 1:
         raise ParameterError("expected one process: a search runs on one rank, got several")
     with quietly(quiet), ExitStack() as undo:
-        settings = replace(settings, about=as_about(settings.about))
         data, settings = data_of(x, y, test, settings)
         each = []
         for place, candidate in enumerate(candidates):
@@ -222,7 +220,6 @@ class _Search:
             self.data = data.part(~coins, max(1, data.size - share))
         self.relation = budget.accountant.relation
         self._plan(each)
-        self.charges = Ledger(self.relation, [(self.event, 1, TUNING)])
         self.facts = {
             "candidates": candidates,
             "runs": mean,
@@ -263,9 +260,9 @@ class _Search:
                 arithmetic = each[0].arithmetic
                 self.score = mean_sanitizer(1 / mu_of(share, delta), 1.0, arithmetic, 1)
                 self.score_event = self.score.charge(self.score.event(self.relation))
-            self.event = alike(self.events, self.score_event)
-            ledger = Ledger(self.relation, [(self.event,)])
-            self.spent = self.budget.accountant.epsilon(ledger, delta).upper
+            event = alike(self.events, self.score_event)
+            self.charges = Ledger(self.relation, [(event, 1, TUNING)])
+            self.spent = self.budget.accountant.epsilon(self.charges, delta).upper
             if self.spent <= epsilon:
                 return
             share *= 0.998 * epsilon / self.spent
@@ -282,9 +279,7 @@ class _Search:
         own = self.streams.sampling("seeds")
         with waiting(lambda: f"tuning: {time.monotonic() - started:.0f} s so far"):
             for number in picked or [None]:
-                of_run = seed
-                if seed is not None and number is not None:
-                    of_run = int(own.integers(0, 2**52))
+                of_run = seed if None in (seed, number) else int(own.integers(0, 2**52))
                 run = _OneRun(self, number, Streams(of_run), about)
                 if run.train_in_memory() is None:
                     raise KeyboardInterrupt
@@ -305,11 +300,9 @@ class _OneRun(Run):
         settings, data = planned.settings, search.data
         network = trained_network(settings, data.shape, data.outputs, streams.init)
         self.planned = replace(planned, network=network.to(data.inputs.backend))
-        empty = Filter(search.budget.accountant, search.budget.epsilon, search.budget.delta)
-        parts = self.planned.training(streams), self.planned.privacy(empty), about(self.planned)
-        super().__init__(InMemory(), *parts)
+        privacy = self.planned.privacy(search.budget)
+        super().__init__(InMemory(), self.planned.training(streams), privacy, about(self.planned))
         self.facts["seed"] = search.streams.seed  # the one that all others follow from
-        self.score = None
 
     def open(self):
         """The charge of the whole search, in place of a folder's ledger."""
@@ -333,7 +326,7 @@ class _OneRun(Run):
         return TrainRecord(Progress(), self.ledger, "finished"), [], (0.0, 0.0)
 
     def _finish(self, model, *trained):
-        self.trained = model, *trained
+        self.trained, self.score = (model, *trained), None
         if self.number is not None:
             with self._released(final=True):
                 self.score = self._scored(model)
