@@ -116,17 +116,9 @@ def test_a_schema_that_says_nothing_clear_is_refused(source, words):
         Schema.of(source)
 
 
-def test_columns_that_table_and_schema_do_not_share_are_named_with_the_way_out():
+def test_the_columns_of_refused_values_are_named():
     schema = Schema.of({"n": NUMBER, "job": JOB})
-    with pytest.raises(ParameterError, match="does not name: id, zip; .*ignore"):
-        schema.check_names(dict.fromkeys(["n", "id", "zip", "job"]))
-    with pytest.raises(ParameterError, match="columns job, which the schema names as inputs; it"):
-        schema.encode({"n": [1], "jobs": ["nurse"]})
     assert schema.refused(schema.encode({"n": [1, "old"], "job": ["", "nurse"]})) == ["n"]
-    with pytest.raises(ParameterError, match="table with named columns"):
-        schema.encode(np.ones((2, 2)))
-    with pytest.raises(ShapeError, match="one length"):
-        schema.encode({"n": [1], "job": ["nurse", "clerk"]})
 
 
 def test_a_draft_leaves_bounds_open_and_says_what_it_read_from_the_rows():
@@ -179,5 +171,6 @@ def test_data_frames_of_any_library_are_tables_and_their_texts_are_named(frame):
 def test_columns_of_a_table_have_names_and_a_length():
     with pytest.raises(ParameterError, match="different names, got 1, 1"):
         table_of({1: [0], "1": [0]})
-    with pytest.raises(ShapeError, match="one value per row"):
-        table_of({"a": [[1, 2]], "b": [1]})
+    for cells in ([[1, 2]], [1, 2]):
+        with pytest.raises(ShapeError, match="one value per row"):
+            table_of({"a": cells, "b": [1]})

@@ -12,6 +12,7 @@ from minidp import Settings
 from minidp.commands.training import train
 from minidp.errors import ParameterError
 from minidp.fitting import fit as fit_module
+from minidp.fitting.settings import settings_of
 
 FIELDS = {field.name: field for field in fields(Settings)}
 # of the others, config.json and result.json hold what became of them: shapes and the plan
@@ -71,10 +72,6 @@ def test_settings_are_refused_before_anything_else(named, words):
 
 
 def test_a_field_is_the_same_by_its_name_and_in_settings():
-    x = [[float(i % 7), float(i % 3)] for i in range(60)]
-    y = [int(row[0] > 3) for row in x]
-    named = {"epsilon": 2.0, "delta": 1e-3, "seed": 1, "quiet": True}
-    one = minidp.fit(x, y, hidden=(3,), steps=4, **named)
-    two = minidp.fit(x, y, hidden=(3,), settings=Settings(steps=4), **named)
-    assert (one.predict_proba(x) == two.predict_proba(x)).all()
-    assert one.result["config"] == two.result["config"] and one.result["steps"] == 4
+    files = {"epsilon": 1, "folder": None, "ledger": None, "quiet": True}
+    found = settings_of(minidp.fit, Settings(steps=4), {"hidden": (3,)}, **files)
+    assert found == Settings(hidden=(3,), steps=4)
