@@ -11,6 +11,8 @@ from minidp.data.mnist import load, load_mnist
 from minidp.errors import DataError, DataUnavailableError, ParameterError
 from tests.support.refused import refused
 
+from .test_fetch import DEAD
+
 IMAGES = "train-images-idx3-ubyte.gz"
 
 
@@ -43,7 +45,7 @@ def test_download_fills_the_cache_and_goes_on_where_it_was_cut(
 ):
     names = list(tiny)
     write(cache / "mnist", names=names[:1])
-    mirror.answers = {f"/{name}.gz": gzip.compress(raw, mtime=0) for name, raw in tiny.items()}
+    write(mirror.folder)
     monkeypatch.setattr(mnist, "MIRRORS", (mirror.url,))
     check(load_mnist(), tiny)
     assert mirror.asked == [f"/{name}.gz" for name in names[1:]]
@@ -81,14 +83,14 @@ def test_data_dir_without_all_files_is_an_error_though_the_cache_has_them(
         load_mnist(tmp_path)
 
 
-def test_nowhere_to_be_had_names_places_and_mirrors(tmp_path, tiny, cache, dead_url, monkeypatch):
-    monkeypatch.setattr(mnist, "MIRRORS", (dead_url,))
+def test_nowhere_to_be_had_names_places_and_mirrors(tmp_path, tiny, cache, monkeypatch):
+    monkeypatch.setattr(mnist, "MIRRORS", (DEAD,))
     monkeypatch.setenv("MINIDP_DATA", str(tmp_path))
-    words = f"MINIDP_DATA={tmp_path}", str(cache), dead_url, IMAGES, "--data-dir DIR"
+    words = f"MINIDP_DATA={tmp_path}", str(cache), DEAD, IMAGES, "--data-dir DIR"
     for download in (True, False):
         with refused(DataUnavailableError, *words) as raised:
             load_mnist(download=download)
-        assert (f"{dead_url}{IMAGES}: [Errno 111] Conn" in str(raised.value)) == download
+        assert (f"{DEAD}{IMAGES}: [Errno 111] Conn" in str(raised.value)) == download
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path, tiny, write):
@@ -106,8 +108,8 @@ def notices():
     return []
 
 
-def test_auto_falls_back_loudly_and_mnist_never(tiny, cache, dead_url, notices, monkeypatch):
-    monkeypatch.setattr(mnist, "MIRRORS", (dead_url,))
+def test_auto_falls_back_loudly_and_mnist_never(tiny, cache, notices, monkeypatch):
+    monkeypatch.setattr(mnist, "MIRRORS", (DEAD,))
     with pytest.raises(DataUnavailableError, match="--data-dir DIR"):
         load("mnist", on_notice=notices.append)
     assert notices == []
@@ -116,7 +118,7 @@ def test_auto_falls_back_loudly_and_mnist_never(tiny, cache, dead_url, notices, 
     first, *why, notice = notices
     assert first.startswith("MNIST is not available: using the synthetic digits instead")
     assert max(map(len, notices)) < 250
-    assert any(f"{dead_url}{IMAGES}: [Errno 111] Connection refused" in line for line in why)
+    assert any(f"{DEAD}{IMAGES}: [Errno 111] Connection refused" in line for line in why)
     assert notice == found.notice and notice.startswith("NOT MNIST")
 
 

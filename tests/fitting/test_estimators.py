@@ -25,18 +25,15 @@ from minidp.errors import ParameterError
 from minidp.privacy import Ledger
 from tests.support.scripts import ROOT
 
+from . import test_fitting
+
 TRAIN = ("check_classifiers_train", "check_regressors_train")
+problem = partial(test_fitting.problem, rows=600, columns=4)
 WITHOUT_PANDAS = {
     "check_array_api_input",
     "check_classifier_data_not_an_array",
     "check_regressor_data_not_an_array",
 }
-
-
-def problem(rows=600):
-    rng = np.random.default_rng(3)
-    y = rng.integers(0, 3, rows)
-    return rng.normal(size=(rows, 4)) + 2 * np.eye(3, 4)[y], np.array(["ant", "bee", "cow"])[y]
 
 
 def classifier(**named):

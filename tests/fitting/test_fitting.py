@@ -17,11 +17,12 @@ ROWS = 1200
 CHANGING = ("seconds_total", "seconds_per_step", "statement_sha256", "test_accuracy")
 
 
-def problem(seed=3, rows=ROWS):
-    """x (rows, 6), text labels of three classes."""
+def problem(seed=3, rows=ROWS, columns=6):
+    """x (rows, columns), text labels of three classes."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 3, rows)
-    return rng.normal(size=(rows, 6)) + 2 * np.eye(3, 6)[y], np.array(["ant", "bee", "cow"])[y]
+    x = rng.normal(size=(rows, columns)) + 2 * np.eye(3, columns)[y]
+    return x, np.array(["ant", "bee", "cow"])[y]
 
 
 def fitted(x=None, y=None, **named):
