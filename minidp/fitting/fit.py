@@ -5,7 +5,7 @@ import shutil
 import tempfile
 import weakref
 from contextlib import ExitStack
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from inspect import signature
 from typing import Any
 
@@ -16,7 +16,7 @@ from ..errors import MinidpError, ParameterError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ..mechanism.samplers import make_sampler
 from ..nn.chain import every_layer
-from ..privacy import Event, Filter
+from ..privacy import Filter
 from ..privacy.gaussian import gaussian_epsilon
 from ..privacy.meaning import large_delta
 from ..privacy.risk import Risk
@@ -31,7 +31,7 @@ from ..util.validate import open_probability, positive
 from ..util.waiting import quietly
 from .fitted import Fitted
 from .heads import Head, trained_network
-from .prepared import Data, data_of, train
+from .prepared import data_of, train
 from .records import choices_of, config_of, public_facts
 from .rule import WITHOUT_PRIVACY, Choice, choose, unclipped
 from .settings import Settings, settings_of
@@ -105,7 +105,7 @@ def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
     data, settings = data_of(x, y, test, settings)
     streams = Streams(seed)
     budget, how_delta = _budget(math.inf if epsilon is None else epsilon, delta, data.size, quiet)
-    planned = _Planned.of(settings, data, budget, streams)
+    planned = _Planned(settings, data, budget, streams)
     with ExitStack() as undo:
         at = _temporary(undo) if folder is None else folder
         about = planned.about("fit", how_delta, seed, test, ledger, quiet)
@@ -130,42 +130,76 @@ def _fitted_at(at, result, network, undo):
     return fitted
 
 
-@dataclass
 class _Planned:
-    """What is trained, and what it does to the data."""
+    """What is trained, and what it does to the data, with the least noise for the budget.
 
-    settings: Settings
-    data: Data
-    network: nn.Sequential
-    head: Head
-    choice: Choice
-    given: dict[str, Any]  # settings that the caller gave
-    plan: Plan
-    before: list[Event]  # the first step
+    choice, given  all settings of the run, and those of them that the caller gave
+    plan, before   the steps, and the events before the first one
+    """
 
-    @classmethod
-    def of(cls, settings, data, budget, streams):
-        """The plan with the least noise for the budget."""
+    def __init__(self, settings, data, budget, streams):
         network = trained_network(settings, data.shape, data.outputs, streams.init)
-        head = Head(settings, data)
-        chosen = _chosen(settings, data, network, head, budget)
+        self.settings, self.data, self.head = settings, data, Head(settings, data)
+        self.network = network.to(data.inputs.backend)
+        self.loss = nn.SquaredError() if data.labels is None else nn.SoftmaxCrossEntropy()
+        self.risk = None if settings.attack is None else Risk.of(settings.attack)
+        self.given = {
+            field.name: field.type(getattr(settings, field.name))  # as plain numbers
+            for field in fields(Choice)
+            if getattr(settings, field.name, None) is not None
+        }
+        self._plan(budget)
         # what the model cannot be made of is refused before anything is charged
-        data.model([*head.first, *network.layers])
-        return cls(settings, data, network.to(data.inputs.backend), head, *chosen)
+        data.model([*self.head.first, *network.layers])
 
-    @property
-    def loss(self):
-        """What is descended on."""
-        return nn.SquaredError() if self.data.labels is None else nn.SoftmaxCrossEntropy()
+    def _plan(self, budget):
+        settings, data, head, params = self.settings, self.data, self.head, self.network.params
+        epsilon, delta = budget.epsilon, budget.delta
+        if self.risk is not None:  # for the rule: that of a Gaussian mechanism
+            epsilon = gaussian_epsilon(self.risk.likeness, delta)
+        private = epsilon < math.inf
+        kind = {"hidden": len(params) > 2, "regression": data.labels is None}
+        choice = choose(
+            data.size,
+            epsilon if private else WITHOUT_PRIVACY,
+            delta,
+            sum(array.size for array in params.values()),
+            row_norm=head.row_norm,
+            **kind,
+        )
+        choice = replace(choice, **self.given)
+        if choice.lot_size > data.size:
+            raise ParameterError(
+                f"expected lot_size={choice.lot_size} to be at most the {data.size} "
+                f"{'rows' if data.persons is None else 'persons'} (dataset_size)"
+            )
+        lots = make_sampler(settings.sampler, data.size, choice.lot_size)
+        choice = replace(choice, steps=-(-choice.steps // lots.period) * lots.period)
+        sampler = PoissonSampler(choice.lot_size / data.size)
+        self.before = head.events(budget.accountant, sampler, epsilon, delta)
+        if not private:
+            choice = unclipped(choice, self.given, ours=head.ours, **kind)
+        groups = flat_group(params, choice.clip_norm, float(private))
+        sanitizer = Sanitizer(groups, arithmetic=head.arithmetic)
+        plan = Plan(lots, sanitizer, choice.steps, choice.lot_size)
+        if self.risk is not None:
+            plan = plan.calibrated(before=self.before, attack=self.risk)
+        elif private:
+            plan = plan.calibrated(budget.accountant, epsilon, delta, self.before)
+        self.choice, self.plan = choice, plan
 
     def training(self, streams):
         """The part of a run that trains the network."""
+        choice = self.choice
+        optimizer = SGD(choice.learning_rate)
+        if choice.momentum:
+            optimizer = Momentum(choice.learning_rate, choice.momentum)
         return Training(
             self.network,
             self.loss,
-            _optimizer(self.choice),
+            Averaged(optimizer, choice.average),
             streams,
-            measure_every=-(-self.choice.steps // MEASUREMENTS),
+            measure_every=-(-choice.steps // MEASUREMENTS),
             keep_best=self.settings.validation is not None,
         )
 
@@ -179,7 +213,7 @@ class _Planned:
             self.settings.check,
             train_metrics=False,
             rows_per_person=self.settings.rows_per_person,
-            risk=_risk_of(self.settings),
+            risk=self.risk,
         )
 
     def about(self, name, how_delta, seed, test, ledger, quiet):
@@ -222,67 +256,6 @@ def _budget(epsilon, delta, size, quiet):
         if not quiet:
             print(f"NOTICE: delta={delta:g} is {why}")
     return Filter("loss_distribution", float(epsilon), delta), how
-
-
-def _risk_of(settings):
-    return None if settings.attack is None else Risk.of(settings.attack)
-
-
-def _chosen(settings, data, network, head, budget):
-    """(choice, settings that the caller gave, plan, events before the first step). The rule sets
-    all other settings, with the least noise for the budget.
-    """
-    given = {
-        field.name: field.type(getattr(settings, field.name))  # as plain numbers
-        for field in fields(Choice)
-        if getattr(settings, field.name, None) is not None
-    }
-    epsilon, delta, risk = budget.epsilon, budget.delta, _risk_of(settings)
-    if risk is not None:  # for the rule: that of a Gaussian mechanism
-        epsilon = gaussian_epsilon(risk.likeness, delta)
-    private = epsilon < math.inf
-    choice = choose(
-        data.size,
-        epsilon if private else WITHOUT_PRIVACY,
-        delta,
-        sum(array.size for array in network.params.values()),
-        regression=data.labels is None,
-        hidden=len(network.params) > 2,
-        row_norm=head.row_norm,
-    )
-    choice = replace(choice, **given)
-    if choice.lot_size > data.size:
-        raise ParameterError(
-            f"expected lot_size={choice.lot_size} to be at most the {data.size} "
-            f"{'rows' if data.persons is None else 'persons'} (dataset_size)"
-        )
-    lots = make_sampler(settings.sampler, data.size, choice.lot_size)
-    choice = replace(choice, steps=-(-choice.steps // lots.period) * lots.period)
-    before = head.events(
-        budget.accountant, PoissonSampler(choice.lot_size / data.size), epsilon, delta
-    )
-    if not private:
-        choice = unclipped(
-            choice,
-            given,
-            ours=head.ours,
-            hidden=len(network.params) > 2,
-            regression=data.labels is None,
-        )
-    groups = flat_group(network.params, choice.clip_norm, float(private))
-    plan = Plan(lots, Sanitizer(groups, arithmetic=head.arithmetic), choice.steps, choice.lot_size)
-    if risk is not None:
-        plan = plan.calibrated(before=before, attack=risk)
-    elif private:
-        plan = plan.calibrated(budget.accountant, epsilon, delta, before)
-    return choice, given, plan, before
-
-
-def _optimizer(choice):
-    optimizer = SGD(choice.learning_rate)
-    if choice.momentum:
-        optimizer = Momentum(choice.learning_rate, choice.momentum)
-    return Averaged(optimizer, choice.average)
 
 
 def _temporary(undo):

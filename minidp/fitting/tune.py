@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -253,7 +254,7 @@ class _Search:
             self.planned = []
             for place, one in enumerate(each):
                 with _of_candidate(place):
-                    self.planned.append(_Planned.of(one, self.data, once, Streams(0)))
+                    self.planned.append(_Planned(one, self.data, once, Streams(0)))
             ledgers = [planned.plan.ledger(before=planned.before) for planned in self.planned]
             self.events, self.score, self.score_event = list(map(run_event, ledgers)), None, None
             if self.held is not None:
@@ -296,10 +297,10 @@ class _OneRun(Run):
     """
 
     def __init__(self, search, number, streams, about):
-        planned, self.search, self.number = search.planned[number or 0], search, number
-        settings, data = planned.settings, search.data
-        network = trained_network(settings, data.shape, data.outputs, streams.init)
-        self.planned = replace(planned, network=network.to(data.inputs.backend))
+        self.search, self.number, data = search, number, search.data
+        self.planned = copy(search.planned[number or 0])
+        network = trained_network(self.planned.settings, data.shape, data.outputs, streams.init)
+        self.planned.network = network.to(data.inputs.backend)
         privacy = self.planned.privacy(search.budget)
         super().__init__(InMemory(), self.planned.training(streams), privacy, about(self.planned))
         self.facts["seed"] = search.streams.seed  # the one that all others follow from
