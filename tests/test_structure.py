@@ -27,7 +27,6 @@ INTERNAL = (
     "minidp.commands.",
     "minidp.device.",
     "minidp.fitting.prepared",
-    "minidp.fitting.search",
     "minidp.given",
     "minidp.grads",
     "minidp.host.",

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..backend import Backend, namespace_of
 from ..errors import DataError, DtypeError, ParameterError, RowsError, ShapeError
 from ..util.text import listed
+from ..util.validate import same_batch
 
 BLOCK_BYTES = 2**24  # bytes of inputs that are checked or converted at once
 
@@ -33,7 +34,7 @@ class Dataset:
                   who is among them
     notice        a sentence that every output repeats, or ""
 
-    Raises DataError if images and labels do not fit each other.
+    Raises ShapeError for another number of labels than images, DataError for labels of no class.
     """
 
     name: str
@@ -50,18 +51,9 @@ class Dataset:
     def __post_init__(self):
         parts = ("train", self.x_train, self.y_train), ("test", self.x_test, self.y_test)
         for part, x, y in parts:
-            if x.dtype != np.uint8 or y.dtype != np.int64 or y.shape != x.shape[:1]:
-                raise DataError(
-                    f"{self.name} {part}: expected uint8 images and one int64 label for each, "
-                    f"got {x.dtype} {x.shape} and {y.dtype} {y.shape}"
-                )
+            same_batch(f"{self.name} {part}", x=x, y=y)
             if y.size and not 0 <= y.min() <= y.max() < self.classes:
                 raise DataError(f"{self.name} {part}: expected labels from 0 to {self.classes - 1}")
-        if self.x_train.shape[1:] != self.x_test.shape[1:]:
-            raise DataError(
-                f"{self.name}: expected test images of shape {self.x_train.shape[1:]} like the "
-                f"training images, got {self.x_test.shape[1:]}"
-            )
 
     def first(self, train: int, test: int) -> "Dataset":
         """The data set's first examples, so many of each part; `train` becomes nominal_size."""

@@ -55,8 +55,6 @@ def draw_distortions(
 
     size: side of the crop in pixels, at most image_size, else ParameterError.
     """
-    validate.count(n=n)
-    validate.count(minimum=1, image_size=image_size, size=size)
     validate.in_range(1, image_size, size=size)
     top, left, flip, brighter, sharper = rng.random((n, 5)).T
     top, left = ((image_size - size + 1) * np.array([top, left])).astype(np.int64)
@@ -102,7 +100,6 @@ def centre_crop(x: NDArray, size: int = SIZE) -> NDArray:
     """The middle (B, size, size, C) of images x (B, H, W, C), as float32, for tests."""
     xp = namespace_of(x)
     validate.shape("centre_crop", "x", x, ("B", "H", "W", "C"))
-    validate.count(minimum=1, size=size)
     validate.in_range(1, min(x.shape[1:3]), size=size)
     top, left = (x.shape[1] - size) // 2, (x.shape[2] - size) // 2
     return x[:, top : top + size, left : left + size].astype(xp.float32)

@@ -5,11 +5,13 @@ temporary name and renamed. Every mirror gets one attempt, and is given up after
 answer.
 """
 
+import gzip
 import hashlib
 import http.client
+import io
 import os
+import shutil
 import tempfile
-import threading
 import urllib.error
 import urllib.request
 import zlib
@@ -22,7 +24,6 @@ from ..errors import DataError, DataUnavailableError
 from ..util.atomic import StrPath, atomic_write
 
 TIMEOUT = 10  # seconds
-BLOCK = 1 << 16  # bytes
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,36 @@ class RemoteFile:
     algorithm: str
     digest: str
     gunzip: bool = False
+
+    def contents(self, raw: bytes) -> bytes:
+        """The contents of the file, from its bytes. Raises DataError for another hash."""
+        if self.gunzip and raw.startswith(b"\x1f\x8b"):
+            try:
+                raw = gzip.decompress(raw)
+            except (OSError, EOFError, zlib.error) as error:
+                raise DataError(f"damaged gzip file ({error})") from error
+        got = hashlib.new(self.algorithm, raw, usedforsecurity=False).hexdigest()
+        if got != self.digest:
+            raise DataError(
+                f"not the published {self.name}: {self.algorithm} of its contents is {got}, "
+                f"expected {self.digest}"
+            )
+        return raw
+
+    def read(self, path: StrPath) -> bytes:
+        """The contents of the file at `path`. Raises DataError unless they are published ones."""
+        try:
+            return self.contents(read_bytes(path))
+        except DataError as error:
+            raise DataError(f"{path}: {error}; replace the file, or delete it") from error
+
+
+def read_bytes(path: StrPath) -> bytes:
+    """The bytes of a file. Raises DataError if it cannot be read."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from error
 
 
 def cache_dir() -> Path:
@@ -49,12 +80,10 @@ def cache_dir() -> Path:
 
 
 def find(
-    title: str,
-    locate: Callable[..., Any],
-    files: Iterable[RemoteFile],
+    name: str,
+    locate: Callable[[Path], Any],
+    files: list[RemoteFile],
     mirrors: Iterable[str],
-    cache: str,
-    advice: str,
     data_dir: StrPath | None = None,
     download: bool = True,
     progress: bool = True,
@@ -62,23 +91,23 @@ def find(
     """What `locate` finds in data_dir, else in the first of the folder $MINIDP_DATA, the cache and
     a download into it.
 
-    locate(folder, partial=False) returns None where the folder has none of the files; of a
-    `partial` folder it may be that only some are there, which a download completes. `files` are
-    RemoteFiles, `cache` is a folder in `cache_dir`, `advice` ends every message. Raises DataError
-    if data_dir has no files, DataUnavailableError if no place has them.
+    name names the data set in messages, and its folder in `cache_dir`. locate(folder) returns None
+    unless the folder has the data. Raises DataError if data_dir has not, DataUnavailableError if no
+    place has.
     """
+    names = ", ".join(file.name for file in files)
+    advice = (
+        f"put {names} (from {' or '.join(mirrors)}) into DIR and pass --data-dir DIR or set "
+        "MINIDP_DATA=DIR"
+    )
     if data_dir is not None:
         if found := locate(Path(data_dir)):
             return found
-        raise DataError(f"{data_dir}: holds no {title} files; {advice}")
-    folder, named = cache_dir() / cache, os.environ.get("MINIDP_DATA")
-    if found := named and locate(Path(named)) or locate(folder, partial=True):
+        raise DataError(f"{data_dir}: lacks files of {name.upper()}; {advice}")
+    folder, named = cache_dir() / name, os.environ.get("MINIDP_DATA")
+    if found := named and locate(Path(named)) or locate(folder):
         return found
-    looked = (
-        f"{title} is neither in MINIDP_DATA={named} nor in {folder}"
-        if named
-        else f"{title} is not in {folder}"
-    )
+    looked = f"{name.upper()} is neither in MINIDP_DATA={named} nor in {folder}"
     if not download:
         raise DataUnavailableError(f"{looked}; {advice}")
     try:
@@ -118,91 +147,31 @@ def fetch(
             while missing:
                 _download(mirror + missing[0].name, missing[0], folder, progress)
                 missing.pop(0)
-        except (OSError, http.client.HTTPException, _BadContents) as error:
+        except (OSError, http.client.HTTPException, DataError) as error:
             failures.append(f"{mirror}{missing[0].name}: {_reason(error)}")
     if missing:
         raise DataUnavailableError(f"no mirror could be used ({'; '.join(failures)}); {advice}")
-
-
-class _BadContents(Exception):
-    """The file that a mirror sent is not the published one."""
 
 
 def _download(url, file, folder, progress):
     from tqdm import tqdm
 
     request = urllib.request.Request(url, headers={"User-Agent": "minidp"})
-    with _within(TIMEOUT, lambda: urllib.request.urlopen(request, timeout=TIMEOUT)) as answer:
-        announced, check = answer.length, _Check(file)
-        bar = tqdm(
-            total=announced,
-            unit="B",
-            unit_scale=True,
-            desc=file.name,
-            disable=None if progress else True,
-        )
-        with bar, atomic_write(folder / file.name, "wb") as out:
-            while block := answer.read(BLOCK):
-                check.update(block)
-                out.write(block)
-                bar.update(len(block))
-            if announced is not None and out.tell() < announced:
-                raise _BadContents(f"ended after {out.tell()} of {announced} bytes")
-            check.finish()
-
-
-def _within(seconds, call):
-    """The result of `call`, or TimeoutError. A socket's own timeout covers neither the name look-up
-    nor the later addresses of a host, so the call runs in a thread, which is abandoned if it hangs.
-    """
-    outcome = {}
-
-    def work():
-        try:
-            outcome["result"] = call()
-        except BaseException as error:  # handed to the caller below
-            outcome["error"] = error
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if "error" in outcome:
-        raise outcome["error"]
-    if "result" not in outcome:
-        raise TimeoutError()
-    return outcome["result"]
-
-
-class _Check:
-    """Hashes a file while it arrives, block by block."""
-
-    def __init__(self, file):
-        self.file = file
-        self.hash = hashlib.new(file.algorithm, usedforsecurity=False)
-        self.inflate = zlib.decompressobj(wbits=31) if file.gunzip else None
-
-    def update(self, block):
-        try:
-            self.hash.update(self.inflate.decompress(block) if self.inflate else block)
-        except zlib.error as error:
-            raise _BadContents(f"not an intact gzip file ({error})") from error
-
-    def finish(self):
-        if self.inflate and not self.inflate.eof:
-            raise _BadContents("the gzip stream ends early")
-        if self.hash.hexdigest() != self.file.digest:
-            raise _BadContents(
-                f"{self.file.algorithm} is {self.hash.hexdigest()}, expected {self.file.digest}"
-            )
+    raw = io.BytesIO()
+    with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+        shown = {"total": answer.length, "desc": file.name, "disable": None if progress else True}
+        with tqdm.wrapattr(answer, "read", **shown) as blocks:
+            shutil.copyfileobj(blocks, raw)
+    file.contents(raw.getvalue())
+    with atomic_write(folder / file.name, "wb") as out:
+        out.write(raw.getvalue())
 
 
 def _reason(error):
     if isinstance(error, urllib.error.HTTPError):
         error.close()  # it holds the connection
         return f"HTTP {error.code}"
-    if isinstance(error, urllib.error.URLError) and isinstance(error.reason, Exception):
-        error = error.reason
-    if isinstance(error, TimeoutError):
+    reason = getattr(error, "reason", error)
+    if isinstance(reason, TimeoutError):
         return f"no answer within {TIMEOUT} s"
-    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return " ".join(text.split())
+    return " ".join(str(reason).split()) or type(reason).__name__

@@ -84,7 +84,7 @@ def bounded_targets(y: Any, bounds: tuple[float, float]) -> NDArray:
     """(N, 1) float32 targets, clipped to the public bounds (low, high) and mapped to [-1, 1].
     Targets that are not finite become NaN.
     """
-    low, high = as_target_bounds(bounds)
+    low, high = bounds
     y = one_axis(y)
     try:
         y = y.astype(np.float64) if y.dtype.kind in "iubfO" else None

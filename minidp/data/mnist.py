@@ -2,18 +2,13 @@
 hash; and one call for digits, MNIST or synthetic ones if it is not available.
 """
 
-import gzip
 import hashlib
-import math
 import os
-import zlib
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..errors import DataError, DataUnavailableError
+from ..errors import DataUnavailableError
 from ..util import validate
 from ..util.atomic import StrPath
 from .arrays import Dataset
@@ -87,121 +82,41 @@ def load_mnist(
     into the cache. A folder holds mnist/train-images-idx3-ubyte.gz and so on, or those files
     themselves, gzipped or not.
 
-    Raises DataError, one line, if data_dir lacks a file, if $MINIDP_DATA holds some of the files
-    and not all, or if a file is damaged or has not the published contents; DataUnavailableError if
-    no place has the files.
+    Raises DataError, one line, if data_dir lacks a file, or if a file is damaged or has not the
+    published contents; DataUnavailableError if no place has the files.
     """
-    if data_dir is not None and not Path(data_dir).is_dir():
-        raise DataError(f"{data_dir}: is no folder; {_advice()}")
-    remote = [
+    files = [
         RemoteFile(f"{name}.gz", "sha256", digest, gunzip=True) for name, digest in FILES.items()
     ]
-    return _read(
-        find("MNIST", _locate, remote, MIRRORS, "mnist", _advice(), data_dir, download, progress)
+    paths = find("mnist", _locate, files, MIRRORS, data_dir, download, progress)
+    contents = [file.read(path) for file, path in zip(files, paths)]
+    # IDX files: a magic number and the sizes of all axes, four bytes each, before the values
+    x_train, x_test = (
+        np.frombuffer(raw, np.uint8, offset=16).reshape(-1, 28, 28) for raw in contents[::2]
     )
-
-
-def _advice():
-    names = ", ".join(f"{name}.gz" for name in FILES)
-    return (
-        f"put {names} (from {' or '.join(MIRRORS)}), gzipped or not, into DIR or DIR/mnist "
-        "and pass --data-dir DIR or set MINIDP_DATA=DIR"
+    y_train, y_test = (
+        np.frombuffer(raw, np.uint8, offset=8).astype(np.int64) for raw in contents[1::2]
     )
-
-
-def _locate(folder, partial=False):
-    """The paths of the four files in folder/mnist or folder; None if neither has one of them.
-
-    Some of them and not all are an error, unless a `partial` set may be completed.
-    """
-    for place in (folder / "mnist", folder):
-        found = {}
-        for name in FILES:
-            for path in (place / name, place / f"{name}.gz"):
-                if os.path.isfile(path):
-                    found.setdefault(name, path)
-        missing = [name for name in FILES if name not in found]
-        if found and missing and not partial:
-            raise DataError(
-                f"{place}: expected all four MNIST files, {', '.join(missing)} missing; {_advice()}"
-            )
-        if not missing:
-            return found
-    return None
-
-
-def _read(paths):
-    whole, arrays = hashlib.sha256(), []
-    for name, expected in FILES.items():
-        raw = read_bytes(paths[name])
-        arrays.append(parse_idx(raw, paths[name], ndim=3 if "images" in name else 1))
-        if (got := hashlib.sha256(raw).hexdigest()) != expected:
-            raise DataError(
-                f"{paths[name]}: not the published MNIST file: sha256 of its decompressed contents "
-                f"is {got}, expected {expected}; replace the file, or delete it"
-            )
-        whole.update(raw)
-    x_train, y_train, x_test, y_test = arrays
     return Dataset(
         "mnist",
         x_train,
-        y_train.astype(np.int64),
+        y_train,
         x_test,
-        y_test.astype(np.int64),
+        y_test,
         classes=10,
         nominal_size=NOMINAL_SIZE,
-        sha256=whole.hexdigest(),
+        sha256=hashlib.sha256(b"".join(contents)).hexdigest(),
         published=True,
     )
 
 
-def read_bytes(path: StrPath) -> bytes:
-    """The contents of a file, decompressed if it is gzipped. Raises DataError if it cannot be
-    read.
+def _locate(folder):
+    """The paths of the four files, all in folder/mnist or all in folder; None if neither has
+    them.
     """
-    try:
-        with open(path, "rb") as file:
-            raw = file.read()
-    except OSError as error:
-        raise DataError(
-            f"{path}: cannot be read ({error.strerror}); expected an IDX file"
-        ) from error
-    if not raw.startswith(b"\x1f\x8b"):
-        return raw
-    try:
-        return gzip.decompress(raw)
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(
-            f"{path}: damaged gzip file ({error}); expected an intact one, fetch the published "
-            "file again"
-        ) from error
-
-
-def parse_idx(raw: bytes, where: StrPath, ndim: int) -> NDArray[np.uint8]:
-    """The array, uint8, read-only, in the bytes of an IDX file: a magic number, the sizes of `ndim`
-    axes, raw bytes.
-
-    Raises DataError, one line naming `where`, for another magic number, or fewer or more bytes than
-    the header says. Source: the format's description on the MNIST page of LeCun, Cortes and Burges.
-    Only unsigned bytes are read.
-    """
-    if len(raw) < 4:
-        raise DataError(f"{where}: expected an IDX file of at least 4 bytes, got {len(raw)}")
-    if raw[:4] != bytes((0, 0, 8, ndim)):
-        raise DataError(
-            f"{where}: expected the IDX magic number 000008{ndim:02x}, got {raw[:4].hex()}"
-        )
-    start = 4 + 4 * ndim
-    if len(raw) < start:
-        raise DataError(
-            f"{where}: truncated: expected a header of {start} bytes, got {len(raw)} bytes in all"
-        )
-    shape = tuple(int(size) for size in np.frombuffer(raw, ">u4", ndim, 4))
-    expected, got = math.prod(shape), len(raw) - start
-    if got != expected:
-        fault = "truncated" if got < expected else "trailing bytes"
-        sizes = " x ".join(map(str, shape))
-        raise DataError(
-            f"{where}: {fault}: expected {sizes} = {expected} bytes after the header, got {got}"
-        )
-    return np.frombuffer(raw, np.uint8, expected, start).reshape(shape)
+    for place in (folder / "mnist", folder):
+        forms = [(place / name, place / f"{name}.gz") for name in FILES]
+        found = [next(filter(os.path.isfile, paths), None) for paths in forms]
+        if None not in found:
+            return found
+    return None

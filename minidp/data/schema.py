@@ -12,9 +12,8 @@ No message shows a value of a row.
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +21,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError, ParameterError
+from ..util.files import jsonable
 from ..util.text import listed
 from .tables import GAPS, number_in, picked, table_of, text_in
 
-TYPES = ("number", "category", "date", "ignore")
-KEYS = {"type", "low", "high", "values", "gaps", "role", "from"}
+# of an entry, with the values that each may have
+ALLOWED = {
+    "type": ("number", "category", "date", "ignore"),
+    "gaps": (True, False),
+    "role": ("input", "label"),
+    "from": ("public", "data"),
+}
+FREE = ("low", "high", "values")
 MOST_CATEGORIES = 64  # in a draft: a column of more texts is left out
-FROM_DATA = "data"
 
 
 @dataclass(frozen=True)
@@ -42,16 +47,18 @@ class Column:
                not. False: a row with a gap, or with a category that is not listed, is refused
     label      whether this column is to be predicted
     from_data  whether somebody read the type and the categories from the data
+    entry      this column in a schema's JSON
     """
 
     name: str
     type: str
-    low: float = 0.0
-    high: float = 0.0
-    values: tuple[Any, ...] = ()
-    gaps: bool = True
-    label: bool = False
-    from_data: bool = False
+    low: float
+    high: float
+    values: tuple[Any, ...]
+    gaps: bool
+    label: bool
+    from_data: bool
+    entry: dict[str, Any] = field(compare=False)
 
     @property
     def width(self) -> int:
@@ -87,9 +94,7 @@ class Column:
             return numbers, np.isnan(numbers)
         texts = list(map(text_in, cells.tolist()))
         read = _day if self.type == "date" else _number
-        return np.array([read(text) for text in texts]), np.array(
-            [text in GAPS for text in texts], dtype=bool
-        )
+        return np.array(list(map(read, texts))), np.isin(texts, GAPS)
 
     def labels(self, cells: NDArray) -> NDArray:
         """Labels as the schema writes them, None for others; or numbers of a regression."""
@@ -106,23 +111,6 @@ class Column:
         known = {key(value): place for place, value in enumerate(self.values)}
         cells = cells.tolist()
         return np.array([known.get(key(cell), len(known)) for cell in cells], dtype=np.int64)
-
-    def to_json(self) -> dict[str, Any]:
-        """The entry of this column in a schema's JSON."""
-        found: dict[str, Any] = {"type": self.type}
-        if self.type == "category":
-            found["values"] = list(self.values)
-        elif self.type != "ignore":
-            bounds = (self.low, self.high)
-            as_date = self.type == "date"
-            found["low"], found["high"] = (_iso(each) if as_date else each for each in bounds)
-        if not self.gaps:
-            found["gaps"] = False
-        if self.label:
-            found["role"] = "label"
-        if self.from_data:
-            found["from"] = FROM_DATA
-        return found
 
 
 @dataclass(frozen=True)
@@ -148,14 +136,14 @@ class Schema:
         """
         if isinstance(source, cls):
             return source
-        if not isinstance(source, Mapping):
-            try:
+        try:
+            if not isinstance(source, Mapping):
                 source = json.loads(Path(source).read_text(encoding="utf-8"))
-            except (TypeError, ValueError) as error:
-                raise DataError(
-                    f"schema: expected a dict, or the path of a JSON file, got {source!r:.80} "
-                    f"({error})"
-                ) from None
+            source = jsonable(source, "schema")
+        except (TypeError, ValueError) as error:
+            raise DataError(
+                f"schema: expected a dict, or the path of a JSON file, got {source!r:.80} ({error})"
+            ) from None
         if not isinstance(source, Mapping) or not source:
             raise ParameterError('schema: expected {"column": {"type": ...}, ...}')
         if unfilled := [name for name, entry in source.items() if _unfilled(entry)]:
@@ -163,7 +151,7 @@ class Schema:
                 f'schema: fill in "low" and "high" of the columns {listed(unfilled)} from public '
                 "knowledge, such as what a number of this kind can be; not from the rows"
             )
-        columns = tuple(_column(str(name), entry) for name, entry in source.items())
+        columns = tuple(_column(name, entry) for name, entry in source.items())
         if sum(each.label for each in columns) > 1:
             raise ParameterError('schema: expected at most one column with "role": "label"')
         if not any(each.width for each in columns):
@@ -181,12 +169,9 @@ class Schema:
         return next((each for each in self.columns if each.label), None)
 
     @property
-    def disclosed(self) -> list[str]:
-        """Lines for the statement on what somebody read from the data."""
-        names = [each.name for each in self.columns if each.from_data]
-        if not names:
-            return []
-        return [f"the types, and the categories if there are any, of the columns {listed(names)}"]
+    def from_data(self) -> list[str]:
+        """The columns that somebody read from the data."""
+        return [each.name for each in self.columns if each.from_data]
 
     def check_names(self, table: dict[str, NDArray]) -> None:
         """Raise ParameterError unless the schema names every column of the table."""
@@ -221,7 +206,7 @@ class Schema:
 
     def to_json(self) -> dict[str, Any]:
         """The schema as values of JSON, which `of` reads."""
-        return {each.name: each.to_json() for each in self.columns}
+        return {each.name: each.entry for each in self.columns}
 
 
 def draft(table: dict[str, NDArray], label: str) -> dict[str, Any]:
@@ -246,7 +231,9 @@ def _drafted(cells, label):
         found = {"type": "category", "values": texts}
     elif fits:
         found = {"type": fits[0], "low": None, "high": None}
-    return found | ({"role": "label"} if label else {}) | {"from": FROM_DATA}
+    if label:
+        found["role"] = "label"
+    return found | {"from": "data"}
 
 
 def _unfilled(entry):
@@ -258,29 +245,26 @@ def _unfilled(entry):
 def _column(name, entry):
     """The Column of a JSON entry. Raises ParameterError."""
     where = f"schema: column {name}"
-    if not isinstance(entry, Mapping) or entry.get("type") not in TYPES:
-        raise ParameterError(f'{where}: expected {{"type": ...}} with one of {", ".join(TYPES)}')
-    kind, gaps, role = entry["type"], entry.get("gaps", True), entry.get("role", "input")
-    unknown = sorted(map(str, set(entry) - KEYS))
-    if unknown:
+    if not isinstance(entry, Mapping):
+        raise ParameterError(f'{where}: expected {{"type": ...}}')
+    if unknown := [key for key in entry if key not in (*ALLOWED, *FREE)]:
         raise ParameterError(
-            f"{where}: unknown {listed(unknown)}; known are {listed(sorted(KEYS))}"
+            f"{where}: unknown {listed(unknown)}; known are {listed([*ALLOWED, *FREE])}"
         )
-    if not isinstance(gaps, bool):
-        raise ParameterError(f'{where}: expected "gaps" to be true or false')
-    if role not in ("input", "label") or role == "label" and kind not in ("number", "category"):
-        raise ParameterError(
-            f'{where}: expected "role" to be "input", or "label" for a number or a category'
-        )
-    source = entry.get("from", "public")
-    if source not in ("public", FROM_DATA):
-        raise ParameterError(f'{where}: expected "from" to be "public" or "data"')
-    more = dict(gaps=gaps, label=role == "label", from_data=source == FROM_DATA)
+    found = {"type": None, "gaps": True, "role": "input", "from": "public"} | entry
+    for key, allowed in ALLOWED.items():
+        if found[key] not in allowed:
+            raise ParameterError(f'{where}: expected "{key}" to be one of {listed(allowed)}')
+    kind, label = found["type"], found["role"] == "label"
+    if label and kind not in ("number", "category"):
+        raise ParameterError(f'{where}: expected "role": "label" of a number or a category')
+    low, high, values = 0.0, 0.0, ()
     if kind == "category":
-        return Column(name, kind, values=_values(where, entry.get("values")), **more)
-    if kind == "ignore":
-        return Column(name, kind, **more)
-    return Column(name, kind, *_bounds(where, kind, entry), **more)
+        values = _values(where, entry.get("values"))
+    elif kind != "ignore":
+        low, high = _bounds(where, kind, entry)
+    of_data = found["from"] == "data"
+    return Column(name, kind, low, high, values, found["gaps"], label, of_data, entry)
 
 
 def _bounds(where, kind, entry):
@@ -289,18 +273,16 @@ def _bounds(where, kind, entry):
         low, high = (_day(str(each)) for each in given)
         example = '"2000-01-01"'
     else:
-        allowed = [isinstance(each, Real) and not isinstance(each, bool) for each in given]
-        low, high = (_number(each) if fine else math.nan for each, fine in zip(given, allowed))
+        low, high = (each if type(each) in (int, float) else math.nan for each in given)
         example = "0"
     if not (low < high and math.isfinite(high - low)):
         raise ParameterError(f'{where}: expected "low" < "high", each like {example}')
-    return low, high
+    return float(low), float(high)
 
 
 def _values(where, values):
-    if not isinstance(values, (list, tuple)) or not values:
+    if not isinstance(values, list) or not values:
         raise ParameterError(f'{where}: expected "values": [...] with the categories')
-    values = [each.item() if isinstance(each, np.generic) else each for each in values]
     kinds = {isinstance(each, str) for each in values}
     if len(kinds) > 1 or not all(isinstance(each, (str, bool, int, float)) for each in values):
         raise ParameterError(f"{where}: expected texts, or numbers, of one kind as values")
@@ -323,7 +305,3 @@ def _day(text):
         return float(date.fromisoformat(text[:10]).toordinal() - date(1970, 1, 1).toordinal())
     except ValueError:
         return math.nan
-
-
-def _iso(days):
-    return date.fromordinal(int(days) + date(1970, 1, 1).toordinal()).isoformat()

@@ -47,7 +47,7 @@ SOFT = (0.7, 1.9)  # width of its edge, pixels
 INK = (0.75, 1.0)
 
 PIECES = 3  # segments between two points of a smooth stroke
-Tables = namedtuple("Tables", "first count controls neighbours weights starts stops")
+Tables = namedtuple("Tables", "first count controls neighbours weights starts")
 
 
 def load_strokes(
@@ -87,9 +87,8 @@ def load_strokes(
 
 
 def _dataset(x_train, y_train, x_test, y_test):
-    labels = y_train.astype(np.int64), y_test.astype(np.int64)
-    size = len(x_train)
-    return Dataset("strokes", x_train, labels[0], x_test, labels[1], 10, size, notice=NOTICE)
+    y_train, y_test = y_train.astype(np.int64), y_test.astype(np.int64)
+    return Dataset("strokes", x_train, y_train, x_test, y_test, 10, len(x_train), notice=NOTICE)
 
 
 def _draw_all(sizes, progress, stray):
@@ -134,18 +133,17 @@ def draw(
     first, count = tables.first[labels], np.maximum(tables.count[labels] - held_out, 1)
     variant = first + np.floor(count * rng.random(n)).astype(np.int64)
 
-    controls = tables.controls[variant] + stray * SHAKE * _bell(
-        rng, (n, tables.controls.shape[1], 2)
-    )
+    controls = tables.controls[variant]
+    controls = controls + stray * SHAKE * _bell(rng, controls.shape)
     near, weights, rows = tables.neighbours[variant], tables.weights[variant], np.arange(n)[:, None]
     # each mixes four controls
     points = sum(controls[rows, near[:, :, k]] * weights[:, :, k, None] for k in range(4))
     points = _place(_bend(points, stray * BEND * _bell(rng, (9, 2, n, 1))), rng)
-    start = np.take_along_axis(points, tables.starts[variant][:, :, None], axis=1)
-    stop = np.take_along_axis(points, tables.stops[variant][:, :, None], axis=1)
+    points = points.astype(np.float32)
+    start, stop = points[rows, tables.starts[variant]], points[rows, tables.starts[variant] + 1]
 
     pen, soft, ink = (_uniform(rng, n, *ends)[:, None, None] for ends in (PEN, SOFT, INK))
-    distance = np.sqrt(_squared_distance(start.astype(np.float32), stop.astype(np.float32)))
+    distance = np.sqrt(_squared_distance(start, stop))
     shade = np.clip((pen - distance) / soft + np.float32(0.5), 0, 1) * ink
     return np.floor(shade * 255 + np.float32(0.5)).astype(np.uint8), labels.astype(np.uint8)
 
@@ -220,42 +218,38 @@ def skeleton_tables() -> Tables:
     controls (V, K, 2)                  control points
     neighbours, weights (V, P, 4)       point p of the stroke mixes four control points with these
                                         weights
-    starts, stops (V, S)                segments between points; the last is repeated as padding
+    starts (V, S)                       points where a segment to the next point begins; the last is
+                                        repeated as padding
     """
     stored = json.loads(files(__package__).joinpath("skeletons.json").read_text(encoding="ascii"))
-    digits = [stored[str(digit)] for digit in range(10)]
-    count = np.array([len(ways) for ways in digits])
-    ways = [_tabulate(way) for ways in digits for way in ways]
-    # padding repeats the last point, so that a bounding box does not see it
-    controls, points, segments = (
-        np.array([part + part[-1:] * (max(map(len, parts)) - len(part)) for part in parts])
-        for parts in zip(*ways)
-    )
-    return Tables(
-        np.cumsum(count) - count,
-        count,
-        controls,
-        points[:, :, 0].astype(np.int64),
-        points[:, :, 1],
-        segments[..., 0],
-        segments[..., 1],
-    )
+    count = np.array([len(stored[str(digit)]) for digit in range(10)])
+    ways = [_tabulate(way) for digit in range(10) for way in stored[str(digit)]]
+    controls, near, weights, starts = map(_padded, zip(*ways))
+    return Tables(np.cumsum(count) - count, count, controls, near, weights, starts)
+
+
+def _padded(parts):
+    """Lists of equal length; the last part is repeated, so that a bounding box does not see it."""
+    most = max(map(len, parts))
+    return np.array([part + part[-1:] * (most - len(part)) for part in parts])
 
 
 def _tabulate(way):
-    control, points, pairs = [], [], []
+    control, near, weights, starts = [], [], [], []
     for kind, *stroke in way:
-        base, first = len(control), len(points)
+        fractions = [piece / PIECES for piece in range(PIECES if kind == "smooth" else 1)]
+        base = len(control)
         control += stroke
-        last = base + len(stroke) - 1
+        last = len(control) - 1
         for index in range(base, last):
-            near = (max(index - 1, base), index, index + 1, min(index + 2, last))
-            for piece in range(PIECES if kind == "smooth" else 1):
-                t = piece / PIECES
-                points.append((near, _catmull_rom(t) if kind == "smooth" else (0, 1, 0, 0)))
-        points.append(((last,) * 4, (0, 1, 0, 0)))
-        pairs += [(p, p + 1) for p in range(first, len(points) - 1)]
-    return control, points, pairs
+            four = max(index - 1, base), index, index + 1, min(index + 2, last)
+            for fraction in fractions:
+                starts.append(len(near))
+                near.append(four)
+                weights.append(_catmull_rom(fraction))
+        near.append((last,) * 4)
+        weights.append(_catmull_rom(0))
+    return control, near, weights, starts
 
 
 def _catmull_rom(t):

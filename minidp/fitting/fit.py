@@ -5,49 +5,38 @@ import shutil
 import tempfile
 import weakref
 from contextlib import ExitStack
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from inspect import signature
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from .. import nn
-from ..backend import Backend
-from ..data.arrays import Inputs, as_weights
-from ..data.examples import LabelledExamples
-from ..data.labels import as_target_bounds, targets_of
-from ..data.persons import persons_of
-from ..errors import MinidpError, ParameterError, ShapeError
+from ..errors import MinidpError, ParameterError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ..mechanism.samplers import make_sampler
 from ..nn.chain import every_layer
-from ..privacy import Event, Filter
+from ..privacy import Filter
 from ..privacy.gaussian import gaussian_epsilon
 from ..privacy.meaning import large_delta
 from ..privacy.risk import Risk
 from ..ranks import current
 from ..run import About, Privacy, Run, Training
-from ..run.registry import as_about
 from ..run.result import git_commit
 from ..run.shared import charge_shared, sum_line
 from ..streams import Streams
 from ..train import SGD, Averaged, Momentum, selfcheck
 from ..util.atomic import StrPath
-from ..util.files import check_path
-from ..util.text import listed
-from ..util.validate import count, flag, open_probability, positive, same_batch
-from ..util.waiting import quietly, say
-from .encoding import encoded, public_rows
+from ..util.validate import open_probability, positive
+from ..util.waiting import quietly
 from .fitted import Fitted
 from .heads import Head, trained_network
-from .prepared import Data, train
+from .prepared import data_of, train
 from .records import choices_of, config_of, public_facts
 from .rule import WITHOUT_PRIVACY, Choice, choose, unclipped
-from .settings import Settings, check_ledger, settings_of
-from .subgroups import subgroups_of
+from .settings import Settings, settings_of
 
 MEASUREMENTS = 20  # along a run, with a checkpoint each
-FAR = 10  # times the rows, or persons, or a tenth: a public N that is probably a mistake
 
 
 def fit(
@@ -105,9 +94,7 @@ def fit(
     >>> model.predict(x[:3]).shape, model.score(x, y) > 0.8, float(model.epsilon) <= 1.0
     ((3,), True, True)
     """
-    settings = settings_of(settings, more, list(signature(fit).parameters))
-    flag(quiet=quiet)
-    check_path(folder=folder, ledger=ledger)
+    settings = settings_of(fit, settings, more, epsilon, folder, ledger, quiet)
     quiet = quiet or current().rank > 0
     with quietly(quiet):
         return _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings)
@@ -115,11 +102,10 @@ def fit(
 
 def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
     """`fit`, its arguments checked."""
-    check_ledger(epsilon, ledger, settings)
-    data, settings = _data_of(x, y, test, settings)
+    data, settings = data_of(x, y, test, settings)
     streams = Streams(seed)
     budget, how_delta = _budget(math.inf if epsilon is None else epsilon, delta, data.size, quiet)
-    planned = _Planned.of(settings, data, budget, streams)
+    planned = _Planned(settings, data, budget, streams)
     with ExitStack() as undo:
         at = _temporary(undo) if folder is None else folder
         about = planned.about("fit", how_delta, seed, test, ledger, quiet)
@@ -136,16 +122,6 @@ def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
     return fitted
 
 
-def _data_of(x, y, test, settings):
-    """(Data, settings), with tables encoded."""
-    public, person = public_rows(x, test, settings), settings.person
-    subgroups = subgroups_of(test, settings.subgroups)
-    x, y, public, settings, columns = encoded(x, y, public, settings)
-    data = _checked(x, y, public, settings, columns, subgroups)
-    data.person = person if isinstance(person, str) else None
-    return data, settings
-
-
 def _fitted_at(at, result, network, undo):
     """The Fitted of a folder's files, which end with it if they are temporary."""
     kinds = {type(layer).__name__: type(layer) for layer in every_layer(network.layers)}
@@ -154,44 +130,76 @@ def _fitted_at(at, result, network, undo):
     return fitted
 
 
-@dataclass
 class _Planned:
-    """What is trained, and what it does to the data."""
+    """What is trained, and what it does to the data, with the least noise for the budget.
 
-    settings: Settings
-    data: Data
-    network: nn.Sequential
-    head: Head
-    choice: Choice
-    given: dict[str, Any]  # settings that the caller gave
-    plan: Plan
-    before: list[Event]  # the first step
-    owner: Any  # what the data's owner says of them
+    choice, given  all settings of the run, and those of them that the caller gave
+    plan, before   the steps, and the events before the first one
+    """
 
-    @classmethod
-    def of(cls, settings, data, budget, streams):
-        """The plan with the least noise for the budget."""
+    def __init__(self, settings, data, budget, streams):
         network = trained_network(settings, data.shape, data.outputs, streams.init)
-        head = Head(settings, data.shape, data.labels is not None, data.columns is not None)
-        chosen = _chosen(settings, data, network, head, budget)
+        self.settings, self.data, self.head = settings, data, Head(settings, data)
+        self.network = network.to(data.inputs.backend)
+        self.loss = nn.SquaredError() if data.labels is None else nn.SoftmaxCrossEntropy()
+        self.risk = None if settings.attack is None else Risk.of(settings.attack)
+        self.given = {
+            field.name: field.type(getattr(settings, field.name))  # as plain numbers
+            for field in fields(Choice)
+            if getattr(settings, field.name, None) is not None
+        }
+        self._plan(budget)
         # what the model cannot be made of is refused before anything is charged
-        data.model([*head.first, *network.layers])
-        owner = as_about(settings.about)
-        return cls(settings, data, network.to(data.inputs.backend), head, *chosen, owner)
+        data.model([*self.head.first, *network.layers])
 
-    @property
-    def loss(self):
-        """What is descended on."""
-        return nn.SquaredError() if self.data.labels is None else nn.SoftmaxCrossEntropy()
+    def _plan(self, budget):
+        settings, data, head, params = self.settings, self.data, self.head, self.network.params
+        epsilon, delta = budget.epsilon, budget.delta
+        if self.risk is not None:  # for the rule: that of a Gaussian mechanism
+            epsilon = gaussian_epsilon(self.risk.likeness, delta)
+        private = epsilon < math.inf
+        kind = {"hidden": len(params) > 2, "regression": data.labels is None}
+        choice = choose(
+            data.size,
+            epsilon if private else WITHOUT_PRIVACY,
+            delta,
+            sum(array.size for array in params.values()),
+            row_norm=head.row_norm,
+            **kind,
+        )
+        choice = replace(choice, **self.given)
+        if choice.lot_size > data.size:
+            raise ParameterError(
+                f"expected lot_size={choice.lot_size} to be at most the {data.size} "
+                f"{'rows' if data.persons is None else 'persons'} (dataset_size)"
+            )
+        lots = make_sampler(settings.sampler, data.size, choice.lot_size)
+        choice = replace(choice, steps=-(-choice.steps // lots.period) * lots.period)
+        sampler = PoissonSampler(choice.lot_size / data.size)
+        self.before = head.events(budget.accountant, sampler, epsilon, delta)
+        if not private:
+            choice = unclipped(choice, self.given, ours=head.ours, **kind)
+        groups = flat_group(params, choice.clip_norm, float(private))
+        sanitizer = Sanitizer(groups, arithmetic=head.arithmetic)
+        plan = Plan(lots, sanitizer, choice.steps, choice.lot_size)
+        if self.risk is not None:
+            plan = plan.calibrated(before=self.before, attack=self.risk)
+        elif private:
+            plan = plan.calibrated(budget.accountant, epsilon, delta, self.before)
+        self.choice, self.plan = choice, plan
 
     def training(self, streams):
         """The part of a run that trains the network."""
+        choice = self.choice
+        optimizer = SGD(choice.learning_rate)
+        if choice.momentum:
+            optimizer = Momentum(choice.learning_rate, choice.momentum)
         return Training(
             self.network,
             self.loss,
-            _optimizer(self.choice),
+            Averaged(optimizer, choice.average),
             streams,
-            measure_every=-(-self.choice.steps // MEASUREMENTS),
+            measure_every=-(-choice.steps // MEASUREMENTS),
             keep_best=self.settings.validation is not None,
         )
 
@@ -205,7 +213,7 @@ class _Planned:
             self.settings.check,
             train_metrics=False,
             rows_per_person=self.settings.rows_per_person,
-            risk=_risk_of(self.settings),
+            risk=self.risk,
         )
 
     def about(self, name, how_delta, seed, test, ledger, quiet):
@@ -220,7 +228,7 @@ class _Planned:
             disclosed=data.disclosed,
             public=public_facts(settings, test),
             commit=git_commit(),
-            owner=self.owner,
+            owner=settings.about,
             quiet=quiet,
         )
 
@@ -232,79 +240,6 @@ fit.__annotations__.update(Settings.__annotations__)
 vars(fit)["__signature__"] = signature(fit).replace(
     parameters=[*list(_own.values())[:-1], *_more.values()]
 )
-
-
-def _checked(x, y, public, settings, columns, subgroups):
-    """The data in the form that training needs. Raises unless rows, targets and weights fit each
-    other.
-    """
-    bounds = settings.target_bounds
-    if bounds is not None:
-        bounds = as_target_bounds(bounds)
-    backend = Backend.pick(settings.device)
-    inputs = Inputs(x, backend)
-    if not inputs.shape[0] and settings.dataset_size is None:
-        raise ShapeError(f"fit: expected rows to train on, got x of shape {inputs.shape}: no rows")
-    targets, labels = targets_of(y, settings.classes, bounds)
-    disclosed = [] if settings.schema is None else settings.schema.disclosed
-    if labels is not None and settings.classes is None:
-        disclosed.append(f"which classes there are: {listed(labels)}")
-    persons = persons_of(settings.person, settings.rows_per_person, inputs.shape[0])
-    weight = settings.example_weight
-    weight = None if weight is None else as_weights(weight)
-    LabelledExamples(inputs, targets, 1, weight, persons)  # which fit each other
-    measured = None if public is None else _measured(*public, inputs, labels, settings)
-    size = settings.dataset_size
-    if size is None:
-        size = inputs.shape[0] if persons is None else len(persons)
-        disclosed.append(f"the number of {'rows' if persons is None else 'persons'}, {size}")
-    count(1, dataset_size=size)
-    _remark_size(size, inputs.shape[0] if persons is None else len(persons))
-    if columns and settings.schema is None:
-        disclosed.append("the names of the columns")
-    return Data(
-        inputs,
-        backend.asarray(targets),
-        labels,
-        bounds,
-        None if weight is None else backend.asarray(weight),
-        persons,
-        measured,
-        size,
-        disclosed,
-        columns,
-        subgroups,
-    )
-
-
-def _remark_size(size, units):
-    """Tell the data's owner, on the screen alone, that the public N is far from the truth."""
-    if not size / FAR <= units <= size * FAR:
-        say(
-            f"NOTICE: dataset_size={size} is more than {FAR} times too "
-            f"{'small' if size < units else 'large'} for the data here: "
-            + (
-                "lots are larger than planned, and delta is too large for so many"
-                if size < units
-                else "lots are smaller than planned, and the noise is too much for so few"
-            )
-            + ". This line is for the owner of the data, and is in no file"
-        )
-
-
-def _measured(x, y, inputs, classes, settings):
-    """Public (x, y) in the form that training needs. Raises, before a charge, if they do not fit
-    the training data.
-    """
-    x = Inputs(x, inputs.backend)
-    y, _ = targets_of(y, classes, settings.target_bounds)
-    if x.shape[1:] != inputs.shape[1:]:
-        raise ShapeError(
-            f"fit: expected public x of rows {inputs.shape[1:]} as the training data's, got "
-            f"{x.shape[1:]}"
-        )
-    same_batch("public data", x=x, y=y)
-    return x, x.backend.asarray(y)
 
 
 def _budget(epsilon, delta, size, quiet):
@@ -323,67 +258,6 @@ def _budget(epsilon, delta, size, quiet):
     return Filter("loss_distribution", float(epsilon), delta), how
 
 
-def _risk_of(settings):
-    return None if settings.attack is None else Risk.of(settings.attack)
-
-
-def _chosen(settings, data, network, head, budget):
-    """(choice, settings that the caller gave, plan, events before the first step). The rule sets
-    all other settings, with the least noise for the budget.
-    """
-    given = {
-        field.name: field.type(getattr(settings, field.name))  # as plain numbers
-        for field in fields(Choice)
-        if getattr(settings, field.name, None) is not None
-    }
-    epsilon, delta, risk = budget.epsilon, budget.delta, _risk_of(settings)
-    if risk is not None:  # for the rule: that of a Gaussian mechanism
-        epsilon = gaussian_epsilon(risk.likeness, delta)
-    private = epsilon < math.inf
-    choice = choose(
-        data.size,
-        epsilon if private else WITHOUT_PRIVACY,
-        delta,
-        sum(array.size for array in network.params.values()),
-        task="regression" if data.labels is None else "classification",
-        hidden=len(network.params) > 2,
-        row_norm=head.row_norm,
-    )
-    choice = replace(choice, **given)
-    if choice.lot_size > data.size:
-        raise ParameterError(
-            f"expected lot_size={choice.lot_size} to be at most the {data.size} "
-            f"{'rows' if data.persons is None else 'persons'} (dataset_size)"
-        )
-    lots = make_sampler(settings.sampler, data.size, choice.lot_size)
-    choice = replace(choice, steps=-(-choice.steps // lots.period) * lots.period)
-    before = head.events(
-        budget.accountant, PoissonSampler(choice.lot_size / data.size), epsilon, delta
-    )
-    if not private:
-        choice = unclipped(
-            choice,
-            given,
-            ours=head.ours,
-            hidden=len(network.params) > 2,
-            regression=data.labels is None,
-        )
-    groups = flat_group(network.params, choice.clip_norm, float(private))
-    plan = Plan(lots, Sanitizer(groups, arithmetic=head.arithmetic), choice.steps, choice.lot_size)
-    if risk is not None:
-        plan = plan.calibrated(before=before, attack=risk)
-    elif private:
-        plan = plan.calibrated(budget.accountant, epsilon, delta, before)
-    return choice, given, plan, before
-
-
-def _optimizer(choice):
-    optimizer = SGD(choice.learning_rate)
-    if choice.momentum:
-        optimizer = Momentum(choice.learning_rate, choice.momentum)
-    return Averaged(optimizer, choice.average)
-
-
 def _temporary(undo):
     """A folder that ends with `undo`."""
     at = current().of_first(lambda: tempfile.mkdtemp(prefix="minidp-"))
@@ -397,14 +271,21 @@ def _charge(run, data, before, ledger, limit):
     run.check_rows(data.inputs, data.targets, data.weight, data.labels)
     # before anything is charged, the scaling included
     selfcheck.check(run.network, run.loss, data.targets)
-    if ledger is None or run.begun or run.folder.finished:
+    if ledger is not None and not run.begun and not run.folder.finished:
+        charges, unit = run.plan.ledger(before=before), run.facts["unit"]
+        _charge_shared(run.folder, ledger, charges, run.budget, limit, unit, run.quiet)
+
+
+def _charge_shared(folder, ledger, charges, budget, limit, unit, quiet):
+    """Charge the shared ledger, if there is one, and print the sum; a refusal leaves the folder
+    free.
+    """
+    if ledger is None:
         return
-    charges = run.plan.ledger(before=before)
-    unit = run.facts["unit"]
     try:
-        total = run.ranks.of_first(lambda: charge_shared(ledger, charges, run.budget, limit, unit))
+        total = current().of_first(lambda: charge_shared(ledger, charges, budget, limit, unit))
     except MinidpError:
-        run.folder.give_up()
+        folder.give_up()
         raise
-    if not run.quiet:
-        print(sum_line(ledger, total, run.budget))
+    if not quiet:
+        print(sum_line(ledger, total, budget))

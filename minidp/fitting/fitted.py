@@ -2,7 +2,6 @@
 
 import math
 import shutil
-from html import escape
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -72,8 +71,7 @@ class Fitted(Model):
         """Accuracy on labels y (N,), or R2 on the targets of a regression; NaN without rows. Scores
         on training data are not private.
         """
-        y, predicted = one_axis(y), self.predict(x)
-        same_batch("score", x=predicted, y=y)
+        y, predicted = self._answers(x, y)
         if self.classes is not None:
             return float((predicted == y).mean()) if len(y) else math.nan
         spread = ((y - y.mean()) ** 2).sum() if len(y) else 0
@@ -87,22 +85,22 @@ class Fitted(Model):
             raise ParameterError(
                 "per_class: expected a model with classes; this one gives numbers: call score"
             )
-        y, predicted = one_axis(y), self.predict(x)
-        same_batch("per_class", x=predicted, y=y)
-
-        def share(right, of):
-            return right / of if of else None
-
+        y, predicted = self._answers(x, y)
         found = {}
         for label in self.classes.tolist():
             of, said = y == label, predicted == label
-            examples, right = int(of.sum()), int((of & said).sum())
             found[label] = {
-                "examples": examples,
-                "accuracy": share(right, examples),
-                "precision": share(right, int(said.sum())),
+                "examples": int(of.sum()),
+                "accuracy": float(said[of].mean()) if of.any() else None,
+                "precision": float(of[said].mean()) if said.any() else None,
             }
         return found
+
+    def _answers(self, x, y):
+        """(y as an array, what is predicted for x)."""
+        y, predicted = one_axis(y), self.predict(x)
+        same_batch("score", x=predicted, y=y)
+        return y, predicted
 
     def save(self, path: StrPath) -> None:
         """Write the model as one file that `minidp.load_model` and `minidp predict` read."""
@@ -184,13 +182,6 @@ class Fitted(Model):
         return "\n".join(
             fill(f"{name:<13} {text}", 80, subsequent_indent=" " * 14) for name, text in facts
         )
-
-    def _repr_html_(self):
-        rows = "".join(
-            f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>"
-            for name, text in self._facts()
-        )
-        return f"<p>{self._kind}: {escape(self._gives)}</p><table>{rows}</table>"
 
     @property
     def _kind(self):

@@ -11,9 +11,8 @@ import numpy as np
 
 from .. import nn
 from ..data.arrays import Inputs
-from ..data.persons import Means, Persons
+from ..data.persons import Means
 from ..errors import ParameterError, ShapeError
-from ..host import memory
 from ..mechanism import Plan, PoissonSampler, PrivateScaling, mean_sanitizer, noisy_mean
 from ..mechanism.before.scaling import centre_and_spread
 from ..nn.init import truncated_normal, zeros
@@ -21,16 +20,12 @@ from ..privacy.accountant import Accountant
 from ..privacy.events import Event
 from ..privacy.gaussian import gaussian_epsilon
 from ..run import Run
-from ..train.trainer import MIN_BATCH
 from ..util.validate import count, shown
 from .rule import MEAN_SHARE, ROW_NORM, SCALING_SHARE, mu_of
 from .settings import Settings
 
 FARTHEST = 4.0  # a privately scaled feature is limited to so many spreads from its mean
-# of memory per weight: its copies in the trial, in sums, averages and checkpoints
-WEIGHT_BYTES = 64
 IN_MEMORY = 2**28  # bytes of scaled inputs that are kept; larger ones are converted batch by batch
-OUTPUT_BYTES = 12 * MIN_BATCH  # per output of a layer: it, its gradient and a product, for a batch
 
 
 class Head:
@@ -42,10 +37,8 @@ class Head:
     network, rows are scaled as `scale` says, and no more.
     """
 
-    def __init__(
-        self, settings: Settings, shape: tuple[int, ...], classification: bool, table: bool = False
-    ) -> None:
-        scale, bounds = settings.scale, settings.bounds
+    def __init__(self, settings: Settings, data: Any) -> None:
+        scale, bounds, shape = settings.scale, settings.bounds, data.shape
         ours = settings.network is None
         refused = ("bounds",) if bounds is None else ("unit-norm", "private", "none")
         if scale in refused:
@@ -58,13 +51,19 @@ class Head:
         elif settings.schema is not None:
             scale = "schema"
         elif scale == "auto":
-            scale = ("private" if table else "unit-norm") if ours else "none"
-        self.schema = None if settings.schema is None else settings.schema.to_json()
-        self.parts = 0 if settings.schema is None else len(settings.schema.inputs)
-        self.scale, self.shape, self.arithmetic = scale, shape, settings.arithmetic
+            scale = "unit-norm" if data.columns is None else "private"
+            scale = scale if ours else "none"
+        self.scale, self.data, self.arithmetic = scale, data, settings.arithmetic
         self.width = math.prod(shape)
+        self.length = math.sqrt(self.width)  # of the longest rows
+        self.schema = None
+        if settings.schema is not None:
+            self.schema = settings.schema.to_json()
+            self.length = math.sqrt(len(settings.schema.inputs))
+        elif scale == "unit-norm":
+            self.length = 1.0
         self.ours = ours and scale != "none"
-        self.centred = self.ours and classification and scale != "private"
+        self.centred = self.ours and data.labels is not None and scale != "private"
         self.row_norm = ROW_NORM if self.ours else 1.0
         self.bounds = None if bounds is None else _checked(bounds, shape)
         self.first: list[nn.Layer] = []
@@ -101,30 +100,24 @@ class Head:
             self.mean, self.charges = mean, [mean.charge(event)]
         return self.charges
 
-    def layers(
-        self, run: Run, inputs: Inputs, size: int, persons: Persons | None = None
-    ) -> list[nn.Layer]:
-        """The layers; releases what they need through `run`. size: the public number of rows, or of
-        persons.
-        """
-        layers = list(self.first)
+    def layers(self, run: Run) -> list[nn.Layer]:
+        """The layers; releases what they need through `run`."""
+        layers, length = list(self.first), self.length
         if self.scale == "private":
-            mean, spread = self._released_scaling(run, inputs, size, persons)
+            mean, spread = self._released_scaling(run)
             layers[0] = _standardise(mean, spread, "scale")
         if not self.ours:
             return layers
-        # of the longest rows
-        length = 1.0 if self.scale == "unit-norm" else math.sqrt(self.parts or self.width)
         if self.centred:
             if length != 1:
                 layers.append(_standardise(0, length, "length"))
-            mean = self._released_mean(run, inputs, layers, persons)
-            layers.append(_standardise(mean, 1, "centre"))
+            layers.append(_standardise(self._released_mean(run, layers), 1, "centre"))
             layers.append(nn.UnitNorm("unit"))
             length = 1.0
         return [*layers, _standardise(0, length / ROW_NORM, "stretch")]
 
-    def _released_scaling(self, run, inputs, size, persons):
+    def _released_scaling(self, run):
+        inputs, persons = self.data.inputs, self.data.persons
         relation, noise = run.plan.relation, run.streams.noise
         of_limits, of_moments = self.charges
         limits = run.release_first(
@@ -141,29 +134,27 @@ class Head:
                 inputs, limits, relation, noise("moments"), persons
             ),
         )
-        mean, spread = centre_and_spread(limits, moments, size)
-        return mean.reshape(self.shape), spread.reshape(self.shape)
+        mean, spread = centre_and_spread(limits, moments, self.data.size)
+        return mean.reshape(self.data.shape), spread.reshape(self.data.shape)
 
-    def _released_mean(self, run, inputs, layers, persons):
+    def _released_mean(self, run, layers):
         """The noisy mean of a lot of scaled rows, or of persons' means."""
+        data, inputs = self.data, self.data.inputs
         what = (
             "a noisy average over "
             f"{'a lot of' if self.sampler.sampling_probability < 1 else 'all'} "
-            f"{'rows' if persons is None else 'persons'}"
+            f"{'rows' if data.persons is None else 'persons'}"
         )
 
         def release():
-            streams, backend = run.streams, inputs.backend
-            units = inputs.shape[0] if persons is None else len(persons)
-            (lot,) = self.sampler.lots(units, 1, lambda step: streams.sampling("mean"))
-            before = nn.Sequential(layers, self.shape).to(backend)
-            scaled = Inputs(inputs.source, backend, before.predict)
-            rows = Means(scaled, persons, lot)
-            size = run.plan.expected_lot_size
+            streams, size = run.streams, run.plan.expected_lot_size
+            (lot,) = self.sampler.lots(data.units, 1, lambda step: streams.sampling("mean"))
+            before = nn.Sequential(layers, data.shape).to(inputs.backend)
+            scaled = Inputs(inputs.source, inputs.backend, before.predict)
+            rows = Means(scaled, data.persons, lot)
             return noisy_mean(rows, self.mean, size, streams.noise("mean")).astype("float32")
 
-        mean = run.release_first("mean", self.charges[0], what, release)
-        return mean.reshape(self.shape)
+        return run.release_first("mean", self.charges[0], what, release).reshape(data.shape)
 
 
 def trained_network(
@@ -200,16 +191,7 @@ def hidden_sizes(hidden: Any) -> tuple[int, ...]:
 
 
 def _dense(shape, sizes, outputs, rng):
-    """Dense layers. Raises ParameterError if they need more memory than there is."""
     widths = [math.prod(shape), *sizes, outputs]
-    weights = sum((before + 1) * after for before, after in pairwise(widths))
-    needed, most = WEIGHT_BYTES * weights + OUTPUT_BYTES * sum(widths), memory.physical()
-    if needed > most:
-        raise ParameterError(
-            f"expected hidden layers that fit into memory: {', '.join(map(str, sizes))} take "
-            f"{weights:,} weights and about {needed / 2**30:,.0f} GiB, this machine has "
-            f"{most / 2**30:,.0f} GiB; make them smaller"
-        )
     layers = [nn.Flatten()] if len(shape) > 1 else []
     for before, after in pairwise(widths[:-1]):
         layers += [nn.Dense(before, after, rng=rng), nn.ReLU()]

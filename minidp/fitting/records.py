@@ -47,9 +47,10 @@ def public_facts(settings: Settings, test: Any) -> list[str]:
         names.append("rows of the test")
     lines = [f"{name}, as the caller gave them" for name in names]
     if settings.schema is not None:
-        read = listed([each.name for each in settings.schema.columns if each.from_data])
         line = "the schema; the owner says that it comes from public knowledge"
-        lines.append(line if read == "none" else f"{line}, except for the columns {read}")
+        if read := settings.schema.from_data:
+            line += f", except for the columns {listed(read)}"
+        lines.append(line)
     return lines
 
 

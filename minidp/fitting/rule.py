@@ -5,9 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..privacy.gaussian import gaussian_delta
-from ..util.validate import count, one_of, open_probability, positive_finite
 
-TASKS = ("classification", "regression")
 ROW_NORM = 3.0  # G: at 1 the bias takes half of each clipped gradient, at 3 a tenth
 MEAN_SHARE = 0.1  # of mu^2, for a noisy mean that is subtracted from the rows of a classification
 SCALING_SHARE = 1 / 3  # of mu^2, for the mean and spread of features whose ranges are not public
@@ -51,15 +49,15 @@ def choose(
     delta: float,
     parameters: int,
     *,
-    task: str = "classification",
+    regression: bool = False,
     hidden: bool = False,
     row_norm: float = 1.0,
 ) -> Choice:
     """Settings that need no tuning, from public numbers alone.
 
     dataset_size, epsilon, delta, parameters   N, the budget, and how many numbers are trained
-    task       "classification" (softmax cross-entropy) or "regression" (squared error, targets in
-               [-1, 1])
+    regression whether the targets are numbers in [-1, 1], with squared error, or else classes, with
+               softmax cross-entropy
     hidden     whether there are layers between inputs and outputs
     row_norm   G, about the norm of the rows that reach the first layer
 
@@ -88,16 +86,9 @@ def choose(
     without a hidden layer: one of 32 units was no better on synthetic tables and breast cancer at
     epsilon 1.
 
-    Raises ParameterError for numbers out of range.
-
     >>> choose(1000, epsilon=1.0, delta=1e-5, parameters=650, row_norm=ROW_NORM).steps
     100
     """
-    count(1, dataset_size=dataset_size, parameters=parameters)
-    one_of(TASKS, task=task)
-    positive_finite(epsilon=epsilon, row_norm=row_norm)
-    open_probability(delta=delta)
-    regression = task == "regression"
     clip_norm, farthest = row_norm / 10, FARTHEST / row_norm
     spread = (0.1 if regression else 2) / row_norm
     if hidden:

@@ -1,16 +1,6 @@
 """Sizes of the chunks that the host works on: shares of the last cache, which several cores use."""
 
-import math
 import os
-
-
-def physical() -> float:
-    """Bytes of the host's memory; infinity if the system does not report it."""
-    try:
-        size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        size = 0
-    return size if size > 0 else math.inf
 
 
 def _last_cache():

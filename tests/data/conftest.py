@@ -2,9 +2,8 @@
 
 import gzip
 import hashlib
-import http.server
 import threading
-from contextlib import closing
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
@@ -12,52 +11,27 @@ import pytest
 from minidp.data import mnist
 
 
-class Mirror(http.server.ThreadingHTTPServer):
-    """Serves `answers` (path to bytes, or to a function of the request handler) and records what
-    was asked.
-    """
+class Mirror(SimpleHTTPRequestHandler):
+    """Serves the files of the server's `folder`, and records what was asked."""
 
-    daemon_threads = True
+    def translate_path(self, path):
+        return f"{self.server.folder}{path}"
 
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.answers, self.asked, self.url = {}, [], f"http://127.0.0.1:{self.server_port}/"
-        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
-
-    def close(self):
-        self.shutdown()
-        self.server_close()
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
+    def log_request(self, *_):
         self.server.asked.append(self.path)
-        answer = self.server.answers.get(self.path)
-        if answer is None:
-            self.send_error(404)
-        elif callable(answer):
-            answer(self)
-        else:
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
 
     def log_message(self, *_):
         pass
 
 
 @pytest.fixture
-def mirror():
-    with closing(Mirror()) as server:
+def mirror(tmp_path_factory):
+    with ThreadingHTTPServer(("127.0.0.1", 0), Mirror) as server:
+        server.folder, server.asked = tmp_path_factory.mktemp("mirror"), []
+        server.url = f"http://127.0.0.1:{server.server_port}/"
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield server
-
-
-@pytest.fixture
-def dead_url():
-    """The address of a mirror that does not listen any more."""
-    with closing(Mirror()) as server:
-        return server.url
+        server.shutdown()
 
 
 @pytest.fixture

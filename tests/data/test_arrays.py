@@ -9,13 +9,8 @@ import numpy as np
 import pytest
 
 from minidp.backend import Backend
-from minidp.data.arrays import (
-    Dataset,
-    Inputs,
-    refuse_bad_rows,
-    rows_not_finite,
-)
-from minidp.data.labels import bounded_targets, class_labels
+from minidp.data.arrays import Dataset, Inputs, refuse_bad_rows, rows_not_finite
+from minidp.data.labels import as_target_bounds, bounded_targets, class_labels
 from minidp.errors import DataError, DtypeError, ParameterError, ShapeError
 
 
@@ -86,11 +81,8 @@ def test_what_cannot_be_trained_on_is_refused_with_the_reason(x, error, words):
 )
 def test_labels_of_any_kind_become_places_among_the_classes(y, classes):
     labels, found = class_labels(y)
-    assert (
-        found.tolist() == classes
-        and found[labels].tolist() == np.ravel(y).tolist()
-        and labels.dtype == np.int64
-    )
+    assert found.tolist() == classes and labels.dtype == np.int64
+    assert found[labels].tolist() == np.ravel(y).tolist()
     assert class_labels(y, classes[::-1])[0].tolist() == labels.tolist()
     assert class_labels([1.0, 0.0, 7.0], [0, 1])[0].tolist() == [1, 0, -1]
 
@@ -109,11 +101,7 @@ def test_a_label_that_is_missing_is_minus_one_and_no_class():
 @pytest.mark.parametrize(
     "y, classes, words",
     [
-        (
-            [0.0, 1.0, np.nan],
-            None,
-            "continuous.*1 of 3 rows have no label.*target_bounds=.*classes=",
-        ),
+        ([0.0, 1.0, np.nan], None, "continuous.*1 of 3 rows have no label.*target_bounds="),
         (np.array([1, 1, None], "O"), None, "got 1 class .1 of 3 rows have no label"),
         ([1, 1], None, "from 2 to"),
         ([1, 2], ["a", "b"], "like the classes"),
@@ -130,7 +118,7 @@ def test_targets_are_clipped_to_public_bounds_and_mapped_to_one():
     assert bounded_targets([0, 5, 10, 99, -1], (0, 10))[:, 0].tolist() == [-1, 0, 1, 1, -1]
     for bounds in ((1, 1), (0, np.inf), (np.nan, 1), 3):
         with pytest.raises(ParameterError, match="target_bounds"):
-            bounded_targets([1.0], bounds)
+            as_target_bounds(bounds)
     with pytest.raises(DataError, match="y: 1 of 2 targets"):
         refuse_bad_rows(np.ones((2, 2)), np.array([[1.0], [np.nan]]), 1)
 
@@ -153,15 +141,10 @@ TOY = Dataset("toy", IMAGES, np.arange(3), IMAGES[:1], np.array([2]), classes=3,
 @pytest.mark.parametrize(
     "change, words",
     [
-        (
-            {"y_train": np.array([0, 1])},
-            "toy train: expected uint8 images and one int64 label for each",
-        ),
-        ({"x_test": np.zeros((1, 2, 2))}, "toy test: expected uint8 images"),
+        ({"y_train": np.array([0, 1])}, "toy train: expected the same number"),
         ({"y_test": np.array([-1])}, "toy test: expected labels from 0 to 2"),
-        ({"x_test": np.zeros((1, 2, 3), np.uint8)}, "expected test images of shape .2, 2."),
     ],
 )
 def test_parts_that_do_not_fit(change, words):
-    with pytest.raises(DataError, match=words):
+    with pytest.raises((DataError, ShapeError), match=words):
         replace(TOY, **change)

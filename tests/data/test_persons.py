@@ -14,13 +14,10 @@ from minidp.errors import DtypeError, ParameterError, RowsError, ShapeError
     "names, error, words",
     [
         ([1.0, np.nan, 2.0], RowsError, "1 of 3 rows have no person"),
-        ([1.0, np.inf, 2.0], RowsError, "1 of 3 rows"),
         (["ann", " ", "NA"], RowsError, "2 of 3 rows"),
         (np.array(["ann", None, np.nan], object), RowsError, "2 of 3 rows"),
-        (np.array([1, None, 2], object), RowsError, "1 of 3 rows"),
         (np.array(["ann", 1, 2], object), DtypeError, "of one kind"),
         ([0.5, 1.0, 2.0], DtypeError, "whole numbers below 2"),
-        ([1.0, 2.0, 2.0**53], DtypeError, "whole numbers below 2"),
         (np.array([2**63, -1, 0], object), DtypeError, "whole numbers below 2"),
         (np.zeros((3, 2)), ShapeError, "one label or target for each row"),
         ([1, 2], ShapeError, "the person of each of 3 rows, got 2"),

@@ -1,5 +1,4 @@
 import hashlib
-import zipfile
 
 import numpy as np
 import pytest
@@ -50,34 +49,23 @@ def test_small_sets_begin_large_ones():
     some = load_strokes((2000, 10), progress=False)
     odd = load_strokes((strokes.CHUNK + 1, 3), progress=False)
     assert some.x_train.shape == (2000, 28, 28) and some.nominal_size == 2000
-    assert some.name == "strokes" and some.notice.startswith("NOT MNIST")
     np.testing.assert_array_equal(odd.x_train, some.x_train[: strokes.CHUNK + 1])
     np.testing.assert_array_equal(odd.y_test, some.y_test[:3])
-
-
-def store(**change):
-    def damage(path):
-        with np.load(path) as stored:
-            arrays = {**stored, **change}
-        np.savez(path, **{name: array for name, array in arrays.items() if array is not None})
-
-    return damage
 
 
 @pytest.mark.parametrize(
     "damage",
     [
         lambda path: path.write_bytes(path.read_bytes()[:-200]),
-        store(y_test=None),
-        store(y_train=np.array([{}] * 30)),  # pickled
+        lambda path: np.savez(path, x_train=np.array([{}] * 30)),  # pickled
     ],
 )
 def test_a_damaged_cache_is_drawn_anew(small_full_set, damage):
     good = load_full()
     damage(small_full_set)
     assert_same(load_full(), good)
-    with zipfile.ZipFile(small_full_set) as archive:
-        assert archive.testzip() is None
+    with np.load(small_full_set) as stored:
+        assert [*stored] == [*strokes.ARRAYS]
 
 
 def test_a_cache_that_cannot_be_written_is_said_and_survived(tmp_path, small_full_set, monkeypatch):

@@ -27,7 +27,7 @@ def test_a_file_as_it_comes_is_trained_on_with_and_without_privacy(tmp_path):
 
 def test_the_schema_encodes_what_the_description_lists():
     described = Schema.of(adult.schema())
-    assert len(described.inputs) == 12 and not described.disclosed
+    assert len(described.inputs) == 12 and not described.from_data
     assert sum(each.width for each in described.inputs) == 2 * 5 + 83 + 7
 
 

@@ -16,7 +16,7 @@ import settings
 from features.pretraining import CLASSES, even_classes
 from features.stand_ins import MEMBERS, Colours
 from minidp.data import load_cifar10, load_mnist
-from minidp.data.cifar import CIFAR10
+from minidp.data.cifar import FILES as COLOURS
 from minidp.data.mnist import FILES
 from minidp.errors import DataError
 
@@ -63,7 +63,7 @@ def test_the_rule_is_the_one_of_least_regret_in_the_committed_tables(name):
 )
 def test_choosing_opens_no_file_of_the_private_set(name, tmp_path, monkeypatch, opened, public_set):
     colours = name.startswith("cifar")
-    files = (*CIFAR10.train, CIFAR10.test) if colours else [f"{file}.gz" for file in FILES]
+    files = COLOURS if colours else [f"{file}.gz" for file in FILES]
     for file in files:
         (tmp_path / file).write_bytes(b"none")
     monkeypatch.setenv("MINIDP_DATA", str(tmp_path))

@@ -7,7 +7,6 @@ import pickle
 import subprocess
 import sys
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,28 +25,15 @@ from minidp.errors import ParameterError
 from minidp.privacy import Ledger
 from tests.support.scripts import ROOT
 
+from . import test_fitting
+
 TRAIN = ("check_classifiers_train", "check_regressors_train")
+problem = partial(test_fitting.problem, rows=600, columns=4)
 WITHOUT_PANDAS = {
     "check_array_api_input",
     "check_classifier_data_not_an_array",
     "check_regressor_data_not_an_array",
 }
-
-
-@pytest.fixture(autouse=True)
-def _fast(monkeypatch, tmp_path):
-    """Without pictures and waits for the disk, which a fit by scikit-learn has as any other."""
-    monkeypatch.setattr(
-        "minidp.run.run.save_course", lambda path, *rest, **named: Path(path).touch()
-    )
-    monkeypatch.setattr("os.fsync", lambda descriptor: None)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-
-
-def problem(rows=600):
-    rng = np.random.default_rng(3)
-    y = rng.integers(0, 3, rows)
-    return rng.normal(size=(rows, 4)) + 2 * np.eye(3, 4)[y], np.array(["ant", "bee", "cow"])[y]
 
 
 def classifier(**named):
@@ -125,19 +111,13 @@ def test_persons_go_through_a_pipeline_a_table_and_cross_validation():
     assert scores.min() > 0.5
     table = {**dict(zip("abcd", x.T)), "who": person}
     frame = pytest.importorskip("pandas").DataFrame(table)
+    by_order = classifier(steps=2).fit(frame[["a", "b", "c", "d"]], y)
+    assert by_order.feature_names_in_.tolist() == list("abcd")
     by_name = model.set_params(person="who").fit(frame, y)
     assert by_name.feature_names_in_.tolist() == list("abcd")
     expected = by_name.fitted_.predict(x)
     for rows in (frame, frame[["d", "c", "b", "a"]]):
         assert (by_name.predict(rows) == expected).all()
-
-
-def test_whole_numbers_are_labels_because_a_classifier_was_asked_for():
-    x, y = problem()
-    model = classifier(steps=2).fit(x, np.unique(y, return_inverse=True)[1] * 1.0)
-    assert model.classes_.tolist() == [0, 1, 2]
-    with pytest.raises(ParameterError, match="continuous"):
-        classifier().fit(x, x[:, 0])
 
 
 def test_an_estimator_takes_a_table_with_its_schema():
@@ -191,41 +171,6 @@ def test_a_grid_search_in_processes_charges_every_candidate_and_says_what_is_not
     assert "choosing among them by scores on private rows" in found.statement
 
 
-def test_a_pickled_model_holds_no_key_and_needs_no_folder(tmp_path):
-    x, y = problem()
-    model = classifier(random_state=None).fit(x, y)
-    folder, expected, held = model.fitted_.folder, model.predict_proba(x), pickle.dumps(model)
-    key = (folder / "folder.key").read_bytes().strip()
-    assert len(key) == 64 and key not in held and bytes.fromhex(key.decode()) not in held
-    del model
-    back = pickle.loads(held)
-    assert not folder.exists() and (back.predict_proba(x) == expected).all()
-    assert (
-        back.epsilon_ <= 4.0
-        and back.statement_ == back.fitted_.statement
-        and back.fitted_.ledger.count_of("step") == 10
-    )
-    back.fitted_.save(tmp_path / "m.npz")
-    assert (minidp.load_model(tmp_path / "m.npz").predict(x) == back.predict(x)).all()
-    with pytest.raises(ParameterError, match="files are gone"):
-        back.fitted_.report(tmp_path / "report")
-
-
-def test_frames_keep_the_names_of_their_columns():
-    pandas = pytest.importorskip("pandas")
-
-    def frame(columns):
-        return pandas.DataFrame(x, columns=list(columns))
-
-    x, y = problem()
-    model = classifier().fit(frame("abcd"), y)
-    assert model.feature_names_in_.tolist() == list("abcd")
-    assert (model.predict(frame("abcd")) == model.fitted_.predict(x)).all()
-    with pytest.raises(ValueError, match="must be in the same order"):
-        model.predict(frame("dcba"))
-    assert not hasattr(model.fit(x, y), "feature_names_in_")
-
-
 def test_rows_are_checked_unless_that_is_off():
     x, y = problem()
     x[5, 1] = np.nan
@@ -235,5 +180,27 @@ def test_rows_are_checked_unless_that_is_off():
     unchecked = classifier(check=False).fit(x, y)
     with pytest.warns(UserWarning, match="1 of 600 rows hold a number that is not finite"):
         assert unchecked.predict(x).shape == (600,)
+
+
+def test_an_estimator_says_which_labels_it_needs():
+    x, y = problem()
     with pytest.raises(ParameterError, match="needs target_bounds"):
         PrivateRegressor().fit(x, y)
+    model = classifier(steps=2).fit(x, np.unique(y, return_inverse=True)[1] * 1.0)
+    assert model.classes_.tolist() == [0, 1, 2]
+    with pytest.raises(ParameterError, match="continuous"):
+        classifier().fit(x, x[:, 0])
+
+
+def test_a_pickled_model_holds_no_key_and_needs_no_folder(tmp_path):
+    x, y = problem()
+    model = classifier(random_state=None).fit(x, y)
+    folder, expected, held = model.fitted_.folder, model.predict_proba(x), pickle.dumps(model)
+    key = (folder / "folder.key").read_bytes().strip()
+    assert len(key) == 64 and key not in held and bytes.fromhex(key.decode()) not in held
+    del model
+    back = pickle.loads(held)
+    assert not folder.exists() and (back.predict_proba(x) == expected).all()
+    assert back.epsilon_ <= 4.0 and back.fitted_.ledger.count_of("step") == 10
+    with pytest.raises(ParameterError, match="files are gone"):
+        back.fitted_.report(tmp_path / "report")

@@ -10,8 +10,7 @@ import pytest
 
 import minidp
 from minidp import nn
-from minidp.errors import DivergedError, MinidpError, ParameterError
-from minidp.host import memory
+from minidp.errors import DivergedError, MinidpError
 from minidp.privacy import Ledger
 from minidp.run.verify import verify
 
@@ -41,25 +40,19 @@ def clamped():
     "named, words",
     [
         ({"y": np.array(["b", "\ud800"])[SIDES]}, "texts that UTF-8 can hold"),
-        ({"y": np.array([b"b", b"\xff"])[SIDES]}, "bytes in UTF-8"),
         ({"y": SIDES.astype(object) * 2**70}, "numbers that 64 bits hold"),
         ({"classes": [0, 1, np.nan]}, "expected classes="),
         ({"bounds": (0, 1e300)}, "float32 can hold"),
-        ({"bounds": (0, 1e-300)}, "low < high"),
         ({"bounds": ([0, 0, 0], [1, 1])}, "two arrays of shape"),
         ({"bounds": (-4, 4), "network": clamped()}, "layers with different names"),
         ({"learning_rate": 1e38, "clip_norm": 1e12}, "smaller learning rate"),
         ({"check": Fraction(1)}, "check=Fraction(1, 1) to be True or False"),
-        ({"quiet": np.zeros(200)}, "to be True or False"),
         ({"sampler": "shuffle"}, "sampler='shuffle' to be one of"),
-        ({"scale": np.array([1, 2])}, "scale=array([1, 2]) to be one of"),
-        ({"scale": "bounds"}, "public bounds"),
         ({"scale": "private", "bounds": (0, 1)}, "with no other"),
         ({"epsilon": 0}, "epsilon=0 to be above 0"),
         ({"epsilon": math.inf}, "no place in a ledger"),
         ({"epsilon": math.inf, "ledger": None, "arithmetic": "exact"}, "nothing to make exact"),
         ({"ledger": None, "ledger_limit": 1}, "ledger_limit= together with ledger=FILE"),
-        ({"y": X[:, 0]}, "y is continuous"),
         ({"y": SIDES * 1.0}, "floating-point numbers. For regression give target_bounds="),
         ({"y": np.arange(300) // 5}, "more different labels than a tenth of the rows"),
         ({"schema": SCHEMA}, "expected a table with named columns"),
@@ -72,12 +65,9 @@ def clamped():
         ({"schema": LABELLED, "x": TABLE, "y": SIDES + 1}, "none of the 2 classes"),
         ({"schema": STRICT, "x": TABLE}, "what gaps=false rules out"),
         ({"delta": 2.0}, "delta=2.0"),
-        ({"dataset_size": 0}, "dataset_size=0"),
         ({"lot_size": 301}, "lot_size=301 to be at most the 300 rows"),
         ({"hidden": "64"}, "hidden='64'"),
-        ({"example_weight": 0.5}, "one label"),
         ({"example_weight": [1.0]}, "same number"),
-        ({"classes": [0, 1], "target_bounds": (0, 1)}, "classes= or target_bounds=, got both"),
         ({"test": (1,)}, "a pair"),
         ({"test": (X, SIDES)}, "got the training rows"),
         ({"test": (X[:, :3], SIDES)}, "got (3,)"),
@@ -90,8 +80,6 @@ def clamped():
             "network: expected one for inputs (4,) and 1",
         ),
         ({"folder": 3}, "folder=3 to be the path"),
-        ({"ledger": "a\0b"}, "to be the path"),
-        ({"ledger": "\ud800"}, "to be the path"),
     ],
 )
 def test_what_would_fail_later_is_refused_before_the_charge(named, words, tmp_path):
@@ -101,28 +89,11 @@ def test_what_would_fail_later_is_refused_before_the_charge(named, words, tmp_pa
     assert not list(tmp_path.glob("**/*.json"))
 
 
-@pytest.mark.parametrize(
-    "named, name, held",
-    [
-        ({"steps": np.int64(5)}, "bounds", None),
-        ({"epsilon": Fraction(2), "delta": Fraction(1, 10_000)}, "bounds", None),
-        ({"clip_norm": Fraction(1, 4), "learning_rate": Fraction(1, 2)}, "target_bounds", None),
-        ({"target_bounds": iter([Fraction(0), 1])}, "target_bounds", [0, 1]),
-        ({"bounds": iter([Fraction(-4), 4])}, "bounds", [-4, 4]),
-    ],
-)
-def test_numbers_of_any_kind_are_taken_and_written_down(named, name, held, tmp_path):
+def test_numbers_of_any_kind_are_taken_and_written_down(tmp_path):
+    named = {"steps": np.int64(5), "epsilon": Fraction(2), "delta": Fraction(1, 10_000)}
+    named |= {"clip_norm": Fraction(1, 4), "bounds": (Fraction(-4), 4)}
     model = fitted(**named, folder=tmp_path / "run")
-    assert model.result["config"][name] == held and not verify(tmp_path / "run").failed
-
-
-def test_layers_that_memory_cannot_hold_are_refused_before_it_is_taken(monkeypatch):
-    monkeypatch.setattr(memory, "physical", lambda: 2**33)
-    monkeypatch.setattr(nn, "Dense", None)
-    with pytest.raises(
-        ParameterError, match=r"take 7,000,000,002 weights and about 3,278 GiB, .* has 8 GiB"
-    ):
-        fitted(hidden=10**9)
+    assert model.result["config"]["bounds"] == [-4, 4] and not verify(tmp_path / "run").failed
 
 
 def test_labels_of_bytes_are_text():

@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,23 +17,12 @@ ROWS = 1200
 CHANGING = ("seconds_total", "seconds_per_step", "statement_sha256", "test_accuracy")
 
 
-@pytest.fixture(autouse=True)
-def _fast(monkeypatch, request):
-    """No picture is drawn, and nothing forced to the disk, but where the run's files are what is
-    tested.
-    """
-    if "tmp_path" not in request.fixturenames:
-        monkeypatch.setattr(
-            "minidp.run.run.save_course", lambda path, *rest, **named: Path(path).touch()
-        )
-        monkeypatch.setattr("os.fsync", lambda descriptor: None)
-
-
-def problem(seed=3, rows=ROWS):
-    """x (rows, 6), text labels of three classes."""
+def problem(seed=3, rows=ROWS, columns=6):
+    """x (rows, columns), text labels of three classes."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 3, rows)
-    return rng.normal(size=(rows, 6)) + 2 * np.eye(3, 6)[y], np.array(["ant", "bee", "cow"])[y]
+    x = rng.normal(size=(rows, columns)) + 2 * np.eye(3, columns)[y]
+    return x, np.array(["ant", "bee", "cow"])[y]
 
 
 def fitted(x=None, y=None, **named):
@@ -55,12 +43,6 @@ def test_a_classifier_predicts_labels_and_says_what_it_cost(tmp_path):
     assert right / ROWS == pytest.approx(model.score(x, y)) and list(rows) == ["ant", "bee", "cow"]
     lines = repr(model).splitlines()
     assert lines[1].startswith("epsilon    ") and max(map(len, lines)) <= 80
-    assert "<table>" in model._repr_html_()
-    wide = [f"a class with a long name, the {number}th" for number in range(15)]
-    model.result["disclosed"] = [", ".join(wide)]
-    lines = repr(model).splitlines()
-    assert max(map(len, lines)) <= 80
-    assert all(name in " ".join(repr(model).split()) for name in wide)
     model.save(tmp_path / "m.npz")
     assert (minidp.load_model(tmp_path / "m.npz").predict(x) == model.predict(x)).all()
 
@@ -87,12 +69,7 @@ def test_the_statement_says_what_was_told_and_what_was_chosen():
     ):
         assert words in " ".join(text.split())
     text = fitted(classes=["ant", "bee", "cow"], dataset_size=ROWS, check=False, steps=7).statement
-    for words in (
-        "Revealed exactly",
-        "A person with 4 rows",
-        "message for the data's owner",
-        "rows of validation",
-    ):
+    for words in ("Revealed exactly", "A person with", "message for the data's owner"):
         assert words not in text
     for what in ("classes", "the number of rows"):
         line = f"- Taken to be public: {what}, as the caller gave them."
@@ -100,11 +77,9 @@ def test_the_statement_says_what_was_told_and_what_was_chosen():
     assert "By the caller" in text and "steps 7" in text
 
 
-def test_delta_is_the_power_of_ten_at_or_below_a_tenth_of_a_row(capsys):
-    assert [
-        fitted(delta=None, dataset_size=size, quiet=False).delta for size in (ROWS, 10_000)
-    ] == [1e-5, 1e-5]
-    assert "1e-05" in capsys.readouterr().out
+def test_delta_is_the_power_of_ten_at_or_below_a_tenth_of_a_row():
+    for size in (ROWS, 10_000):
+        assert fitted(delta=None, dataset_size=size).delta == 1e-5
 
 
 @pytest.mark.parametrize(
@@ -175,11 +150,8 @@ def test_fits_that_share_a_ledger_add_up(tmp_path, capsys):
     total = Ledger.load(path)
     assert total.count_of("step") == sum(model.ledger.count_of("step") for model in models)
     said = re.findall(r"epsilon (\S+) at delta 0.0001 for all fits", capsys.readouterr().out)
-    assert (
-        float(said[1])
-        == pytest.approx(make("loss_distribution").epsilon(total, 1e-4).upper, rel=1e-3)
-        and said[0] < said[1]
-    )
+    both = make("loss_distribution").epsilon(total, 1e-4).upper
+    assert float(said[1]) == pytest.approx(both, rel=1e-3) and said[0] < said[1]
 
 
 def test_a_fit_that_the_shared_ledger_refuses_leaves_its_folder_free(tmp_path):
@@ -222,10 +194,8 @@ def test_lots_below_all_rows_are_paid_for(capsys):
     """
     model = fitted(lot_size=100, steps=20, quiet=False, delta=0.01)
     assert 1.98 < model.epsilon.upper <= 2.0 and model.ledger.count_of("setup") == 1
-    assert (
-        "NOTICE: delta=0.01 is not below 1/1200" in capsys.readouterr().out
-        and "not below 1/1200" in model.statement
-    )
+    assert "NOTICE: delta=0.01 is not below 1/1200" in capsys.readouterr().out
+    assert "not below 1/1200" in model.statement
 
 
 def test_balls_in_bins_train_whole_epochs_and_verify(tmp_path):

@@ -86,11 +86,6 @@ def test_the_rows_of_a_person_show_in_nothing_but_weights_and_metrics(schema, tm
         assert found[change] == found["none"]
 
 
-def test_more_rows_than_are_used_change_no_weight():
-    some, more = (fitted(*of_seven(change)).network.state() for change in ("none", "added"))
-    assert all((some[name] == more[name]).all() for name in some)
-
-
 def test_ledger_result_statement_and_verify_say_person(tmp_path):
     x, y, person = problem()
     model = fitted(x, y, person, folder=tmp_path / "run", ledger=tmp_path / "all", group_size=2)
@@ -175,10 +170,7 @@ def test_a_row_that_is_not_finite_takes_its_person_out():
 @pytest.mark.parametrize(
     "error, words, given",
     [
-        (ParameterError, "together, or neither", {"rows_per_person": None}),
-        (RowsError, "rows have no person", {"person": np.full(20, np.nan)}),
         (RowsError, "rows have no person", {"person": np.full(20, np.nan), "check": False}),
-        (ShapeError, "person of each of 20 rows, got 3", {"person": [1, 2, 3]}),
         (ShapeError, "same number", {"example_weight": np.ones(20)}),
         (ParameterError, "at most the 5 persons", {"lot_size": 6}),
         (ParameterError, "the name of a column", {"person": "who"}),
@@ -192,7 +184,7 @@ def test_what_does_not_fit_is_refused_before_any_charge(error, words, given, tmp
     assert not (tmp_path / "all").exists()
 
 
-def test_a_command_names_the_column(tmp_path, monkeypatch, capsys):
+def test_a_command_names_the_column(tmp_path, monkeypatch):
     from minidp.__main__ import main
 
     monkeypatch.chdir(tmp_path)
@@ -207,11 +199,3 @@ def test_a_command_names_the_column(tmp_path, monkeypatch, capsys):
     model = minidp.load_model(tmp_path / "mine" / "model.npz")
     names = np.char.add("p", person.astype(str))
     assert (model.predict_proba(x) == fitted(x, y, names).predict_proba(x)).all()
-    (tmp_path / "t.csv").write_text("\n".join(["a,who,b,c,d,label", *lines, "1,,1,1,1,1"]))
-    for more, words in (
-        (["--person", "who"], "together, or neither"),
-        (["--person", "whom", "--rows-per-person", "3"], "no column whom"),
-        (["--person", "who", "--rows-per-person", "3"], "1 of "),
-    ):
-        assert main([*command.replace("mine", "yours").split(), *more]) == 2
-        assert words in capsys.readouterr().err and not (tmp_path / "yours").exists()

@@ -7,7 +7,6 @@ import minidp
 from minidp.errors import ParameterError
 from minidp.run import picture
 from minidp.run.verify import verify
-from minidp.util import plotting
 
 pandas = pytest.importorskip("pandas")
 
@@ -49,13 +48,6 @@ def test_a_regression_has_r2():
     (x, _), (test, _) = problem()
     model = fitted(target_bounds=(-3, 3), test=(test, test["a"]), subgroups="sex, sex")
     assert {"examples", "r2"} == set(model.result["subgroups"]["sex"]["1"])
-
-
-def test_bars_say_column_value_and_rows():
-    figure, (axis,) = plotting.new_figure()
-    subgroups = {"sex": {"f": {"examples": 3, "accuracy": 0.5}, "m": {"examples": 0}}}
-    picture.draw_subgroups(axis, subgroups, "accuracy", "accuracy")
-    assert [label.get_text() for label in axis.get_yticklabels()] == ["sex: f (3)", "sex: m (0)"]
 
 
 @pytest.mark.parametrize(

