@@ -127,14 +127,9 @@ def states(card, labels, tolerance=1e-12, name=None, subject="", error=None):
     def register(function):
         for label in labels.split():
             STATED.setdefault((card, label), []).append(function)
-            check = Check(
-                name or function.__name__,
-                PRINTED,
-                tolerance,
-                partial(_as_printed, card=card, label=label, function=function, error=error),
-                subject,
-            )
-            REGISTRY.setdefault((card, label), []).append(check)
+            how = {"card": card, "label": label, "function": function, "error": error}
+            called = name or function.__name__
+            measures(card, label, PRINTED, tolerance, called, subject)(partial(_as_printed, **how))
         return function
 
     return register
