@@ -152,6 +152,7 @@ def texts_of(card):
 
 def printed(texts, label, case, error=None):
     """The largest error between the sides of an equation in one case; the others define names."""
+    label = case.through or label
     context = [text for other, text in texts.items() if other != label]
     errors = []
     for relation, left, right in sides(texts[label], case, context):

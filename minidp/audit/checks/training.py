@@ -53,16 +53,6 @@ def _setting(bench, noise, clip, sampler, steps=4, strategy="auto", **settings):
     return train.Trainer(network, nn.SoftmaxCrossEntropy(), descent, plan, **settings), x, y
 
 
-def mean_gradient(network, loss, x, y):
-    """{key: Explicit of one row}: the mean of the gradients of rows, each computed by itself."""
-    each = []
-    for b in range(len(x)):
-        z, caches = network.forward(x[b : b + 1])
-        grads = network.param_grads(loss(z, y[b : b + 1])[1], caches)
-        each.append({key: g.materialise() for key, g in grads.items()})
-    return {key: Explicit(sum(g[key] for g in each) / len(x)) for key in each[0]}
-
-
 def _algorithm_1(trainer, examples, weight):
     """The parameters after a loop over steps and examples, each clipped by itself, on the host.
 
@@ -72,7 +62,10 @@ def _algorithm_1(trainer, examples, weight):
     for step, lot in enumerate(plan.sampler.lots(len(examples), plan.steps, streams.sampling)):
         total = {key: np.zeros(theta.shape) for key, theta in network.params.items()}
         for b in lot:
-            mean = mean_gradient(network, trainer.loss, *examples[b])
+            x, y = examples[b]
+            z, caches = network.forward(x)
+            grads = network.param_grads(trainer.loss(z, y)[1], caches).items()
+            mean = {key: Explicit(g.materialise().mean(axis=0)[None]) for key, g in grads}
             total = plan.sanitizer.add_clipped(mean, total, weight[b : b + 1])
         for key, g in plan.sanitizer.release(total, streams.noise(step)).items():
             network.params[key] -= (0.3 - 0.05 * step) * g / 7
@@ -102,10 +95,8 @@ def training_equals_algorithm_1(bench):
         if how is persons:
             x[5, 0], rows = np.nan, [[0, 1], [2, 5], [3, 4], [6]]
             weight = bench.rng.uniform(0, 1, 4)
-            more = {
-                "person": np.array(list("aabccbdaaaaa")),
-                "example_weight": bench.asarray(weight),
-            }
+            person = np.array(list("aabccbdaaaaa"))
+            more = {"person": person, "example_weight": bench.asarray(weight)}
         inputs = bench.asarray(x)
         if how is views:
             inputs, x, y = Mirrored(inputs, bench), np.concatenate([x, -x]), np.tile(y, 2)
