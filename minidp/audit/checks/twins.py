@@ -72,12 +72,14 @@ def _weighted(rng):
     for a, d in _factors(rng):
         w = rng.choice([0, 0.5, 1], len(a))
         a[w == 0] = np.nan
-        yield w, a, d, _integers(rng, len(a), 3, 4), _integers(rng, len(a), 3, 5)
+        for rows in (0, 32):
+            yield w, a, d, _integers(rng, len(a), 3, 4), _integers(rng, len(a), 3, 5), rows
 
 
-def _windows(rng, window):
-    x = rng.integers(0, 4, (2, 6, 7, 3)).astype(np.float32)  # ties
-    yield x, _integers(rng, 2, *window.output("images", x.shape[1:]), 3)
+def _windows(rng):
+    for window in (Window((2, 3), (1, 2), "valid"), Window((3, 3), (2, 2), "same")):
+        x = rng.integers(0, 4, (2, 6, 7, 3)).astype(np.float32)  # ties
+        yield x, _integers(rng, 2, *window.output("images", x.shape[1:]), 3), window
 
 
 def _rows(rng):
@@ -102,7 +104,6 @@ def _releases(rng):
 
 ELEMENTWISE = [f"exact.elementwise.{name}" for name in ("exp", "log", "tanh")]
 SUMS = [f"grads.forms.{name}" for name in ("Explicit", "Outer", "OuterSum")]
-WINDOWS = Window((2, 3), (1, 2), "valid"), Window((3, 3), (2, 2), "same")
 for _cards, _labels, _tolerance, _compute, _drawn in (
     (["nn.activation.ReLU"], "F1 B1", 0.0, twins._coordinates, _coordinates),
     (ELEMENTWISE, "F1", 0.0, twins._coordinates, _coordinates),
@@ -110,22 +111,12 @@ for _cards, _labels, _tolerance, _compute, _drawn in (
     (["nn.loss.SoftmaxCrossEntropy"], "F1 F2 B1 B2", 0.0, SoftmaxCrossEntropy(), _logits),
     (["grads.forms.Outer"], "F1 N1", 1e-13, twins._formed, _factors),
     (["grads.forms.Explicit"], "N1", 1e-13, twins._formed, _factors),
-    (SUMS, "P1", 0.0, partial(twins._summed, rows=0), _weighted),
-    (SUMS, "P1", 0.0, partial(twins._summed, rows=32), _weighted),
+    (SUMS, "P1", 0.0, twins._summed, _weighted),
     (["grads.forms.OuterSum"], "N3", 1e-15, lambda x: [row_norms(x)], _rows),
     (["host.chacha.chacha", "host.chacha.rounded"], "F1", 0.0, _noise, _releases),
     (["host.chacha.normals"], "F3", 0.0, _noise, _releases),
     (["host.discrete.integers"], "F4", 0.0, _noise, _releases),
-    *(
-        (
-            ["nn.pool.MaxPool2D"],
-            "B1",
-            0.0,
-            partial(twins._maxima, window=w),
-            partial(_windows, window=w),
-        )
-        for w in WINDOWS
-    ),
+    (["nn.pool.MaxPool2D"], "B1", 0.0, twins._maxima, _windows),
 ):
     for _card in _cards:
         _register = measures(_card, _labels, COMPILED, _tolerance, "compiled")
