@@ -187,12 +187,9 @@ def run(check, backend=None):
         with np.errstate(all="ignore"):
             found = check.measure(bench)
             errors = [float(error) for error in (found if isinstance(found, Iterator) else [found])]
-    except Undercut as error:
-        return Outcome(check, math.inf, str(error))
     except Exception as error:  # a broken formula may break anything
-        return Outcome(
-            check, math.inf, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        )
+        problem = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        return Outcome(check, math.inf, problem)
     return Outcome(check, max(map(_no_nan, errors), default=math.inf), "")
 
 
@@ -221,17 +218,15 @@ def relative(got, expected):
     return _no_nan(abs(float(got) - float(expected)) / abs(float(expected)))
 
 
-class Undercut(ArithmeticError):
-    """A bound is below what it bounds."""
-
-
 def excess(bound, truth):
-    """How far bounds are above the truths, relative. Raises Undercut if one is below by more than
-    rounding (1e-13).
+    """How far bounds are above the truths, relative. Raises ArithmeticError if one is below by
+    more than rounding (1e-13).
     """
     bound, truth = (np.asarray(each, dtype=np.float64) for each in (bound, truth))
     if np.any(bound < truth * (1 - 1e-13)):
-        raise Undercut(f"the code is below the printed bound ({np.min(bound / truth):.12g} of it)")
+        raise ArithmeticError(
+            f"the code is below the printed bound ({np.min(bound / truth):.12g} of it)"
+        )
     return _no_nan(float(np.max(np.abs(bound / truth - 1))))
 
 

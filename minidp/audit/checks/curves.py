@@ -81,20 +81,18 @@ for _label, _event, _given in (
     states(GAUSSIAN, _label, name=repr(_event))(partial(_central_limit, event=_event, **_given))
 
 
-@states("privacy.tradeoff.epsilon_delta_curve", "C1")
-def epsilon_delta_lines(bench):
-    def curve(alpha):
-        return tradeoff.epsilon_delta_curve([alpha], 1.0, 0.05)[0]
-
-    yield Case({"f": curve, "epsilon": 1.0, "delta": 0.05}, ranges={"a": np.linspace(0, 1, 41)})
+def _curve(bench, kind, symbol, alphas, **of):
+    curve = getattr(tradeoff, kind)
+    yield Case({symbol: lambda alpha: curve([alpha], **of)[0], **of}, ranges={"a": alphas})
 
 
-@states("privacy.tradeoff.gaussian_curve", "C1")
-def gaussian_curve(bench):
-    def curve(alpha):
-        return tradeoff.gaussian_curve([alpha], 0.7)[0]
-
-    yield Case({"G_mu": curve, "mu": 0.7}, ranges={"a": np.linspace(0.01, 0.99, 9)})
+for _kind, _symbol, _alphas, _of in (
+    ("epsilon_delta_curve", "f", np.linspace(0, 1, 41), {"epsilon": 1.0, "delta": 0.05}),
+    ("gaussian_curve", "G_mu", np.linspace(0.01, 0.99, 9), {"mu": 0.7}),
+):
+    states(f"privacy.tradeoff.{_kind}", "C1", name=_kind)(
+        partial(_curve, kind=_kind, symbol=_symbol, alphas=_alphas, **_of)
+    )
 
 
 @states("privacy.tradeoff.true_positive_rate", "C1", 0.0)
