@@ -6,16 +6,16 @@ from functools import partial
 import numpy as np
 
 from ... import nn, train
-from ...backend import Backend, to_host
+from ...backend import to_host
 from ...grads.forms import Explicit
 from ...mechanism import LinearDecay, Plan, PoissonSampler, Sanitizer, per_layer_groups
 from ...streams import Streams
 from ...train.metrics import right_answers
+from ...train.trial import host_copy
 from ..equation import Case
-from . import Bench, in_words, measures, states, worst
+from . import in_words, measures, states, worst
 
 CARD = "train.trainer.Trainer"
-_HOST = Bench(None, Backend.numpy())
 
 
 @states("train.metrics.right_answers", "F1", 1e-14)
@@ -53,12 +53,12 @@ def _setting(bench, noise, clip, sampler, steps=4, strategy="auto", **settings):
     return train.Trainer(network, nn.SoftmaxCrossEntropy(), descent, plan, **settings), x, y
 
 
-def _algorithm_1(trainer, examples, weight):
+def _algorithm_1(trainer, network, examples, weight):
     """The parameters after a loop over steps and examples, each clipped by itself, on the host.
 
-    examples: (x, y) of the rows of each.
+    network: a copy of the trainer's; examples: (x, y) of the rows of each.
     """
-    streams, network, plan = Streams(5), trainer.network, trainer.plan
+    streams, plan = Streams(5), trainer.plan
     for step, lot in enumerate(plan.sampler.lots(len(examples), plan.steps, streams.sampling)):
         total = {key: np.zeros(theta.shape) for key, theta in network.params.items()}
         for b in lot:
@@ -89,8 +89,9 @@ def training_equals_algorithm_1(bench):
         (0.0, 0.3, 1.0, "factored", 4096, persons),
         (0.8, 0.1, 0.5, "auto", 1, persons),
     ):
-        setting = noise, clip, PoissonSampler(q)
-        trainer, x, y = _setting(bench, *setting, strategy=strategy, batch_size=batch_size, **how)
+        trainer, x, y = _setting(
+            bench, noise, clip, PoissonSampler(q), strategy=strategy, batch_size=batch_size, **how
+        )
         rows, weight, more = np.arange(12)[:, None], np.ones(12), {}
         if how is persons:
             x[5, 0], rows = np.nan, [[0, 1], [2, 5], [3, 4], [6]]
@@ -101,9 +102,10 @@ def training_equals_algorithm_1(bench):
         if how is views:
             inputs, x, y = Mirrored(inputs, bench), np.concatenate([x, -x]), np.tile(y, 2)
             rows = np.hstack([rows, rows + 12])
+        start = host_copy(trainer.network)
         trainer.run(inputs, bench.asarray(y[:12]), Streams(5), **more)
         examples = [(x[each], y[each]) for each in rows]
-        expected = _algorithm_1(_setting(_HOST, *setting)[0], examples, weight)
+        expected = _algorithm_1(trainer, start, examples, weight)
         yield from (worst(trainer.network.params[key], expected[key]) for key in expected)
 
 
