@@ -3,24 +3,23 @@ of 2016.
 
     python -m tools.audit_empirical --json experiments/results/audit_attacks.json
 
-Trains with the library's own Trainer, Sanitizer and Sampler; two pictures go beside the JSON.
-Ctrl-C keeps finished parts, and the same command resumes. Exit status 1 if a bound lies, beyond
-doubt, above the certified epsilon, or if an attack falls short of what it has to reach; 2 for user
-errors. A lower bound proves nothing safe: it shows how much of epsilon an attack reaches.
+Trains with the library's own Trainer, Sanitizer and Sampler; two pictures go beside the JSON. Exit
+status 1 if a bound lies, beyond doubt, above the certified epsilon, or if an attack falls short of
+what it has to reach; 2 for user errors. A lower bound proves nothing safe: it shows how much of
+epsilon an attack reaches.
 """
 
 import secrets
 import sys
 import time
-from functools import cache, partial
+from functools import partial
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
 
 from minidp.commands.flags import Parser, user_errors
 from minidp.data import load
-from minidp.run.progress import stop_on_interrupt
-from minidp.util.files import read_json, write_json
+from minidp.util.files import write_json
 from minidp.util.text import lower_text, upper_text
 from tools.attacks import black_box, canaries, pictures
 from tools.machine import available_cores, processor, vector_flags, versions
@@ -31,35 +30,38 @@ BOX = "black box, worst-case start"
 upper, lower = partial(upper_text, decimals=2), partial(lower_text, decimals=2)
 
 
-def units(smoke, box):
-    """{name: function of a seed} of all there is to do, a few seconds' work each, with results that
-    JSON holds.
-    """
+def attacked(smoke, seed):
+    """The figures of all attacks, each with a seed of its own; a line for each that is done."""
+    started = time.perf_counter()
+
+    def seed_of(name):
+        return int.from_bytes(sha256(f"{seed} {name}".encode()).digest()[:6])
+
+    def run(name, attack, *arguments, **how):
+        found = attack(*arguments, seed_of(name), **how)
+        print(f"{name}, {time.perf_counter() - started:.0f} s", flush=True)
+        return found
+
     small = (4.0,), 30, {"lots": (100, 1000), "reach": 0.5}
     epsilons, side, paper = small if smoke else (EPSILONS, 75, {})
-    found = {
-        f"attack q={q:g} T={steps} epsilon={epsilon:g}": partial(
-            canaries.attack, epsilon, q, steps, side=side
-        )
-        for (q, steps), epsilon in product(SETTINGS, epsilons)
-    }
-    found["2016"] = partial(canaries.attack_2016, **paper)
-    runs = black_box.CHUNK if smoke else box().needed()
-    return found | {
-        f"black box {start}": lambda seed: box().scores(seed)
-        for start in range(0, runs, black_box.CHUNK)
-    }
-
-
-def summary(done, box):
-    """The figures of all units."""
-    runs = [found for name, found in done.items() if name.startswith("black box ")]
+    attacks = []
+    for (q, steps), epsilon in product(SETTINGS, epsilons):
+        name = f"attack q={q:g} T={steps} epsilon={epsilon:g}"
+        attacks.append(run(name, canaries.attack, epsilon, q, steps, side=side))
+    old = run("2016", canaries.attack_2016, **paper)
+    name, records = ("strokes", 100) if smoke else ("auto", black_box.RECORDS)
+    dataset = load(name, sizes=(records, 10))
+    box = black_box.BlackBox(dataset, seed_of("start"))
+    runs = black_box.CHUNK if smoke else box.needed()
+    scores = [run(f"black box {at}", box.scores) for at in range(0, runs, black_box.CHUNK)]
+    inside, outside = (sum(each, []) for each in zip(*scores))
+    data = {"name": dataset.name, "sha256": dataset.sha256}
     return {
         "delta": canaries.DELTA,
         "confidence": 1 - canaries.ERROR,
-        "ledger_2016": done["2016"],
-        "attacks": [found for key, found in done.items() if key.startswith("attack ")],
-        "black_box": box.figures(*(sum(scores, []) for scores in zip(*runs))),
+        "ledger_2016": old,
+        "attacks": attacks,
+        "black_box": {**box.figures(inside, outside), "data": data},
     }
 
 
@@ -68,33 +70,22 @@ def verdicts(result, smoke=False):
     it is small.
     """
     for found in [*result["attacks"], result["black_box"]]:
-        where, of = (
-            f"{found['steps']} steps" + (f" at q {found['q']:g}" if "q" in found else ""),
-            found["bounds"],
-        )
-        certified = found["certified"][1]
+        where = f"{found['steps']} steps" + (f" at q {found['q']:g}" if "q" in found else "")
+        of, certified = found["bounds"], found["certified"][1]
         for name, bound in of.items():
-            yield (
-                (
-                    f"{where}, {name}: epsilon at least {lower(bound['lower'])} "
-                    f"({bound['trials']:,} trials), certified {upper(certified)}"
-                ),
-                bound["beyond_doubt"] <= certified,
-            )
+            trials = f"({bound['trials']:,} trials), certified {upper(certified)}"
+            text = f"{where}, {name}: epsilon at least {lower(bound['lower'])} {trials}"
+            yield text, bound["beyond_doubt"] <= certified
         if "q" in found:
             share = of["every step, releases composed"]["lower"] / certified
-            yield (
-                f"{where}: every step shows {share:.1%} of it, to be at least {SHARE:.0%}",
-                share >= SHARE,
-            )
+            text = f"{where}: every step shows {share:.1%} of it, to be at least {SHARE:.0%}"
+            yield text, share >= SHARE
             steinke, f_dp = (of[f"one run, {name}"]["lower"] for name in ("Steinke", "f-DP"))
             yield f"{where}: one run shows more by f-DP than by Steinke's bound", f_dp > steinke
     box, old = of[BOX]["lower"], result["ledger_2016"]
     if not smoke:
-        yield (
-            f"black box: epsilon at least {lower(box)}, to be at least {BLACK_BOX}",
-            box >= BLACK_BOX,
-        )
+        text = f"black box: epsilon at least {lower(box)}, to be at least {BLACK_BOX}"
+        yield text, box >= BLACK_BOX
     printed, shown, most = old["printed"][-1], old["lower"][-1], old["certified"][-1][1]
     text = f"2016: {upper(printed)} printed, at least {lower(shown)} shown, {upper(most)} certified"
     yield text, printed < shown <= most
@@ -123,34 +114,9 @@ def main(argv=None):
         "--json", metavar="FILE", type=Path, help="write the figures, and pictures beside them"
     )
     options = parser.parse_args(argv)
-    with user_errors() as note, stop_on_interrupt() as stopped:
-        started = time.perf_counter()
-        kept = options.json and options.json.with_suffix(".partial.json")
-        state = read_json(kept) if kept and kept.exists() else {}
-        if state.get("smoke") != options.smoke or options.seed not in (None, state.get("seed")):
-            seed = secrets.randbits(32) if options.seed is None else options.seed
-            state = {"smoke": options.smoke, "seed": seed, "done": {}}
-
-        def seed_of(name):
-            return int.from_bytes(sha256(f"{state['seed']} {name}".encode()).digest()[:6])
-
-        name, records = ("strokes", 100) if options.smoke else ("auto", black_box.RECORDS)
-        dataset, done = load(name, sizes=(records, 10)), state["done"]
-        box = cache(lambda: black_box.BlackBox(dataset, seed_of("start")))
-        todo = units(options.smoke, box)
-        for place, (name, work) in enumerate(todo.items(), 1):
-            if name not in done:
-                done[name] = work(seed_of(name))
-                if kept:
-                    write_json(kept, state)
-                seconds = time.perf_counter() - started
-                print(f"[{place}/{len(todo)}] {name}, {seconds:.0f} s", flush=True)
-            if stopped() and place < len(todo):
-                again = f"the same command resumes {kept}"
-                note.saved = again if kept else "--json FILE keeps finished parts"
-                raise KeyboardInterrupt
-        result = summary(done, box())
-        result["black_box"]["data"] = {"name": dataset.name, "sha256": dataset.sha256}
+    with user_errors():
+        seed = secrets.randbits(32) if options.seed is None else options.seed
+        result = attacked(options.smoke, seed)
         words, checks = in_words(result), list(verdicts(result, options.smoke))
         for text, right in checks:
             print("ok  " if right else "FAIL", text)
@@ -158,22 +124,18 @@ def main(argv=None):
         failed = sum(not right for _, right in checks)
         if options.json:
             given = sys.argv[1:] if argv is None else argv
+            device = {"processor": processor(), "vector": vector_flags()}
             made = {
                 "command": " ".join(["python -m tools.audit_empirical", *given]),
-                "device": {
-                    "processor": processor(),
-                    "vector": vector_flags(),
-                    "cores": available_cores(),
-                },
+                "device": {**device, "cores": available_cores()},
                 "versions": versions(),
-                "seed": state["seed"],
+                "seed": seed,
             }
             write_json(options.json, {**made, **result, "in_words": words, "failed": failed})
             pictures.draw_attacks(result, words, options.json.with_suffix(".png"))
             old = options.json.with_name(f"{options.json.stem}_2016.png")
             pictures.draw_2016(result["ledger_2016"], old)
-            kept.unlink()
-        print(f"{len(checks)} checks, {failed} failed, {time.perf_counter() - started:.0f} s")
+        print(f"{len(checks)} checks, {failed} failed")
         return int(failed > 0)
 
 

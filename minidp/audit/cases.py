@@ -3,6 +3,7 @@ run over all rows.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from inspect import signature
 
 import numpy as np
@@ -12,40 +13,31 @@ from .. import nn
 
 @dataclass(frozen=True)
 class LayerCase:
-    """make(rng, dtype) gives a layer for inputs of `shape`.
+    """A layer for inputs of `shape`.
 
-    wrong_shape: of an example, which the layer has to refuse; None if it takes any. largest: of
-    the inputs that it is tried at.
+    of: its class, or a function; it is given rng and dtype if it takes them. wrong_shape: of an
+    example, which the layer has to refuse; None if it takes any. largest: of the inputs that it is
+    tried at.
     """
 
     name: str
-    make: object
+    of: object
     shape: tuple
     wrong_shape: tuple | None = None
     largest: float = 1
 
+    def make(self, rng, dtype):
+        """The layer with parameters drawn anew, biases and scales included."""
+        given = {"rng": rng, "dtype": dtype}
+        taken = given.keys() & signature(self.of).parameters
+        layer = self.of(**{key: given[key] for key in taken})
+        for array in layer.params.values():
+            array[...] = rng.uniform(-1.5, 1.5, array.shape)
+        return layer
+
     def input(self, rng, batch, dtype="float64"):
         """x (batch, *shape)."""
         return rng.uniform(-self.largest, self.largest, (batch, *self.shape)).astype(dtype)
-
-
-def _drawn(layer, rng):
-    """The layer with parameters drawn anew."""
-    for array in layer.params.values():
-        array[...] = rng.uniform(-1.5, 1.5, array.shape)
-    return layer
-
-
-def _case(name, cls, args, shape, wrong_shape=None, largest=1, **settings):
-    """A row; the layer's parameters are drawn anew, biases and scales included."""
-
-    def make(rng, dtype):
-        given = {"rng": rng, "dtype": dtype, "name": cls.kind}
-        named = {key: given[key] for key in given if key in signature(cls).parameters}
-        layer = cls(*args, **settings, **named)
-        return _drawn(layer, rng)
-
-    return LayerCase(name, make, shape, wrong_shape, largest)
 
 
 def _standardise(rng, dtype):
@@ -58,70 +50,59 @@ def _project(rng, dtype):
 
 
 def _residual(rng, dtype):
-    given = {"rng": rng, "dtype": dtype}
-    inner = nn.Residual([nn.Dense(3, 3, **given)])
-    return _drawn(nn.Residual([nn.LayerNorm(3, dtype=dtype), inner, nn.Tanh()]), rng)
+    inner = nn.Residual([nn.Dense(3, 3, rng=rng, dtype=dtype)])
+    return nn.Residual([nn.LayerNorm(3, dtype=dtype), inner, nn.Tanh()])
 
 
 def _tied(rng, dtype):
-    given = {"rng": rng, "dtype": dtype}
-    return _drawn(nn.Tied([nn.Embedding(4, 3, **given), nn.Dense(3, 3, **given), nn.Tanh()]), rng)
+    table = nn.Embedding(4, 3, rng=rng, dtype=dtype)
+    return nn.Tied([table, nn.Dense(3, 3, rng=rng, dtype=dtype), nn.Tanh()])
 
 
 IMAGE = (4, 5, 2)
 LAYERS = [
-    _case("dense", nn.Dense, (4, 3), (4,), (5,)),
-    _case("dense over positions", nn.Dense, (4, 3), (2, 4), (2, 3, 4)),
-    _case("embedding", nn.Embedding, (4, 3), (3,), (3, 2), largest=5),
-    _case("lstm", nn.LSTM, (2, 2), (3, 2), (3, 3)),
-    _case("last state of an lstm", nn.LSTM, (1, 2), (2, 1), (1,), states="last"),
-    _case("causal attention", nn.CausalAttention, (4, 2), (3, 4), (3, 3)),
-    _case("positions", nn.Positions, (3, 2), (3, 2), (2, 2)),
+    LayerCase("dense", partial(nn.Dense, 4, 3), (4,), (5,)),
+    LayerCase("dense over positions", partial(nn.Dense, 4, 3), (2, 4), (2, 3, 4)),
+    LayerCase("embedding", partial(nn.Embedding, 4, 3), (3,), (3, 2), 5),
+    LayerCase("lstm", partial(nn.LSTM, 2, 2), (3, 2), (3, 3)),
+    LayerCase("last state of an lstm", partial(nn.LSTM, 1, 2, states="last"), (2, 1), (1,)),
+    LayerCase("causal attention", partial(nn.CausalAttention, 4, 2), (3, 4), (3, 3)),
+    LayerCase("positions", partial(nn.Positions, 3, 2), (3, 2), (2, 2)),
     LayerCase("residual", _residual, (2, 3), (2, 4)),
     LayerCase("tied", _tied, (3,), (3, 2), 5),
-    _case("dense without bias", nn.Dense, (4, 3), (4,), (2, 2), bias=False),
-    _case("relu", nn.ReLU, (), (2, 3)),
-    _case("clamp", nn.Clamp, (), (2, 3), limit=0.5),
-    _case("tanh", nn.Tanh, (), (2, 3)),
-    _case("sigmoid", nn.Sigmoid, (), (2, 3)),
-    _case("softmax", nn.Softmax, (), (2, 3)),
-    _case("flatten", nn.Flatten, (), (2, 3, 2)),
+    LayerCase("dense without bias", partial(nn.Dense, 4, 3, bias=False), (4,), (2, 2)),
+    LayerCase("relu", nn.ReLU, (2, 3)),
+    LayerCase("clamp", partial(nn.Clamp, 0.5), (2, 3)),
+    LayerCase("tanh", nn.Tanh, (2, 3)),
+    LayerCase("sigmoid", nn.Sigmoid, (2, 3)),
+    LayerCase("softmax", nn.Softmax, (2, 3)),
+    LayerCase("flatten", nn.Flatten, (2, 3, 2)),
     LayerCase("standardise", _standardise, (2, 3), (3, 2)),
     LayerCase("project", _project, (4,), (5,)),
-    _case("conv padding (1, 0)", nn.Conv2D, (2, 3, 2), (3, 4, 2), (3, 4, 1), padding=(1, 0)),
-    _case("conv", nn.Conv2D, (2, 3, 3), IMAGE, (4, 5, 3)),
-    _case("conv stride 2", nn.Conv2D, (2, 3, 4), (5, 6, 2), (4, 2), stride=2),
-    _case(
+    LayerCase(
+        "conv padding (1, 0)", partial(nn.Conv2D, 2, 3, 2, padding=(1, 0)), (3, 4, 2), (3, 4, 1)
+    ),
+    LayerCase("conv", partial(nn.Conv2D, 2, 3, 3), IMAGE, (4, 5, 3)),
+    LayerCase("conv stride 2", partial(nn.Conv2D, 2, 3, 4, stride=2), (5, 6, 2), (4, 2)),
+    LayerCase(
         "conv valid without bias",
-        nn.Conv2D,
-        (2, 3, (2, 3)),
+        partial(nn.Conv2D, 2, 3, (2, 3), bias=False, padding="valid"),
         IMAGE,
         (4, 2, 2),
-        bias=False,
-        padding="valid",
     ),
-    _case("conv padding 1", nn.Conv2D, (2, 3, 2), (5, 5, 2), (5, 5, 1), stride=3, padding=1),
-    _case("max pool padding 1", nn.MaxPool2D, (), IMAGE, (4, 5), window=3, stride=2, padding=1),
-    _case("max pool", nn.MaxPool2D, (), IMAGE, (1, 5, 2), window=2),
-    _case(
-        "max pool overlapping", nn.MaxPool2D, (), IMAGE, (4, 5), window=3, stride=2, padding="same"
+    LayerCase(
+        "conv padding 1", partial(nn.Conv2D, 2, 3, 2, stride=3, padding=1), (5, 5, 2), (5, 5, 1)
     ),
-    _case("average pool", nn.AvgPool2D, (), IMAGE, (1, 5, 2), window=2),
-    _case(
-        "average pool overlapping",
-        nn.AvgPool2D,
-        (),
-        IMAGE,
-        (4, 5),
-        window=3,
-        stride=2,
-        padding="same",
-    ),
-    _case("group norm", nn.GroupNorm, (4,), (2, 3, 4), (2, 3, 5), groups=2),
-    _case("layer norm", nn.LayerNorm, (4,), (3, 4), (4, 3)),
-    _case("layer norm of two axes", nn.LayerNorm, ((2, 3),), (2, 2, 3), (3,)),
-    _case("unit norm", nn.UnitNorm, (), (2, 3)),
-    _case("dropout in evaluation", nn.Dropout, (), (2, 3), rate=0.5),
+    LayerCase("max pool padding 1", partial(nn.MaxPool2D, 3, 2, 1), IMAGE, (4, 5)),
+    LayerCase("max pool", partial(nn.MaxPool2D, 2), IMAGE, (1, 5, 2)),
+    LayerCase("max pool overlapping", partial(nn.MaxPool2D, 3, 2, "same"), IMAGE, (4, 5)),
+    LayerCase("average pool", partial(nn.AvgPool2D, 2), IMAGE, (1, 5, 2)),
+    LayerCase("average pool overlapping", partial(nn.AvgPool2D, 3, 2, "same"), IMAGE, (4, 5)),
+    LayerCase("group norm", partial(nn.GroupNorm, 4, 2), (2, 3, 4), (2, 3, 5)),
+    LayerCase("layer norm", partial(nn.LayerNorm, 4), (3, 4), (4, 3)),
+    LayerCase("layer norm of two axes", partial(nn.LayerNorm, (2, 3)), (2, 2, 3), (3,)),
+    LayerCase("unit norm", nn.UnitNorm, (2, 3)),
+    LayerCase("dropout in evaluation", partial(nn.Dropout, 0.5), (2, 3)),
 ]
 
 

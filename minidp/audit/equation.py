@@ -13,12 +13,14 @@ class Case(NamedTuple):
     """What the names of an equation stand for.
 
     given: {name: number, array or function}; after: what a name on the left of `<-` is afterwards;
-    ranges: {index: the numbers that it runs over}, where no array's axis says so.
+    ranges: {index: the numbers that it runs over}, where no array's axis says so; through: the
+    label whose equation is compared, where the others of its card only define names.
     """
 
     given: dict
     after: dict = {}
     ranges: dict = {}
+    through: str = ""
 
 
 def _left(part, names):

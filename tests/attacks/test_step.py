@@ -49,11 +49,8 @@ class Own:
 
     def __init__(self, sanitizer=Sanitizer, trainer=Trainer, ranks=1, **how):
         board, barrier = [None] * ranks, threading.Barrier(ranks, timeout=60)
-        several = [Rank(rank, board, barrier) for rank in range(ranks)]
-        self.trainers = [
-            trainer_of(sanitizer, trainer, rank, **how)
-            for rank in (several if ranks > 1 else [SOLO])
-        ]
+        several = [Rank(rank, board, barrier) for rank in range(ranks)] if ranks > 1 else [SOLO]
+        self.trainers = [trainer_of(sanitizer, trainer, rank, **how) for rank in several]
         self.start = [array.copy() for array in self.trainers[0].network.params.values()]
         # ranks share a seed as they share a key, which hands out each release once
         self.streams = Streams(secrets.randbits(64)) if ranks > 1 else Streams()
@@ -61,10 +58,8 @@ class Own:
 
     def __call__(self, rows):
         self.steps += 1
-        if len(self.trainers) == 1:
-            return self.release(self.trainers[0], rows)
         with ThreadPoolExecutor(len(self.trainers)) as pool:
-            return list(pool.map(lambda trainer: self.release(trainer, rows), self.trainers))[0]
+            return next(pool.map(lambda trainer: self.release(trainer, rows), self.trainers))
 
     def release(self, trainer, rows):
         for array, start in zip(trainer.network.params.values(), self.start):
@@ -147,8 +142,6 @@ class Leaky(Trainer):
 
 def release_of_each_rank(self, raw_sum, draws, others=(), scale=1.0, dtype="float64", ranks=SOLO):
     """Independent shares of the noise add up to less than the whole."""
-    if ranks.size == 1:
-        return Sanitizer.release(self, raw_sum, draws, others, scale, dtype)
     share, fresh = with_noise(self, 1 / ranks.size), Streams().noise("rank")
     mine = share.release(raw_sum, fresh, others, scale, dtype)
     parts = zip(*(each.values() for each in ranks.collect(mine)))

@@ -78,17 +78,6 @@ def test_one_example_moves_a_step_of_training_by_at_most_what_is_charged(strateg
         assert np.linalg.norm(one - other) <= own + (charged - 1) * 2**0.5
 
 
-@pytest.mark.parametrize("a, d", [(1.8e19, 2.6e-23), (2.6e-23, 1.8e19), (3e38, 1e-40)])
-@pytest.mark.parametrize("strategy", ["explicit", "factored"])
-@pytest.mark.parametrize("dtype, power", [("float32", 1), ("float64", 1), ("float64", 7)])
-@arithmetics
-def test_a_factor_whose_squares_vanish_is_clipped(a, d, strategy, dtype, power, arithmetic):
-    grad = Outer(
-        np.full((1, 1), float(a) ** power, dtype), np.full((1, 100_000), float(d) ** power, dtype)
-    )
-    assert np.linalg.norm(clipped(grad, 0.01, strategy, arithmetic=arithmetic)[0]) <= 1
-
-
 @pytest.mark.parametrize("count", [2000, pytest.param(20_000, marks=wide)])
 def test_a_group_of_many_scalars_is_clipped(count):
     keys = [("layer", str(i)) for i in range(count)]
@@ -98,12 +87,12 @@ def test_a_group_of_many_scalars_is_clipped(count):
     assert np.sqrt(sum(float(x[0]) ** 2 for x in total.values())) <= 0.5
 
 
-def search_roundings(n, rounds=20):
+def search_roundings(n):
     """The largest |S(D) - S(D')| / C found where the rounding of each clipped gradient is left to
     chance, and the charge.
     """
     rng, largest, a = np.random.default_rng(0), 0.0, np.ones((n, 1), "float32")
-    for _ in range(rounds):
+    for _ in range(40):
         d = rng.uniform(1, 2, (n, 1)).astype("float32")
         (one, charged), (other, _) = (
             clipped(Outer(a[at:], d[at:]), 1.0, "factored", n) for at in (0, 1)
@@ -112,10 +101,11 @@ def search_roundings(n, rounds=20):
     return largest, charged
 
 
-@pytest.mark.parametrize("n", [60, 600, 1100, 2200])
-def test_random_roundings_move_the_sum_by_at_most_what_is_charged(n):
+@pytest.mark.parametrize("n, least", [(60, 0), (600, 0), (1100, 0), (1900, 1), (2200, 0)])
+def test_random_roundings_move_the_sum_by_at_most_what_is_charged(n, least):
+    """By more than C at 1,900, so that sums in float32 that are not charged would be found."""
     largest, charged = search_roundings(n)
-    assert largest <= charged
+    assert least < largest <= charged
 
 
 def numbers_of_every_size(rng, shape, dtype):
@@ -152,24 +142,31 @@ def test_no_gradient_of_any_size_contributes_more_than_its_clip_norm(arithmetic,
     assert 0.9 < largest <= 1
 
 
+PAIRS = (1.8e19, 2.6e-23), (2.6e-23, 1.8e19), (3e38, 1e-40)
+KINDS = ("float32", 1), ("float64", 1), ("float64", 7)
+
+
 @pytest.mark.parametrize(
-    "a, d, cls",
+    "a, d, dtype, cls",
     [
-        (2.0**75, 0.099 * 2**74, Outer),
-        (2.0**-149, 2.0**127, Outer),
-        (1e-163, 1e152, OuterSum),
-        (0.0, 1e307, Outer),
+        *((a**power, d**power, dtype, Outer) for a, d in PAIRS for dtype, power in KINDS),
+        (2.0**75, 0.099 * 2**74, "float32", Outer),
+        (2.0**-149, 2.0**127, "float32", Outer),
+        (1e-163, 1e152, "float64", OuterSum),
+        (0.0, 1e307, "float64", Outer),
     ],
 )
+@pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+@pytest.mark.parametrize("strategy", ["explicit", "factored"])
 @arithmetics
-def test_what_vanishes_below_the_least_number_does_not_raise_a_norm(a, d, cls, arithmetic):
-    """A weight, or its product with a factor, is rounded to twice its size; squares of one factor
-    vanish; 0 times 2^1024.
+def test_what_vanishes_below_the_least_number_hides_no_norm(a, d, dtype, cls, strategy, arithmetic):
+    """Squares of one factor vanish; a weight, or its product with a factor, is rounded to twice its
+    size; 0 times 2^1024.
     """
-    dtype, shape = "float64" if a < 1e-99 or not a else "float32", (1,) if cls is Outer else (1, 1)
-    factors = np.full((*shape, 4), a, dtype), np.full((*shape, 100), d, dtype)
-    norm = 20 * a * d
-    for clip_norm in (1.0, 1e-12, 0.51 * norm):
-        if 1e-12 <= clip_norm <= 1e12:
-            got, charged = clipped(cls(*factors), clip_norm, "factored", arithmetic=arithmetic)
-            assert np.linalg.norm(got) <= charged
+    shape = (1,) if cls is Outer else (1, 1)
+    for widths in ((1, 100_000), (4, 100)):
+        factors = [np.full((*shape, n), each, dtype) for n, each in zip(widths, (a, d))]
+        for clip_norm in (1.0, 0.01, 1e-12, 0.51 * a * d * np.prod(widths) ** 0.5):
+            if 1e-12 <= clip_norm <= 1e12:
+                got, _ = clipped(cls(*factors), clip_norm, strategy, arithmetic=arithmetic)
+                assert np.linalg.norm(got) <= 1

@@ -1,7 +1,6 @@
 """Attacks on private training: no bound is above what is certified, and the program says so."""
 
 import json
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -71,30 +70,3 @@ def test_it_attacks_reports_and_draws(tmp_path, capsys, drawn, monkeypatch):
         place[key] = right
     few = dict(audit_empirical.verdicts(found))  # 50 runs of the black box are not 2,000
     assert [what.split(":")[0] for what, right in few.items() if not right] == ["black box"]
-
-
-def test_an_interrupt_keeps_what_was_done_and_the_same_command_goes_on(
-    monkeypatch, tmp_path, capsys
-):
-    asked, made = [], []
-
-    @contextmanager
-    def interrupted():
-        yield lambda: len(made) in asked
-
-    monkeypatch.setattr(audit_empirical, "stop_on_interrupt", interrupted)
-    monkeypatch.setattr(
-        audit_empirical,
-        "units",
-        lambda *_: {str(k): lambda seed, k=k: made.append(k) or seed for k in range(4)},
-    )
-    seeds = []
-    for stop in (1, 3):
-        asked[:] = [stop]
-        with pytest.raises(SystemExit, match="130"):
-            audit_empirical.main(["--smoke", "--json", str(tmp_path / "found.json")])
-        assert "the same command resumes" in capsys.readouterr().err
-        before = json.loads((tmp_path / "found.partial.json").read_text())
-        seeds.append(before["seed"])
-        assert len(before["done"]) == len(made) == stop
-    assert made == [0, 1, 2] and seeds[0] == seeds[1]

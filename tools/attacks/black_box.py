@@ -22,11 +22,7 @@ from tools.attacks.canaries import CLIP, DELTA, ERROR, counted
 
 EPSILON, RECORDS, HIDDEN, STEPS, RATE, CHUNK = 10.0, 1000, 32, 25, 1.0, 25
 # without privacy; the surer of its answers, the smaller a gradient
-START_STEPS, START_RATE, SURER = (
-    200,
-    0.01,
-    4,
-)
+START_STEPS, START_RATE, SURER = 200, 0.01, 4
 LOSS = nn.SoftmaxCrossEntropy()
 
 
@@ -37,26 +33,15 @@ class BlackBox:
 
     def __init__(self, dataset, seed):
         n, rng = len(dataset.x_train), Streams(seed).init
-        x, y = (
-            dataset.x_train.reshape((n, -1)).astype(np.float32) / 255,
-            dataset.y_train.astype(np.int64),
-        )
-        self.network = nn.Sequential(
-            [
-                nn.Dense(x.shape[1], HIDDEN, rng=rng),
-                nn.ReLU(),
-                nn.Dense(HIDDEN, dataset.classes, rng=rng),
-            ],
-            x.shape[1:],
-        )
-        plan = Plan(
-            PoissonSampler(1.0),
-            Sanitizer(flat_group(self.network.params, np.inf, 0.0)),
-            START_STEPS,
-            n,
-        )
+        x = dataset.x_train.reshape((n, -1)).astype(np.float32) / 255
+        y = dataset.y_train.astype(np.int64)
+        first = nn.Dense(x.shape[1], HIDDEN, rng=rng)
+        last = nn.Dense(HIDDEN, dataset.classes, rng=rng)
+        self.network = nn.Sequential([first, nn.ReLU(), last], x.shape[1:])
+        without = Sanitizer(flat_group(self.network.params, np.inf, 0.0))
+        plan = Plan(PoissonSampler(1.0), without, START_STEPS, n)
         Trainer(self.network, LOSS, Adam(START_RATE), plan).run(x, y, seed)
-        for array in self.network.layers[-1].params.values():
+        for array in last.params.values():
             array *= SURER
         z, caches = self.network.forward(x)
         grads = self.network.param_grads(LOSS(z, y)[1], caches).values()
@@ -64,13 +49,10 @@ class BlackBox:
         blank = np.zeros_like(x[:1])
         self.label = self.network.predict(blank).argmin(axis=1)
         self.x, self.y = np.concatenate([x, blank]), np.concatenate([y, self.label])
-        accountant, groups = (
-            LossDistributionAccountant(),
-            flat_group(self.network.params, CLIP, 1.0),
-        )
-        self.plan = Plan(PoissonSampler(1.0), Sanitizer(groups), STEPS, n).calibrated(
-            accountant, EPSILON, DELTA
-        )
+        accountant = LossDistributionAccountant()
+        sanitizer = Sanitizer(flat_group(self.network.params, CLIP, 1.0))
+        plan = Plan(PoissonSampler(1.0), sanitizer, STEPS, n)
+        self.plan = plan.calibrated(accountant, EPSILON, DELTA)
         self.certified = accountant.epsilon(self.plan.ledger(), DELTA)
         self.sigma = self.plan.sanitizer.groups[0].noise_multiplier
 
@@ -99,6 +81,7 @@ class BlackBox:
 
     def figures(self, inside, outside):
         """The lower bound of all scores beside the certified interval, and what was trained."""
+        bound = counted(np.array(inside), np.array(outside), 1.0, STEPS)
         return {
             "records": len(self.x) - 1,
             "steps": STEPS,
@@ -108,10 +91,6 @@ class BlackBox:
             "mean_gradient_norm_at_start": self.norm,
             "runs_needed": self.needed(),
             "certified": [self.certified.lower, self.certified.upper],
-            "bounds": {
-                "black box, worst-case start": counted(
-                    np.array(inside), np.array(outside), 1.0, STEPS
-                )
-            },
+            "bounds": {"black box, worst-case start": bound},
             "scores": {"with": inside, "without": outside},
         }

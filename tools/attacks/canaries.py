@@ -31,18 +31,9 @@ from minidp.train import SGD, Trainer
 from tools.attacks import empirical
 
 # canaries have ten times the norm that clipping allows
-CLIP, SIZE, RATE, SIDE = (
-    1.0,
-    10.0,
-    2.0**-20,
-    75,
-)
+CLIP, SIZE, RATE, SIDE = 1.0, 10.0, 2.0**-20, 75
 # a bound is wrong in at most ERROR of all audits; ALARM accuses right training
-DELTA, ERROR, ALARM = (
-    1e-5,
-    0.05,
-    1e-6,
-)
+DELTA, ERROR, ALARM = 1e-5, 0.05, 1e-6
 
 
 class Recorder(SGD):
@@ -76,16 +67,7 @@ class Seen(NamedTuple):
 
 
 def watch(
-    sigma,
-    q,
-    steps,
-    seed,
-    inputs=SIDE,
-    outputs=SIDE,
-    *,
-    bias=False,
-    included=None,
-    groups=per_layer_groups,
+    sigma, q, steps, seed, inputs, outputs, *, bias=False, included=None, groups=per_layer_groups
 ):
     """Train on canaries, one for each weight, and return what was Seen.
 

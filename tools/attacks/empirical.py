@@ -9,12 +9,10 @@ about the mechanism.
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special, stats
 
 from minidp.errors import ParameterError
@@ -22,14 +20,11 @@ from minidp.privacy import Gaussian, Ledger, LossDistributionAccountant, Poisson
 
 LINES = 40  # of a claim's curve
 # the noise multipliers that claims are tried at: powers of STEP
-STEP, EXPONENTS = (
-    1.002,
-    range(-1000, 3000),
-)
+STEP, EXPONENTS = 1.002, range(-1000, 3000)
 SHARES = (1, 2, 4, 8, 16)  # one run: all canaries are guessed, half of them, ...
 
 
-def ledger_of(noise_multiplier: float, sampling_probability: float, steps: int) -> Ledger:
+def ledger_of(noise_multiplier, sampling_probability, steps):
     """The ledger of a run."""
     return Ledger(
         entries=[(PoissonSampled(sampling_probability, Gaussian(noise_multiplier)), steps)]
@@ -44,7 +39,7 @@ class Claim:
     only allow more: what refutes these lines refutes the ledger.
     """
 
-    def __init__(self, ledger: Ledger):
+    def __init__(self, ledger):
         accountant = LossDistributionAccountant(ledger.relation, quick=True)
         epsilons = np.linspace(0, min(accountant.epsilon(ledger, 1e-7).upper, 40.0), LINES)
         self._slopes = np.exp(epsilons)
@@ -52,13 +47,13 @@ class Claim:
             [accountant.delta(ledger, float(epsilon)).upper for epsilon in epsilons]
         )
 
-    def most(self, fprs: NDArray) -> NDArray:
+    def most(self, fprs):
         """The largest true positive rates at false positive rates, (n,) each."""
         fprs = np.asarray(fprs)[:, None]
         opposite = 1 - (1 - fprs - self._deltas) / self._slopes
         return np.minimum(1.0, np.minimum(self._slopes * fprs + self._deltas, opposite).min(axis=1))
 
-    def least(self, tpr: float) -> float:
+    def least(self, tpr):
         """The smallest false positive rate at a true positive rate."""
         opposite = 1 - self._deltas - self._slopes * (1 - tpr)
         return float(max(0.0, np.max((tpr - self._deltas) / self._slopes), np.max(opposite)))
@@ -69,13 +64,7 @@ def _claim(sampling_probability, steps, exponent):
     return Claim(ledger_of(STEP**exponent, sampling_probability, steps))
 
 
-def epsilon_refuted(
-    refuted: Callable[[Claim], bool],
-    sampling_probability: float,
-    steps: int,
-    delta: float,
-    single: bool = False,
-) -> float:
+def epsilon_refuted(refuted, sampling_probability, steps, delta, single=False):
     """The epsilon, at its certified lower end, of the run with the most leak of which
     `refuted(claim)` is still true.
 
@@ -85,23 +74,17 @@ def epsilon_refuted(
     """
     of = (1.0, 1) if single else (sampling_probability, steps)
     at = bisect_left(EXPONENTS, True, key=lambda exponent: refuted(_claim(*of, exponent)))
-    return (
-        0.0
-        if at == len(EXPONENTS)
-        else composed_epsilon(STEP ** -EXPONENTS[at], sampling_probability, steps, delta)
-    )
+    if at == len(EXPONENTS):
+        return 0.0
+    return composed_epsilon(STEP ** -EXPONENTS[at], sampling_probability, steps, delta)
 
 
-def composed_epsilon(mu: float, sampling_probability: float, steps: int, delta: float) -> float:
+def composed_epsilon(mu, sampling_probability, steps, delta):
     """The epsilon that `steps` sampled releases of a Gaussian of `mu` have at least: the certified
     lower end.
     """
-    return (
-        LossDistributionAccountant()
-        .epsilon(ledger_of(1 / mu, sampling_probability, steps), delta)
-        .lower
-        or 0.0
-    )
+    ledger = ledger_of(1 / mu, sampling_probability, steps)
+    return LossDistributionAccountant().epsilon(ledger, delta).lower or 0.0
 
 
 class Counts(NamedTuple):
@@ -114,7 +97,7 @@ class Counts(NamedTuple):
     alarms: int
     outside: int
 
-    def refute(self, claim: Claim, error: float) -> bool:
+    def refute(self, claim, error):
         """Whether counts like these are rarer than `error` if the claim is right, whatever the
         false positive rate is.
 
@@ -134,36 +117,29 @@ class Counts(NamedTuple):
         return p == 0 or p * (1 - math.log(p)) <= error
 
 
-def counted(inside: NDArray, outside: NDArray, threshold: float) -> Counts:
+def counted(inside, outside, threshold):
     """Counts of scores above a threshold, which must not have been chosen by looking at them."""
     return Counts(
         int(np.sum(inside > threshold)), len(inside), int(np.sum(outside > threshold)), len(outside)
     )
 
 
-def threshold_of(inside: NDArray, outside: NDArray) -> float:
+def threshold_of(inside, outside):
     """The threshold that tells these scores apart best; count other trials' scores with it."""
 
     def apart(threshold):
         hits, n, alarms, m = counted(inside, outside, threshold)
-        rates, trials = (
-            np.array([(hits + 1) / (n + 2), 1 - (alarms + 1) / (m + 2)]),
-            np.array([n, m]),
-        )
-        # less five standard errors: chance favours what few scores decide
+        rates = np.array([(hits + 1) / (n + 2), 1 - (alarms + 1) / (m + 2)])
         quantiles = special.ndtri(rates)
-        return np.sum(
-            quantiles - 5 * np.sqrt(rates * (1 - rates) / trials) / stats.norm.pdf(quantiles)
-        )
+        errors = np.sqrt(rates * (1 - rates) / [n, m]) / stats.norm.pdf(quantiles)
+        # less five standard errors: chance favours what few scores decide
+        return np.sum(quantiles - 5 * errors)
 
-    return float(
-        max(np.quantile(np.concatenate([inside, outside]), np.linspace(0.02, 0.98, 49)), key=apart)
-    )
+    shares = np.linspace(0.02, 0.98, 49)
+    return float(max(np.quantile(np.concatenate([inside, outside]), shares), key=apart))
 
 
-def trials_needed(
-    tpr: float, fpr: float, flagged: Callable[[Counts], bool], missed: float = 1e-6
-) -> int:
+def trials_needed(tpr, fpr, flagged, missed=1e-6):
     """The power calculation: trials in each world after which an attack of these rates is flagged,
     but for `missed`.
 
@@ -173,10 +149,8 @@ def trials_needed(
     """
     trials = 4
     while trials <= 10**8:
-        hits, alarms = (
-            stats.binom.ppf(missed / 2, trials, tpr),
-            stats.binom.isf(missed / 2, trials, fpr),
-        )
+        hits = stats.binom.ppf(missed / 2, trials, tpr)
+        alarms = stats.binom.isf(missed / 2, trials, fpr)
         if flagged(Counts(int(hits), trials, int(alarms), trials)):
             return trials
         trials = math.ceil(1.05 * trials)
@@ -186,7 +160,7 @@ def trials_needed(
     )
 
 
-def guesses(scores: NDArray, included: NDArray) -> dict[int, int]:
+def guesses(scores, included):
     """{guesses: right ones} of one run in which a fair coin included each canary, for each of
     SHARES.
 
@@ -200,9 +174,7 @@ def guesses(scores: NDArray, included: NDArray) -> dict[int, int]:
     }
 
 
-def one_run_epsilon(
-    right: dict[int, int], canaries: int, delta: float, error: float = 0.05
-) -> float:
+def one_run_epsilon(right, canaries, delta, error=0.05):
     """A lower bound on epsilon from the `guesses` of one run; each number of them gets its share of
     the error.
 
@@ -220,7 +192,7 @@ def one_run_epsilon(
     )
 
 
-def one_run_p_value(m: int, r: int, v: int, epsilon: float, delta: float) -> float:
+def one_run_p_value(m, r, v, epsilon, delta):
     """The largest chance, over all (epsilon, delta)-DP mechanisms, of v or more right among r
     guesses on m canaries.
     """
@@ -230,9 +202,7 @@ def one_run_p_value(m: int, r: int, v: int, epsilon: float, delta: float) -> flo
     return min(1.0, float(stats.binom.sf(v - 1, r, p)) + 2 * m * delta * share)
 
 
-def one_run_refutes(
-    claim: Claim, right: dict[int, int], canaries: int, error: float = 0.05
-) -> bool:
+def one_run_refutes(claim, right, canaries, error=0.05):
     """Whether the `guesses` of one run would be rarer than `error` if the claim is right, whatever
     its curve.
 

@@ -127,14 +127,9 @@ def states(card, labels, tolerance=1e-12, name=None, subject="", error=None):
     def register(function):
         for label in labels.split():
             STATED.setdefault((card, label), []).append(function)
-            check = Check(
-                name or function.__name__,
-                PRINTED,
-                tolerance,
-                partial(_as_printed, card=card, label=label, function=function, error=error),
-                subject,
-            )
-            REGISTRY.setdefault((card, label), []).append(check)
+            how = {"card": card, "label": label, "function": function, "error": error}
+            called = name or function.__name__
+            measures(card, label, PRINTED, tolerance, called, subject)(partial(_as_printed, **how))
         return function
 
     return register
@@ -157,6 +152,7 @@ def texts_of(card):
 
 def printed(texts, label, case, error=None):
     """The largest error between the sides of an equation in one case; the others define names."""
+    label = case.through or label
     context = [text for other, text in texts.items() if other != label]
     errors = []
     for relation, left, right in sides(texts[label], case, context):
@@ -191,12 +187,9 @@ def run(check, backend=None):
         with np.errstate(all="ignore"):
             found = check.measure(bench)
             errors = [float(error) for error in (found if isinstance(found, Iterator) else [found])]
-    except Undercut as error:
-        return Outcome(check, math.inf, str(error))
     except Exception as error:  # a broken formula may break anything
-        return Outcome(
-            check, math.inf, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        )
+        problem = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        return Outcome(check, math.inf, problem)
     return Outcome(check, max(map(_no_nan, errors), default=math.inf), "")
 
 
@@ -225,17 +218,15 @@ def relative(got, expected):
     return _no_nan(abs(float(got) - float(expected)) / abs(float(expected)))
 
 
-class Undercut(ArithmeticError):
-    """A bound is below what it bounds."""
-
-
 def excess(bound, truth):
-    """How far bounds are above the truths, relative. Raises Undercut if one is below by more than
-    rounding (1e-13).
+    """How far bounds are above the truths, relative. Raises ArithmeticError if one is below by
+    more than rounding (1e-13).
     """
     bound, truth = (np.asarray(each, dtype=np.float64) for each in (bound, truth))
     if np.any(bound < truth * (1 - 1e-13)):
-        raise Undercut(f"the code is below the printed bound ({np.min(bound / truth):.12g} of it)")
+        raise ArithmeticError(
+            f"the code is below the printed bound ({np.min(bound / truth):.12g} of it)"
+        )
     return _no_nan(float(np.max(np.abs(bound / truth - 1))))
 
 

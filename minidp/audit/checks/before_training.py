@@ -93,20 +93,20 @@ def _reached(bench, card, farthest):
             yield slack(claimed(relation) * (1 + 1e-15), relation, of, pairs)
 
 
-MOST, ONES, UNITS = 3, np.ones((1, 3)), PrivateScaling(1.0)
+MOST, EIGHTS, UNITS = 3, np.full((1, 3), 8.0), PrivateScaling(1.0)
 MEASURED = {  # what is released before noise, and its sensitivity
     PCA: [(PrivatePCA(1, 1.0).raw_second_moments, PrivatePCA(1, 1.0).sensitivity)],
     SCALING: [
         (scaling.raw_magnitudes, partial(UNITS.count_sensitivity, features=3)),
         (
-            partial(scaling.raw_moments, limits=ONES[0]),
+            partial(scaling.raw_moments, limits=EIGHTS[0]),
             partial(UNITS.moment_sensitivity, features=3),
         ),
     ],
 }
 for _card, _labels, _tolerance, _farthest in (
     (PCA, "S1", 2.0**-14, np.eye(3)[:2, None]),
-    (SCALING, "S1 S2", 1e-12, [ONES, -2 * ONES]),
+    (SCALING, "S1 S2", 1e-12, [EIGHTS, -2 * EIGHTS]),
 ):
     _method = "worst pair of rows or persons by search: 1 - reached / claimed"
     measures(_card, _labels, _method, _tolerance, "sensitivities_are_reached_and_not_exceeded")(

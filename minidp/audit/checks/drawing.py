@@ -42,31 +42,7 @@ def blocks_equal_the_rfc(bench):
         yield got[:, 0].astype("<u4").tobytes().hex() != block
 
 
-@states("host.chacha.normals", "F1 F2 M1 M2")
-def normals_of_words(bench):
-    """u, f and c are what the numbers tell of them."""
-    few = bench.rng.integers(0, 9, (16, chacha.LANES), dtype=np.uint32)
-    few[:4] = few[8:12] = 0
-    low = _words(bench, chacha.LANES)
-    low[:4] &= 1
-    low[8:12] &= 1
-    for words in (_words(bench, 2 * chacha.LANES), low, few):
-        z = _normals(words)
-        r, f = np.hypot(z[:4], z[4:]), np.arctan2(z[4:], np.abs(z[:4])) / math.pi
-        given = {"u": np.exp(-(r**2) / 2), "f": f, "c": np.sign(z[:4]), "r": r}
-        given |= {"W": words.astype(float), "pi": math.pi, "cos": _cos, "sin": _sin}
-        yield Case(given, ranges={"j": range(4)})
-
-
-def _cos(angle):
-    return chacha.polynomial(chacha.COS, (angle / math.pi) ** 2)
-
-
-def _sin(angle):
-    return angle / math.pi * chacha.polynomial(chacha.SIN, (angle / math.pi) ** 2)
-
-
-@states("host.chacha.normals", "F3", 1e-15)
+@states("host.chacha.normals", "F1 F2 F3", 1e-15)
 def normals_to_their_last_bits(bench):
     words = _words(bench, 16 * chacha.LANES)
     # the ends: u, f and both signs
@@ -75,8 +51,32 @@ def normals_to_their_last_bits(bench):
     ramp = np.arange(300, dtype=np.uint32)
     for place, numbers in enumerate((2**32 - 1 - ramp, ramp, 0xB504F333 - 150 + ramp)):
         words[:4, 6 + 300 * place : 306 + 300 * place] = numbers
-    given = {"W": words.astype(float), "z": _normals(words), "pi": math.pi}
+    # small u and f, of which the last words decide
+    low, first = _words(bench, chacha.LANES), np.r_[:4, 8:12]
+    few = low % 9
+    low[first] &= 1
+    few[first] = 0
+    for each in (words, low, few):
+        given = {"W": each.astype(float), "z": _normals(each), "pi": math.pi}
+        yield Case(given, ranges={"j": range(4)}, through="F3")
+
+
+@states("host.chacha.normals", "F2 M1 M2")
+def logarithms_and_angles(bench):
+    """r and f are what the numbers tell of them."""
+    words = _words(bench, chacha.LANES)
+    z = _normals(words)
+    given = {"W": words.astype(float), "r": np.hypot(z[:4], z[4:]), "pi": math.pi}
+    given |= {"f": np.arctan2(z[4:], abs(z[:4])) / math.pi, "cos": _cos, "sin": _sin}
     yield Case(given, ranges={"j": range(4)})
+
+
+def _cos(angle):
+    return chacha.polynomial(chacha.COS, (angle / math.pi) ** 2)
+
+
+def _sin(angle):
+    return angle / math.pi * chacha.polynomial(chacha.SIN, (angle / math.pi) ** 2)
 
 
 def _normals(words):
@@ -156,54 +156,18 @@ def weights_of_a_small_table(bench):
         yield Case({**given, "threshold": thresholds, "w": weights})
 
 
-def _look_ups(bench, table, most=2**32 - 1):
-    """(what the equations name, numbers) of the second stretch of words."""
-    words, blocks = _words(bench, 128 * (table.parts + 1)), 64 * (table.parts + 1)
-    words[:8] &= np.uint32(most)
-    second = words[:, blocks:].reshape((16, -1, 64)).swapaxes(0, 1).reshape((-1, 1024)).T
-    given = {"W": np.array([[Fraction(int(w)) for w in row] for row in second])}
-    given |= {"n": table.thresholds.size, "J": table.parts, "k": table.scale}
-    given["threshold"] = np.array([*map(int, table.thresholds)], object)
-    return given | {"alias": table.aliases.astype(int)}, discrete.integers(words, table)[512:]
-
-
-def _digits(numbers, table):
-    """X_qj of numbers whose scale is more than twice as large."""
-    rest, found = numbers.astype(object), []
-    for _ in range(table.parts):
-        x = (rest + table.scale // 2) % table.scale - table.scale // 2
-        rest, found = (rest - x) // table.scale, [x, *found]
-    return np.array(found).T
-
-
-@states("host.discrete.integers", "F1 F2", 0.0)
-def bits_of_look_ups(bench):
-    """Every cell holds itself alone, and so the numbers tell all bits of the first U."""
-    n = 2**15
-    table = discrete.Table(4, 2 * n, np.full(n, 2**64 - 1, np.uint64), np.arange(n, dtype="u2"))
-    for most in (2**32 - 1, 2**17 - 1):
-        given, numbers = _look_ups(bench, table, most)
-        X = _digits(numbers, table)
-        i, s = abs(X), np.sign(X.astype(float))
-        fields = (i + n * (s < 0)) * np.array([Fraction(2 * n) ** j for j in range(4)])
-        known = [q for q in range(512) if X[q].all()]  # zero does not tell its sign
-        given |= {"W": given["W"][:, :1], "U": fields.sum(axis=1)[:, None], "i": i, "s": s}
-        yield Case(given, ranges={"q": known[::29]})
-
-
-@states("host.discrete.integers", "F3", 0.0)
-def values_of_look_ups(bench):
-    thresholds = bench.rng.integers(0, 2**64, 16, dtype=np.uint64)
-    table = discrete.Table(3, 2**10, thresholds, bench.rng.permutation(16).astype("u2"))
-    given, numbers = _look_ups(bench, table)
-    yield Case({**given, "X": _digits(numbers, table)}, ranges={"q": range(0, 512, 29)})
-
-
-@states("host.discrete.integers", "F4", 0.0)
+@states("host.discrete.integers", "F1 F2 F3 F4", 0.0)
 def integers_of_look_ups(bench):
+    """Of the second stretch of words."""
     for std in (2.0**28, 2.0**35.5, 2.0**37):
-        given, numbers = _look_ups(bench, discrete.table(std))
-        yield Case({**given, "Z": numbers}, ranges={"q": range(0, 512, 29)})
+        table = discrete.table(std)
+        words, blocks = _words(bench, 128 * (table.parts + 1)), 64 * (table.parts + 1)
+        second = words[:, blocks:].reshape((16, -1, 64)).swapaxes(0, 1).reshape((-1, 1024)).T
+        given = {"W": np.array([[Fraction(int(w)) for w in row] for row in second])}
+        given |= {"n": table.thresholds.size, "J": table.parts, "k": table.scale}
+        given |= {"alias": table.aliases.astype(int), "Z": discrete.integers(words, table)[512:]}
+        given["threshold"] = np.array([*map(int, table.thresholds)], object)
+        yield Case(given, ranges={"q": range(0, 512, 29)}, through="F4")
 
 
 def _normal_density(x):

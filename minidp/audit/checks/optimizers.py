@@ -63,14 +63,12 @@ for _name, _others in SETTINGS.items():
 
 @states("train.averaging.Averaged", "F1", 1e-14)
 def averages(bench):
-    """Of the weights that the optimizer alone has."""
     for decay in (0.0, 0.6, 0.999):
-        plain, averaged, a = train.SGD(0.1), train.Averaged(train.SGD(0.1), decay), np.zeros(3)
-        alone, theta = ({KEY: bench.asarray(np.ones(3))} for _ in range(2))
+        averaged, a = train.Averaged(train.SGD(0.1), decay), np.zeros(3)
+        theta = {KEY: bench.asarray(np.ones(3))}
         for t, g in enumerate(bench.rng.uniform(-1, 1, (30, 3))):
-            for optimizer, params in ((plain, alone), (averaged, theta)):
-                optimizer.update(params, {KEY: bench.asarray(g.copy())}, t)
-            given = {"a": a, "theta": to_host(alone[KEY]), "decay": decay, "t": t}
+            averaged.update(theta, {KEY: bench.asarray(g)}, t)
+            given = {"a": a, "theta": to_host(theta[KEY]).copy(), "decay": decay, "t": t}
             with averaged.averaged_weights(theta):
                 a = to_host(theta[KEY]).copy()
             yield Case(given, {"a": a})

@@ -7,14 +7,11 @@ import numpy as np
 from ...backend import to_host
 from ...data.arrays import Inputs
 from ...data.persons import Means, Persons, shared
-from ...mechanism import PrivatePCA
-from ...mechanism.before import scaling
 from ..equation import Case
 from . import holds, in_words, measures, states, worst
-from .before_training import PCA, SCALING
+from .before_training import MEASURED, MOST, PCA, SCALING
 
 PERSONS = "data.persons.Persons"
-MOST = 3
 
 
 def _of_persons(rng, rows=23, persons=6):
@@ -30,9 +27,8 @@ def _of_persons(rng, rows=23, persons=6):
 @measures(PERSONS, "F2", "lists by name, row by row", 0.0)
 def each_person_has_her_first_rows(bench):
     names, used = _of_persons(bench.rng)
-    persons = Persons(names, MOST)
-    lot = bench.rng.permutation(len(persons))
-    for number, rows in zip(lot, persons.slots(lot)[0]):
+    lot = bench.rng.permutation(len(used))
+    for number, rows in zip(lot, Persons(names, MOST).slots(lot)[0]):
         mine = used[sorted(used)[number]]
         yield holds(rows.tolist() == mine + [mine[0]] * (MOST - len(mine)))
 
@@ -69,29 +65,19 @@ def persons_means_are_of_rows_that_are_used(bench):
         yield Case({"x": held, "share": share, "person": to_host(means[span])})
 
 
-def _sums(bench, raw):
+def _sums(bench, card):
     """Over persons: the mean of what each of her rows adds by itself; nothing of a person with a
     row that is not finite.
     """
     names, used = _of_persons(bench.rng)
     x = bench.rng.uniform(-9, 9, (len(names), 3))
-    x[used[min(used)][-1], 0] = np.inf
-    means = [
-        sum(raw(bench.asarray(x[row : row + 1])) for row in rows) / len(rows)
-        for name, rows in used.items()
-        if name != min(used)
-    ]
-    return worst(raw(bench.asarray(x), persons=Persons(names, MOST)), sum(means))
+    x[used.pop(min(used))[-1], 0] = np.inf
+    for raw, _ in MEASURED[card]:
+        rows = [[raw(bench.asarray(x[at : at + 1])) for at in places] for places in used.values()]
+        means = [sum(each) / len(each) for each in rows]
+        yield worst(raw(bench.asarray(x), persons=Persons(names, MOST)), sum(means))
 
 
-def _moments(x, persons=None):
-    return scaling.raw_moments(x, np.array([8.0, 16.0, 4.0]), persons)
-
-
-for _card, _labels, _tolerance, _raw in (
-    (PCA, "F1 F2", 2.0**-13, PrivatePCA(2, 4.0).raw_second_moments),
-    (SCALING, "F1", 2.0**-26, scaling.raw_magnitudes),
-    (SCALING, "F3", 2.0**-26, _moments),
-):
+for _card, _labels, _tolerance in ((PCA, "F1 F2", 2.0**-13), (SCALING, "F1 F3", 2.0**-26)):
     _method = "means of what each of a person's rows adds by itself"
-    measures(_card, _labels, _method, _tolerance, "sums_of_persons")(partial(_sums, raw=_raw))
+    measures(_card, _labels, _method, _tolerance, "sums_of_persons")(partial(_sums, card=_card))

@@ -12,6 +12,7 @@ from ... import mechanism
 from ...mechanism import Plan, PoissonSampler, Sanitizer, flat_group, sampling
 from ...privacy.events import (
     BallsInBins,
+    Composed,
     FixedSizeSampled,
     Gaussian,
     PoissonSampled,
@@ -108,29 +109,11 @@ def weights_of_sizes(bench):
 in_words("mechanism.plan.Plan", "S1", "a sequence of events")
 
 
-def _differs(*pairs):
-    return float(sum(got != expected for got, expected in pairs))
-
-
-def _later(bench, sampler):
-    """Lots of the second epoch."""
-    epoch, stream = sampler.period, Streams(3).sampling
-    whole = sampler.lots(9, 2 * epoch, stream)
-    later = sampler.lots(9, epoch, Streams(3).sampling, epoch)
-    return _differs(*zip(map(list, later), map(list, [*whole][epoch:])))
-
-
-for _periodic in (mechanism.ShuffleSampler(9, 2), mechanism.BallsInBinsSampler(9, 2)):
-    _card = f"{SAMPLING}.{type(_periodic).__name__}"
-    measures(_card, "F1", "those drawn from the first step on", 0.0, "lots_of_a_later_epoch")(
-        partial(_later, sampler=_periodic)
-    )
-
-
 def _event(bench, sampler, sampled, relation, charged):
     """charged: {steps: number of events}."""
-    pairs = ((sampler.charges(RELEASE, steps), (sampled, n)) for steps, n in charged.items())
-    return _differs((sampler.wrap(RELEASE), sampled), (sampler.relation, relation), *pairs)
+    yield holds((sampler.wrap(RELEASE), sampler.relation) == (sampled, relation))
+    for steps, number in charged.items():
+        yield holds(sampler.charges(RELEASE, steps) == (sampled, number))
 
 
 RELEASE = Gaussian(3.0)
@@ -140,7 +123,7 @@ for _sampler, _sampled, _relation, _charged in (
     (PoissonSampler(0.02), PoissonSampled(0.02, RELEASE), Relation.ADD_REMOVE, {7: 7}),
     (FIXED, FixedSizeSampled(1000, 20, RELEASE), Relation.REPLACE_ONE, {7: 7}),
     (BINS, BallsInBins(234, RELEASE), Relation.ADD_REMOVE, EPOCHS),
-    (mechanism.ShuffleSampler(10, 4), RELEASE, Relation.ZERO_OUT, {}),
+    (mechanism.ShuffleSampler(10, 4), RELEASE, Relation.ZERO_OUT, {0: 0, 1: 1, 3: 1, 4: 2}),
 ):
     _card = f"{SAMPLING}.{type(_sampler).__name__}"
     in_words(_card, "F1 S1", "a law of draws; names the event")
@@ -148,15 +131,6 @@ for _sampler, _sampled, _relation, _charged in (
     measures(_card, "S1", "event, relation and number, by hand", 0.0, "event_of_a_sample")(
         partial(_event, **_given, charged=_charged)
     )
-
-
-@measures(f"{SAMPLING}.ShuffleSampler", "S1", "largest number of lots that hold one example", 0.0)
-def shuffling_is_charged_as_often_as_an_example_is_seen(bench):
-    sampler = mechanism.ShuffleSampler(10, 4)
-    for steps in range(10):  # whole epochs and broken ones
-        drawn = sampler.lots(10, steps, Streams(6).sampling)
-        seen = sum((np.bincount(lot, minlength=10) for lot in drawn), np.zeros(10, int))
-        yield _differs((sampler.charges(RELEASE, steps), (RELEASE, int(seen.max()))))
 
 
 def _values(bench, schedule, steps):
@@ -184,9 +158,8 @@ def charges_equal_a_loop_over_steps(bench):
         expected = [PoissonSampled(0.1, Gaussian(sigma / factor)) for sigma in sigmas]
         for start, stop in ((0, 9), (2, 7), (5, 5)):
             got = [event for event, times in plan.charges(start, stop) for _ in range(times)]
-            yield _differs((got, expected[start:stop]))
-        got = [event for event, times in plan.ledger().items() for _ in range(times)]
-        yield _differs((got, expected), (plan.relation, Relation.ADD_REMOVE))
+            yield holds(got == expected[start:stop])
+        yield holds([*plan.ledger().items()] == plan.charges(0, 9))
 
 
 class _NotQuiteGaussian(Sanitizer):
@@ -194,14 +167,12 @@ class _NotQuiteGaussian(Sanitizer):
         return TotalVariation(2.0**-64, 30)
 
 
-@measures("mechanism.plan.Plan", "S1", "distances added up step by step, unsampled", 0.0)
+@measures("mechanism.plan.Plan", "S1", "distances of all steps of an epoch, shuffled", 0.0)
 def every_step_is_charged_its_distance(bench):
-    """Beside the sampled event; with shuffled lots for all steps of each epoch begun."""
-    groups, shuffled = flat_group(KEYS, 1.0, 2.0), mechanism.ShuffleSampler
-    for sampler, lots in ((PoissonSampler(0.1), 9), (shuffled(10, 4), 9), (shuffled(10, 5), 10)):
-        kinds, lot = (Sanitizer, _NotQuiteGaussian), sampler.lot_sizes(10)[1]
-        charges = [Plan(sampler, kind(groups), 9, lot).charges(0, 9) for kind in kinds]
-        ((event, times),), ((both, again),) = charges
-        sampled, distance = both.events
-        yield _differs((again, times), (sampled, event), (distance.tau, 2.0**-64))
-        yield _differs((distance.count * again, 30 * lots))
+    """Beside the event, and for all steps of each epoch begun."""
+    sanitizer = _NotQuiteGaussian(flat_group(KEYS, 1.0, 2.0))
+    for lot, epochs, period in ((4, 3, 3), (5, 5, 2)):
+        sampler = mechanism.ShuffleSampler(10, lot)
+        plan = Plan(sampler, sanitizer, 9, sampler.lot_sizes(10)[1])
+        charged = Gaussian(2.0 / plan.products.factor), TotalVariation(2.0**-64, 30 * period)
+        yield holds(plan.charges(0, 9) == [(Composed(charged), epochs)])

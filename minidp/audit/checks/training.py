@@ -6,16 +6,16 @@ from functools import partial
 import numpy as np
 
 from ... import nn, train
-from ...backend import Backend, to_host
+from ...backend import to_host
 from ...grads.forms import Explicit
 from ...mechanism import LinearDecay, Plan, PoissonSampler, Sanitizer, per_layer_groups
 from ...streams import Streams
 from ...train.metrics import right_answers
+from ...train.trial import host_copy
 from ..equation import Case
-from . import Bench, in_words, measures, states, worst
+from . import in_words, measures, states, worst
 
 CARD = "train.trainer.Trainer"
-_HOST = Bench(None, Backend.numpy())
 
 
 @states("train.metrics.right_answers", "F1", 1e-14)
@@ -53,26 +53,19 @@ def _setting(bench, noise, clip, sampler, steps=4, strategy="auto", **settings):
     return train.Trainer(network, nn.SoftmaxCrossEntropy(), descent, plan, **settings), x, y
 
 
-def mean_gradient(network, loss, x, y):
-    """{key: Explicit of one row}: the mean of the gradients of rows, each computed by itself."""
-    each = []
-    for b in range(len(x)):
-        z, caches = network.forward(x[b : b + 1])
-        grads = network.param_grads(loss(z, y[b : b + 1])[1], caches)
-        each.append({key: g.materialise() for key, g in grads.items()})
-    return {key: Explicit(sum(g[key] for g in each) / len(x)) for key in each[0]}
-
-
-def _algorithm_1(trainer, examples, weight):
+def _algorithm_1(trainer, network, examples, weight):
     """The parameters after a loop over steps and examples, each clipped by itself, on the host.
 
-    examples: (x, y) of the rows of each.
+    network: a copy of the trainer's; examples: (x, y) of the rows of each.
     """
-    streams, network, plan = Streams(5), trainer.network, trainer.plan
+    streams, plan = Streams(5), trainer.plan
     for step, lot in enumerate(plan.sampler.lots(len(examples), plan.steps, streams.sampling)):
         total = {key: np.zeros(theta.shape) for key, theta in network.params.items()}
         for b in lot:
-            mean = mean_gradient(network, trainer.loss, *examples[b])
+            x, y = examples[b]
+            z, caches = network.forward(x)
+            grads = network.param_grads(trainer.loss(z, y)[1], caches).items()
+            mean = {key: Explicit(g.materialise().mean(axis=0)[None]) for key, g in grads}
             total = plan.sanitizer.add_clipped(mean, total, weight[b : b + 1])
         for key, g in plan.sanitizer.release(total, streams.noise(step)).items():
             network.params[key] -= (0.3 - 0.05 * step) * g / 7
@@ -96,36 +89,28 @@ def training_equals_algorithm_1(bench):
         (0.0, 0.3, 1.0, "factored", 4096, persons),
         (0.8, 0.1, 0.5, "auto", 1, persons),
     ):
-        setting = noise, clip, PoissonSampler(q)
-        trainer, x, y = _setting(bench, *setting, strategy=strategy, batch_size=batch_size, **how)
+        trainer, x, y = _setting(
+            bench, noise, clip, PoissonSampler(q), strategy=strategy, batch_size=batch_size, **how
+        )
         rows, weight, more = np.arange(12)[:, None], np.ones(12), {}
         if how is persons:
             x[5, 0], rows = np.nan, [[0, 1], [2, 5], [3, 4], [6]]
             weight = bench.rng.uniform(0, 1, 4)
-            more = {
-                "person": np.array(list("aabccbdaaaaa")),
-                "example_weight": bench.asarray(weight),
-            }
+            person = np.array(list("aabccbdaaaaa"))
+            more = {"person": person, "example_weight": bench.asarray(weight)}
         inputs = bench.asarray(x)
         if how is views:
             inputs, x, y = Mirrored(inputs, bench), np.concatenate([x, -x]), np.tile(y, 2)
             rows = np.hstack([rows, rows + 12])
+        start = host_copy(trainer.network)
         trainer.run(inputs, bench.asarray(y[:12]), Streams(5), **more)
         examples = [(x[each], y[each]) for each in rows]
-        expected = _algorithm_1(_setting(_HOST, *setting)[0], examples, weight)
+        expected = _algorithm_1(trainer, start, examples, weight)
         yield from (worst(trainer.network.params[key], expected[key]) for key in expected)
 
 
 in_words(CARD, "F1", "an order of events")
 in_words(CARD, "F2", "the equations of the sanitizer, one after the other")
-
-
-class _Seen(train.SGD):
-    """Keeps the last gradients."""
-
-    def update(self, params, grads, step, noise_std={}):
-        self.g = _on_host(grads)
-        super().update(params, grads, step, noise_std)
 
 
 def _on_host(arrays):
@@ -137,15 +122,14 @@ def a_step(bench):
     """Of plain SGD at a rate of 0.3."""
     trainer, *data = _setting(bench, 0.8, 0.5, PoissonSampler(1.0), steps=1)
     (x, y), network, sanitizer = map(bench.asarray, data), trainer.network, trainer.plan.sanitizer
-    before, seen = _on_host(network.params), _Seen(0.3)
+    before = _on_host(network.params)
     z, caches = network.forward(x)
     raw = sanitizer.add_clipped(network.param_grads(trainer.loss(z, y)[1], caches))
-    trainer.optimizer = seen
     trainer.run(x, y, Streams(5))
     for key, released in sanitizer.release(raw, Streams(5).noise(0)).items():
-        given = {"g": seen.g[key], "released": to_host(released), "L": 7, "theta": before[key]}
+        given = {"released": to_host(released), "L": 7, "theta": before[key]}
         given["optimizer"] = lambda theta, g: theta - 0.3 * g
-        yield Case(given, {"theta": to_host(network.params[key])})
+        yield Case(given, {"theta": to_host(network.params[key])}, through="F4")
 
 
 def _merged(bench, **how):

@@ -72,12 +72,14 @@ def _weighted(rng):
     for a, d in _factors(rng):
         w = rng.choice([0, 0.5, 1], len(a))
         a[w == 0] = np.nan
-        yield w, a, d, _integers(rng, len(a), 3, 4), _integers(rng, len(a), 3, 5)
+        for rows in (0, 32):
+            yield w, a, d, _integers(rng, len(a), 3, 4), _integers(rng, len(a), 3, 5), rows
 
 
-def _windows(rng, window):
-    x = rng.integers(0, 4, (2, 6, 7, 3)).astype(np.float32)  # ties
-    yield x, _integers(rng, 2, *window.output("images", x.shape[1:]), 3)
+def _windows(rng):
+    for window in (Window((2, 3), (1, 2), "valid"), Window((3, 3), (2, 2), "same")):
+        x = rng.integers(0, 4, (2, 6, 7, 3)).astype(np.float32)  # ties
+        yield x, _integers(rng, 2, *window.output("images", x.shape[1:]), 3), window
 
 
 def _rows(rng):
@@ -100,33 +102,22 @@ def _releases(rng):
         yield from ((size, start, std, grid) for std, grid in ((2.0**28, 0.0), (3e10, 2.0**-18)))
 
 
-ELEMENTWISE = [f"exact.elementwise.{name}" for name in ("exp", "log", "tanh")]
-SUMS = [f"grads.forms.{name}" for name in ("Explicit", "Outer", "OuterSum")]
-WINDOWS = Window((2, 3), (1, 2), "valid"), Window((3, 3), (2, 2), "same")
+ELEMENTWISE = "exact.elementwise.exp exact.elementwise.log exact.elementwise.tanh"
+SUMS = "grads.forms.Explicit grads.forms.Outer grads.forms.OuterSum"
 for _cards, _labels, _tolerance, _compute, _drawn in (
-    (["nn.activation.ReLU"], "F1 B1", 0.0, twins._coordinates, _coordinates),
+    ("nn.activation.ReLU", "F1 B1", 0.0, twins._coordinates, _coordinates),
     (ELEMENTWISE, "F1", 0.0, twins._coordinates, _coordinates),
-    (["arrays.in_pairs"], "F1", 0.0, lambda x, dy: twins._pairs(x), _coordinates),
-    (["nn.loss.SoftmaxCrossEntropy"], "F1 F2 B1 B2", 0.0, SoftmaxCrossEntropy(), _logits),
-    (["grads.forms.Outer"], "F1 N1", 1e-13, twins._formed, _factors),
-    (["grads.forms.Explicit"], "N1", 1e-13, twins._formed, _factors),
-    (SUMS, "P1", 0.0, partial(twins._summed, rows=0), _weighted),
-    (SUMS, "P1", 0.0, partial(twins._summed, rows=32), _weighted),
-    (["grads.forms.OuterSum"], "N3", 1e-15, lambda x: [row_norms(x)], _rows),
-    (["host.chacha.chacha", "host.chacha.rounded"], "F1", 0.0, _noise, _releases),
-    (["host.chacha.normals"], "F3", 0.0, _noise, _releases),
-    (["host.discrete.integers"], "F4", 0.0, _noise, _releases),
-    *(
-        (
-            ["nn.pool.MaxPool2D"],
-            "B1",
-            0.0,
-            partial(twins._maxima, window=w),
-            partial(_windows, window=w),
-        )
-        for w in WINDOWS
-    ),
+    ("arrays.in_pairs", "F1", 0.0, lambda x, dy: twins._pairs(x), _coordinates),
+    ("nn.loss.SoftmaxCrossEntropy", "F1 F2 B1 B2", 0.0, SoftmaxCrossEntropy(), _logits),
+    ("grads.forms.Outer", "F1 N1", 1e-13, twins._formed, _factors),
+    ("grads.forms.Explicit", "N1", 1e-13, twins._formed, _factors),
+    (SUMS, "P1", 0.0, twins._summed, _weighted),
+    ("grads.forms.OuterSum", "N3", 1e-15, lambda x: [row_norms(x)], _rows),
+    ("host.chacha.chacha host.chacha.rounded", "F1", 0.0, _noise, _releases),
+    ("host.chacha.normals", "F3", 0.0, _noise, _releases),
+    ("host.discrete.integers", "F4", 0.0, _noise, _releases),
+    ("nn.pool.MaxPool2D", "B1", 0.0, twins._maxima, _windows),
 ):
-    for _card in _cards:
+    for _card in _cards.split():
         _register = measures(_card, _labels, COMPILED, _tolerance, "compiled")
         _register(partial(_apart, compute=_compute, drawn=_drawn))

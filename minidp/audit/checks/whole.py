@@ -10,7 +10,7 @@ from ...exact.arithmetic import Exact
 from ...exact.whole import WholeOuter, WholeRows, contributions
 from ...mechanism import ClipGroup, clip_weights
 from ..equation import Case
-from . import by_definition, holds, measures, states, worst
+from . import by_definition, states
 
 
 def _integers(bench):
@@ -81,16 +81,6 @@ def sums_of_products_in_whole_numbers(bench):
         w, total = _weights(grad), bench.asarray(start.copy())
         grad.add_weighted_sum(total, bench.asarray(w))
         yield Case({**found, "w": w, "total": start}, {"total": to_host(total)})
-
-
-@measures("exact.whole.WholeOuter", "P1", "never longer than C; exact in another order", 0.0)
-def sums_of_factors_in_whole_numbers(bench):
-    a, d, _ = _integers(bench)
-    w = clip_weights(WholeOuter(a, d).sq_norms(), 0.5) * (2.0**32 / 0.5)
-    got = to_host(WholeOuter(bench.asarray(a), bench.asarray(d)).weighted_sum(bench.asarray(w)))
-    alone = [WholeOuter(a[b : b + 1], d[b : b + 1]).weighted_sum(w[b : b + 1]) for b in range(9)]
-    yield worst(got, sum(alone[::-1]))
-    yield holds(max(float(np.linalg.norm(each)) for each in alone) <= 2.0**32)
 
 
 @states("exact.arithmetic.Exact", "F1 F2", 0.0)
