@@ -36,13 +36,12 @@ def _left(part, names):
 
 def _prepared(text, case, context):
     """(names, parts): what a text and the definitions of others need to be evaluated."""
-    names = Names(dict(case.given), dict(case.ranges))
+    names = Names(case.given, case.ranges)
     parts = parse(text)
     for part in [part for other in context for part in parse(other)] + list(parts):
         base, indices = _left(part, names)
         if base and base not in case.given and base not in case.after:
             names.defined[base] = indices, part.children[2]
-            names.parted.clear()
     names.find_ranges(parts)
     return names, parts
 

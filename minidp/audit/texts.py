@@ -111,7 +111,7 @@ def _changes(text):
 
 def _values(tree):
     """What a part gives: both values of a `where`."""
-    if tree.data == "where":
+    if tree.data in ("where", "otherwise"):
         return [tree.children[0], *(each for part in tree.children[2:] for each in _values(part))]
     return [tree]
 

@@ -89,7 +89,7 @@ def test_every_evaluated_equation_is_typeset():
         ElementTree.fromstring(mathml(text).partition("</math>")[0] + "</math>")
         assert latex(text).count("{") == latex(text).count("}")
     assert latex("y_b = x_bi / sqrt(1 + c)") == r"y_{b} = \frac{x_{b i}}{\sqrt{1 + c}}"
-    assert latex("y = ONE_MORE") == r"y = \mathrm{ONE\_MORE}"
+    assert latex("y = ONE_MORE") == r"y = \mathrm{ONE}_{\mathrm{MORE}}"
     assert latex("y = x  of a_b^2") == r"y = x\quad\text{of a\_b\^{}2}"
 
 
