@@ -128,14 +128,18 @@ def read_module(source, module):
 
 
 @cache
+def _cards_in(path):
+    """{name: (card, lines of its file)} of one file of the package."""
+    text = path.read_text(encoding="utf-8")
+    cards, _ = read_module(text, path.relative_to(PACKAGE.parent).as_posix())
+    return {card.name: (card, text.splitlines()) for card in cards}
+
+
 def package():
     """{name: (card, lines of its file)} of the whole package."""
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
-        text = path.read_text(encoding="utf-8")
-        module = path.relative_to(PACKAGE.parent).as_posix()
-        lines = text.splitlines()
-        found |= {card.name: (card, lines) for card in read_module(text, module)[0]}
+        found |= _cards_in(path)
     return found
 
 
@@ -152,7 +156,10 @@ def card_of_class(cls):
 
 def labels_of(name):
     """{label: equation as written} of the card with this name."""
-    return package()[name][0].labels
+    path = PACKAGE.joinpath(*name.split("."))
+    while not path.with_suffix(".py").is_file():
+        path = path.parent
+    return _cards_in(path.with_suffix(".py"))[name][0].labels
 
 
 def _scopes(node, prefix):

@@ -103,11 +103,8 @@ def formulas_page(data):
     """
     titles = {row["card"]: row["card"].rpartition(".")[2] for row in data["rows"]}
     by_place = {f"{row['card']}.{row['label']}": row for row in data["rows"]}
-    run, versions = (
-        data["run"],
-        ", ".join(f"{name} {version}" for name, version in data["versions"].items()),
-    )
-    body, contents = [], []
+    versions = ", ".join(f"{name} {version}" for name, version in data["versions"].items())
+    run, body, contents = data["run"], [], []
 
     def section(title):
         place = re.sub(r"\W+", "-", title.lower())
@@ -132,10 +129,7 @@ def formulas_page(data):
     for title, rows in groupby(data["rows"], key=lambda row: row["section"]):
         section(title)
         for card, rows in groupby(rows, key=lambda row: row["card"]):
-            rows, others = (
-                list(rows),
-                {title: name for name, title in titles.items() if name != card},
-            )
+            rows = list(rows)
             labels = " ".join(
                 f'<a class="small" href="#{card}.{row["label"]}">{row["label"]}</a>' for row in rows
             )
@@ -143,7 +137,7 @@ def formulas_page(data):
             body.append(
                 f'<h3 id="{card}">{escape(titles[card])} <small>{escape(card)}</small></h3>\n'
             )
-            body += [_label(row, others) for row in rows]
+            body += [_label(row) for row in rows]
     intro = (
         f"<p>{data['labels']} equations, {data['failed']} failed, measured on "
         f"{escape(data['device'])} in {data['seconds']:.0f} s, {data['made']}, {escape(versions)}. "
@@ -169,7 +163,7 @@ def _step(number, line, rows, titles):
         row = rows[place]
         places += (
             f'<div class="error"><a href="#{place}">{escape(titles[row["card"]])} '
-            f"[{row['label']}]</a> {_code(row, {})}</div>"
+            f"[{row['label']}]</a> {_code(row)}</div>"
         )
     run = f'<div class="small">This run: {escape(line["run"])}</div>' if line["run"] else ""
     return (
@@ -180,7 +174,7 @@ def _step(number, line, rows, titles):
     )
 
 
-def _label(row, titles):
+def _label(row):
     text, kind = (
         verdict(row["passed"])
         if row["measured"] or row["faults"]
@@ -191,21 +185,18 @@ def _label(row, titles):
     faults = "".join(f'<div class="fail">{escape(fault)}</div>' for fault in found)
     errors = "".join(map(_error, row["measured"]))
     where = f"{row['card']}.{row['label']}"
-    source = _linked(row["source"], titles)
-    if source.endswith(" of the card"):
-        source = re.sub(r"\[(\w+)\]", rf'<a href="#{row["card"]}.\1">[\1]</a>', source)
     return (
         f'<div class="label" id="{escape(where)}"><div><a '
         f'href="#{escape(where)}">[{row["label"]}]</a> <span '
         f'class="{kind}">{text}</span></div><div><div '
         f'class="small">{escape(row["heading"] + inherited)}</div>'
-        f"{_equation(row, titles)}"
-        f'<div class="small">{source}</div>{faults}</div>'
-        f'<div class="code">{_code(row, titles)}{errors}</div></div>\n'
+        f"{_equation(row)}"
+        f'<div class="small">{escape(row["source"])}</div>{faults}</div>'
+        f'<div class="code">{_code(row)}{errors}</div></div>\n'
     )
 
 
-def _equation(row, titles):
+def _equation(row):
     """As a paper prints it where it is evaluated, else as it is written."""
     words = row["in_words"]
     if not words:
@@ -213,15 +204,13 @@ def _equation(row, titles):
             return f'<div class="equation">{mathml(row["equation"])}</div>'
         except (ValueError, ImportError):  # your own card, or no parser
             words = "not evaluated"
-    return (
-        f'<pre>{_linked(row["equation"], titles)}</pre><div class="small">in words: {words}</div>'
-    )
+    return f'<pre>{escape(row["equation"])}</pre><div class="small">in words: {words}</div>'
 
 
-def _code(row, titles):
+def _code(row):
     return "".join(
         f'<div class="small">{escape(line["path"])}:{line["line"]}</div><pre><code>'
-        f"{_linked(re.sub(' +# ', '  # ', line['text']), titles)}</code></pre>"
+        f"{escape(re.sub(' +# ', '  # ', line['text']))}</code></pre>"
         for line in row["code"]
     )
 
@@ -245,26 +234,12 @@ def _error(found):
 
 def _bar(error, tolerance):
     def place(value):
-        return (
-            100
-            if value is None
-            else min(100, 100 - 100 * math.log10(max(value, 10.0**LEAST)) / LEAST)
-        )
+        powers = math.log10(max(value, 10.0**LEAST)) if value is not None else 0
+        return min(100, 100 - 100 * powers / LEAST)
 
     return (
         f'<span class="bar"><i style="width:{place(error):.0f}%"></i>'
         f'<b style="left:{place(tolerance):.0f}%"></b></span>'
-    )
-
-
-def _linked(text, titles):
-    """The text, in which names of other cards lead there."""
-    return re.sub(
-        r"\w+",
-        lambda name: (
-            f'<a href="#{titles[name[0]]}">{name[0]}</a>' if name[0] in titles else name[0]
-        ),
-        escape(text),
     )
 
 

@@ -6,6 +6,7 @@ import importlib.util
 import inspect
 import math
 import platform
+import re
 import sys
 import time
 from difflib import get_close_matches
@@ -81,46 +82,48 @@ def shown(only=None):
     Those of all cards, or of the class or function named `only` and its bases. ParameterError if no
     card has the name.
     """
-    found, inherited, parts = cards(), set(), []
+    found = cards()
+    private = {card.name: (card, lines) for card, lines in found if card.private}
     if only is not None:
         wanted = named(only, [card for card, _ in found])
         found = [(card, lines) for card, lines in found if card.name in wanted]
-    private = {card.name: (card, lines) for card, lines in found if card.private}
-    for card, lines in found:
-        if not card.private:
-            bases = [base for base in _bases(card) if base in private]
-            parts.append((card, [(card, lines), *(private[base] for base in bases)]))
-            inherited.update(bases)
-    alone = (pair for name, pair in private.items() if name not in inherited)
-    return parts + [(pair[0], [pair]) for pair in alone]
+    return [
+        (card, [(card, lines), *(private[base] for base in _bases(card) if base in private)])
+        for card, lines in found
+        if not card.private
+    ]
 
 
 def audit(only=None, backend=None, on_row=None):
-    """A row for each label of `shown(only)`; on_row(row) is called with each as soon as it is
+    """A row for each label of `shown(only)`; on_row(row) is called with each as soon as its card is
     measured.
     """
     registry, measured, rows = checks.load(), {}, []
 
-    def outcomes(public, card, label):
-        for check in registry.get((card.name, label), ()):
-            if card is public or check.subject in ("", public.name):
-                if check not in measured:
-                    measured[check] = checks.run(check, backend)
-                yield measured[check]
+    def outcome(check):
+        if check not in measured:
+            measured[check] = checks.run(check, backend)
+        return measured[check]
 
     for public, parts in shown(only):
         for card, lines in parts:
-            for label in card.labels:
-                found = list(outcomes(public, card, label))
-                row = _row(public.name, card, lines, label, found)
+            found = {
+                label: [
+                    outcome(check)
+                    for check in registry.get((card.name, label), ())
+                    if card is public or check.subject in ("", public.name)
+                ]
+                for label in card.labels
+            }
+            for label, outcomes in found.items():
+                row = _row(public.name, card, lines, label, outcomes)
                 row["section"] = _section(public)
                 row["of"] = "" if card is public else card.qualname
-                if not found:
+                if not outcomes:
                     row["faults"].append(f"[{label}] has no check that measures it")
                     row["passed"] = False
                 if not row["passed"]:
-                    of_card = {each: list(outcomes(public, card, each)) for each in card.labels}
-                    row["suspect"] = _suspect(label, of_card)
+                    row["suspect"] = _suspect(label, found)
                 rows.append(row)
                 if on_row:
                     on_row(row)
@@ -196,15 +199,8 @@ def one_line(lines):
     """A statement's lines as one, without the spaces and commas that breaking the statement
     added.
     """
-    text = ""
-    for line in lines:
-        part = line.strip()
-        closes = part.startswith((")", "]", "}"))
-        if closes:
-            text = text.removesuffix(",")
-        joined = not text or closes or text.endswith(("(", "[", "{"))
-        text += part if joined else f" {part}"
-    return text
+    text = " ".join(line.strip() for line in lines)
+    return re.sub(r"(?<=[(\[{]) |,? (?=[)\]}])", "", text)
 
 
 def _text(row):
@@ -236,11 +232,11 @@ def named(only, cards):
     classes.
     """
     called, wanted = only.lower(), set()
+    public = {card.qualname.lower(): card.qualname for card in cards if not card.private}
     for card in cards:
-        if called in (card.qualname.lower(), card.name.lower()):
+        if called in (card.qualname.lower(), card.name.lower()) and not card.private:
             wanted |= {card.name, *_bases(card)}
     if not wanted:
-        public = {card.qualname.lower(): card.qualname for card in cards if not card.private}
         near = [name for name in public if only and called in name]
         near = dict.fromkeys([*near, *get_close_matches(called, public, n=5)])
         known = f"near it: {', '.join(public[name] for name in near)}; " if near else ""
@@ -308,9 +304,8 @@ def counted(rows):
     """How many cards and labels are in rows; those that several classes inherit count once, as in
     tools.check_cards.
     """
-    paths = [row["code"][0]["path"] if row["code"] else "" for row in rows]
-    labels = {(path, row["of"] or row["card"], row["label"]) for path, row in zip(paths, rows)}
-    return {"cards": len({card[:2] for card in labels}), "labels": len(labels)}
+    labels = {(row["of"] or row["card"], row["label"]) for row in rows}
+    return {"cards": len({card for card, _ in labels}), "labels": len(labels)}
 
 
 def page(file, *reports, layer=None, device="auto"):

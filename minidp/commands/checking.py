@@ -154,8 +154,8 @@ def audit(parser):
     parser.add_argument(
         "--mutants",
         action="store_true",
-        help="break every labelled line and printed equation: a check must notice (ten minutes; "
-        "with --layer, one or two)",
+        help="break every labelled line and printed equation: a check must notice (a quarter of an "
+        "hour; with --layer, a minute or two)",
     )
     parser.add_argument(
         "--latex", action="store_true", help="print the equations in LaTeX, and end"
