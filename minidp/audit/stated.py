@@ -14,9 +14,12 @@ def computed(layer, x, dy):
     """The Case of what a layer computes from x and dy; dy is a function of the output's shape."""
     y, cache = layer.forward(x)
     dy = dy(y.shape)
-    found = {"x": x, "y": y, "dy": dy, "dx": layer.backward(dy, cache), "kept": cache.kept}
-    grads = layer.param_grads(dy, cache).items()
-    return stated(layer, **found, **{f"d{name}": grad.materialise() for name, grad in grads})
+    found = {"x": x, "y": y, "dy": dy, "dx": layer.backward(dy, cache)}
+    if isinstance(layer, (nn.GroupNorm, nn.LayerNorm)):
+        found["n"] = cache.kept[0]
+    for name, grad in layer.param_grads(dy, cache).items():
+        found[f"d{name}"] = grad.materialise()
+    return stated(layer, **found)
 
 
 def stated(layer, **arrays):
@@ -25,17 +28,14 @@ def stated(layer, **arrays):
 
     arrays: x and what was computed from it, such as y, dy, dx, and dW of each example.
     """
-    kept = arrays.pop("kept", None)
-    if isinstance(layer, (nn.GroupNorm, nn.LayerNorm)) and kept:
-        arrays["n"] = kept[0]
     given = {**layer.params, **layer.constants, **arrays}
     given = {name: to_host(array) for name, array in given.items()}
     if "W" in given:
         given.setdefault("b", np.zeros(given["W"].shape[-1]))
     settings = vars(layer).items()
     given |= {name: number for name, number in settings if isinstance(number, (int, float))}
-    seen = SEEN.get(type(layer))
-    given = seen(layer, given) if seen else given
+    if type(layer) in SEEN:
+        given = SEEN[type(layer)](layer, given)
     ranges = {index: range(size) for index, size in given.pop("ranges", {}).items()}
     return Case(given, ranges=ranges)
 
@@ -70,9 +70,11 @@ def _seen(layer, given):
     """(T, P): the pixel that each place of a window sees, or -1."""
     image, how = given["x"].shape[1:3], layer.window
     found = windows(how.size, how.stride, how.padding, image)
-    pixels = [[row * image[1] + column for row, column in place] for place in found]
-    inside = [[min(place) >= 0 for place in places] for places in found]
-    return np.where(inside, pixels, -1)
+    pixels = [
+        [row * image[1] + column if min(row, column) >= 0 else -1 for row, column in places]
+        for places in found
+    ]
+    return np.array(pixels)
 
 
 def _pools(layer, given):
@@ -136,8 +138,7 @@ def _recurrent(layer, given):
 def _attending(layer, given):
     """The sizes and ranges of the card."""
     positions, width = given["x"].shape[1:]
-    ranges = {"m": width, "n": width, "o": width, "i": width, "k": 3 * width}
-    ranges |= {index: positions for index in "tur"}
+    ranges = {"n": width, "u": positions, "r": positions}
     return {**given, "M": width, "D": width // layer.heads, "ranges": ranges}
 
 

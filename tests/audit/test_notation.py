@@ -58,18 +58,11 @@ def test_an_update_uses_what_was_before_and_then_what_is_after():
     ]
 
 
-WRONG = [
-    ("y = a b +", ValueError, "cannot be read"),
-    ("y_b = sum_i q_bi", NameError, "i"),
-    ("y_b = x_bc W_bc", ValueError, "elsewhere others"),
-    ("y_b = x_bijk", ValueError, "more indices"),
-    ("y_b = wrong(x_b)", NameError, "no function"),
-]
-
-
-@pytest.mark.parametrize("text, error, words", WRONG, ids=[text for text, *_ in WRONG])
-def test_what_is_refused(text, error, words):
-    with pytest.raises(error, match=words):
+@pytest.mark.parametrize(
+    "text, words", [("y_b = x_bc W_bc", "elsewhere others"), ("y_b = x_bijk", "more indices")]
+)
+def test_indices_that_do_not_fit_the_arrays_are_refused(text, words):
+    with pytest.raises(ValueError, match=words):
         value(text, Case(GIVEN))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from minidp import nn
 from minidp.__main__ import main
-from minidp.audit import check_layer, check_loss, checks, html, page, report
+from minidp.audit import check_layer, check_loss, checks, page, report
 from minidp.audit.algorithm import LINES
 from minidp.audit.notation import equation_of
 from tests.support.running import train
@@ -91,20 +91,6 @@ def test_algorithm_1_finds_every_line_it_names(file):
             for name in names.split()
         ), line
         assert not any(place.startswith("own") for place in line["places"])
-
-
-def test_nothing_is_wider_than_a_phone():
-    widths = re.findall(r"(?<![-\w])(?:min-)?width: *([\d.]+)(px|rem)", html.STYLE)
-    assert widths and all(
-        float(number) * (16 if unit == "rem" else 1) <= 360 for number, unit in widths
-    )
-
-
-@pytest.mark.parametrize(
-    "error, width", [(-1e-3, 0), (1e-30, 0), (1e-9, 50), (7.0, 100), (None, 100)]
-)
-def test_a_bar_is_logarithmic(error, width):
-    assert f'<i style="width:{width}%">' in (bar := html._bar(error, 1e-12)) and "left:33%" in bar
 
 
 def test_a_run_is_verified_and_shown_in_the_same_page(file, tmp_path, capsys):
