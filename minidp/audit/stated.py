@@ -138,7 +138,7 @@ def _recurrent(layer, given):
 def _attending(layer, given):
     """The sizes and ranges of the card."""
     positions, width = given["x"].shape[1:]
-    ranges = {"n": width, "u": positions, "r": positions}
+    ranges = dict.fromkeys("mn", width) | dict.fromkeys("ur", positions)
     return {**given, "M": width, "D": width // layer.heads, "ranges": ranges}
 
 

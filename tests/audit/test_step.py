@@ -329,7 +329,7 @@ def test_what_is_not_claimed_is_not_held_against_a_step(made, more, test, verdic
         ({"colour": 1}, "unexpected keyword argument 'colour'"),
         ({"parts": {"a": (slice(15), 1, 1)}}, "cover all 20"),
         ({"parts": {"a": (slice(15), 1, 1), "b": (slice(9, 20), 1, 1)}}, "b is empty or overlaps"),
-        ({"make_rows": lambda n, seed: np.zeros((n, 2))}, "make_rows: expected rows"),
+        ({"make_rows": lambda n, seed: np.zeros((n, 2))}, "expected make_rows of shape"),
         ({"step": lambda rows: [1]}, "floating-point numbers"),
     ],
 )
