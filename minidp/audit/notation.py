@@ -36,15 +36,15 @@ def _extreme(values, better):
 
 
 OPERATIONS = {
-    "plus": lambda a, b: a + b,
-    "minus": lambda a, b: a - b,
-    "over": lambda a, b: a / b,
-    "power": lambda a, b: a**b,
-    "negative": lambda a: -a,
+    "plus": operator.add,
+    "minus": operator.sub,
+    "over": operator.truediv,
+    "power": operator.pow,
+    "negative": operator.neg,
     "factorial": lambda a: math.factorial(int(a)),
     "size": _size,
     "truth": lambda a: np.where(a, 1.0, 0.0)[()],
-    "both": lambda a, b: a & b,
+    "both": operator.and_,
     "fails": operator.not_,
     "member": lambda a, members: a in members,
     "inside": lambda a, low, high: (low <= np.real(a)) & (np.real(a) <= high),
@@ -57,9 +57,9 @@ RELATIONS = {
     "<": np.less,
     ">": np.greater,
 }
+OF_NUMPY = "exp log log2 sqrt tanh sin cos floor ceil trunc rint sign"
 FUNCTIONS = {
-    **{name: getattr(np, name) for name in ("exp", "log", "log2", "sqrt", "tanh", "sin", "cos")},
-    **{name: getattr(np, name) for name in ("floor", "ceil", "trunc", "rint", "sign")},
+    **{name: getattr(np, name) for name in OF_NUMPY.split()},
     "ln": np.log,
     "erfc": special.erfc,
     "Phi": special.ndtr,

@@ -3,7 +3,6 @@ now.
 """
 
 import importlib.util
-import inspect
 import math
 import platform
 import re
@@ -237,8 +236,7 @@ def named(only, cards):
         if called in (card.qualname.lower(), card.name.lower()) and not card.private:
             wanted |= {card.name, *_bases(card)}
     if not wanted:
-        near = [name for name in public if only and called in name]
-        near = dict.fromkeys([*near, *get_close_matches(called, public, n=5)])
+        near = get_close_matches(called, public, n=5)
         known = f"near it: {', '.join(public[name] for name in near)}; " if near else ""
         raise ParameterError(f"no card is named {only}; {known}minidp audit --list prints all")
     return wanted
@@ -317,9 +315,13 @@ def page(file, *reports, layer=None, device="auto"):
     `audit`, or if no card has the name.
     """
     data = measure(layer, device, reports=reports)
+    _write(file, data)
+    return not data["failed"]
+
+
+def _write(file, data):
     with atomic_write(file) as out:
         out.write(formulas_page(data))
-    return not data["failed"]
 
 
 def _own(report, number):
@@ -331,14 +333,12 @@ def _own(report, number):
     """
     cls = report.subject
     try:
-        path, (_, line) = inspect.getsourcefile(cls), inspect.getsourcelines(cls)
         held, lines = card_of_class(cls)
     except (OSError, TypeError, SyntaxError):  # typed at a prompt: nobody has its lines
-        path, line, held, lines = "", 0, None, []
+        held, lines = None, []
     labels = {"tests": (cls.__doc__ or "").partition("\n")[0]}
     sources = {"": "the library's tests: minidp.audit.check_layer, check_loss"}
-    code = {"tests": ((line, line),)} if lines else {}
-    tests = Card(path, cls.__name__, line, labels, sources, {"tests": ""}, code)
+    tests = Card("", cls.__name__, 0, labels, sources, {"tests": ""}, {})
     measured = {
         label: [Outcome(Check(what, "central differences", THOROUGH.tolerance, None), error, "")]
         for label, (what, error) in report.errors.items()
@@ -375,8 +375,7 @@ def main(layer=None, device="auto", json_file=None, html_file=None, run=None):
     if json_file:
         write_json(json_file, data)
     if html_file:
-        with atomic_write(html_file) as file:
-            file.write(formulas_page(data))
+        _write(html_file, data)
     print(
         f"\ncards {data['cards']}, labels {data['labels']}, "
         f"measurements {sum(len(row['measured']) for row in data['rows'])}, {data['failed']} "
