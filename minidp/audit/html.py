@@ -1,6 +1,5 @@
 """Self-contained pages: no script, no network, light and dark, wide, narrow and on paper."""
 
-import math
 import re
 from html import escape
 from itertools import groupby
@@ -9,7 +8,6 @@ from pathlib import Path
 from .typeset import mathml
 
 STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
-LEAST = -18  # a bar runs from 1e-18 to 1
 
 
 def page(title, body):
@@ -129,11 +127,7 @@ def formulas_page(data):
     for title, rows in groupby(data["rows"], key=lambda row: row["section"]):
         section(title)
         for card, rows in groupby(rows, key=lambda row: row["card"]):
-            rows = list(rows)
-            labels = " ".join(
-                f'<a class="small" href="#{card}.{row["label"]}">{row["label"]}</a>' for row in rows
-            )
-            contents.append(f'<span><a href="#{card}">{escape(titles[card])}</a> {labels}</span> ')
+            contents.append(f'<a href="#{card}">{escape(titles[card])}</a> ')
             body.append(
                 f'<h3 id="{card}">{escape(titles[card])} <small>{escape(card)}</small></h3>\n'
             )
@@ -142,10 +136,8 @@ def formulas_page(data):
         f"<p>{data['labels']} equations, {data['failed']} failed, measured on "
         f"{escape(data['device'])} in {data['seconds']:.0f} s, {data['made']}, {escape(versions)}. "
         "Each stands with its source, the lines of code that bear its label, and the errors "
-        f"measured when this page was made, each beside the most that is allowed. A bar "
-        f"{_bar(1e-12, 1e-6)} runs from 1e-18 to 1 in powers of ten: its filled part ends at the "
-        "error, here 1e-12, the mark stands at what is allowed, here 1e-6. An error of 0 fills "
-        "nothing. What agrees was measured at random points: it shows that code and equation are "
+        "measured when this page was made, each beside the most that is allowed. What agrees was "
+        "measured at random points: it shows that code and equation are "
         "the same, not that a cited theorem holds.</p>\n"
     )
     return page(
@@ -227,19 +219,8 @@ def _error(found):
     if not found["method"]:
         return f'<div class="error {kind}"><b>{word}</b> {name}</div>'
     return (
-        f'<div class="error {kind}">{_bar(found["error"], found["tolerance"])}<b>{number}</b> of '
+        f'<div class="error {kind}"><b>{number}</b> of '
         f"{_number(found['tolerance'], 0)}: {name}</div>"
-    )
-
-
-def _bar(error, tolerance):
-    def place(value):
-        powers = math.log10(max(value, 10.0**LEAST)) if value is not None else 0
-        return min(100, 100 - 100 * powers / LEAST)
-
-    return (
-        f'<span class="bar"><i style="width:{place(error):.0f}%"></i>'
-        f'<b style="left:{place(tolerance):.0f}%"></b></span>'
     )
 
 

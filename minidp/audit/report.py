@@ -338,7 +338,7 @@ def _own(report, number):
         held, lines = None, []
     labels = {"tests": (cls.__doc__ or "").partition("\n")[0]}
     sources = {"": "the library's tests: minidp.audit.check_layer, check_loss"}
-    tests = Card("", cls.__name__, 0, labels, sources, {"tests": ""}, {})
+    tests = Card("", cls.__name__, 0, labels, sources, {"tests": ""}, {"tests": ()})
     measured = {
         label: [Outcome(Check(what, "central differences", THOROUGH.tolerance, None), error, "")]
         for label, (what, error) in report.errors.items()
