@@ -9,7 +9,7 @@ import itertools
 import math
 import operator
 import re
-from functools import cache
+from functools import cache, partial, reduce
 from pathlib import Path
 
 import numpy as np
@@ -27,12 +27,9 @@ def _size(value):
     return value if np.real(value) >= 0 else -value
 
 
-def _extreme(values, better):
-    """The largest or smallest of numbers or arrays, by their real parts."""
-    best, *others = values
-    for other in others:
-        best = np.where(better(np.real(other), np.real(best)), other, best)[()]
-    return best
+def _extreme(better):
+    """Reduces numbers or arrays to the largest or smallest, by their real parts."""
+    return partial(reduce, lambda a, b: np.where(better(np.real(b), np.real(a)), b, a)[()])
 
 
 OPERATIONS = {
@@ -73,8 +70,8 @@ REDUCERS = {
     "sum": sum,
     "prod": math.prod,
     "mean": lambda values: sum(values) / len(values),
-    "max": lambda values: _extreme(values, np.greater),
-    "min": lambda values: _extreme(values, np.less),
+    "max": _extreme(np.greater),
+    "min": _extreme(np.less),
 }
 OVER_AXES = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min}
 

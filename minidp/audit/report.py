@@ -27,8 +27,6 @@ from .html import formulas_page
 from .typeset import escaped, latex
 
 OWN = "Layers and losses of your own"
-# of checks by their methods; others are called by their names
-KINDS = {checks.PRINTED: "equation", checks.DERIVED: "derivative", checks.STEPPED: "differences"}
 # in the order of the paper; within a section, cards in the order of their prefixes
 SECTIONS = {
     "Training": "train.trainer. mechanism.plan. train.",
@@ -139,7 +137,6 @@ def _row(name, card, lines, label, outcomes):
     outcomes = sorted(outcomes, key=Outcome.nearness, reverse=True)
     faults = [fault for fault in card.faults() if f"[{label}]" in fault]
     others = "see " + ", ".join(f"[{label}]" for label in card.sources) + " of the card"
-    per_example = label[0] == "P" and card.name.startswith("nn.")
     return {
         "section": OWN,
         "card": name,
@@ -147,7 +144,7 @@ def _row(name, card, lines, label, outcomes):
         "label": label,
         "equation": card.labels[label],
         "in_words": checks.WORDS.get((card.name, label), ""),
-        "heading": "Per-example gradient" if per_example else card.headings[label],
+        "heading": card.headings[label],
         "source": card.sources.get(label) or card.sources.get("") or others,
         "faults": faults,
         "code": [
@@ -215,14 +212,10 @@ def _text(row):
         differ = f"differ by {worst['text'].partition(',')[0]}"
         found = differ if worst["error"] is not None else worst["problem"] or "do not agree"
         yield f"         the printed equation and the code: {found}"
-    if n := len(row["measured"]):
-        kinds = [KINDS.get(each["method"]) or each["check"] for each in row["measured"]]
-        count = f"{n} checks" if n > 1 else "1 check"
-        yield f"         {count}: {', '.join(dict.fromkeys(kinds)).replace('_', ' ')}"
-        failed = [each["text"] for each in row["measured"] if not each["passed"]]
-        yield from (f"         failed: {text}" for text in failed)
-        if not failed:
-            yield f"         nearest to its limit: {row['measured'][0]['text']}"
+    failed = [each["text"] for each in row["measured"] if not each["passed"]]
+    yield from (f"         failed: {text}" for text in failed)
+    if row["measured"] and not failed:
+        yield f"         nearest to its limit: {row['measured'][0]['text']}"
     yield from (f"         {fault}" for fault in (*row["faults"], row["suspect"]) if fault)
 
 
