@@ -178,13 +178,12 @@ def _code_labels(source):
 
 def _spans(tree, labelled):
     """{labelled line: (first, last) line of the code that its label stands for}."""
-    statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
     spans = {}
     for line in labelled:
-        around = [node for node in statements if line in own_lines(node)]
-        if not around:
+        statement = statement_at(tree, line)
+        if statement is None:
             continue
-        lines = own_lines(max(around, key=lambda node: node.lineno))
+        lines = _own_lines(statement)
         others = labelled.intersection(lines)
         before = [other for other in others if other < line]
         last = line if len(others) > 1 else lines[-1]
@@ -192,7 +191,14 @@ def _spans(tree, labelled):
     return spans
 
 
-def own_lines(statement):
+def statement_at(tree, line):
+    """The innermost statement on a line; None if there is none."""
+    statements = (node for node in ast.walk(tree) if isinstance(node, ast.stmt))
+    around = [node for node in statements if line in _own_lines(node)]
+    return max(around, key=lambda node: node.lineno, default=None)
+
+
+def _own_lines(statement):
     """The lines of a statement without those of its body."""
     body = getattr(statement, "body", None)
     return range(statement.lineno, body[0].lineno if body else statement.end_lineno + 1)

@@ -99,39 +99,32 @@ def formulas_page(data):
     """Every equation beside its line of code, from what report.measure returns; Algorithm 1 and a
     run before them.
     """
-    titles = {row["card"]: row["card"].rpartition(".")[2] for row in data["rows"]}
-    by_place = {f"{row['card']}.{row['label']}": row for row in data["rows"]}
+    run, sections = data["run"], []
     versions = ", ".join(f"{name} {version}" for name, version in data["versions"].items())
-    run, body, contents = data["run"], [], []
-
-    def section(title):
-        place = re.sub(r"\W+", "-", title.lower())
-        if contents:
-            contents.append("</p>\n")
-        contents.append(f'<p><a href="#{place}"><b>{escape(title)}</b></a> ')
-        body.append(f'<h2 id="{place}">{escape(title)}</h2>\n')
-
     if run:
-        section("This run")
-        body.append(f"<p>{escape(run['run'])}</p>{run_section(run)}")
+        sections.append(("This run", "", f"<p>{escape(run['run'])}</p>{run_section(run)}"))
     if data["algorithm"]:
-        section("Algorithm 1, as it runs")
-        body.append(
+        by_place = {f"{row['card']}.{row['label']}": row for row in data["rows"]}
+        text = (
             "<p>Each line of Algorithm 1 of Abadi et al. 2016, and the lines of code that carry it "
             "out, found by their labels.</p>\n"
         )
-        body += [
-            _step(number, line, by_place, titles)
-            for number, line in enumerate(data["algorithm"], 1)
-        ]
+        for number, line in enumerate(data["algorithm"], 1):
+            text += _step(number, line, by_place)
+        sections.append(("Algorithm 1, as it runs", "", text))
     for title, rows in groupby(data["rows"], key=lambda row: row["section"]):
-        section(title)
+        links = text = ""
         for card, rows in groupby(rows, key=lambda row: row["card"]):
-            contents.append(f'<a href="#{card}">{escape(titles[card])}</a> ')
-            body.append(
-                f'<h3 id="{card}">{escape(titles[card])} <small>{escape(card)}</small></h3>\n'
-            )
-            body += [_label(row) for row in rows]
+            name = _short(card)
+            links += f' <a href="#{card}">{name}</a>'
+            text += f'<h3 id="{card}">{name} <small>{escape(card)}</small></h3>\n'
+            text += "".join(map(_label, rows))
+        sections.append((title, links, text))
+    contents = body = ""
+    for title, links, text in sections:
+        place = re.sub(r"\W+", "-", title.lower())
+        contents += f'<p><a href="#{place}"><b>{escape(title)}</b></a>{links}</p>\n'
+        body += f'<h2 id="{place}">{escape(title)}</h2>\n{text}'
     intro = (
         f"<p>{data['labels']} equations, {data['failed']} failed, measured on "
         f"{escape(data['device'])} in {data['seconds']:.0f} s, {data['made']}, {escape(versions)}. "
@@ -140,21 +133,21 @@ def formulas_page(data):
         "measured at random points: it shows that code and equation are "
         "the same, not that a cited theorem holds.</p>\n"
     )
-    return page(
-        "Every formula, where it stands",
-        "".join(
-            [intro, '<nav><h2 id="contents">Contents</h2>\n', *contents, "</p></nav>\n", *body]
-        ),
-    )
+    contents = f'<nav><h2 id="contents">Contents</h2>\n{contents}</nav>\n'
+    return page("Every formula, where it stands", intro + contents + body)
 
 
-def _step(number, line, rows, titles):
+def _short(card):
+    return escape(card.rpartition(".")[2])
+
+
+def _step(number, line, rows):
     """One line of Algorithm 1."""
     places = ""
     for place in line["places"]:
         row = rows[place]
         places += (
-            f'<div class="error"><a href="#{place}">{escape(titles[row["card"]])} '
+            f'<div class="error"><a href="#{place}">{_short(row["card"])} '
             f"[{row['label']}]</a> {_code(row)}</div>"
         )
     run = f'<div class="small">This run: {escape(line["run"])}</div>' if line["run"] else ""

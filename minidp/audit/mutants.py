@@ -23,7 +23,7 @@ from functools import partial
 from ..util.waiting import say
 from . import texts
 from .broken import Change, judged, noticed
-from .card import PACKAGE, own_lines
+from .card import PACKAGE, statement_at
 from .report import cards, named, need_extra
 
 PARTS = {
@@ -72,13 +72,10 @@ def generate():
     found = []
     for card, lines in cards():
         tree = ast.parse("\n".join(lines))
-        statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
         for label, spans in card.code_lines.items():
             counts = Counter()
             for first, last in spans:
-                around = [node for node in statements if last in own_lines(node)]
-                statement = max(around, key=lambda node: node.lineno)
-                for operator, node, new in _changes(statement, first, last):
+                for operator, node, new in _changes(statement_at(tree, last), first, last):
                     counts[operator] += 1
                     what = card.name, label, operator, counts[operator], ast.unparse(node), new
                     source = _replaced(lines, node, new)
