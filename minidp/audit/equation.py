@@ -93,15 +93,11 @@ def derivative(forward, case, wrt, dy, context=()):
     backward formula: a row for each example.
     """
     array = case.given[wrt]
-    of_examples = wrt in ("x", "z")
-    out = np.zeros(array.shape if of_examples else (len(dy), *array.shape))
+    out = np.zeros((len(dy), *array.shape))
     for place in np.ndindex(array.shape):
         moved = array.astype(complex)
         moved[place] += STEP
         _, y = value(forward, case._replace(given={**case.given, wrt: moved}), context)
-        slopes = (np.imag(y) / STEP.imag * dy.reshape(y.shape)).reshape((len(dy), -1)).sum(axis=1)
-        if of_examples:
-            out[place] = slopes[place[0]]
-        else:
-            out[(slice(None), *place)] = slopes
-    return out
+        slopes = np.imag(y) / STEP.imag * dy.reshape(y.shape)
+        out[(slice(None), *place)] = slopes.reshape((len(dy), -1)).sum(axis=1)
+    return np.array([each[b] for b, each in enumerate(out)]) if wrt in ("x", "z") else out

@@ -73,8 +73,8 @@ def _bases(card):
 
 
 def shown(only=None):
-    """[(card, [(card with its labels, lines of its file)])]: each public card, with the private
-    ones that it inherits from.
+    """[(public card, card with its labels, lines of its file)]: each public card itself, and the
+    private ones that it inherits from.
 
     Those of all cards, or of the class or function named `only` and its bases. ParameterError if no
     card has the name.
@@ -85,9 +85,13 @@ def shown(only=None):
         wanted = named(only, [card for card, _ in found])
         found = [(card, lines) for card, lines in found if card.name in wanted]
     return [
-        (card, [(card, lines), *(private[base] for base in _bases(card) if base in private)])
-        for card, lines in found
-        if not card.private
+        (public, card, text)
+        for public, lines in found
+        if not public.private
+        for card, text in [
+            (public, lines),
+            *(private[base] for base in _bases(public) if base in private),
+        ]
     ]
 
 
@@ -102,28 +106,27 @@ def audit(only=None, backend=None, on_row=None):
             measured[check] = checks.run(check, backend)
         return measured[check]
 
-    for public, parts in shown(only):
-        for card, lines in parts:
-            found = {
-                label: [
-                    outcome(check)
-                    for check in registry.get((card.name, label), ())
-                    if card is public or check.subject in ("", public.name)
-                ]
-                for label in card.labels
-            }
-            for label, outcomes in found.items():
-                row = _row(public.name, card, lines, label, outcomes)
-                row["section"] = _section(public)
-                row["of"] = "" if card is public else card.qualname
-                if not outcomes:
-                    row["faults"].append(f"[{label}] has no check that measures it")
-                    row["passed"] = False
-                if not row["passed"]:
-                    row["suspect"] = _suspect(label, found)
-                rows.append(row)
-                if on_row:
-                    on_row(row)
+    for public, card, lines in shown(only):
+        found = {
+            label: [
+                outcome(check)
+                for check in registry.get((card.name, label), ())
+                if card is public or check.subject in ("", public.name)
+            ]
+            for label in card.labels
+        }
+        for label, outcomes in found.items():
+            row = _row(public.name, card, lines, label, outcomes)
+            row["section"] = _section(public)
+            row["of"] = "" if card is public else card.qualname
+            if not outcomes:
+                row["faults"].append(f"[{label}] has no check that measures it")
+                row["passed"] = False
+            if not row["passed"]:
+                row["suspect"] = _suspect(label, found)
+            rows.append(row)
+            if on_row:
+                on_row(row)
     return rows
 
 
@@ -251,12 +254,11 @@ def in_latex(only=None):
     """
     need_extra()
     checks.load()
-    for public, parts in shown(only):
-        for card, _ in parts:
-            for label, text in card.labels.items():
-                words = (card.name, label) in checks.WORDS
-                said = escaped(text) if words else f"\\[ {latex(text)} \\]"
-                yield f"% {public.name} [{label}]{' in words' * words}\n{said}"
+    for public, card, _ in shown(only):
+        for label, text in card.labels.items():
+            words = (card.name, label) in checks.WORDS
+            said = escaped(text) if words else f"\\[ {latex(text)} \\]"
+            yield f"% {public.name} [{label}]{' in words' * words}\n{said}"
 
 
 def need_extra():

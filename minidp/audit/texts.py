@@ -9,6 +9,7 @@ index     a reducer over another index of the equation
 
 import re
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 
@@ -79,15 +80,16 @@ def _changes(text):
                 yield "drop", start, end, text[start:middle]
                 yield "drop", start, end, text[second:end]
         for token in _tokens(right, "NAME"):
-            for at in range(len(_indices(token)) - 1):
-                first = token.end_pos - len(_indices(token)) + at
-                if text[first] != text[first + 1]:
-                    yield "exchange", first, first + 2, text[first + 1] + text[first]
+            indices = _indices(token)
+            first = token.end_pos - len(indices)
+            for at, (index, following) in enumerate(pairwise(indices), first):
+                if index != following:
+                    yield "exchange", at, at + 2, following + index
         for token in _tokens(right, "REDUCER"):
-            for at, letter in enumerate(_indices(token)):
-                for other in sorted(letters - set(_indices(token)))[:1]:
-                    place = token.end_pos - len(_indices(token)) + at
-                    yield "index", place, place + 1, other
+            indices = _indices(token)
+            first = token.end_pos - len(indices)
+            for other in sorted(letters.difference(indices))[:1]:
+                yield from (("index", at, at + 1, other) for at in range(first, token.end_pos))
 
 
 def _values(tree):

@@ -39,12 +39,7 @@ def file(tmp_path, monkeypatch):
 def test_the_whole_page(file):
     assert main(["audit", "--device", "cpu", "--html", str(file)]) == 0
     ids, blocks = parts(file)
-    shown = [
-        (public, card, label)
-        for public, held in report.shown()
-        for card, _ in held
-        for label in card.labels
-    ]
+    shown = [(public, card, label) for public, card, _ in report.shown() for label in card.labels]
     assert [place for place in blocks if not place.startswith("line")] == [
         f"{card.name}.{label}" for card, _, label in shown
     ]
