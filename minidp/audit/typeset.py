@@ -166,7 +166,8 @@ def _name(name):
         return base
     whole = tail in LETTERS or re.fullmatch("std|[A-Z]{2,}|.{5,}", tail)
     words = [tail] if whole else re.findall(r"\d+|[A-Za-z,]", tail)
-    return _tag("munder" if letters in REDUCERS else "msub", base, _row(*map(_word, words)))
+    below = letters in REDUCERS and letters != "mean"
+    return _tag("munder" if below else "msub", base, _row(*map(_word, words)))
 
 
 def _arguments(first, *others):
