@@ -1,9 +1,7 @@
 """Run the checks of a card while one module is changed, in a process of their own.
 
-A process that is forked from a server with all modules loaded exchanges the code of the changed
-functions and runs the checks of the card. What they do not notice, or what cannot be exchanged,
-goes to a process that imports the package afresh, with the changed file in the place of its own,
-and runs all checks.
+The process is forked from a server that has loaded the libraries, and imports the package afresh,
+with the changed file in the place of its own.
 """
 
 import os
@@ -20,23 +18,19 @@ from .card import PACKAGE
 
 SECONDS = 90  # of computing, for one change; the slowest that ends takes a third of it
 FORKS = "forkserver" in get_all_start_methods()
-PRELOADED = "scipy.optimize scipy.special scipy.fft minidp.audit.live minidp.audit.mutants".split()
+PRELOADED = "scipy.optimize scipy.special scipy.fft scipy.stats numba mpmath lark".split()
 _IMPORTS = r"\b{0} import\b|\bimport\b.*\b{0}\b"
 
 
-def noticed(change, fresh=True, others=False):
+def noticed(change, others=True):
     """What notices that the file `change.path` has the text `change.source`, in words, or None: the
     checks of change.label, of change.card, and then, if asked, all others.
-
-    fresh: import everything anew; otherwise give loaded functions their new code.
     """
-    if not (fresh or FORKS):
-        return None
     context = get_context("forkserver" if FORKS else "spawn")
     context.set_forkserver_preload(PRELOADED)
     with tempfile.TemporaryDirectory(prefix="minidp-broken-") as folder:
         ours, theirs = context.Pipe(duplex=False)
-        args = theirs, change, folder, fresh, others
+        args = theirs, change, folder, others
         process = context.Process(target=_answer, args=args, daemon=True)
         process.start()
         theirs.close()
@@ -49,22 +43,18 @@ def noticed(change, fresh=True, others=False):
             process.join()
 
 
-def _answer(connection, change, folder, fresh, others):
+def _answer(connection, change, folder, others):
     """In a process of its own: send what `noticed` returns."""
     sys.stdout = sys.stderr = open(os.devnull, "w")
     if FORKS:
         import resource
 
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))  # others may use the machine
-    live = sys.modules.get("minidp.audit.live")
-    if fresh:
-        for name in list(sys.modules):
-            if name.partition(".")[0] == "minidp":
-                del sys.modules[name]
-        sys.path.insert(0, str(PACKAGE.parent))
-        sys.meta_path.insert(0, _Changed(change, folder))
-    elif not (live and live.put_in(PACKAGE.parent / change.path, change.source)):
-        return connection.send(None)
+    for name in list(sys.modules):
+        if name.partition(".")[0] == "minidp":
+            del sys.modules[name]
+    sys.path.insert(0, str(PACKAGE.parent))
+    sys.meta_path.insert(0, _Changed(change, folder))
     try:
         checks = import_module("minidp.audit.checks")
         registry = checks.load()
@@ -78,6 +68,50 @@ def _answer(connection, change, folder, fresh, others):
         if not outcome.passed:
             return connection.send(str(outcome))
     connection.send(None)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change of what a label stands for: `new` in place of `old`. Of code, `source` is the
+    whole module with it.
+    """
+
+    card: str
+    label: str
+    operator: str
+    number: int  # among those of the label by this operator
+    old: str
+    new: str
+    path: str = ""
+    line: int = 0
+    source: str = ""
+
+    @property
+    def name(self):
+        return f"{self.card} [{self.label}] {self.operator} {self.number}"
+
+    def __str__(self):
+        where = f"{self.path}:{self.line}  " if self.path else ""
+        old, new = (" ".join(text.split()) for text in (self.old, self.new))
+        return f"{self.name}  {where}{old}  ->  {new}"
+
+
+def judged(changes, killers, equivalent):
+    """What is wrong, a sentence each: what nothing has noticed and is not listed as equivalent, or
+    is listed and was noticed. Prints a line for each change.
+
+    killers: what has noticed each, in words, or None.
+    """
+    faults = []
+    for number, (change, killer) in enumerate(zip(changes, killers), 1):
+        listed = equivalent.get(change.name)
+        said = f"killed by {killer}" if killer else listed or "survived"
+        wrong = bool(killer) == bool(listed)
+        if wrong:
+            faults.append(f"{'listed as equivalent, but ' if listed else ''}{said}: {change}")
+        result = "FAIL" if wrong else "ok  "
+        print(f"{number}/{len(changes)} {result} {change}: {said}", flush=True)
+    return faults
 
 
 @dataclass(frozen=True)

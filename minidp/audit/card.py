@@ -59,8 +59,7 @@ class Card:
     headings: dict[str, str]  # label to the heading that it stands under
     # label to first and last line of the code that computes it
     code_lines: dict[str, tuple[tuple[int, int], ...]]
-    repeated: tuple[str, ...] = ()  # labels that are defined twice
-    misplaced: tuple[str, ...] = ()  # labels under no heading of a card
+    wrong: tuple[str, ...] = ()  # what is wrong in the text itself, a sentence each
 
     @property
     def name(self):
@@ -75,8 +74,7 @@ class Card:
 
     def faults(self):
         """What is missing from the card, a sentence each."""
-        yield from (f"[{label}] stands under no heading of a card" for label in self.misplaced)
-        yield from (f"[{label}] is defined twice" for label in self.repeated)
+        yield from self.wrong
         yield from (
             f"[{label}] has no line of code that ends in # [{label}]"
             for label in self.labels
@@ -106,13 +104,11 @@ def read_module(source, module):
     by_name = {card.qualname: card for card in cards}
     strays = []
     labelled = list(_code_labels(source))
-    spans = _spans(tree, {line for line, _, _ in labelled})
-    for line, label, has_code in labelled:
+    spans = _spans(tree, {line for line, _ in labelled})
+    for line, label in labelled:
         around = [qualname for span, qualname, _ in scopes if line in span and qualname in by_name]
-        owners = [name for name in around if label in by_name[name].labels]
-        if not around:
-            owners = [card.qualname for card in cards if label in card.labels]
-        if not has_code:
+        owners = [name for name in around or by_name if label in by_name[name].labels]
+        if line not in spans:
             strays.append((line, label, "stands on a line without code"))
         elif not owners:
             where = f"the card of {around[-1]}" if around else "any card of this module"
@@ -128,14 +124,18 @@ def read_module(source, module):
 
 
 @cache
+def _cards_in(path):
+    """{name: (card, lines of its file)} of one file of the package."""
+    text = path.read_text(encoding="utf-8")
+    cards, _ = read_module(text, path.relative_to(PACKAGE.parent).as_posix())
+    return {card.name: (card, text.splitlines()) for card in cards}
+
+
 def package():
     """{name: (card, lines of its file)} of the whole package."""
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
-        text = path.read_text(encoding="utf-8")
-        module = path.relative_to(PACKAGE.parent).as_posix()
-        lines = text.splitlines()
-        found |= {card.name: (card, lines) for card in read_module(text, module)[0]}
+        found |= _cards_in(path)
     return found
 
 
@@ -152,7 +152,10 @@ def card_of_class(cls):
 
 def labels_of(name):
     """{label: equation as written} of the card with this name."""
-    return package()[name][0].labels
+    path = PACKAGE.joinpath(*name.split("."))
+    while not path.with_suffix(".py").is_file():
+        path = path.parent
+    return _cards_in(path.with_suffix(".py"))[name][0].labels
 
 
 def _scopes(node, prefix):
@@ -170,20 +173,17 @@ def _scopes(node, prefix):
 def _code_labels(source):
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT and _LABEL_COMMENT.match(token.string):
-            has_code = bool(token.line[: token.start[1]].strip())
-            for label in re.findall(_LABEL, token.string):
-                yield token.start[0], label[1:-1], has_code
+            yield from ((token.start[0], label) for label in _names(token.string))
 
 
 def _spans(tree, labelled):
     """{labelled line: (first, last) line of the code that its label stands for}."""
-    statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
     spans = {}
     for line in labelled:
-        around = [node for node in statements if line in own_lines(node)]
-        if not around:
+        statement = statement_at(tree, line)
+        if statement is None:
             continue
-        lines = own_lines(max(around, key=lambda node: node.lineno))
+        lines = _own_lines(statement)
         others = labelled.intersection(lines)
         before = [other for other in others if other < line]
         last = line if len(others) > 1 else lines[-1]
@@ -191,7 +191,14 @@ def _spans(tree, labelled):
     return spans
 
 
-def own_lines(statement):
+def statement_at(tree, line):
+    """The innermost statement on a line; None if there is none."""
+    statements = (node for node in ast.walk(tree) if isinstance(node, ast.stmt))
+    around = [node for node in statements if line in _own_lines(node)]
+    return max(around, key=lambda node: node.lineno, default=None)
+
+
+def _own_lines(statement):
     """The lines of a statement without those of its body."""
     body = getattr(statement, "body", None)
     return range(statement.lineno, body[0].lineno if body else statement.end_lineno + 1)
@@ -201,7 +208,7 @@ def _card(node, qualname, module):
     docstring = ast.get_docstring(node, clean=False)
     if docstring is None:
         return None
-    labels, sources, headings, repeated, misplaced = {}, {}, {}, [], []
+    labels, sources, headings, wrong = {}, {}, {}, []
     heading, current, indent = None, (), 0
     for line in inspect.cleandoc(docstring).splitlines():
         text, leading = line.strip(), _LEADING_LABELS.match(line.strip())
@@ -209,26 +216,25 @@ def _card(node, qualname, module):
         if line and not line[0].isspace():
             match = _HEADING.match(line)
             heading, current = match and match[1], ()
-            misplaced += () if match else names
-            continue
-        if leading:
+            if match:
+                continue
+        elif leading:
             current, text = names, text[leading.end() :].strip()
             indent = len(line) - len(line.lstrip())
         elif text and len(line) - len(line.lstrip()) <= indent:
             current = ()  # prose below the labels
         if heading is None:
-            misplaced += names
-        elif text or names:
-            if heading != "Source":
-                repeated += [label for label in names if label in labels]
-                headings.update(dict.fromkeys(names, heading))
-            held = sources if heading == "Source" else labels
-            for label in current or ("",) * (heading == "Source"):
-                held[label] = f"{held.get(label, '')} {text}".strip()
-    if not (labels or misplaced):
+            wrong += (f"[{label}] stands under no heading of a card" for label in names)
+            continue
+        if heading != "Source":
+            wrong += (f"[{label}] is defined twice" for label in names if label in labels)
+            headings |= dict.fromkeys(names, heading)
+        held = sources if heading == "Source" else labels
+        for label in current or ("",) * (heading == "Source"):
+            held[label] = f"{held.get(label, '')} {text}".strip()
+    if not (labels or wrong):
         return None
-    faults = tuple(repeated), tuple(misplaced)
-    return Card(module, qualname, node.lineno, labels, sources, headings, {}, *faults)
+    return Card(module, qualname, node.lineno, labels, sources, headings, {}, tuple(wrong))
 
 
 def _names(labels):

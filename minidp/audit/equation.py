@@ -38,13 +38,12 @@ def _left(part, names):
 
 def _prepared(text, case, context):
     """(names, parts): what a text and the definitions of others need to be evaluated."""
-    names = Names(dict(case.given), dict(case.ranges))
+    names = Names(case.given, case.ranges)
     parts = parse(text)
     for part in [part for other in context for part in parse(other)] + list(parts):
         base, indices = _left(part, names)
         if base and base not in case.given and base not in case.after:
             names.defined[base] = indices, part.children[2]
-            names.parted.clear()
     names.find_ranges(parts)
     return names, parts
 
@@ -96,15 +95,11 @@ def derivative(forward, case, wrt, dy, context=()):
     backward formula: a row for each example.
     """
     array = case.given[wrt]
-    of_examples = wrt in ("x", "z")
-    out = np.zeros(array.shape if of_examples else (len(dy), *array.shape))
+    out = np.zeros((len(dy), *array.shape))
     for place in np.ndindex(array.shape):
         moved = array.astype(complex)
         moved[place] += STEP
         _, y = value(forward, case._replace(given={**case.given, wrt: moved}), context)
-        slopes = (np.imag(y) / STEP.imag * dy.reshape(y.shape)).reshape((len(dy), -1)).sum(axis=1)
-        if of_examples:
-            out[place] = slopes[place[0]]
-        else:
-            out[(slice(None), *place)] = slopes
-    return out
+        slopes = np.imag(y) / STEP.imag * dy.reshape(y.shape)
+        out[(slice(None), *place)] = slopes.reshape((len(dy), -1)).sum(axis=1)
+    return np.array([each[b] for b, each in enumerate(out)]) if wrt in ("x", "z") else out

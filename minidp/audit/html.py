@@ -1,6 +1,5 @@
 """Self-contained pages: no script, no network, light and dark, wide, narrow and on paper."""
 
-import math
 import re
 from html import escape
 from itertools import groupby
@@ -9,7 +8,6 @@ from pathlib import Path
 from .typeset import mathml
 
 STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
-LEAST = -18  # a bar runs from 1e-18 to 1
 
 
 def page(title, body):
@@ -101,75 +99,56 @@ def formulas_page(data):
     """Every equation beside its line of code, from what report.measure returns; Algorithm 1 and a
     run before them.
     """
-    titles = {row["card"]: row["card"].rpartition(".")[2] for row in data["rows"]}
-    by_place = {f"{row['card']}.{row['label']}": row for row in data["rows"]}
-    run, versions = (
-        data["run"],
-        ", ".join(f"{name} {version}" for name, version in data["versions"].items()),
-    )
-    body, contents = [], []
-
-    def section(title):
-        place = re.sub(r"\W+", "-", title.lower())
-        if contents:
-            contents.append("</p>\n")
-        contents.append(f'<p><a href="#{place}"><b>{escape(title)}</b></a> ')
-        body.append(f'<h2 id="{place}">{escape(title)}</h2>\n')
-
+    run, sections = data["run"], []
+    versions = ", ".join(f"{name} {version}" for name, version in data["versions"].items())
     if run:
-        section("This run")
-        body.append(f"<p>{escape(run['run'])}</p>{run_section(run)}")
+        sections.append(("This run", "", f"<p>{escape(run['run'])}</p>{run_section(run)}"))
     if data["algorithm"]:
-        section("Algorithm 1, as it runs")
-        body.append(
+        by_place = {f"{row['card']}.{row['label']}": row for row in data["rows"]}
+        text = (
             "<p>Each line of Algorithm 1 of Abadi et al. 2016, and the lines of code that carry it "
             "out, found by their labels.</p>\n"
         )
-        body += [
-            _step(number, line, by_place, titles)
-            for number, line in enumerate(data["algorithm"], 1)
-        ]
+        for number, line in enumerate(data["algorithm"], 1):
+            text += _step(number, line, by_place)
+        sections.append(("Algorithm 1, as it runs", "", text))
     for title, rows in groupby(data["rows"], key=lambda row: row["section"]):
-        section(title)
+        links = text = ""
         for card, rows in groupby(rows, key=lambda row: row["card"]):
-            rows, others = (
-                list(rows),
-                {title: name for name, title in titles.items() if name != card},
-            )
-            labels = " ".join(
-                f'<a class="small" href="#{card}.{row["label"]}">{row["label"]}</a>' for row in rows
-            )
-            contents.append(f'<span><a href="#{card}">{escape(titles[card])}</a> {labels}</span> ')
-            body.append(
-                f'<h3 id="{card}">{escape(titles[card])} <small>{escape(card)}</small></h3>\n'
-            )
-            body += [_label(row, others) for row in rows]
+            name = _short(card)
+            links += f' <a href="#{card}">{name}</a>'
+            text += f'<h3 id="{card}">{name} <small>{escape(card)}</small></h3>\n'
+            text += "".join(map(_label, rows))
+        sections.append((title, links, text))
+    contents = body = ""
+    for title, links, text in sections:
+        place = re.sub(r"\W+", "-", title.lower())
+        contents += f'<p><a href="#{place}"><b>{escape(title)}</b></a>{links}</p>\n'
+        body += f'<h2 id="{place}">{escape(title)}</h2>\n{text}'
     intro = (
         f"<p>{data['labels']} equations, {data['failed']} failed, measured on "
         f"{escape(data['device'])} in {data['seconds']:.0f} s, {data['made']}, {escape(versions)}. "
         "Each stands with its source, the lines of code that bear its label, and the errors "
-        f"measured when this page was made, each beside the most that is allowed. A bar "
-        f"{_bar(1e-12, 1e-6)} runs from 1e-18 to 1 in powers of ten: its filled part ends at the "
-        "error, here 1e-12, the mark stands at what is allowed, here 1e-6. An error of 0 fills "
-        "nothing. What agrees was measured at random points: it shows that code and equation are "
+        "measured when this page was made, each beside the most that is allowed. What agrees was "
+        "measured at random points: it shows that code and equation are "
         "the same, not that a cited theorem holds.</p>\n"
     )
-    return page(
-        "Every formula, where it stands",
-        "".join(
-            [intro, '<nav><h2 id="contents">Contents</h2>\n', *contents, "</p></nav>\n", *body]
-        ),
-    )
+    contents = f'<nav><h2 id="contents">Contents</h2>\n{contents}</nav>\n'
+    return page("Every formula, where it stands", intro + contents + body)
 
 
-def _step(number, line, rows, titles):
+def _short(card):
+    return escape(card.rpartition(".")[2])
+
+
+def _step(number, line, rows):
     """One line of Algorithm 1."""
     places = ""
     for place in line["places"]:
         row = rows[place]
         places += (
-            f'<div class="error"><a href="#{place}">{escape(titles[row["card"]])} '
-            f"[{row['label']}]</a> {_code(row, {})}</div>"
+            f'<div class="error"><a href="#{place}">{_short(row["card"])} '
+            f"[{row['label']}]</a> {_code(row)}</div>"
         )
     run = f'<div class="small">This run: {escape(line["run"])}</div>' if line["run"] else ""
     return (
@@ -180,7 +159,7 @@ def _step(number, line, rows, titles):
     )
 
 
-def _label(row, titles):
+def _label(row):
     text, kind = (
         verdict(row["passed"])
         if row["measured"] or row["faults"]
@@ -191,21 +170,18 @@ def _label(row, titles):
     faults = "".join(f'<div class="fail">{escape(fault)}</div>' for fault in found)
     errors = "".join(map(_error, row["measured"]))
     where = f"{row['card']}.{row['label']}"
-    source = _linked(row["source"], titles)
-    if source.endswith(" of the card"):
-        source = re.sub(r"\[(\w+)\]", rf'<a href="#{row["card"]}.\1">[\1]</a>', source)
     return (
         f'<div class="label" id="{escape(where)}"><div><a '
         f'href="#{escape(where)}">[{row["label"]}]</a> <span '
         f'class="{kind}">{text}</span></div><div><div '
         f'class="small">{escape(row["heading"] + inherited)}</div>'
-        f"{_equation(row, titles)}"
-        f'<div class="small">{source}</div>{faults}</div>'
-        f'<div class="code">{_code(row, titles)}{errors}</div></div>\n'
+        f"{_equation(row)}"
+        f'<div class="small">{escape(row["source"])}</div>{faults}</div>'
+        f'<div class="code">{_code(row)}{errors}</div></div>\n'
     )
 
 
-def _equation(row, titles):
+def _equation(row):
     """As a paper prints it where it is evaluated, else as it is written."""
     words = row["in_words"]
     if not words:
@@ -213,15 +189,13 @@ def _equation(row, titles):
             return f'<div class="equation">{mathml(row["equation"])}</div>'
         except (ValueError, ImportError):  # your own card, or no parser
             words = "not evaluated"
-    return (
-        f'<pre>{_linked(row["equation"], titles)}</pre><div class="small">in words: {words}</div>'
-    )
+    return f'<pre>{escape(row["equation"])}</pre><div class="small">in words: {words}</div>'
 
 
-def _code(row, titles):
+def _code(row):
     return "".join(
         f'<div class="small">{escape(line["path"])}:{line["line"]}</div><pre><code>'
-        f"{_linked(re.sub(' +# ', '  # ', line['text']), titles)}</code></pre>"
+        f"{escape(re.sub(' +# ', '  # ', line['text']))}</code></pre>"
         for line in row["code"]
     )
 
@@ -238,33 +212,8 @@ def _error(found):
     if not found["method"]:
         return f'<div class="error {kind}"><b>{word}</b> {name}</div>'
     return (
-        f'<div class="error {kind}">{_bar(found["error"], found["tolerance"])}<b>{number}</b> of '
+        f'<div class="error {kind}"><b>{number}</b> of '
         f"{_number(found['tolerance'], 0)}: {name}</div>"
-    )
-
-
-def _bar(error, tolerance):
-    def place(value):
-        return (
-            100
-            if value is None
-            else min(100, 100 - 100 * math.log10(max(value, 10.0**LEAST)) / LEAST)
-        )
-
-    return (
-        f'<span class="bar"><i style="width:{place(error):.0f}%"></i>'
-        f'<b style="left:{place(tolerance):.0f}%"></b></span>'
-    )
-
-
-def _linked(text, titles):
-    """The text, in which names of other cards lead there."""
-    return re.sub(
-        r"\w+",
-        lambda name: (
-            f'<a href="#{titles[name[0]]}">{name[0]}</a>' if name[0] in titles else name[0]
-        ),
-        escape(text),
     )
 
 

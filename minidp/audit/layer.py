@@ -12,8 +12,7 @@ from ..train.selfcheck import SEED, targets
 from ..train.trial import THOROUGH, LayerTrial, LossTrial, host_copy
 from .card import card_of_class
 from .checks import WORDS, printed
-from .checks.layers import card_of, output_label, printed_gradient
-from .equation import value
+from .checks.layers import card_of, printed_gradient
 from .notation import names_in, parse
 from .stated import computed
 
@@ -124,14 +123,6 @@ def check_layer(layer, input_shape):
         case = _case(tried(1))
         given = {name: each for name, each in case.given.items() if name not in ("y", "dx")}
         case, dy = case._replace(given=given), given["dy"]
-        try:
-            _, y = value(texts[output_label(texts)], case, texts.values())
-            evaluated = y.size == dy.size
-        except (ValueError, NameError):
-            evaluated = False
-        if not evaluated:
-            yield "no label is an equation of y that can be evaluated: write y_... = ..."
-            return
         labels = [label for label, text in texts.items() if _computed(text)[0] in outputs[1:]]
         if not labels:
             yield f"no label is an equation of {', '.join(outputs[1:])}"
@@ -155,20 +146,21 @@ def _texts(cls):
     """({label: equation} of the card of a class, what is wrong with those that cannot be read, [why
     others are not evaluated]).
     """
+    texts, unread, notes = {}, [], []
     try:
         card = card_of_class(cls)[0]
     except (OSError, TypeError, SyntaxError):
-        return {}, [], [f"the source of {cls.__name__} is not known, so no card was read"]
+        notes.append(f"the source of {cls.__name__} is not known, so no card was read")
+        return texts, unread, notes
     if card is None:
-        without = (
+        notes.append(
             f"{cls.__name__} has no card: with labelled equations in its docstring, such as [F1] "
             "y_bi = x_bi w_i under Forward, they are compared with the code too"
         )
-        return {}, [], [without]
-    if find_spec("lark") is None:
-        return {}, [], ["the card's equations are compared too after pip install 'minidp[audit]'"]
-    texts, unread, notes = {}, [], []
-    for label, text in card.labels.items():
+    elif find_spec("lark") is None:
+        notes.append("the card's equations are compared too after pip install 'minidp[audit]'")
+        card = None
+    for label, text in card.labels.items() if card else ():
         if text.startswith("in words:") or (card_of(cls), label) in WORDS:
             notes.append(f"[{label}] is in words: not evaluated")
             continue

@@ -17,12 +17,13 @@ import ast
 import os
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 from ..util.waiting import say
 from . import texts
-from .broken import noticed
-from .card import PACKAGE, own_lines
+from .broken import Change, judged, noticed
+from .card import PACKAGE, statement_at
 from .report import cards, named, need_extra
 
 PARTS = {
@@ -37,7 +38,6 @@ PARTS = {
     ast.Starred: ["value"],
 }
 PROCESSES = 2
-SECONDS_EACH = 0.7  # of one core for one mutant, on average, measured
 
 _GUARD = (
     "a guard of the last bits: without it the bound is below the truth by less than any check "
@@ -65,47 +65,21 @@ EQUIVALENT = {  # name of a mutant: the reason why no measurement can tell it fr
 }
 
 
-@dataclass(frozen=True)
-class Mutant:
-    """One change of one line: the text `old` of `path` becomes `new`; `source` is the whole module
-    with it.
-    """
-
-    card: str
-    label: str
-    operator: str
-    number: int  # among those of the label by this operator
-    path: str
-    line: int
-    old: str
-    new: str
-    source: str
-
-    @property
-    def name(self):
-        return f"{self.card} [{self.label}] {self.operator} {self.number}"
-
-    def __str__(self):
-        old, new = (" ".join(text.split()) for text in (self.old, self.new))
-        return f"{self.name}  {self.path}:{self.line}  {old}  ->  {new}"
-
-
 def generate():
-    """Every Mutant of every labelled line of the package, in the order of the audit."""
+    """A Change for every mutant of every labelled line of the package, in the order of the
+    audit.
+    """
     found = []
     for card, lines in cards():
         tree = ast.parse("\n".join(lines))
-        statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
         for label, spans in card.code_lines.items():
             counts = Counter()
             for first, last in spans:
-                around = [node for node in statements if last in own_lines(node)]
-                statement = max(around, key=lambda node: node.lineno)
-                for operator, node, new in _changes(statement, first, last):
+                for operator, node, new in _changes(statement_at(tree, last), first, last):
                     counts[operator] += 1
-                    place = operator, counts[operator], card.module, first
-                    parts = ast.unparse(node), new, _replaced(lines, node, new)
-                    found.append(Mutant(card.name, label, *place, *parts))
+                    what = card.name, label, operator, counts[operator], ast.unparse(node), new
+                    source = _replaced(lines, node, new)
+                    found.append(Change(*what, card.module, first, source))
     return found
 
 
@@ -164,42 +138,28 @@ def _replaced(lines, node, new):
     return "\n".join([*lines[: node.lineno - 1], *changed, *lines[node.end_lineno :], ""])
 
 
-def _unbroken(mutant):
-    """What fails of its card while nothing is broken: in loaded modules, and after a fresh import
-    too.
-    """
-    control = replace(mutant, source=(PACKAGE.parent / mutant.path).read_text("utf-8"))
-    loaded = noticed(control, fresh=False)
-    return loaded, loaded and noticed(control)
-
-
-def judge(mutants, on_result=print):
-    """What is wrong with the tests of these mutants, a sentence each; on_result(text) is told of
-    each mutant.
-    """
+def judge(mutants):
+    """What is wrong with the tests of these mutants, a sentence each."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    unbroken = {
+        mutant.card: replace(mutant, source=(PACKAGE.parent / mutant.path).read_text("utf-8"))
+        for mutant in mutants
+    }
     with ThreadPoolExecutor(PROCESSES) as pool:
-        cards_ = {mutant.card: mutant for mutant in mutants}
-        fails = dict(zip(cards_, pool.map(_unbroken, cards_.values())))
+        found = pool.map(partial(noticed, others=False), unbroken.values())
         faults = [
-            f"fails before anything is broken: {card} {found}"
-            for card, (_, found) in fails.items()
-            if found
+            f"fails before anything is broken: {card} {problem}"
+            for card, problem in zip(unbroken, found)
+            if problem
         ]
-
-        def killer_of(mutant):
-            trusted = not fails[mutant.card][0]
-            return (trusted and noticed(mutant, fresh=False)) or noticed(mutant, others=True)
-
-        killers = pool.map(killer_of, mutants)
-        return faults + texts.judged(mutants, killers, EQUIVALENT, on_result)
+        return faults + judged(mutants, pool.map(noticed, mutants), EQUIVALENT)
 
 
-def unmatched(mutants):
-    """Rows of EQUIVALENT that are no mutant's name: the line they spoke of is gone."""
+def unmatched(changes, equivalent):
+    """Rows of a table of equivalents that are no change's name: what they spoke of is gone."""
     return [
         f"listed as equivalent, but no such mutant: {name}"
-        for name in sorted(EQUIVALENT.keys() - {m.name for m in mutants})
+        for name in sorted(equivalent.keys() - {each.name for each in changes})
     ]
 
 
@@ -208,22 +168,15 @@ def main(only=None):
     the exit status.
     """
     need_extra()
-    mutants = generate()
-    faults = unmatched(mutants)
+    lines, equations = generate(), texts.generate()
+    faults = unmatched(lines, EQUIVALENT) + unmatched(equations, texts.EQUIVALENT)
     if only is not None:
         wanted = named(only, [card for card, _ in cards()])
-        mutants = [mutant for mutant in mutants if mutant.card in wanted]
-    broken = [each for each in texts.generate() if only is None or each.card in wanted]
-    minutes = len(mutants) * SECONDS_EACH / PROCESSES / 60 + len(broken) / 1200 + 0.5  # to the next
-    say(
-        f"{len(mutants):,} mutants of code and {len(broken):,} of equations, about "
-        f"{minutes:.0f} min on {PROCESSES} cores"
-    )
-    faults += judge(mutants, on_result=lambda text: print(text, flush=True))
-    faults += texts.judge(broken, on_result=lambda text: print(text, flush=True))
-    listed = sum(mutant.name in EQUIVALENT for mutant in mutants)
+        lines, equations = (
+            [each for each in changes if each.card in wanted] for changes in (lines, equations)
+        )
+    say(f"{len(lines):,} mutants of code, about a second each, and {len(equations):,} of equations")
+    faults += judge(lines) + texts.judge(equations)
     print("", *faults, sep="\n")
-    listed += sum(each.name in texts.EQUIVALENT for each in broken)
-    number = len(mutants) + len(broken)
-    print(f"{number} mutants, {listed} listed as equivalent, {len(faults)} faults")
+    print(f"{len(lines) + len(equations)} mutants, {len(faults)} faults")
     return 1 if faults else 0

@@ -9,8 +9,7 @@ import itertools
 import math
 import operator
 import re
-from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial, reduce
 from pathlib import Path
 
 import numpy as np
@@ -28,24 +27,21 @@ def _size(value):
     return value if np.real(value) >= 0 else -value
 
 
-def _extreme(values, better):
-    """The largest or smallest of numbers or arrays, by their real parts."""
-    best, *others = values
-    for other in others:
-        best = np.where(better(np.real(other), np.real(best)), other, best)[()]
-    return best
+def _extreme(better):
+    """Reduces numbers or arrays to the largest or smallest, by their real parts."""
+    return partial(reduce, lambda a, b: np.where(better(np.real(b), np.real(a)), b, a)[()])
 
 
 OPERATIONS = {
-    "plus": lambda a, b: a + b,
-    "minus": lambda a, b: a - b,
-    "over": lambda a, b: a / b,
-    "power": lambda a, b: a**b,
-    "negative": lambda a: -a,
+    "plus": operator.add,
+    "minus": operator.sub,
+    "over": operator.truediv,
+    "power": operator.pow,
+    "negative": operator.neg,
     "factorial": lambda a: math.factorial(int(a)),
     "size": _size,
     "truth": lambda a: np.where(a, 1.0, 0.0)[()],
-    "both": lambda a, b: a & b,
+    "both": operator.and_,
     "fails": operator.not_,
     "member": lambda a, members: a in members,
     "inside": lambda a, low, high: (low <= np.real(a)) & (np.real(a) <= high),
@@ -58,9 +54,9 @@ RELATIONS = {
     "<": np.less,
     ">": np.greater,
 }
+OF_NUMPY = "exp log log2 sqrt tanh sin cos floor ceil trunc rint sign"
 FUNCTIONS = {
-    **{name: getattr(np, name) for name in ("exp", "log", "log2", "sqrt", "tanh", "sin", "cos")},
-    **{name: getattr(np, name) for name in ("floor", "ceil", "trunc", "rint", "sign")},
+    **{name: getattr(np, name) for name in OF_NUMPY.split()},
     "ln": np.log,
     "erfc": special.erfc,
     "Phi": special.ndtr,
@@ -74,8 +70,8 @@ REDUCERS = {
     "sum": sum,
     "prod": math.prod,
     "mean": lambda values: sum(values) / len(values),
-    "max": lambda values: _extreme(values, np.greater),
-    "min": lambda values: _extreme(values, np.less),
+    "max": _extreme(np.greater),
+    "min": _extreme(np.less),
 }
 OVER_AXES = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min}
 
@@ -100,17 +96,7 @@ def parse(text):
     """
     from lark import UnexpectedInput
 
-    opened, readable = [], ""
-    for character in equation_of(text):
-        if character == "|":
-            closes = opened and opened[-1] == "|"
-            opened = opened[:-1] if closes else [*opened, "|"]
-            character = "⟩" if closes else "⟨"
-        elif character in "([":
-            opened.append(character)
-        elif character in ")]":
-            opened = opened[:-1]
-        readable += character
+    readable = re.sub(r"(?<![\w)\]'])\|", "⟨", equation_of(text)).replace("|", "⟩")
     try:
         return _parser().parse(readable).children
     except UnexpectedInput as error:
@@ -121,30 +107,24 @@ def parse(text):
         ) from error
 
 
-@dataclass
 class Names:
-    """Looks names up. `defined`: {name: (its indices, tree)}; `ranges`: {index: its numbers}."""
+    """Looks names up. given: {name: number, array or function}; ranges: {index: its numbers};
+    defined: {name: (its indices, tree)}.
+    """
 
-    given: dict
-    ranges: dict
-    defined: dict = field(default_factory=dict)
-
-    def __post_init__(self):
-        self.parted = {}
+    def __init__(self, given, ranges):
+        self.given, self.ranges, self.defined = dict(given), dict(ranges), {}
         self.known, self.open = {}, set()
+        self.split = cache(self.split)
 
     def split(self, name):
-        """("x", "bi") of x_bi; ("noise_std", "") and ("m_1", "d") where these are known names."""
-        if name not in self.parted:
-            head, _, tail = name.partition("_")
-            digits = re.match(r"\d*", tail)[0]
-            candidates = [(name, ""), (f"{head}_{digits}", tail[len(digits) :]), (head, tail)]
-            known = [
-                pair for pair in candidates if pair[0] in self.given or pair[0] in self.defined
-            ]
-            base, indices = known[0] if known else candidates[-1]
-            self.parted[name] = base, indices.replace(",", "")
-        return self.parted[name]
+        """("x", "bi") of x_bi; ("noise_std", "") and ("m_1", "d") where these are given names."""
+        head, _, tail = name.partition("_")
+        digits = re.match(r"\d*", tail)[0]
+        for base, indices in ((name, ""), (f"{head}_{digits}", tail[len(digits) :])):
+            if base in self.given:
+                return base, indices
+        return head, tail.replace(",", "")
 
     def value(self, base, numbers, at):
         """What a defined name stands for at the numbers of its indices, computed once; where its
@@ -163,15 +143,11 @@ class Names:
         definitions that these use. ValueError if two disagree.
         """
         stated, used, waiting = set(self.ranges), set(), [*trees]
-        while waiting:
-            waiting += self._find_ranges(waiting.pop(), stated, used)
-
-    def _find_ranges(self, tree, stated, used):
-        for name in names_in(tree):
+        for name in (name for tree in waiting for name in names_in(tree)):  # while `waiting` grows
             base, indices = self.split(name)
             if base in self.defined and base not in used:
                 used.add(base)
-                yield self.defined[base][1]
+                waiting.append(self.defined[base][1])
             array = self.given.get(base)
             if not isinstance(array, np.ndarray):
                 continue
@@ -194,7 +170,7 @@ class Names:
 
 def names_in(tree):
     """Every name in a tree, with its indices."""
-    tokens = tree.scan_values(lambda token: token.type in ("NAME", "CALL", "SHIFTED"))
+    tokens = tree.scan_values(lambda token: token.type in ("NAME", "CALL"))
     return [token.rstrip("(").rstrip("_") for token in tokens]
 
 
@@ -202,16 +178,15 @@ def evaluate(tree, names, at):
     """The value of a tree where the indices have the numbers `at`."""
     special_case = SPECIAL.get(tree.data)
     if special_case:
-        return special_case(tree.children, names, at)
+        return special_case(names, at, *tree.children)
     return OPERATIONS[tree.data](*(evaluate(part, names, at) for part in tree.children))
 
 
-def _number(parts, names, at):
-    return int(parts[0]) if parts[0].isdigit() else float(parts[0])
+def _number(names, at, digits):
+    return int(digits) if digits.isdigit() else float(digits)
 
 
-def _name(parts, names, at):
-    name = str(parts[0])
+def _name(names, at, name):
     if name in at:
         return at[name]
     base, indices = names.split(name)
@@ -238,32 +213,27 @@ def _place(indices, at):
         yield int(index) if index.isdigit() else at[index]
 
 
-def _shifted(parts, names, at):
-    """An array at computed indices, after those in its name; zero outside."""
-    base, indices = names.split(parts[0].rstrip("_("))
-    computed = [int(np.real(evaluate(part, names, at))) for part in parts[1].children]
-    place = [*_place(indices, at), *computed]
-    if base in names.defined:
-        return names.value(base, dict(zip(names.defined[base][0], place)), at)
-    array = names.given[base]
-    if all(0 <= i < size for i, size in zip(place, array.shape)):
-        return array[tuple(place)]
-    return 0 * array[(0,) * len(place)]
-
-
-def _call(parts, names, at):
-    """A function, or a reducer like mean_S(x) or max(0, x), or an array like h_b(t - 1)."""
-    name, inside = parts[0].removesuffix("("), parts[1]
+def _call(names, at, name, inside):
+    """A function, or a reducer like mean_S(x) or max(0, x), or an array like h_b(t - 1) at computed
+    indices after those in its name; it is zero outside.
+    """
+    name = name.removesuffix("(")
     arguments = inside.children if inside.data == "arguments" else [inside]
-    reducer, _, index = name.partition("_")
-    if reducer in REDUCERS and name not in names.given:
-        if len(arguments) == 1:
-            return _over(reducer, index, arguments[0], names, at)
-        return REDUCERS[reducer]([evaluate(part, names, at) for part in arguments])
-    base = names.split(name)[0]
-    if base in names.defined or isinstance(names.given.get(base), np.ndarray):
-        return _shifted(parts, names, at)
+    reducer = name.partition("_")[0]
+    if reducer in REDUCERS and len(arguments) == 1:
+        return _reduce(names, at, name, *arguments)
     values = [evaluate(part, names, at) for part in arguments]
+    if reducer in REDUCERS:
+        return REDUCERS[reducer](values)
+    base, indices = names.split(name.removesuffix("_"))
+    array = names.given.get(base)
+    if base in names.defined or isinstance(array, np.ndarray):
+        place = [*_place(indices, at), *(int(np.real(value)) for value in values)]
+        if base in names.defined:
+            return names.value(base, dict(zip(names.defined[base][0], place)), at)
+        if all(0 <= i < size for i, size in zip(place, array.shape)):
+            return array[tuple(place)]
+        return 0 * array[(0,) * len(place)]
     function = names.given.get(name, FUNCTIONS.get(name))
     if function is None:
         raise NameError(f"{name} is no function; there are {', '.join(FUNCTIONS)}")
@@ -272,57 +242,56 @@ def _call(parts, names, at):
     return function(*values)
 
 
-def _reduce(parts, names, at):
-    reducer, _, index = parts[0].partition("_")
-    return _over(reducer, index, parts[1], names, at)
-
-
-def _over(reducer, index, inside, names, at):
+def _reduce(names, at, name, inside):
     """A reducer over its indices; over the axes that are given for its name; over all axes left."""
+    reducer, _, index = name.partition("_")
     axes = names.given.get(index)
     if not index or isinstance(axes, tuple):
         return OVER_AXES[reducer](evaluate(inside, names, at), axis=axes, keepdims=bool(index))
     places = names.places([index] if index in names.ranges else index)
+    values = [evaluate(inside, names, {**at, **place}) for place in places]
     if reducer == "int":  # the trapezoidal rule
         low, high = names.ranges[index][:2]
-        values = [evaluate(inside, names, {**at, **place}) for place in places]
         return sum(values) * (high - low)
-    return REDUCERS[reducer]([evaluate(inside, names, {**at, **place}) for place in places])
+    return REDUCERS[reducer](values)
 
 
-def _times(parts, names, at):
+def _reduce_range(names, at, reducer, limits, inside):
+    name, first, *conditions = limits.children
+    if limits.data == "between":
+        low, high = (int(np.real(evaluate(limit, names, at))) for limit in (first, *conditions))
+        members, conditions = range(low, high + 1), []
+    else:
+        members = _name(names, at, first)
+    values = [
+        evaluate(inside, names, {**at, name: member})
+        for member in members
+        if all(evaluate(condition, names, {**at, name: member}) for condition in conditions)
+    ]
+    return REDUCERS[reducer.removesuffix("_(")](values)
+
+
+def _times(names, at, left, right):
     """A product; a condition that is false makes it 0, whatever the rest is."""
-    left, first = evaluate(parts[0], names, at), parts[0]
+    value, first = evaluate(left, names, at), left
     while first.data == "times":
         first = first.children[0]
-    if first.data == "truth" and np.ndim(left) == 0 and left == 0:
-        return left
-    return left * evaluate(parts[1], names, at)
+    if first.data == "truth" and np.ndim(value) == 0 and value == 0:
+        return value
+    return value * evaluate(right, names, at)
 
 
-def _reduce_range(parts, names, at):
-    reducer, (name, *limits), inside = parts[0].removesuffix("_("), parts[1].children, parts[2]
-    if parts[1].data == "among":
-        members = _name(limits[:1], names, at)
-        for condition in limits[1:]:
-            members = [m for m in members if evaluate(condition, names, {**at, name: m})]
-    else:
-        low, high = (int(np.real(evaluate(limit, names, at))) for limit in limits)
-        members = range(low, high + 1)
-    return REDUCERS[reducer]([evaluate(inside, names, {**at, name: m}) for m in members])
-
-
-def _where(parts, names, at):
+def _where(names, at, value, condition, other=None):
     """The first value where the condition is true, else the second; UNSTATED if there is none."""
-    holds = evaluate(parts[1], names, at)
+    holds = evaluate(condition, names, at)
     if np.ndim(holds):
-        return np.where(holds, evaluate(parts[0], names, at), evaluate(parts[2], names, at))
+        return np.where(holds, evaluate(value, names, at), evaluate(other, names, at))
     if holds:
-        return evaluate(parts[0], names, at)
-    return evaluate(parts[2], names, at) if len(parts) > 2 else UNSTATED
+        return evaluate(value, names, at)
+    return evaluate(other, names, at) if other else UNSTATED
 
 
-def _compare(parts, names, at):
+def _compare(names, at, *parts):
     values = [np.real(evaluate(part, names, at)) for part in parts[::2]]
     holds = True
     for relation, left, right in zip(parts[1::2], values, values[1:]):
@@ -334,10 +303,10 @@ SPECIAL = {
     "times": _times,
     "number": _number,
     "name": _name,
-    "shifted": _shifted,
     "call": _call,
     "reduce": _reduce,
     "reduce_range": _reduce_range,
     "where": _where,
+    "otherwise": _where,
     "compare": _compare,
 }

@@ -3,9 +3,9 @@ now.
 """
 
 import importlib.util
-import inspect
 import math
 import platform
+import re
 import sys
 import time
 from difflib import get_close_matches
@@ -27,8 +27,6 @@ from .html import formulas_page
 from .typeset import escaped, latex
 
 OWN = "Layers and losses of your own"
-# of checks by their methods; others are called by their names
-KINDS = {checks.PRINTED: "equation", checks.DERIVED: "derivative", checks.STEPPED: "differences"}
 # in the order of the paper; within a section, cards in the order of their prefixes
 SECTIONS = {
     "Training": "train.trainer. mechanism.plan. train.",
@@ -75,55 +73,60 @@ def _bases(card):
 
 
 def shown(only=None):
-    """[(card, [(card with its labels, lines of its file)])]: each public card, with the private
-    ones that it inherits from.
+    """[(public card, card with its labels, lines of its file)]: each public card itself, and the
+    private ones that it inherits from.
 
     Those of all cards, or of the class or function named `only` and its bases. ParameterError if no
     card has the name.
     """
-    found, inherited, parts = cards(), set(), []
+    found = cards()
+    private = {card.name: (card, lines) for card, lines in found if card.private}
     if only is not None:
         wanted = named(only, [card for card, _ in found])
         found = [(card, lines) for card, lines in found if card.name in wanted]
-    private = {card.name: (card, lines) for card, lines in found if card.private}
-    for card, lines in found:
-        if not card.private:
-            bases = [base for base in _bases(card) if base in private]
-            parts.append((card, [(card, lines), *(private[base] for base in bases)]))
-            inherited.update(bases)
-    alone = (pair for name, pair in private.items() if name not in inherited)
-    return parts + [(pair[0], [pair]) for pair in alone]
+    return [
+        (public, card, text)
+        for public, lines in found
+        if not public.private
+        for card, text in [
+            (public, lines),
+            *(private[base] for base in _bases(public) if base in private),
+        ]
+    ]
 
 
 def audit(only=None, backend=None, on_row=None):
-    """A row for each label of `shown(only)`; on_row(row) is called with each as soon as it is
+    """A row for each label of `shown(only)`; on_row(row) is called with each as soon as its card is
     measured.
     """
     registry, measured, rows = checks.load(), {}, []
 
-    def outcomes(public, card, label):
-        for check in registry.get((card.name, label), ()):
-            if card is public or check.subject in ("", public.name):
-                if check not in measured:
-                    measured[check] = checks.run(check, backend)
-                yield measured[check]
+    def outcome(check):
+        if check not in measured:
+            measured[check] = checks.run(check, backend)
+        return measured[check]
 
-    for public, parts in shown(only):
-        for card, lines in parts:
-            for label in card.labels:
-                found = list(outcomes(public, card, label))
-                row = _row(public.name, card, lines, label, found)
-                row["section"] = _section(public)
-                row["of"] = "" if card is public else card.qualname
-                if not found:
-                    row["faults"].append(f"[{label}] has no check that measures it")
-                    row["passed"] = False
-                if not row["passed"]:
-                    of_card = {each: list(outcomes(public, card, each)) for each in card.labels}
-                    row["suspect"] = _suspect(label, of_card)
-                rows.append(row)
-                if on_row:
-                    on_row(row)
+    for public, card, lines in shown(only):
+        found = {
+            label: [
+                outcome(check)
+                for check in registry.get((card.name, label), ())
+                if card is public or check.subject in ("", public.name)
+            ]
+            for label in card.labels
+        }
+        for label, outcomes in found.items():
+            row = _row(public.name, card, lines, label, outcomes)
+            row["section"] = _section(public)
+            row["of"] = "" if card is public else card.qualname
+            if not outcomes:
+                row["faults"].append(f"[{label}] has no check that measures it")
+                row["passed"] = False
+            if not row["passed"]:
+                row["suspect"] = _suspect(label, found)
+            rows.append(row)
+            if on_row:
+                on_row(row)
     return rows
 
 
@@ -137,7 +140,6 @@ def _row(name, card, lines, label, outcomes):
     outcomes = sorted(outcomes, key=Outcome.nearness, reverse=True)
     faults = [fault for fault in card.faults() if f"[{label}]" in fault]
     others = "see " + ", ".join(f"[{label}]" for label in card.sources) + " of the card"
-    per_example = label[0] == "P" and card.name.startswith("nn.")
     return {
         "section": OWN,
         "card": name,
@@ -145,7 +147,7 @@ def _row(name, card, lines, label, outcomes):
         "label": label,
         "equation": card.labels[label],
         "in_words": checks.WORDS.get((card.name, label), ""),
-        "heading": "Per-example gradient" if per_example else card.headings[label],
+        "heading": card.headings[label],
         "source": card.sources.get(label) or card.sources.get("") or others,
         "faults": faults,
         "code": [
@@ -196,15 +198,8 @@ def one_line(lines):
     """A statement's lines as one, without the spaces and commas that breaking the statement
     added.
     """
-    text = ""
-    for line in lines:
-        part = line.strip()
-        closes = part.startswith((")", "]", "}"))
-        if closes:
-            text = text.removesuffix(",")
-        joined = not text or closes or text.endswith(("(", "[", "{"))
-        text += part if joined else f" {part}"
-    return text
+    text = " ".join(line.strip() for line in lines)
+    return re.sub(r"(?<=[(\[{]) |,? (?=[)\]}])", "", text)
 
 
 def _text(row):
@@ -220,14 +215,10 @@ def _text(row):
         differ = f"differ by {worst['text'].partition(',')[0]}"
         found = differ if worst["error"] is not None else worst["problem"] or "do not agree"
         yield f"         the printed equation and the code: {found}"
-    if n := len(row["measured"]):
-        kinds = [KINDS.get(each["method"]) or each["check"] for each in row["measured"]]
-        count = f"{n} checks" if n > 1 else "1 check"
-        yield f"         {count}: {', '.join(dict.fromkeys(kinds)).replace('_', ' ')}"
-        failed = [each["text"] for each in row["measured"] if not each["passed"]]
-        yield from (f"         failed: {text}" for text in failed)
-        if not failed:
-            yield f"         nearest to its limit: {row['measured'][0]['text']}"
+    failed = [each["text"] for each in row["measured"] if not each["passed"]]
+    yield from (f"         failed: {text}" for text in failed)
+    if row["measured"] and not failed:
+        yield f"         nearest to its limit: {row['measured'][0]['text']}"
     yield from (f"         {fault}" for fault in (*row["faults"], row["suspect"]) if fault)
 
 
@@ -236,13 +227,12 @@ def named(only, cards):
     classes.
     """
     called, wanted = only.lower(), set()
+    public = {card.qualname.lower(): card.qualname for card in cards if not card.private}
     for card in cards:
-        if called in (card.qualname.lower(), card.name.lower()):
+        if called in (card.qualname.lower(), card.name.lower()) and not card.private:
             wanted |= {card.name, *_bases(card)}
     if not wanted:
-        public = {card.qualname.lower(): card.qualname for card in cards if not card.private}
-        near = [name for name in public if only and called in name]
-        near = dict.fromkeys([*near, *get_close_matches(called, public, n=5)])
+        near = get_close_matches(called, public, n=5)
         known = f"near it: {', '.join(public[name] for name in near)}; " if near else ""
         raise ParameterError(f"no card is named {only}; {known}minidp audit --list prints all")
     return wanted
@@ -264,12 +254,11 @@ def in_latex(only=None):
     """
     need_extra()
     checks.load()
-    for public, parts in shown(only):
-        for card, _ in parts:
-            for label, text in card.labels.items():
-                words = (card.name, label) in checks.WORDS
-                said = escaped(text) if words else f"\\[ {latex(text)} \\]"
-                yield f"% {public.name} [{label}]{' in words' * words}\n{said}"
+    for public, card, _ in shown(only):
+        for label, text in card.labels.items():
+            words = (card.name, label) in checks.WORDS
+            said = escaped(text) if words else f"\\[ {latex(text)} \\]"
+            yield f"% {public.name} [{label}]{' in words' * words}\n{said}"
 
 
 def need_extra():
@@ -308,9 +297,8 @@ def counted(rows):
     """How many cards and labels are in rows; those that several classes inherit count once, as in
     tools.check_cards.
     """
-    paths = [row["code"][0]["path"] if row["code"] else "" for row in rows]
-    labels = {(path, row["of"] or row["card"], row["label"]) for path, row in zip(paths, rows)}
-    return {"cards": len({card[:2] for card in labels}), "labels": len(labels)}
+    labels = {(row["of"] or row["card"], row["label"]) for row in rows}
+    return {"cards": len({card for card, _ in labels}), "labels": len(labels)}
 
 
 def page(file, *reports, layer=None, device="auto"):
@@ -322,9 +310,13 @@ def page(file, *reports, layer=None, device="auto"):
     `audit`, or if no card has the name.
     """
     data = measure(layer, device, reports=reports)
+    _write(file, data)
+    return not data["failed"]
+
+
+def _write(file, data):
     with atomic_write(file) as out:
         out.write(formulas_page(data))
-    return not data["failed"]
 
 
 def _own(report, number):
@@ -336,14 +328,12 @@ def _own(report, number):
     """
     cls = report.subject
     try:
-        path, (_, line) = inspect.getsourcefile(cls), inspect.getsourcelines(cls)
         held, lines = card_of_class(cls)
     except (OSError, TypeError, SyntaxError):  # typed at a prompt: nobody has its lines
-        path, line, held, lines = "", 0, None, []
+        held, lines = None, []
     labels = {"tests": (cls.__doc__ or "").partition("\n")[0]}
     sources = {"": "the library's tests: minidp.audit.check_layer, check_loss"}
-    code = {"tests": ((line, line),)} if lines else {}
-    tests = Card(path, cls.__name__, line, labels, sources, {"tests": ""}, code)
+    tests = Card("", cls.__name__, 0, labels, sources, {"tests": ""}, {"tests": ()})
     measured = {
         label: [Outcome(Check(what, "central differences", THOROUGH.tolerance, None), error, "")]
         for label, (what, error) in report.errors.items()
@@ -380,8 +370,7 @@ def main(layer=None, device="auto", json_file=None, html_file=None, run=None):
     if json_file:
         write_json(json_file, data)
     if html_file:
-        with atomic_write(html_file) as file:
-            file.write(formulas_page(data))
+        _write(html_file, data)
     print(
         f"\ncards {data['cards']}, labels {data['labels']}, "
         f"measurements {sum(len(row['measured']) for row in data['rows'])}, {data['failed']} "

@@ -14,9 +14,12 @@ def computed(layer, x, dy):
     """The Case of what a layer computes from x and dy; dy is a function of the output's shape."""
     y, cache = layer.forward(x)
     dy = dy(y.shape)
-    found = {"x": x, "y": y, "dy": dy, "dx": layer.backward(dy, cache), "kept": cache.kept}
-    grads = layer.param_grads(dy, cache).items()
-    return stated(layer, **found, **{f"d{name}": grad.materialise() for name, grad in grads})
+    found = {"x": x, "y": y, "dy": dy, "dx": layer.backward(dy, cache)}
+    if isinstance(layer, (nn.GroupNorm, nn.LayerNorm)):
+        found["n"] = cache.kept[0]
+    for name, grad in layer.param_grads(dy, cache).items():
+        found[f"d{name}"] = grad.materialise()
+    return stated(layer, **found)
 
 
 def stated(layer, **arrays):
@@ -25,26 +28,22 @@ def stated(layer, **arrays):
 
     arrays: x and what was computed from it, such as y, dy, dx, and dW of each example.
     """
-    kept = arrays.pop("kept", None)
-    if isinstance(layer, (nn.GroupNorm, nn.LayerNorm)) and kept:
-        arrays["n"] = kept[0]
     given = {**layer.params, **layer.constants, **arrays}
     given = {name: to_host(array) for name, array in given.items()}
     if "W" in given:
         given.setdefault("b", np.zeros(given["W"].shape[-1]))
     settings = vars(layer).items()
     given |= {name: number for name, number in settings if isinstance(number, (int, float))}
-    seen = SEEN.get(type(layer))
-    given = seen(layer, given) if seen else given
+    if type(layer) in SEEN:
+        SEEN[type(layer)](layer, given)
     ranges = {index: range(size) for index, size in given.pop("ranges", {}).items()}
     return Case(given, ranges=ranges)
 
 
-def _reshaped(given, **shapes):
-    return {
-        **given,
-        **{name: given[name].reshape(shape) for name, shape in shapes.items() if name in given},
-    }
+def _reshape(given, names, *shape):
+    for name in names.split():
+        if name in given:
+            given[name] = given[name].reshape(shape)
 
 
 def windows(size, stride, padding, image):
@@ -70,86 +69,86 @@ def _seen(layer, given):
     """(T, P): the pixel that each place of a window sees, or -1."""
     image, how = given["x"].shape[1:3], layer.window
     found = windows(how.size, how.stride, how.padding, image)
-    pixels = [[row * image[1] + column for row, column in place] for place in found]
-    inside = [[min(place) >= 0 for place in places] for places in found]
-    return np.where(inside, pixels, -1)
+    pixels = [
+        [row * image[1] + column if min(row, column) >= 0 else -1 for row, column in places]
+        for places in found
+    ]
+    return np.array(pixels)
 
 
 def _pools(layer, given):
     """Images as (B, pixels, C); w_t, the pixels of window t in reading order, and their number."""
-    seen, c = _seen(layer, given), given["x"].shape[-1]
-    w = np.empty(len(seen), object)
-    w[:] = [[int(pixel) for pixel in pixels if pixel >= 0] for pixels in seen]
-    n = np.array([float(len(pixels)) for pixels in w])
-    pixels, outputs = (len(given["x"]), -1, c), (len(given["x"]), len(seen), c)
-    return {**_reshaped(given, x=pixels, dx=pixels, y=outputs, dy=outputs), "w": w, "n": n}
+    seen, (b, _, _, c) = _seen(layer, given), given["x"].shape
+    given["w"] = np.empty(len(seen), object)
+    given["w"][:] = [[int(pixel) for pixel in pixels if pixel >= 0] for pixels in seen]
+    given["n"] = np.array([float(len(pixels)) for pixels in given["w"]])
+    _reshape(given, "x dx", b, -1, c)
+    _reshape(given, "y dy", b, len(seen), c)
 
 
 def _patches(layer, given):
     """An image's numbers in one axis; s_tp, the one that place p of window t sees, or -1."""
     seen, (b, _, _, c) = _seen(layer, given)[:, :, None], given["x"].shape
     s = np.where(seen < 0, -1, seen * c + np.arange(c)).reshape((len(seen), -1))
-    matrix, y = (s.shape[1], given["W"].shape[-1]), (b, len(s), given["W"].shape[-1])
-    shapes = {"x": (b, -1), "dx": (b, -1), "W": matrix, "dW": (b, *matrix), "y": y, "dy": y}
-    return {**_reshaped(given, **shapes), "s": s}
+    given["s"], outputs = s, given["W"].shape[-1]
+    _reshape(given, "x dx", b, -1)
+    _reshape(given, "y dy", b, len(s), outputs)
+    _reshape(given, "W", s.shape[1], outputs)
+    _reshape(given, "dW", b, s.shape[1], outputs)
 
 
 def _groups(layer, given):
     """(B, T, G, M): positions, groups and the members of one; S, the axes averaged over."""
-    groups, axes = (layer.groups, (1, 3)) if isinstance(layer, nn.GroupNorm) else (1, (3,))
-    own = (groups, given["scale"].size // groups)
-    x, each = (len(given["x"]), -1, *own), (-1, *own)
-    shapes = {"x": x, "y": x, "dy": x, "dx": x, "scale": own, "shift": own}
-    return {**_reshaped(given, **shapes, dscale=each, dshift=each), "S": axes}
+    groups, given["S"] = (layer.groups, (1, 3)) if isinstance(layer, nn.GroupNorm) else (1, (3,))
+    own = groups, given["scale"].size // groups
+    _reshape(given, "x y dy dx", len(given["x"]), -1, *own)
+    _reshape(given, "scale shift", *own)
+    _reshape(given, "dscale dshift", -1, *own)
 
 
 def _merged(layer, given):
     """All axes of an example but the last in one."""
-    last = given["x"].shape[-1]
-    shape = (len(given["x"]), -1, last)
-    return {**_reshaped(given, x=shape, dx=shape), "L": last}
+    given["L"] = given["x"].shape[-1]
+    _reshape(given, "x dx", len(given["x"]), -1, given["L"])
 
 
 def _positions(layer, given):
     """(B, T, ...), T = 1 where an example has no positions."""
-    x, width = given["x"], given["W"].shape[1]
-    inputs = (len(x), -1, layer.inputs)
-    outputs = (len(x), -1, width)
-    return _reshaped(given, x=inputs, dx=inputs, y=outputs, dy=outputs)
+    b, width = len(given["x"]), given["W"].shape[1]
+    _reshape(given, "x dx", b, -1, layer.inputs)
+    _reshape(given, "y dy", b, -1, width)
 
 
 def _table(layer, given):
     """The range of the indices of a table, which no array has where it is not given."""
-    return {**given, "ranges": {"v": layer.vocabulary, "j": layer.width}}
+    given["ranges"] = {"v": layer.vocabulary, "j": layer.width}
 
 
 def _recurrent(layer, given):
     """(B, S, H) of the last S states, and the sizes and ranges of the card."""
     (b, positions, inputs), hidden = given["x"].shape, layer.hidden
     states = positions if layer.states == "all" else 1
-    shape = (b, states, hidden)
-    sizes = {"T": positions, "I": inputs, "H": hidden, "r": positions - states}
+    _reshape(given, "y dy", b, states, hidden)
+    given |= {"T": positions, "I": inputs, "H": hidden, "r": positions - states}
     ranges = {"s": states, "h": hidden, "j": hidden, "n": inputs + hidden, "k": 4 * hidden}
-    return {**_reshaped(given, y=shape, dy=shape), **sizes, "ranges": {**ranges, "t": positions}}
+    given["ranges"] = {**ranges, "t": positions}
 
 
 def _attending(layer, given):
     """The sizes and ranges of the card."""
     positions, width = given["x"].shape[1:]
-    ranges = {"m": width, "n": width, "o": width, "i": width, "k": 3 * width}
-    ranges |= {index: positions for index in "tur"}
-    return {**given, "M": width, "D": width // layer.heads, "ranges": ranges}
+    given |= {"M": width, "D": width // layer.heads}
+    given["ranges"] = dict.fromkeys("mn", width) | dict.fromkeys("ur", positions)
 
 
 def _evaluated(layer, given):
     """Nothing is dropped, as at a rate of 0."""
-    return {**given, "u": np.ones(given["x"].shape[1:]), "rate": 0}
+    given |= {"u": np.ones(given["x"].shape[1:]), "rate": 0}
 
 
 def _rows(layer, given):
     """The last axis is normalised, each place before it by itself."""
-    shape = (-1, given["x"].shape[-1])
-    return _reshaped(given, x=shape, y=shape, dy=shape, dx=shape)
+    _reshape(given, "x y dy dx", -1, given["x"].shape[-1])
 
 
 SEEN = {

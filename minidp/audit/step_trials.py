@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special, stats
 
 from ..errors import ParameterError
-from ..util.validate import positive_finite
+from ..util.validate import positive_finite, shape
 
 LEVEL = 1e-4  # of all tests of a report together
 MISSED = 1e-3  # chance that a fault of the size FAULT is missed
@@ -17,7 +17,6 @@ LAW = 5000  # numbers that tell Laplace's law from a Gaussian's
 SPREAD = 600  # numbers that tell FAULT times the noise
 FEWEST = 16
 SCALES = (0.01, 0.1, 1, 10, 100, 1000)  # of row 0
-MOST_NUMBERS = 2**24  # of a release: two dozen means of lots are kept
 RAISED = (Exception, SystemExit)  # by the user's code, which may raise anything
 ROUNDING = 1e-5  # of what rows move: sums in float32 are no fault
 
@@ -30,9 +29,7 @@ class Lot(NamedTuple):
     scale: float = 1
 
     def __str__(self):
-        copies = f"{self.copies} copies of row 0 times {self.scale:g}"
-        made = f"{self.made} made rows"
-        return made if not self.copies else f"{made} and {copies}" if self.made else copies
+        return f"({self.made} made rows and {self.copies} copies of row 0 times {self.scale:g})"
 
 
 @dataclass(frozen=True)
@@ -58,10 +55,8 @@ class Trials:
         sigmas = [sigma for _, _, sigma in stated.clipped.values()]
         m = min(1024, max(64, 64 * max(sigmas))) if self.varies else stated.expected_lot_size
         self.copies = max(1, round(m))
-        shape = (self.copies, *stated.row_shape)
         self.rows = stated.rows(self.copies)
-        if self.rows.shape != shape:
-            raise ParameterError(f"make_rows: expected rows {shape}, got {self.rows.shape}")
+        shape("check_step", "make_rows", self.rows, (self.copies, *stated.row_shape))
         self.size = self.call(self.rows).size
         self.parts, self.unit = self._parts()
         self.empty = None
@@ -73,10 +68,8 @@ class Trials:
         self.for_law = max(FEWEST, -(-SPREAD // smallest), -(-LAW // self.size))
         self.for_shift = self.needed(self.copies * (FAULT - 1))
         self.short = 0  # releases that a test would have needed, beyond most_releases
-        quiet = self.copies
-        if self.varies:  # the noise shows where there are fewest rows
-            quiet = 1 if self.empty else 0
-        self.quiet = Lot(quiet)
+        fewest = 1 if self.empty else 0  # rows: the noise shows where there are fewest
+        self.quiet = Lot(fewest if self.varies else self.copies)
 
     def _parts(self):
         unit, parts = np.zeros(self.size), []
@@ -106,8 +99,8 @@ class Trials:
         if released.dtype.kind != "f":
             raise ParameterError(f"step: expected floating-point numbers, got {released.dtype}")
         released = released.astype(np.float64).ravel()
-        if not 0 < released.size <= MOST_NUMBERS or self.size not in (0, released.size):
-            expected = self.size or f"1 to {MOST_NUMBERS}"
+        if not released.size or self.size not in (0, released.size):
+            expected = self.size or "some"
             raise ParameterError(f"step: expected {expected} numbers, got {released.size}")
         return released
 
@@ -138,7 +131,7 @@ class Trials:
         """[(p, text, part, norm)]: whether a sum of lots' means, of (weight, lot), is longer than
         `most` times C in a part; its norm over C.
         """
-        what = " less ".join(f"{f'{-w} times ' * (w < -1)}{lot}" for w, lot in lots)
+        what = " ".join(f"{weight:+} {lot}" for weight, lot in lots)
         means = [(weight, *self.mean(lot, n)) for weight, lot in lots]
         for i, part in enumerate(self.parts):
             mean = sum(weight * each[part.where] for weight, each, _ in means)

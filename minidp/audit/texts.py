@@ -9,10 +9,11 @@ index     a reducer over another index of the equation
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
+from .broken import Change, judged
 from .card import labels_of
 from .checks import STATED, bench_for, load, printed, texts_of
 from .notation import equation_of, parse
@@ -44,27 +45,8 @@ EQUIVALENT = {  # name of a broken text: the reason why it says the same
 }
 
 
-@dataclass(frozen=True)
-class Broken:
-    """One change of the text of a label: `text` in place of `of`."""
-
-    card: str
-    label: str
-    operator: str
-    number: int  # among those of the label by this operator
-    of: str
-    text: str
-
-    @property
-    def name(self):
-        return f"{self.card} [{self.label}] {self.operator} {self.number}"
-
-    def __str__(self):
-        return f"{self.name}  {self.of}  ->  {self.text}"
-
-
 def generate():
-    """Every Broken text of every label that is evaluated."""
+    """A Change for every way to break every label that is evaluated."""
     load()
     found = []
     for card, label in STATED:
@@ -72,7 +54,7 @@ def generate():
         for operator, start, end, new in _changes(text):
             counts[operator] += 1
             changed = text[:start] + new + text[end:]
-            found.append(Broken(card, label, operator, counts[operator], text, changed))
+            found.append(Change(card, label, operator, counts[operator], text, changed))
     return found
 
 
@@ -98,20 +80,21 @@ def _changes(text):
                 yield "drop", start, end, text[start:middle]
                 yield "drop", start, end, text[second:end]
         for token in _tokens(right, "NAME"):
-            for at in range(len(_indices(token)) - 1):
-                first = token.end_pos - len(_indices(token)) + at
-                if text[first] != text[first + 1]:
-                    yield "exchange", first, first + 2, text[first + 1] + text[first]
+            indices = _indices(token)
+            first = token.end_pos - len(indices)
+            for at, (index, following) in enumerate(pairwise(indices), first):
+                if index != following:
+                    yield "exchange", at, at + 2, following + index
         for token in _tokens(right, "REDUCER"):
-            for at, letter in enumerate(_indices(token)):
-                for other in sorted(letters - set(_indices(token)))[:1]:
-                    place = token.end_pos - len(_indices(token)) + at
-                    yield "index", place, place + 1, other
+            indices = _indices(token)
+            first = token.end_pos - len(indices)
+            for other in sorted(letters.difference(indices))[:1]:
+                yield from (("index", at, at + 1, other) for at in range(first, token.end_pos))
 
 
 def _values(tree):
     """What a part gives: both values of a `where`."""
-    if tree.data == "where":
+    if tree.data in ("where", "otherwise"):
         return [tree.children[0], *(each for part in tree.children[2:] for each in _values(part))]
     return [tree]
 
@@ -138,37 +121,19 @@ def _indices(name):
 
 def killed(broken, tolerance=1e-9):
     """What notices a broken text, in words; None if nothing does."""
-    texts = {**texts_of(broken.card), broken.label: broken.text}
-    for function in STATED[broken.card, broken.label]:
-        try:
-            with np.errstate(all="ignore"):
-                errors = [
-                    printed(texts, broken.label, case) for case in function(bench_for(broken.card))
-                ]
-        except Exception as error:  # it cannot be read, or has no value
-            return f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
-        if not max(errors) <= tolerance:
-            return f"a difference of {max(errors):.1e} from the code"
-    return None
+    texts = {**texts_of(broken.card), broken.label: broken.new}
+    try:
+        with np.errstate(all="ignore"):
+            errors = [
+                printed(texts, broken.label, case)
+                for function in STATED[broken.card, broken.label]
+                for case in function(bench_for(broken.card))
+            ]
+    except Exception as error:  # it cannot be read, or has no value
+        return f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
+    return None if max(errors) <= tolerance else f"a difference of {max(errors):.1e} from the code"
 
 
-def judge(found, on_result=print):
-    """What is wrong with these broken texts, a sentence each; on_result(text) is told of each."""
-    return judged(found, map(killed, found), EQUIVALENT, on_result)
-
-
-def judged(found, killers, equivalent, on_result):
-    """What is wrong, a sentence each: what nothing has noticed and is not listed as equivalent, or
-    is listed and was noticed.
-
-    killers: what has noticed each, in words, or None.
-    """
-    faults = []
-    for number, (broken, killer) in enumerate(zip(found, killers), 1):
-        listed = equivalent.get(broken.name)
-        said = f"killed by {killer}" if killer else listed or "survived"
-        wrong = bool(killer) == bool(listed)
-        if wrong:
-            faults.append(f"{'listed as equivalent, but ' if listed else ''}{said}: {broken}")
-        on_result(f"{number}/{len(found)} {'FAIL' if wrong else 'ok  '} {broken}: {said}")
-    return faults
+def judge(broken):
+    """What is wrong with these broken texts, a sentence each."""
+    return judged(broken, map(killed, broken), EQUIVALENT)

@@ -1,123 +1,65 @@
 """An equation of a card as a paper would print it: MathML for the audit's page, LaTeX for a text.
 
-Both come from the parse that is evaluated, so that what is read is what is measured.
+MathML comes from the parse that is evaluated, and LaTeX from the MathML, so that what is read is
+what is measured.
 """
 
 import re
 from html import escape
+from xml.etree import ElementTree
 
-from .notation import equation_of, parse
+from .notation import REDUCERS, equation_of, parse
 
 GREEK = "alpha beta gamma delta epsilon eta theta lambda mu nu pi sigma Phi"
 LETTERS = dict(zip(GREEK.split(), "αβγδεηθλμνπσΦ")) | {"inf": "∞"}
-SIGNS = {"<-": "←", "<=": "≤", ">=": "≥", "~": "≈"}
-LATEX = {
-    "←": r"\leftarrow",
-    "≤": r"\le",
-    "≥": r"\ge",
-    "≈": r"\approx",
-    "∑": r"\sum",
-    "∏": r"\prod",
-    "∫": r"\int",
-}
-LATEX |= {"∈": r"\in", "⌊": r"\lfloor", "⌋": r"\rfloor", "⌈": r"\lceil", "⌉": r"\rceil"}
+SIGNS = {"<-": "←", "<=": "≤", ">=": "≥", "~": "≈", "sum": "∑", "prod": "∏", "int": "∫"}
+LATEX = {sign: rf"\{name}" for name, sign in (LETTERS | SIGNS).items()}
+LATEX |= {"∞": r"\infty", "′": r"\prime", "−": "-", "·": r"\cdot", "∈": r"\in", "∉": r"\notin"}
+LATEX |= {"←": r"\leftarrow", "≤": r"\le", "≥": r"\ge", "≈": r"\approx", "…": r"\ldots"}
+LATEX |= {"⌊": r"\lfloor", "⌋": r"\rfloor", "⌈": r"\lceil", "⌉": r"\rceil"}
 LATEX |= {name: rf"\{name}" for name in ("exp", "ln", "log", "max", "min", "sin", "cos", "tanh")}
-LATEX |= {letter: rf"\{name}" for name, letter in LETTERS.items()} | {"−": "-", "·": r"\cdot"}
-LATEX |= {"∞": r"\infty", "′": r"\prime"}
 ESCAPES = str.maketrans(
     {sign: rf"\{sign}" for sign in "_&%$#{}"}
     | {sign: f"${sign}$" for sign in "<>|"}
     | {"^": r"\^{}", "~": r"\~{}", "\\": r"\textbackslash{}"}
 )
-FENCES = {"floor": "⌊⌋", "ceil": "⌈⌉", "size": "||", "truth": "[]"}
-BIG = {"sum": "∑", "prod": "∏", "int": "∫"}
-SUMS = ("plus", "minus", "negative", "where")
-PRODUCTS = ("times", "over", "reduce", "reduce_range")
-BETWEEN = {  # the parts of a kind: signs, " words ", and numbers of its children
-    "arguments": (",",),
-    "among": ("∈", ","),
-    "member": ("∈",),
-    "both": (" and ",),
-    "where": (" where ", ", else "),
-    "inside": (" in ", "…"),
-    "outside": (" not in ", "…"),
+ELEMENTS = {  # of MathML, in LaTeX
+    "mfrac": r"\frac{{{}}}{{{}}}",
+    "mspace": r"\,",
+    "msqrt": r"\sqrt{{{}}}",
+    "msub": "{}_{{{}}}",
+    "msup": "{{{}}}^{{{}}}",
+    "mtext": r"\ \text{{{}}}\ ",
+    "munder": "{}_{{{}}}",
+    "munderover": "{}_{{{}}}^{{{}}}",
 }
-
-
-class MathML:
-    """Builds elements of MathML."""
-
-    number = "<mn>{}</mn>".format
-    below = "<munder>{}{}</munder>".format
-    between = "<munderover>{}{}{}</munderover>".format
-    subscript = "<msub>{}{}</msub>".format
-    power = "<msup>{}{}</msup>".format
-    fraction = "<mfrac>{}{}</mfrac>".format
-    root = "<msqrt>{}</msqrt>".format
-    fences = "<mrow>{}{}{}</mrow>".format
-    space = '<mspace width="0.17em"/>'
-
-    @staticmethod
-    def row(*parts):
-        return f"<mrow>{''.join(parts)}</mrow>"
-
-    @staticmethod
-    def word(text):
-        letters = LETTERS.get(text, text)
-        variant = ' mathvariant="normal"' if len(letters) > 1 else ""
-        return f"<mi{variant}>{escape(letters)}</mi>"
-
-    @staticmethod
-    def sign(text):
-        return f"<mo>{escape(text)}</mo>"
-
-    @staticmethod
-    def text(text):
-        return f"<mtext>&#160;{escape(text)}&#160;</mtext>"
-
-
-class Latex:
-    """Builds LaTeX."""
-
-    number = "{}".format
-    subscript = "{}_{{{}}}".format
-    power = "{{{}}}^{{{}}}".format
-    fraction = r"\frac{{{}}}{{{}}}".format
-    root = r"\sqrt{{{}}}".format
-    fences = r"\left{} {} \right{}".format
-    text = r"\ \text{{{}}}\ ".format
-    space = r"\,"
-
-    @staticmethod
-    def row(*parts):
-        return " ".join(parts)
-
-    @staticmethod
-    def word(text):
-        letter = LETTERS.get(text, text)
-        upright = text.replace("_", r"\_")
-        return LATEX.get(letter) or (text if len(text) == 1 else rf"\mathrm{{{upright}}}")
-
-    @staticmethod
-    def sign(text):
-        return LATEX.get(text, text)
-
-    @staticmethod
-    def below(base, low):
-        operator = base if base.startswith("\\") else rf"\operatorname*{{{base}}}"
-        return f"{operator}_{{{low}}}"
-
-    @classmethod
-    def between(cls, base, low, high):
-        return f"{cls.below(base, low)}^{{{high}}}"
+FENCES = {"floor": "⌊⌋", "ceil": "⌈⌉", "size": "||", "truth": "[]"}
+# how closely a kind of tree binds; others bind more closely
+BINDS = {"where": 0, "otherwise": 0, "plus": 1, "minus": 1, "negative": 1}
+BINDS |= {"times": 2, "over": 2, "reduce": 2, "reduce_range": 2, "power": 3, "call": 3}
+INFIX = {  # a digit is a part, in brackets if it does not bind as closely
+    "plus": "1 + 1",
+    "minus": "1 − 2",
+    "negative": "− 2",
+    "factorial": "3 !",
+    "where": "0 where 0",
+    "otherwise": "0 where 0 , else 0",
+    "both": "0 and 0",
+    "fails": "not 0",
+    "member": "0 ∈ 0",
+    "inside": "0 ∈ 0 … 0",
+    "outside": "0 ∉ 0 … 0",
+    "among": "0 ∈ 0",
+    "such": "0 ∈ 0 , 0",
+}
+SPACE = '<mspace width="0.17em"/>'
 
 
 def mathml(text):
     """The equation of a label's text as a <math> element for each part, between which lines may
     break, its remark behind it as text.
     """
-    parts = [MathML.row(*part) for part in _parts(text, MathML)]
-    math = [f'<math displaystyle="true">{part}</math>' for part in parts]
+    math = [f'<math displaystyle="true">{_row(*part)}</math>' for part in _parts(text)]
     return f"{', '.join(math)} {escape(_remark(text))}".rstrip()
 
 
@@ -127,10 +69,10 @@ def latex(text):
     """
     remark = "" if _remark(text).startswith("factors ") else escaped(_remark(text))
     remark = rf"\quad\text{{{remark}}}" if remark else ""
-    parts = [[left, f"{sign} {right}"] for left, sign, right in _parts(text, Latex)]
+    parts = [[_latex(ElementTree.fromstring(each)) for each in part] for part in _parts(text)]
     if len(parts) == 1:
         return " ".join(parts[0]) + remark
-    lines = " ,\\\\\n".join(" & ".join(part) for part in parts)
+    lines = " ,\\\\\n".join(f"{left} & {sign} {right}" for left, sign, right in parts)
     return rf"\begin{{aligned}}{lines}{remark}\end{{aligned}}"
 
 
@@ -139,156 +81,144 @@ def escaped(text):
     return text.translate(ESCAPES)
 
 
+def _latex(element):
+    """An element of MathML in LaTeX."""
+    inner, text = [_latex(child) for child in element], (element.text or "").strip()
+    if element.tag == "mrow":
+        return " ".join(inner)
+    if element.tag in ELEMENTS:
+        return ELEMENTS[element.tag].format(*inner or [text])
+    if element.tag == "mi" and len(text) > 1:
+        return LATEX.get(text) or rf"\mathrm{{{text}}}"
+    side = {"prefix": r"\left", "postfix": r"\right"}.get(element.get("form"), "")
+    return side + LATEX.get(text, text)
+
+
 def _remark(text):
     return text.strip()[len(equation_of(text)) :].strip()
 
 
-def _parts(text, build):
-    for part in parse(text):
-        left, relation, right = part.children
-        sign = build.sign(SIGNS.get(relation, relation))
-        yield _show(left, build), sign, _show(right, build)
+def _parts(text):
+    return [[_row(_show(side)) for side in part.children] for part in parse(text)]
 
 
-def _show(tree, build, within=()):
-    """A tree, in brackets if it is one of the kinds `within`; a token is a name."""
+def _tag(tag, *parts):
+    return f"<{tag}>{''.join(parts)}</{tag}>"
+
+
+def _row(*parts):
+    return _tag("mrow", *parts)
+
+
+def _word(text):
+    letters = LETTERS.get(text, text)
+    variant = ' mathvariant="normal"' if len(letters) > 1 else ""
+    return f"<mi{variant}>{letters}</mi>"
+
+
+def _sign(text):
+    """A sign, or a word between spaces."""
+    sign = SIGNS.get(text, text)
+    return _tag("mtext", "&#160;", sign, "&#160;") if sign.isalpha() else _tag("mo", escape(sign))
+
+
+def _fenced(signs, inside):
+    left, right = signs
+    return _row(f'<mo form="prefix">{left}</mo>', inside, f'<mo form="postfix">{right}</mo>')
+
+
+def _show(tree, least=0):
+    """A tree, in brackets if it does not bind as closely as `least`."""
     if isinstance(tree, str):
-        return _name([tree], build)
-    kind, parts = tree.data, tree.children
+        return _sign(tree) if tree.type == "RELATION" else _name(tree)
+    kind, parts = tree.data, iter(tree.children)
     if kind in FENCES:
-        shown = _fenced(FENCES[kind], parts[0], build)
-    elif kind in BETWEEN:
-        shown = _joined(parts, BETWEEN[kind], build)
+        shown = _fenced(FENCES[kind], *map(_show, parts))
+    elif kind in INFIX:
+        signs = INFIX[kind].split()
+        shown = _row(
+            *(_show(next(parts), int(sign)) if sign.isdigit() else _sign(sign) for sign in signs)
+        )
     else:
-        shown = globals()[f"_{kind}"](parts, build)
-    return build.fences(build.sign("("), shown, build.sign(")")) if kind in within else shown
+        shown = globals()[f"_{kind}"](*parts)
+    return shown if BINDS.get(kind, 4) >= least else _fenced("()", shown)
 
 
-def _fenced(signs, inside, build):
-    left, right = map(build.sign, signs)
-    return build.fences(left, _show(inside, build), right)
+def _number(digits):
+    digits, _, exponent = digits.partition("e")
+    shown = _tag("mn", digits)
+    return (
+        _row(shown, _sign("·"), _tag("msup", "<mn>10</mn>", _tag("mn", exponent)))
+        if exponent
+        else shown
+    )
 
 
-def _joined(parts, between, build):
-    """Parts with signs or words between them, the last of which may be repeated."""
-    shown = [_show(parts[0], build)]
-    for number, part in enumerate(parts[1:]):
-        sign = between[min(number, len(between) - 1)]
-        shown.append(build.text(sign.strip(" ")) if " " in sign else build.sign(sign))
-        shown.append(_show(part, build))
-    return build.row(*shown)
-
-
-def _number(parts, build):
-    mantissa, _, exponent = str(parts[0]).partition("e")
-    if not exponent:
-        return build.number(mantissa)
-    power = build.power(build.number("10"), build.number(exponent))
-    return power if mantissa == "1" else build.row(build.number(mantissa), build.sign("·"), power)
-
-
-def _name(parts, build):
-    name = str(parts[0])
-    if re.fullmatch("[A-Z]{2,}_[A-Z]{2,}", name):
-        return build.word(name)
-    head, _, tail = name.partition("_")
-    letters = re.match(r"[A-Za-z]+", head)[0]
-    digits, primes = head[len(letters) :].rstrip("'"), head.count("'")
-    base = build.word(letters)
+def _name(name):
+    """Letters with digits, primes and indices; of what is summed, these stand below the sign."""
+    letters, digits, primes, tail = re.fullmatch(r"([A-Za-z]+)(\d*)('*)_?(.*)", name).groups()
+    base = _sign(letters) if letters in SIGNS else _word(letters)
     if digits:
-        base = build.subscript(base, build.number(digits))
+        base = _tag("msub", base, _number(digits))
     if primes:
-        base = build.power(base, build.sign("′"))
-    whole = len(tail) > 4 or tail in (*LETTERS, "std")
+        base = _tag("msup", base, _sign("′"))
+    if not tail:
+        return base
+    whole = tail in LETTERS or re.fullmatch("std|[A-Z]{2,}|.{5,}", tail)
     words = [tail] if whole else re.findall(r"\d+|[A-Za-z,]", tail)
-    return build.subscript(base, build.row(*map(build.word, words))) if tail else base
+    below = letters in REDUCERS and letters != "mean"
+    return _tag("munder" if below else "msub", base, _row(*map(_word, words)))
 
 
-def _plus(parts, build, sign="+", within=()):
-    left, right = _show(parts[0], build, ["where"]), _show(parts[1], build, within)
-    return build.row(left, build.sign(sign), right)
+def _arguments(first, *others):
+    return _row(_show(first), *(_sign(",") + _show(other) for other in others))
 
 
-def _minus(parts, build):
-    return _plus(parts, build, "−", SUMS)
+def _compare(*parts):
+    return _row(*map(_show, parts))
 
 
-def _negative(parts, build):
-    return build.row(build.sign("−"), _show(parts[0], build, SUMS))
+def _times(left, right):
+    between = _sign("·") if right.data == "number" else SPACE
+    return _row(_show(left, 2), between, _show(right, 2))
 
 
-def _times(parts, build):
-    left, right = (_show(part, build, SUMS) for part in parts)
-    return build.row(left, build.sign("·") if parts[1].data == "number" else build.space, right)
+def _over(above, below):
+    return _tag("mfrac", _row(_show(above)), _row(_show(below)))
 
 
-def _over(parts, build):
-    return build.fraction(*(build.row(_show(part, build)) for part in parts))
+def _power(base, exponent):
+    return _tag("msup", _row(_show(base, 4)), _row(_show(exponent)))
 
 
-def _power(parts, build):
-    base = _show(parts[0], build, (*SUMS, *PRODUCTS, "power", "call"))
-    return build.power(build.row(base), build.row(_show(parts[1], build)))
-
-
-def _factorial(parts, build):
-    return build.row(_show(parts[0], build, (*SUMS, *PRODUCTS)), build.sign("!"))
-
-
-def _call(parts, build):
-    name, inside = parts[0].removesuffix("("), parts[1]
-    reduces = re.match("(sum|prod|mean|max|min)_", name)
-    index = re.fullmatch("[a-z]+_([a-z]{1,3})", name)
-    if index and not reduces and index[1] not in LETTERS:  # of an array
-        return _shifted(parts, build)
-    if name == "sqrt":
-        return build.root(_show(inside, build))
-    if name in FENCES:
-        return _fenced(FENCES[name], inside, build)
+def _call(name, inside):
+    name = name.removesuffix("(")
     function = name.removesuffix("^-1")
-    head = (_reducer if reduces else _show)(function, build)
+    base, _, indices = name.partition("_")
+    if name == "sqrt":
+        return _tag("msqrt", _show(inside))
+    if name in FENCES:
+        return _fenced(FENCES[name], _show(inside))
+    if base not in REDUCERS and re.fullmatch("[a-z]+_[a-z]{1,3}|[A-Za-z]+_", name):  # an array
+        indices = [*map(_word, indices), _sign(",")] if indices else []
+        return _tag("msub", _word(base), _row(*indices, _show(inside)))
+    head = _name(function)
     if function != name:
-        head = build.power(head, build.row(build.sign("−"), build.number("1")))
+        head = _tag("msup", head, _row(_sign("−"), _number("1")))
     if inside.data == "arguments":
-        return build.row(head, build.fences(build.sign("("), _show(inside, build), build.sign(")")))
-    return build.row(head, build.space, _show(inside, build, SUMS))
+        return _row(head, _fenced("()", _show(inside)))
+    return _row(head, SPACE, _show(inside, 2))
 
 
-def _shifted(parts, build):
-    base, low = str(parts[0]).rstrip("_(").partition("_")[::2]
-    low = build.row(*map(build.word, low), *[build.sign(",")][: len(low)], _show(parts[1], build))
-    return build.subscript(build.word(base), low)
+def _reduce(name, inside):
+    return _row(_name(name), SPACE, _show(inside, 2))
 
 
-def _reducer(name, build, low=""):
-    head, _, index = name.partition("_")
-    base = build.sign(BIG[head]) if head in BIG else build.word(head)
-    letters = [index] if index in LETTERS else re.findall(r"\d+|[A-Za-z]", index)
-    low = low or (index and build.row(*map(build.word, letters)))
-    place = build.subscript if head == "mean" else build.below
-    return place(base, low) if low else base
-
-
-def _reduce(parts, build):
-    head = _reducer(str(parts[0]), build)
-    return build.row(head, build.space, _show(parts[1], build, SUMS))
-
-
-def _reduce_range(parts, build):
-    name, kind, limits = parts[0].removesuffix("_("), parts[1].data, parts[1].children
-    if kind == "between":
-        index, low, high = (_show(limit, build) for limit in limits)
-        low = build.row(index, build.sign("="), low)
-        head = build.between(_reducer(name, build), low, high)
+def _reduce_range(name, limits, inside):
+    name = _name(name.removesuffix("_("))
+    if limits.data == "between":
+        index, low, high = map(_show, limits.children)
+        head = _tag("munderover", name, _row(index, _sign("="), low), high)
     else:
-        head = _reducer(name, build, _show(parts[1], build))
-    return build.row(head, build.space, _show(parts[2], build, SUMS))
-
-
-def _compare(parts, build):
-    signs = [SIGNS.get(sign, sign) for sign in parts[1::2]]
-    return _joined(parts[::2], signs, build)
-
-
-def _fails(parts, build):
-    return build.row(build.text("not"), _show(parts[0], build))
+        head = _tag("munder", name, _show(limits))
+    return _row(head, SPACE, _show(inside, 2))

@@ -150,8 +150,8 @@ def audit(parser):
     add(
         "--mutants",
         action="store_true",
-        help="break every labelled line and printed equation: a check must notice (ten minutes; "
-        "with --layer, one or two)",
+        help="break every labelled line and printed equation: a check must notice (a quarter of an "
+        "hour; with --layer, a minute or two)",
     )
     add("--latex", action="store_true", help="print the equations in LaTeX, and end")
     add("--device", default="auto", help="auto (the default), cpu, gpu or gpu:N")

@@ -94,19 +94,8 @@ def test_a_label_stands_for_its_statement_or_for_its_lines_after_the_label_befor
 
 
 def test_a_broken_statement_is_printed_in_one_line():
-    assert (
-        one_line(
-            [
-                "    y = f(",
-                "        x,",
-                "        [",
-                "            1",
-                "        ],",
-                "    )  # [F1]",
-            ]
-        )
-        == "y = f(x, [1])  # [F1]"
-    )
+    lines = "    y = f(\n  x,\n  [\n    1\n  ],\n)  # [F1]".splitlines()
+    assert one_line(lines) == "y = f(x, [1])  # [F1]"
 
 
 @pytest.mark.parametrize(

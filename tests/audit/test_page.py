@@ -10,11 +10,10 @@ import pytest
 
 from minidp import nn
 from minidp.__main__ import main
-from minidp.audit import check_layer, check_loss, checks, html, page, report
+from minidp.audit import check_layer, check_loss, checks, page, report
 from minidp.audit.algorithm import LINES
 from minidp.audit.notation import equation_of
 from tests.support.running import train
-from tests.support.scripts import ROOT
 from tests.support.wrong import LAYERS
 
 
@@ -32,28 +31,15 @@ def parts(file):
 
 @pytest.fixture
 def file(tmp_path, monkeypatch):
-    """Where a page is written; nothing is measured: each check finds an error of its own that
-    passes.
-    """
-    monkeypatch.setattr(
-        checks, "run", lambda check, backend=None: checks.Outcome(check, error_of(check), "")
-    )
+    """Where a page is written; nothing is measured: each check finds no error."""
+    monkeypatch.setattr(checks, "run", lambda check, backend=None: checks.Outcome(check, 0.0, ""))
     return tmp_path / "page.html"
-
-
-def error_of(check):
-    return min(check.tolerance, len(check.name) * 1.1e-18)
 
 
 def test_the_whole_page(file):
     assert main(["audit", "--device", "cpu", "--html", str(file)]) == 0
     ids, blocks = parts(file)
-    shown = [
-        (public, card, label)
-        for public, held in report.shown()
-        for card, _ in held
-        for label in card.labels
-    ]
+    shown = [(public, card, label) for public, card, _ in report.shown() for label in card.labels]
     assert [place for place in blocks if not place.startswith("line")] == [
         f"{card.name}.{label}" for card, _, label in shown
     ]
@@ -63,22 +49,16 @@ def test_the_whole_page(file):
     sections = [place for place in ids if "." not in place and not place.startswith("line")]
     titles = ["Contents", "Algorithm 1, as it runs", *report.SECTIONS]
     assert sections == [re.sub(r"\W+", "-", title.lower()) for title in titles]
-    for public, card, label in shown:  # whichever a reader's dice choose
+    for public, card, label in shown:
         block = blocks[f"{public.name}.{label}"]
         assert (card.sources.get(label) or card.sources.get("") or "see [") in block
         said = card.labels[label]
         if "in words: " not in block:  # then it is typeset
             said = said.removeprefix(equation_of(said)).strip()
         assert said in block
-        for first, last in card.code_lines[label]:
-            line = report.one_line((ROOT / card.module).read_text().splitlines()[first - 1 : last])
-            for said in (f"{card.module}:{first}", re.sub(" +# ", "  # ", line)):
-                assert said in block
-            assert f"[{label}]" in line
+        assert all(f"{card.module}:{first}" in block for first, _ in card.code_lines[label])
         for found in checks.load()[card.name, label]:
-            error, most = error_of(found), found.tolerance
-            said = f"{error:.1e} of {most:.0e}" if most else "0 of 0"
-            said = f"{said}: {found.name.replace('_', ' ')}, {found.method}"
+            said = f"{found.name.replace('_', ' ')}, {found.method}"
             assert (said in block) == (public is card or found.subject == public.name)
 
 
@@ -91,20 +71,6 @@ def test_algorithm_1_finds_every_line_it_names(file):
             for name in names.split()
         ), line
         assert not any(place.startswith("own") for place in line["places"])
-
-
-def test_nothing_is_wider_than_a_phone():
-    widths = re.findall(r"(?<![-\w])(?:min-)?width: *([\d.]+)(px|rem)", html.STYLE)
-    assert widths and all(
-        float(number) * (16 if unit == "rem" else 1) <= 360 for number, unit in widths
-    )
-
-
-@pytest.mark.parametrize(
-    "error, width", [(-1e-3, 0), (1e-30, 0), (1e-9, 50), (7.0, 100), (None, 100)]
-)
-def test_a_bar_is_logarithmic(error, width):
-    assert f'<i style="width:{width}%">' in (bar := html._bar(error, 1e-12)) and "left:33%" in bar
 
 
 def test_a_run_is_verified_and_shown_in_the_same_page(file, tmp_path, capsys):
