@@ -7,12 +7,10 @@ times as long as cutting patches and their product.
 
 import numpy as np
 
-from .jit import njit
-
-_options = {"cache": True, "nogil": True, "error_model": "numpy"}
+from .jit import compiled
 
 
-@njit(**_options)
+@compiled
 def fold(patches, dx, window):
     """Window.fold: patches (B, H', W', kh, kw, C) to dx (B, H, W, C), which is padded.
 
@@ -33,7 +31,7 @@ def fold(patches, dx, window):
                         target[n] += source[n]
 
 
-@njit(**_options)
+@compiled
 def pool(x, y, place, window):
     """Window.maxima: x (B, H, W, C), padded, to y and place (B, H', W', C)."""
     tall, wide, down, across = window[:4]
@@ -59,7 +57,7 @@ def pool(x, y, place, window):
                         at[c] = number if larger else at[c]
 
 
-@njit(**_options)
+@compiled
 def pool_gradient(dy, place, dx, window):
     """Window.spread: dy, place (B, H', W', C) to dx (B, H, W, C), which is padded."""
     tall, wide, down, across = window[:4]

@@ -113,7 +113,7 @@ def noise(releases=1000, size=2000):
         add = draws.add_normals
 
         def watched(out, *rest):
-            start = rest[-1][0] if rest[-1] else 0
+            start = rest[-1][1]
             places[step, start : start + out.size] += 1
             add(out, *rest)
 
