@@ -1,16 +1,18 @@
-"""The guard refuses what CuPy refuses, as tests/conftest.py promises what it says; other tests show
-that both let pass.
+"""The guard refuses what CuPy refuses, and tests/conftest.py does what it promises; other tests
+show that both let pass.
 """
 
+import json
 import operator
 import os
 import subprocess
 import sys
+from operator import attrgetter
 
 import numpy as np
 import pytest
 
-from tests.support import shim
+from tests.support import cupy_names, guarded, shim
 from tests.support.guarded import GuardError, allow_sync, guarded_xp
 from tests.support.scripts import ROOT
 
@@ -57,6 +59,38 @@ def test_allow_sync_permits_scalars_for_a_block_only(x):
             np.asarray(x)
     with pytest.raises(GuardError):
         float(x[1, 2])
+
+
+# of CuPy, used beside the functions of arrays whose signatures cupy.json has
+USED = (
+    "ndarray",
+    "get_default_memory_pool",
+    "cuda.MemoryPool.free_bytes",
+    "cuda.Device.use",
+    "cuda.get_current_stream",
+    "cuda.Stream.synchronize",
+    "cuda.runtime.getDevice",
+    "cuda.runtime.getDeviceCount",
+    "cuda.runtime.memGetInfo",
+)
+
+
+@pytest.mark.cupy
+def test_the_guarded_arrays_have_cupys_signatures():
+    """Every call of a guarded array is bound to cupy.json; python -m tests.support.cupy_names
+    writes it anew.
+    """
+    cupy = pytest.importorskip(
+        "cupy", reason="CUPY MISSING: pip install cupy-cuda12x, which needs no GPU to be imported"
+    )
+    signatures = json.loads(cupy_names.FILE.read_text())["signatures"]
+    assert cupy_names.described(cupy, signatures) == signatures
+    for name in guarded.SHARED:
+        assert getattr(cupy, name) is getattr(np, name), name
+    for name in dir(guarded.GuardedArray):
+        assert name.startswith("_") or name == "xp" or hasattr(cupy.ndarray, name), name
+    for name in USED:
+        attrgetter(name)(cupy)
 
 
 TEXT = (

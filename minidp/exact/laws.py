@@ -37,8 +37,8 @@ class Normals:
 
     In both laws a release is `unit` times (raw sum + noise). `units` is the deviation of integer
     noise, 0 for none. `distance` is a bound on the total variation distance between one number's
-    law and the Gaussian that is charged; 0 where none is charged. `sets`: of random blocks, as `Draws.take` counts
-    them.
+    law and the Gaussian that is charged; 0 where none is charged. `sets`: of random blocks, as
+    `Draws.take` counts them.
     """
 
     std: float
