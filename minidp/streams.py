@@ -104,13 +104,6 @@ class Streams(_Single):
         )
         self.init = Stream(self._key, 0)(0)
 
-    def __repr__(self):
-        return (
-            "Streams(entropy of the operating system)"
-            if self.seed is None
-            else "Streams(seeded: not for release)"
-        )
-
     @property
     def reproducible(self) -> bool:
         """True if the run has a seed."""

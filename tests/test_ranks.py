@@ -201,13 +201,13 @@ class Drawn:
 
     xp, ndim = np, 2
 
-    def __init__(self, size, first=0.0, width=2):
-        self.shape, self.first, self.asked, self.largest = (size, width), first, 0, 0
+    def __init__(self, size, first=0.0):
+        self.shape, self.first, self.asked, self.largest = (size, 2), first, 0, 0
 
     def take(self, indices, axis=0):
         self.asked += len(indices)
         self.largest = max(self.largest, len(indices))
-        return np.repeat(indices[:, None] + self.first, self.shape[1], axis=1).astype("float32")
+        return np.repeat(indices[:, None] + self.first, 2, axis=1).astype("float32")
 
     def __getitem__(self, span):
         return self.take(np.arange(span.start, min(span.stop, self.shape[0])))

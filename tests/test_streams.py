@@ -10,10 +10,8 @@ import threading
 import numpy as np
 import pytest
 
-from minidp import given
 from minidp.errors import NoiseReuseError, ParameterError
 from minidp.host import threads
-from minidp.mechanism import PoissonSampler
 from minidp.streams import NAMES, Streams
 
 CALLED = NAMES[1:]  # init is the numbers of one release already
@@ -188,20 +186,3 @@ def test_noise_is_the_same_for_any_number_of_threads(count, monkeypatch):
     monkeypatch.setattr(threads, "limit", lambda: count)
     for one, other in zip(alone, noise()):
         np.testing.assert_array_equal(one, other)
-
-
-@pytest.mark.parametrize("place", [None, (3, 700)])
-def test_definitions_alone_give_the_same_lots_and_noise(place, monkeypatch):
-    def drawn():
-        draws, grid = Streams(7).noise(3), 2.0**-18
-        lots = PoissonSampler(0.01).lots(60_000, 3, Streams(7).sampling)
-        single, normals, integers = np.ones(1000, "float32"), np.ones(20_001), np.zeros(20_001)
-        draws.add_normals(single, 4.0, grid)
-        draws.add_normals(normals, 4.0, grid, place=place)
-        draws.add_integers(integers, 2.0**33, place=place)
-        return [*lots, single, normals, integers, draws.random(9), draws.permutation(50)]
-
-    compiled = drawn()
-    monkeypatch.setattr(given, "kernel", lambda name, *arrays: None)
-    monkeypatch.setattr(given, "map_parallel", lambda work, items: [*map(work, items)])
-    assert all(np.array_equal(a, b) for a, b in zip(drawn(), compiled, strict=True))

@@ -67,7 +67,8 @@ def unannotated(module):
             function = inspect.unwrap(getattr(made, "fget", getattr(made, "__func__", made)))
             bases = value.__mro__[1:-1] if inspect.isclass(value) else ()
             if (
-                not inspect.isfunction(function)
+                getattr(function, "__module__", "") != module.__name__
+                or not inspect.isfunction(function)
                 or method.startswith("_")
                 and method not in ("__init__", "__call__")
                 or any(method in vars(base) for base in bases)

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import minidp
-from minidp.errors import BudgetExceededError, DtypeError, ParameterError, ShapeError
+from minidp.errors import DtypeError, ParameterError, ShapeError
 from minidp.host.blas import thread_functions
 from minidp.host.discrete import total_variation
 from minidp.mechanism import (
@@ -21,7 +21,7 @@ from minidp.mechanism import (
     random_projection,
 )
 from minidp.mechanism.before.scaling import raw_moments
-from minidp.privacy import Composed, Filter, Gaussian, Ledger, MomentsAccountant, TotalVariation
+from minidp.privacy import Composed, Gaussian, Ledger, TotalVariation
 from minidp.privacy.events import NeighbouringRelation as Relation
 from minidp.run.verify import verify
 from minidp.streams import Streams
@@ -29,23 +29,6 @@ from tests.support.running import make_run
 from tests.support.training import make_trainer
 
 FALSE_ALARM = 1e-6  # chance that a right implementation fails such a test with another seed
-
-
-def test_fit_charges_before_it_looks(rng, monkeypatch):
-    x = rng.standard_normal((20, 4))
-    seen = []
-    measure = PrivatePCA.raw_second_moments
-    budget = Filter(MomentsAccountant(), 1.0, 1e-5)
-    monkeypatch.setattr(
-        PrivatePCA,
-        "raw_second_moments",
-        lambda self, *given: seen.append(budget.ledger.items()) or measure(self, *given),
-    )
-    assert PrivatePCA(2, 7.0).fit(x, budget, Streams(1).noise("pca")).shape == (4, 2)
-    assert seen == [[(Gaussian(7.0), 1)]] == [budget.ledger.items()]
-    with pytest.raises(BudgetExceededError):
-        PrivatePCA(2, 4.0).fit(x, budget, rng)
-    assert len(seen) == 1 and budget.ledger.items() == seen[0]
 
 
 def test_random_projection_keeps_squared_norms_on_average(rng):

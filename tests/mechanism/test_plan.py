@@ -133,12 +133,6 @@ SAMPLERS = {
 samplers = pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS)
 
 
-def lots_of(sampler, examples, steps, seed, start=0):
-    return [
-        tuple(lot.tolist()) for lot in sampler.lots(examples, steps, Streams(seed).sampling, start)
-    ]
-
-
 @samplers
 def test_lots_are_drawn_one_at_a_time(sampler):
     # what is charged before a step may not have been drawn yet
@@ -147,12 +141,6 @@ def test_lots_are_drawn_one_at_a_time(sampler):
     assert asked == []
     next(lots)
     assert asked == [0]
-
-
-@samplers
-def test_a_step_has_its_lot_whatever_was_drawn_before(sampler):
-    start = 2 * sampler.period
-    assert lots_of(sampler, 10, 9, 1, start) == lots_of(sampler, 10, 9 + start, 1)[start:]
 
 
 @pytest.mark.parametrize("name", ["fixed", "shuffle"])
