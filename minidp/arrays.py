@@ -9,6 +9,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import NDArray
 
 from . import given
@@ -197,7 +198,7 @@ def in_pairs(x: NDArray, axis: int | tuple[int, ...], keepdims: bool = False) ->
               summation
     """
     xp = namespace_of(x)
-    axes = tuple(each % x.ndim for each in (axis if isinstance(axis, tuple) else (axis,)))
+    axes = normalize_axis_tuple(axis, x.ndim)
     ahead = tuple(range(min(axes, default=x.ndim)))
     behind = tuple(each for each in range(len(ahead), x.ndim) if each not in axes)
     before, n, width = (prod(map(x.shape.__getitem__, part)) for part in (ahead, axes, behind))

@@ -1,12 +1,7 @@
-"""The guard refuses what CuPy refuses, and tests/conftest.py does what it promises; other tests
-show that both let pass.
-"""
+"""The guard refuses what CuPy refuses; other tests show that both let pass."""
 
 import json
 import operator
-import os
-import subprocess
-import sys
 from operator import attrgetter
 
 import numpy as np
@@ -14,7 +9,6 @@ import pytest
 
 from tests.support import cupy_names, guarded, shim
 from tests.support.guarded import GuardError, allow_sync, guarded_xp
-from tests.support.scripts import ROOT
 
 xp = guarded_xp
 HOST = np.ones((2, 3))
@@ -91,27 +85,3 @@ def test_the_guarded_arrays_have_cupys_signatures():
         assert name.startswith("_") or name == "xp" or hasattr(cupy.ndarray, name), name
     for name in USED:
         attrgetter(name)(cupy)
-
-
-TEXT = (
-    "import pytest\n@pytest.mark.slow\ndef test_a(): pass\ndef test_b(): pass\n"
-    "def test_c(mnist_dir):\n    assert (mnist_dir / 'mnist').is_dir()\n"
-    "@pytest.mark.cupy\ndef test_d(): pytest.importorskip('no_cupy')\n"
-)
-
-
-def test_slow_tests_wait_to_be_asked_for_and_what_is_missing_is_said_loudly(tmp_path):
-    (tmp_path / "test_it.py").write_text(TEXT)
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("MINIDP_")}
-    flags = f"-c {ROOT / 'setup.cfg'} --rootdir . -p tests.conftest -p no:cacheprovider test_it.py"
-    said = subprocess.run(
-        [sys.executable, "-m", "pytest", *flags.split()],
-        cwd=tmp_path,
-        env={**environment, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    ).stdout
-    assert "1 passed, 2 skipped, 1 deselected" in said
-    assert "REAL DATA MISSING: 1 tests skipped, set MINIDP_DATA" in said
-    assert "CUPY MISSING: 1 tests skipped, pip install cupy-cuda12x" in said

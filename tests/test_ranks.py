@@ -15,9 +15,8 @@ import numpy as np
 import pytest
 
 from minidp import ranks
-from minidp.backend import Backend, to_host
+from minidp.backend import to_host
 from minidp.data import Block, LabelledExamples, examples
-from minidp.data.arrays import Inputs
 from minidp.errors import ParameterError, RanksError
 from minidp.mechanism import Sanitizer, flat_group
 from minidp.privacy import Ledger
@@ -220,12 +219,8 @@ def in_order(rows, path):
 
 @pytest.mark.parametrize(
     "held",
-    [
-        in_order,
-        lambda rows, path: Inputs(in_order(rows, path), Backend.numpy()),
-        lambda rows, path: Drawn(len(rows), float(rows[0, 0])),
-    ],
-    ids=["memory map", "inputs of a memory map", "examples"],
+    [in_order, lambda rows, path: Drawn(len(rows), float(rows[0, 0]))],
+    ids=["memory map", "examples"],
 )
 def test_ranks_whose_rows_are_in_another_order_are_refused_whatever_holds_them(held, tmp_path):
     rows, labels = np.arange(12, dtype="float32").reshape(6, 2), np.zeros(6, int)

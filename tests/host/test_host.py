@@ -14,9 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minidp import host
 from minidp.errors import ParameterError
-from minidp.host import blas, memory, threads
+from minidp.host import memory, threads
 from minidp.host.tune import kernels_for
 from tests.support import training
 from tests.support.scripts import ROOT
@@ -187,10 +186,3 @@ def test_a_choice_made_elsewhere_stands(first, environment, expected):
         f"{first}; from minidp import host; host.tune()", MINIDP_MALLOC="default", **environment
     )
     assert chosen == expected and described["allocator"] == "default"
-
-
-def test_without_an_openblas_nothing_is_claimed(monkeypatch):
-    monkeypatch.setattr(blas, "_function", lambda name: None)
-    assert (
-        host.describe()["openblas_kernels"] is None and blas.thread_functions.__wrapped__() is None
-    )
