@@ -9,6 +9,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import NDArray
 
 from . import given
@@ -197,12 +198,9 @@ def in_pairs(x: NDArray, axis: int | tuple[int, ...], keepdims: bool = False) ->
               summation
     """
     xp = namespace_of(x)
-    axes = tuple(each % x.ndim for each in (axis if isinstance(axis, tuple) else (axis,)))
-    others = tuple(each for each in range(x.ndim) if each not in axes)
-    first = axes[0] if axes else x.ndim
-    one_block = axes == tuple(range(first, first + len(axes)))
-    ahead = others[: first if one_block else None]
-    behind = others[len(ahead) :]
+    axes = normalize_axis_tuple(axis, x.ndim)
+    ahead = tuple(range(min(axes, default=x.ndim)))
+    behind = tuple(each for each in range(len(ahead), x.ndim) if each not in axes)
     before, n, width = (prod(map(x.shape.__getitem__, part)) for part in (ahead, axes, behind))
     terms: Any = x.transpose((*ahead, *axes, *behind)).reshape((before, n * width))
     twin = given.kernel("pairs", terms)
@@ -218,7 +216,5 @@ def in_pairs(x: NDArray, axis: int | tuple[int, ...], keepdims: bool = False) ->
             summed[:, : (n - half) * width] += terms[:, half * width : n * width]  # [F1]
             terms, n = summed, half
         total = terms.copy()
-    kept = [*x.shape]
-    for each in sorted(axes, reverse=True):
-        kept[each : each + 1] = [1] * keepdims
-    return total.reshape(kept)
+    left = range(x.ndim) if keepdims else (*ahead, *behind)
+    return total.reshape([1 if each in axes else x.shape[each] for each in left])

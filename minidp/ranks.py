@@ -50,7 +50,7 @@ class Solo:
 
     def any(self, flag: bool) -> bool:
         """True if it is true on any rank."""
-        return flag
+        return any(self.collect(flag))
 
     def collect(self, value: Any) -> list:
         """The values of all ranks, in their order."""
@@ -65,9 +65,6 @@ class Solo:
     def gather(self, part: Any) -> Any:
         """(size n,) the ranks' arrays (n,), one behind the other."""
         return part
-
-    def barrier(self) -> None:
-        """Wait for all ranks."""
 
     @contextmanager
     def one_voice(self) -> Iterator[None]:
@@ -117,7 +114,6 @@ class Mpi(Solo):
         ):  # MPICH: whoever waits lets others compute
             os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
         try:
-            import numpy as np
             from mpi4py import MPI
         except Exception as error:  # a library that it cannot find is a RuntimeError
             raise ParameterError(f"{why}, and mpi4py cannot be imported ({error}): {how}") from None
@@ -126,9 +122,9 @@ class Mpi(Solo):
             raise ParameterError(f"{why}, of which mpi4py sees {world.size}: {how}")
         if world.size > MOST:
             raise ParameterError(f"expected at most {MOST} ranks, got {world.size}")
-        self.comm, self.MPI, self.rank, self.size = world.Dup(), MPI, world.rank, world.size
+        self.comm, self.rank, self.size = world.Dup(), world.rank, world.size
         self.gpu_aware = os.environ.get("MINIDP_GPU_AWARE_MPI") == "1"
-        self.pid, self._alone, self._flag, self._empty = os.getpid(), False, bytearray(1), np.empty
+        self.pid, self._alone = os.getpid(), False
         os.environ["MINIDP_RANKS"] = "solo"  # processes that a rank starts are none
         neighbours, functions = world.Split_type(MPI.COMM_TYPE_SHARED).size, thread_functions()
         if (
@@ -137,13 +133,8 @@ class Mpi(Solo):
             functions[1](max(1, functions[0]() // neighbours))
         import socket
 
-        self._failing, self._hook, self._over, self._line, self._since = (
-            world.Dup(),
-            sys.excepthook,
-            False,
-            None,
-            None,
-        )
+        self._failing, self._hook = world.Dup(), sys.excepthook
+        self._over, self._line, self._since = False, None, None
         served = self.comm.bcast(self._serve(neighbours == self.size) if self.rank == 0 else None)
         with suppress(
             OSError
@@ -259,12 +250,11 @@ class Mpi(Solo):
         self._leave(b"b")
         self._failing.Barrier()  # a launcher may kill the others as soon as the first has left
 
-    @contextmanager
-    def _waiting(self):
-        """A context in which this rank waits for the others."""
+    def _wait(self, function, *arguments):
+        """What function(*arguments) returns, in which this rank waits for the others."""
         self._since = time.monotonic()
         try:
-            yield
+            return function(*arguments)
         finally:
             self._since = None
 
@@ -272,8 +262,7 @@ class Mpi(Solo):
         if self._alone:  # called by what rank 0 does alone
             return function()
         if self.rank:
-            with self._waiting():
-                result, raised = pickle.loads(self.comm.bcast(None))
+            result, raised = pickle.loads(self._wait(self.comm.bcast, None))
         else:
             result = raised = None
             self._alone = True
@@ -282,37 +271,23 @@ class Mpi(Solo):
             except (Exception, KeyboardInterrupt) as error:
                 raised = error
             self._alone = False
-            with self._waiting():
-                self.comm.bcast(_pickled(result, raised))
+            self._wait(self.comm.bcast, _pickled(result, raised))
         if raised is not None:
             raise raised
         return result
 
-    def any(self, flag):
-        self._flag[0] = flag
-        with self._waiting():
-            self.comm.Allreduce(self.MPI.IN_PLACE, self._flag, self.MPI.MAX)
-        return bool(self._flag[0])
-
     def collect(self, value):
-        with self._waiting():
-            return self.comm.allgather(value)
+        return self._wait(self.comm.allgather, value)
 
     def scatter_sum(self, flat):
-        part = self._empty(flat.size // self.size, flat.dtype, like=flat)
-        with self._waiting():
-            self.comm.Reduce_scatter_block(flat, part)
+        part = flat[: flat.size // self.size].copy()
+        self._wait(self.comm.Reduce_scatter_block, flat, part)
         return part
 
     def gather(self, part):
-        whole = self._empty(part.size * self.size, part.dtype, like=part)
-        with self._waiting():
-            self.comm.Allgather(part, whole)
+        whole = part.repeat(self.size)
+        self._wait(self.comm.Allgather, part, whole)
         return whole
-
-    def barrier(self):
-        with self._waiting():
-            self.comm.Barrier()
 
 
 def current() -> Any:

@@ -11,7 +11,7 @@ import hashlib
 import math
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -47,7 +47,10 @@ class _Key(_Single):
 
     def __init__(self, seed):
         self.seed = seed
-        self._renew(lambda: given.current().of_first(lambda: os.urandom(32)))
+        if seed is None:
+            self._renew(given.current().of_first(lambda: os.urandom(32)))
+        else:
+            self._renew(hashlib.sha256(f"minidp seed {seed}".encode()).digest())
 
     @property
     def _key(self):
@@ -56,7 +59,7 @@ class _Key(_Single):
     def words(self):
         """(8,) uint32, never the same in two processes without a seed."""
         if self.seed is None and self._owner != (os.getpid(), _forks):
-            self._renew()
+            self._renew(os.urandom(32))
         return self._words
 
     def claim(self, stream, release):
@@ -65,25 +68,17 @@ class _Key(_Single):
             return
         self.words()
         with _claims:
-            below, others = self._given.setdefault(stream, ([0], set()))
-            if release < below[0] or release in others:
+            if release in self._given[stream]:
                 raise NoiseReuseError(
                     f"the numbers of stream {NAMES[stream]}, release {release}, were handed out "
                     "before: two releases with the same noise differ by raw sums alone. Make new "
                     "Streams() for another run"
                 )
-            others.add(release)
-            while below[0] in others:  # steps come in order: a number stands for all of them
-                others.remove(below[0])
-                below[0] += 1
+            self._given[stream].add(release)
 
-    def _renew(self, entropy=lambda: os.urandom(32)):
-        stored = (
-            entropy()
-            if self.seed is None
-            else hashlib.sha256(f"minidp seed {self.seed}".encode()).digest()
-        )
-        self._words, self._given = np.frombuffer(stored, "<u4").astype(np.uint32), {}
+    def _renew(self, stored):
+        self._words = np.frombuffer(stored, "<u4").astype(np.uint32)
+        self._given = [set() for _ in NAMES]
         self._owner = os.getpid(), _forks
 
 
@@ -108,13 +103,6 @@ class Streams(_Single):
             Stream(self._key, number) for number in range(1, len(NAMES))
         )
         self.init = Stream(self._key, 0)(0)
-
-    def __repr__(self):
-        return (
-            "Streams(entropy of the operating system)"
-            if self.seed is None
-            else "Streams(seeded: not for release)"
-        )
 
     @property
     def reproducible(self) -> bool:
@@ -229,17 +217,13 @@ class Draws(_Single):
         out: NDArray,
         std: float,
         grid: float = 0.0,
-        before: Callable[[slice], NDArray] | None = None,
-        after: Callable[[slice, NDArray], None] | None = None,
         place: tuple[int, int] | None = None,
     ) -> None:
         """Add std times standard normal numbers to a host array in one piece, and round to
         multiples of `grid` if not 0.
 
-        before and after: called for each stretch of the flat array, side by side; numbers are added
-        to what before(span) returns, and after(span, result) gets it while it is in a core's
-        cache. `out` itself is then left alone. place: (start, size) where `out` is the part from
-        `start` on of a flat array of that size.
+        place: (first, begin) where `out` is the part from number `begin` on of an array for which
+        `take` gave `first`; other draws come after `take`, so that nothing is taken here.
         """
         state = self.state()
 
@@ -250,22 +234,17 @@ class Draws(_Single):
                 z = _numbers(normals, state, first, 1, at, part.size)
                 part[...] = rounded(part + std * z, grid)
 
-        self._in_slices("add_normals", out, 1, add, before, after, place)
+        self._in_slices("add_normals", out, 1, add, place)
 
     def add_integers(
-        self,
-        out: NDArray[np.float64],
-        std: float,
-        before: Callable[[slice], NDArray] | None = None,
-        after: Callable[[slice, NDArray], None] | None = None,
-        place: tuple[int, int] | None = None,
+        self, out: NDArray[np.float64], std: float, place: tuple[int, int] | None = None
     ) -> None:
         """Add discrete Gaussian numbers of deviation `std`, 2^28 to 2^42, to a float64 host array
         of integers in place.
 
         Exact while sums stay below 2^53; the numbers are below 2^48. At most
-        `host.discrete.total_variation(std)` from the law of the rounded Gaussian. before, after
-        and place as above. Raises ParameterError for another array or std.
+        `host.discrete.total_variation(std)` from the law of the rounded Gaussian. place: as
+        above. Raises ParameterError for another array or std.
         """
         if out.dtype != np.float64:
             raise ParameterError(
@@ -281,9 +260,9 @@ class Draws(_Single):
                 of_words = partial(given.integers, table=table)
                 part += _numbers(of_words, state, first, sets, at, part.size)
 
-        self._in_slices("add_integers", out, sets, add, before, after, place)
+        self._in_slices("add_integers", out, sets, add, place)
 
-    def _in_slices(self, name, out, sets, add, before, after, place):
+    def _in_slices(self, name, out, sets, add, place):
         """add(first, at, part) side by side: 512 numbers take `sets` sets of 64 blocks, from set
         number `first` on.
         """
@@ -291,16 +270,11 @@ class Draws(_Single):
             raise ParameterError(
                 f"{name}: expected an array in one piece (numpy.ascontiguousarray)"
             )
-        start, size = place or (0, out.size)
-        first = self.take(size, sets)
+        first, begin = place or (self.take(out.size, sets), 0)
         flat = np.asarray(out).reshape(-1)
 
         def work(at):
-            span = slice(at, at + SHARD)
-            stretch = before(span) if before else flat[span]
-            add(first, start + at, stretch)
-            if after:
-                after(span, stretch)
+            add(first, begin + at, flat[at : at + SHARD])
 
         given.map_parallel(work, range(0, flat.size, SHARD))
 
@@ -344,12 +318,8 @@ class RowDraws(_Single):
     """
 
     def __init__(self, draws: "Draws", rows: ArrayLike):
-        self._key, self._draws, self._rows, self._calls = (
-            draws._key,
-            draws,
-            np.asarray(rows).astype(np.uint64),
-            0,
-        )
+        self._key, self._draws, self._calls = draws._key, draws, 0
+        self._rows = np.asarray(rows).astype(np.uint64)
 
     def random(self, size: Sequence[int]) -> NDArray[np.float64]:
         """Uniform on [0, 1), for the shape (rows, ...)."""
@@ -372,10 +342,7 @@ def _numbers(of_words, state, first, sets, begin, size):
 
 
 def _uniform(words):
-    words >>= np.uint64(11)
-    uniform = words.astype(np.float64)
-    uniform *= 2.0**-53
-    return uniform
+    return (words >> np.uint64(11)) * 2.0**-53
 
 
 def _count(size):

@@ -1,18 +1,14 @@
-"""The guard refuses what CuPy refuses, as tests/conftest.py promises what it says; other tests show
-that both let pass.
-"""
+"""The guard refuses what CuPy refuses; other tests show that both let pass."""
 
+import json
 import operator
-import os
-import subprocess
-import sys
+from operator import attrgetter
 
 import numpy as np
 import pytest
 
-from tests.support import shim
+from tests.support import cupy_names, guarded, shim
 from tests.support.guarded import GuardError, allow_sync, guarded_xp
-from tests.support.scripts import ROOT
 
 xp = guarded_xp
 HOST = np.ones((2, 3))
@@ -59,25 +55,33 @@ def test_allow_sync_permits_scalars_for_a_block_only(x):
         float(x[1, 2])
 
 
-TEXT = (
-    "import pytest\n@pytest.mark.slow\ndef test_a(): pass\ndef test_b(): pass\n"
-    "def test_c(mnist_dir):\n    assert (mnist_dir / 'mnist').is_dir()\n"
-    "@pytest.mark.cupy\ndef test_d(): pytest.importorskip('no_cupy')\n"
+# of CuPy, used beside the functions of arrays whose signatures cupy.json has
+USED = (
+    "ndarray",
+    "get_default_memory_pool",
+    "cuda.MemoryPool.free_bytes",
+    "cuda.Device.use",
+    "cuda.get_current_stream",
+    "cuda.Stream.synchronize",
+    "cuda.runtime.getDevice",
+    "cuda.runtime.getDeviceCount",
+    "cuda.runtime.memGetInfo",
 )
 
 
-def test_slow_tests_wait_to_be_asked_for_and_what_is_missing_is_said_loudly(tmp_path):
-    (tmp_path / "test_it.py").write_text(TEXT)
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("MINIDP_")}
-    flags = f"-c {ROOT / 'setup.cfg'} --rootdir . -p tests.conftest -p no:cacheprovider test_it.py"
-    said = subprocess.run(
-        [sys.executable, "-m", "pytest", *flags.split()],
-        cwd=tmp_path,
-        env={**environment, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    ).stdout
-    assert "1 passed, 2 skipped, 1 deselected" in said
-    assert "REAL DATA MISSING: 1 tests skipped, set MINIDP_DATA" in said
-    assert "CUPY MISSING: 1 tests skipped, pip install cupy-cuda12x" in said
+@pytest.mark.cupy
+def test_the_guarded_arrays_have_cupys_signatures():
+    """Every call of a guarded array is bound to cupy.json; python -m tests.support.cupy_names
+    writes it anew.
+    """
+    cupy = pytest.importorskip(
+        "cupy", reason="CUPY MISSING: pip install cupy-cuda12x, which needs no GPU to be imported"
+    )
+    signatures = json.loads(cupy_names.FILE.read_text())["signatures"]
+    assert cupy_names.described(cupy, signatures) == signatures
+    for name in guarded.SHARED:
+        assert getattr(cupy, name) is getattr(np, name), name
+    for name in dir(guarded.GuardedArray):
+        assert name.startswith("_") or name == "xp" or hasattr(cupy.ndarray, name), name
+    for name in USED:
+        attrgetter(name)(cupy)

@@ -129,7 +129,7 @@ class _Changed:
         text = file.read_text("utf-8") if file.is_file() else ""
         if file == PACKAGE.parent / own:
             text = self.change.source
-        elif "njit" not in text or not re.search(_IMPORTS.format(Path(own).stem), text):
+        elif "jit" not in text or not re.search(_IMPORTS.format(Path(own).stem), text):
             return None
         copy = Path(self.folder, f"{name}.py")
         copy.write_text(text, "utf-8")

@@ -48,27 +48,14 @@ def options(real: str = "float", target: str = "long long") -> tuple[str, ...]:
         "ROUNDS": chacha.ROUNDS,
         "SPLIT": f"{series.SPLIT}LL",
     }
-    for name in (
-        "LN2",
-        "LN2_HIGH",
-        "LN2_LOW",
-        "INVERSE_LN2",
-        "MAGIC",
-        "LEAST",
-        "MOST",
-        "SATURATED",
-    ):
-        defined[name] = repr(getattr(series, name))
     for bits in (32, 63, 64):
         defined[f"CELL_{bits}"] = repr(2.0**-bits)
-    for name, terms in {
-        "EXP": series.EXP,
-        "LOG": series.LOG,
-        "SIN": chacha.SIN,
-        "COS": chacha.COS,
-    }.items():
-        defined[name] = ",".join(map(repr, terms))
-        defined[f"{name}_TERMS"] = len(terms)
+    for name, value in {**vars(series), "SIN": chacha.SIN, "COS": chacha.COS}.items():
+        if isinstance(value, float):
+            defined[name] = repr(value)
+        elif isinstance(value, tuple):
+            defined[name] = ",".join(map(repr, value))
+            defined[f"{name}_TERMS"] = len(value)
     return ("--fmad=false", *(f"-D{name}={value}" for name, value in defined.items()))
 
 
@@ -101,22 +88,13 @@ def in_order(array):
     return array
 
 
-class Table(np.ndarray):
-    """A host array of size one, which a kernel takes by value; `entries` are what it was made of,
-    for those who count.
-    """
-
-    entries: tuple = ()
-
-
 def table(rows, most=PARTS):
     """Rows of arrays, None, integers and floats, of the same kinds in each row, as `Parts` of a
     kernel.
     """
     kinds = "".join("d" if isinstance(each, float) else "q" for each in rows[0])
-    entries = [each for row in rows for each in row]
     numbers = []
-    for each in entries:
+    for each in (each for row in rows for each in row):
         if each is None:
             numbers.append(0)
         elif isinstance(each, (int, float)):
@@ -124,13 +102,12 @@ def table(rows, most=PARTS):
         else:
             numbers.append(in_order(each).data.ptr)
     packed = struct.pack("q" + kinds * len(rows), len(rows), *numbers)
-    found = as_value(packed.ljust(8 + 8 * most * len(kinds), b"\0"))
-    found.entries = tuple(entries)
-    return found
+    return as_value(packed.ljust(8 + 8 * most * len(kinds), b"\0"))
 
 
 def as_value(packed):
-    return np.frombuffer(packed, f"V{len(packed)}").view(Table)
+    """A host array of size one, which a kernel takes by value."""
+    return np.frombuffer(packed, f"V{len(packed)}")
 
 
 def blocks_for(places):

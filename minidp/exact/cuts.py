@@ -54,27 +54,28 @@ def product_of_patches(x: NDArray, W: NDArray) -> tuple[NDArray, Any]:
         [F1]  own derivation: `product` [F1]; a cut image's pixels are those of its patches
     """
     p, q = precision(W.shape[0])
-    X, e = cut(x.reshape((x.shape[0], prod(x.shape[1:]))), p, nearest=True)
+    X, e = _cut_examples(x, p)
     V, f = cut(W, q, axis=0, nearest=True)
 
     def multiply(patches, examples, out):
         put_back(patches @ V, e[examples], f, p + q, out=out)  # [F1]
 
-    return X.reshape(x.shape), multiply
+    return X, multiply
 
 
 def products_of_examples(a: NDArray, d: NDArray) -> NDArray:
     """(B, I, O) float64, the sums over t of a (B, T, I) and d (B, T, O), of factors that are cut,
     example by example.
     """
-
-    def whole(factor, bits):
-        X, e = cut(factor.reshape((len(factor), prod(factor.shape[1:]))), bits, nearest=True)
-        return X.reshape(factor.shape), e
-
     xp, bits = namespace_of(a, d), precision(a.shape[1])
-    (A, e), (D, f) = map(whole, (a, d), bits)
+    (A, e), (D, f) = map(_cut_examples, (a, d), bits)
     return xp.ldexp(xp.matmul(A.transpose(0, 2, 1), D), (e + f - sum(bits))[:, :, None])
+
+
+def _cut_examples(x, bits):
+    """`cut` of examples of any shape, each as a whole."""
+    X, e = cut(x.reshape((x.shape[0], prod(x.shape[1:]))), bits, nearest=True)
+    return X.reshape(x.shape), e
 
 
 def precision(inner: int) -> tuple[int, int]:

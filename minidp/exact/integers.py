@@ -2,12 +2,11 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..host.discrete import total_variation
+from ..host.discrete import table, total_variation
 from ..streams import Draws
 
 INTEGERS = 32  # bits of the noise's standard deviation that its grid resolves, at least
@@ -52,6 +51,11 @@ class Integers:
         """Multiples of the unit, held to 2^52 of them, which moves no neighbours apart."""
         return np.clip(raw / self.unit, -MOST, MOST)
 
-    def add(self, draws: Draws, out: NDArray, *around: Any) -> None:
-        """Add the noise to a host array in place, as `Draws.add_integers` does."""
-        draws.add_integers(out, self.units, *around)
+    @property
+    def sets(self) -> int:
+        """Sets of random blocks for 512 numbers."""
+        return table(self.units).parts + 1
+
+    def add(self, draws: Draws, out: NDArray, place: tuple[int, int]) -> None:
+        """Add the noise to a part of a host array in place, as `Draws.add_integers` does."""
+        draws.add_integers(out, self.units, place)

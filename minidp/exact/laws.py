@@ -5,7 +5,7 @@ Every release is a multiple of a public grid, far above the last bits of sum and
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from numpy.typing import NDArray
 
@@ -37,13 +37,15 @@ class Normals:
 
     In both laws a release is `unit` times (raw sum + noise). `units` is the deviation of integer
     noise, 0 for none. `distance` is a bound on the total variation distance between one number's
-    law and the Gaussian that is charged; 0 where none is charged.
+    law and the Gaussian that is charged; 0 where none is charged. `sets`: of random blocks, as
+    `Draws.take` counts them.
     """
 
     std: float
     unit: ClassVar[float] = 1.0
     units: ClassVar[float] = 0.0
     distance: ClassVar[float] = 0.0
+    sets: ClassVar[int] = 1
 
     def __post_init__(self):
         non_negative(noise_std=self.std)
@@ -59,6 +61,6 @@ class Normals:
         """A raw sum as this noise is added to it."""
         return raw
 
-    def add(self, draws: Draws, out: NDArray, *around: Any) -> None:
-        """Add the noise to a host array in place, as `Draws.add_normals` does."""
-        draws.add_normals(out, self.std, self.grid, *around)
+    def add(self, draws: Draws, out: NDArray, place: tuple[int, int]) -> None:
+        """Add the noise to a part of a host array in place, as `Draws.add_normals` does."""
+        draws.add_normals(out, self.std, self.grid, place)

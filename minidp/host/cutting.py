@@ -1,20 +1,15 @@
-"""Compiled twins of the definitions in `arithmetic`, for float32 and float64: the same bits, in
-fewer passes.
+"""Compiled twins of the definitions in `arrays` and `exact.cuts`, for float32 and float64: the same
+bits, in fewer passes.
 """
 
 from math import frexp, ldexp
 
 import numpy as np
 
-from .jit import njit
+from .inlined import inlined
+from .jit import compiled
 
 LARGEST = {4: 2**31 - 1, 8: 2**63 - 1}  # patterns without their sign, by the bytes of a number
-# no fastmath: nothing contracted or reordered
-_options = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-}
 
 
 def cut(x, bits, axis, nearest):
@@ -25,102 +20,52 @@ def cut(x, bits, axis, nearest):
     turned = along == (axis == 0)
     matrix = np.ascontiguousarray(x.T if turned else x)
     X, e = np.empty(matrix.shape), np.empty(matrix.shape[0 if along else 1], np.int32)
-    patterns = matrix.view("i4" if x.itemsize == 4 else "i8")
+    patterns = matrix.view(f"i{x.itemsize}")
     (cut_rows if along else cut_columns)(matrix, patterns, LARGEST[x.itemsize], bits, nearest, X, e)
     return X.T if turned else X, e[None] if axis == 0 else e[:, None]
 
 
-def cut_squares(x, bits, block):
-    """exact.whole.cut_squares of a host array: e (B,), and the sums of squares of blocks of the
-    integers, the last one shorter.
-    """
-    x = np.ascontiguousarray(x)
-    e, sums = np.empty(x.shape[0], np.int32), np.empty((x.shape[0], x.shape[1] // block + 1))
-    _cut_squares(
-        x, x.view("i4" if x.itemsize == 4 else "i8"), LARGEST[x.itemsize], bits, block, e, sums
-    )
-    return e, sums
-
-
-@njit(**_options)
-def _powers(e, bits):
-    """Two factors whose product is 2^(bits - e)."""
-    half = (bits - e) // 2
-    return ldexp(1.0, half), ldexp(1.0, bits - e - half)
-
-
-@njit(**_options)
+@inlined
 def _scales(largest, bits):
     """(e, two factors whose product is 2^(bits - e)) for a largest number below 2^e."""
     if not np.isfinite(largest):
         return 0, np.nan, 1.0
     e = frexp(largest)[1]
-    first, second = _powers(e, bits)
-    return e, first, second
+    half = (bits - e) // 2
+    return e, ldexp(1.0, half), ldexp(1.0, bits - e - half)
 
 
-@njit(inline="always", **_options)
-def _cut_row(x, patterns, b, unsigned, bits, nearest, pattern, X, at):
-    """Row b of cut_rows to row `at` of X; returns e. pattern (1,) is scratch; indices cost less
-    than views of short rows.
-    """
-    pattern[0] = 0
-    largest = pattern[0]
-    for k in range(x.shape[1]):
-        largest = max(largest, patterns.dtype.type(patterns[b, k] & unsigned))
-    pattern[0] = largest
-    e, first, second = _scales(pattern.view(x.dtype)[0], bits)
-    for k in range(x.shape[1]):
-        scaled = x[b, k] * first * second
-        X[at, k] = np.rint(scaled) if nearest else np.trunc(scaled)
-    return e
+@inlined
+def _cut(x, first, second, nearest):
+    scaled = x * first * second
+    return np.rint(scaled) if nearest else np.trunc(scaled)
 
 
-@njit(**_options)
+@compiled
 def cut_rows(x, patterns, unsigned, bits, nearest, X, e):
     """exact.cuts.cut of rows: x (B, K) to X (B, K) float64 and e (B,).
 
     patterns (B, K): the bits of x, `unsigned` all of them but the sign: ordered as |x| is, infinity
     and NaN above all.
     """
-    pattern = np.empty(1, patterns.dtype)
+    largest = np.zeros(1, patterns.dtype)
     for b in range(x.shape[0]):
-        e[b] = _cut_row(x, patterns, b, unsigned, bits, nearest, pattern, X, b)
-
-
-@njit(**_options)
-def _cut_squares(x, patterns, unsigned, bits, block, e, sums):
-    pattern, row = np.empty(1, patterns.dtype), np.empty((1, x.shape[1]))
-    for b in range(x.shape[0]):
-        e[b] = _cut_row(x, patterns, b, unsigned, bits, True, pattern, row, 0)
-        for j in range(sums.shape[1]):
-            part = row[0, j * block : (j + 1) * block]
-            sums[b, j] = np.dot(part, part)  # exact, so in any order
-
-
-@njit(**_options)
-def contributions(x, e, bits, scale, out):
-    """exact.whole.contributions of x (B, K), e, scale (B,) to out (B, K) float64."""
-    for b in range(x.shape[0]):
-        first, second = _powers(e[b], bits)
-        factor = scale[b]
-        if factor == 0:
-            out[b] = 0
-            continue
+        most = patterns.dtype.type(0)
         for k in range(x.shape[1]):
-            out[b, k] = np.trunc(factor * np.rint(x[b, k] * first * second))
+            most = max(most, patterns.dtype.type(patterns[b, k] & unsigned))
+        largest[0] = most
+        e[b], first, second = _scales(largest.view(x.dtype)[0], bits)
+        for k in range(x.shape[1]):
+            X[b, k] = _cut(x[b, k], first, second, nearest)
 
 
-@njit(**_options)
+@compiled
 def cut_columns(x, patterns, unsigned, bits, nearest, X, e):
     """exact.cuts.cut of columns, in two passes along memory: x, patterns (K, O) as in
     cut_rows to X (K, O), e (O,).
     """
-    largest, first, second = (
-        np.zeros(x.shape[1], patterns.dtype),
-        np.empty(x.shape[1]),
-        np.empty(x.shape[1]),
-    )
+    largest = np.zeros(x.shape[1], patterns.dtype)
+    first, second = np.empty(x.shape[1]), np.empty(x.shape[1])
     for k in range(x.shape[0]):
         for o in range(x.shape[1]):
             largest[o] = max(largest[o], patterns.dtype.type(patterns[k, o] & unsigned))
@@ -128,11 +73,10 @@ def cut_columns(x, patterns, unsigned, bits, nearest, X, e):
         e[o], first[o], second[o] = _scales(largest.view(x.dtype)[o], bits)
     for k in range(x.shape[0]):
         for o in range(x.shape[1]):
-            scaled = x[k, o] * first[o] * second[o]
-            X[k, o] = np.rint(scaled) if nearest else np.trunc(scaled)
+            X[k, o] = _cut(x[k, o], first[o], second[o], nearest)
 
 
-@njit(**_options)
+@compiled
 def put_back(S, e, f, y):
     """exact.cuts.put_back: S (B, T, O) float64, e (B,) and f (O,) float64, powers of two,
     to y (B, T, O) float32.
@@ -145,28 +89,19 @@ def put_back(S, e, f, y):
                 y[b, t, o] = S[b, t, o] * e[b] * f[o]
 
 
-@njit(**_options)
+@compiled
 def pairs(x, width, total):
-    """arrays.in_pairs of x (B, N width), N at least 1, to total (B, width), with room for
-    half the terms.
-    """
-    # unsigned: vector loops
-    one, w, terms = (
-        np.uint64(1),
-        np.uint64(width),
-        np.uint64(x.shape[1] // width),
-    )
-    room = np.empty((terms + one) // np.uint64(2) * w, x.dtype)
+    """arrays.in_pairs of x (B, N width), N at least 1, to total (B, width)."""
+    one, w = np.uint64(1), np.uint64(width)  # unsigned: vector loops
+    row = np.empty(x.shape[1], x.dtype)
     for b in range(x.shape[0]):
-        half = (terms + one) // np.uint64(2)
-        for j in range((terms - half) * w):
-            room[j] = x[b, j] + x[b, half * w + j]
-        for j in range((terms - half) * w, half * w):
-            room[j] = x[b, j]
-        while half > one:
-            n = half
+        for j in range(row.size):
+            row[j] = x[b, j]
+        n = np.uint64(x.shape[1] // width)
+        while n > one:
             half = (n + one) // np.uint64(2)
             for j in range((n - half) * w):
-                room[j] += room[half * w + j]
+                row[j] += row[half * w + j]
+            n = half
         for j in range(w):
-            total[b, j] = room[j]
+            total[b, j] = row[j]

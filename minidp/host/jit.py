@@ -6,9 +6,8 @@ from numba import njit
 from numba.core import event as events
 
 from .. import given
-from . import series
 
-__all__ = ["exp_parts", "horner", "log_of", "njit"]
+__all__ = ["compiled", "njit"]
 
 
 class _Once(events.Listener):
@@ -27,16 +26,5 @@ class _Once(events.Listener):
 
 once = _Once()
 events.register("numba:compile", once)
-
-
-@njit(inline="always")
-def horner(coefficients, x):
-    """`series.polynomial` in a kernel, of a constant tuple."""
-    y = coefficients[-1]
-    for n in range(len(coefficients) - 2, -1, -1):
-        y = y * x + coefficients[n]
-    return y
-
-
-exp_parts = njit(inline="always")(series.exp_parts)
-log_of = njit(inline="always")(series.log_of)
+# the interpreter's lock is released; without fastmath no product and sum become one operation
+compiled = njit(cache=True, nogil=True, error_model="numpy")

@@ -10,7 +10,7 @@ are kept.
 
 import numpy as np
 
-from .jit import njit
+from .jit import compiled, njit
 from .memory import RUN
 
 STRETCH = (
@@ -70,7 +70,7 @@ def add_weighted(total, w, g):
                 target[k] += weight * source[k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def add_whole(total, scale, G):
     """arrays.add_whole: total (P,) += sum_b trunc(scale_b G_b), scale (B,), G (B, P), without rows
     of scale 0.
@@ -84,7 +84,7 @@ def add_whole(total, scale, G):
                 target[k] += np.trunc(factor * source[k])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")  # `mechanism.rounding` charges for these pairs
+@compiled  # `mechanism.rounding` charges for these pairs
 def add_blocks(total, parts):
     """arrays.add_products: total (I, O) float64 or float32 += sum of parts (K, I, O) float32, at
     most four, in pairs.

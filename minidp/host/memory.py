@@ -1,16 +1,28 @@
 """Sizes of the chunks that the host works on: shares of the last cache, which several cores use."""
 
+import math
 import os
+
+
+def _sysconf(name):
+    """A number that the system reports; 0 if it does not."""
+    try:
+        return os.sysconf(name)
+    except (AttributeError, OSError, ValueError):
+        return 0
+
+
+def physical() -> float:
+    """Bytes of the host's memory; infinity if the system does not report it."""
+    size = _sysconf("SC_PHYS_PAGES") * _sysconf("SC_PAGE_SIZE")
+    return size if size > 0 else math.inf
 
 
 def _last_cache():
     """Bytes of the host's last cache, limited to 8 to 32 MiB; 32 MiB if the system does not report
     it.
     """
-    try:
-        size = os.sysconf("SC_LEVEL3_CACHE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        size = 0
+    size = _sysconf("SC_LEVEL3_CACHE_SIZE")
     return min(max(size, 2**23), 2**25) if size > 0 else 2**25
 
 

@@ -164,15 +164,15 @@ def per_layer_groups(
     [('dense1', 4.0), ('dense2', 1.0)]
     """
     layers = list(dict.fromkeys(layer for layer, _ in keys))
-    settings = []
-    for setting in (clip_norm, noise_multiplier):
-        each = setting if isinstance(setting, dict) else dict.fromkeys(layers, setting)
+    clip_norms, noises = (
+        setting if isinstance(setting, dict) else dict.fromkeys(layers, setting)
+        for setting in (clip_norm, noise_multiplier)
+    )
+    for each in (clip_norms, noises):
         if set(each) != set(layers):
             raise ParameterError(
                 f"expected a setting for each of the layers {layers}, got {sorted(each)}"
             )
-        settings.append(each)
-    clip_norms, noises = settings
     groups = {layer: tuple(key for key in keys if key[0] == layer) for layer in layers}
     return [
         _group(layer, keys, groups[layer], clip_norms[layer], noises[layer]) for layer in layers

@@ -13,7 +13,7 @@ from ..arrays import namespace_of, to_host
 from ..errors import ParameterError
 from ..exact.laws import Normals
 from ..privacy.events import Composed, Event, TotalVariation
-from ..streams import Draws
+from ..streams import SHARD, Draws
 
 Law = Any  # Normals, or in exact arithmetic exact.integers.Integers
 
@@ -150,20 +150,19 @@ def on_host(
     sums = [np.ascontiguousarray(to_host(part)).reshape(-1) for part in parts]
     result = np.empty(parts[0].shape, dtype)
     flat = result.reshape(-1)
+    begin, size = place or (0, flat.size)
+    first = draws.take(size, law.sets) if law.std else 0
 
-    def added(at):
-        stretch = sums[0][at].astype(np.float64)
+    def add(at):
+        span = slice(at, at + SHARD)
+        stretch = sums[0][span].astype(np.float64)
         for part in sums[1:]:
-            stretch += part[at]
-        return stretch
+            stretch += part[span]
+        if law.std:
+            law.add(draws, stretch, (first, begin + at))
+        np.multiply(stretch, scale * law.unit, out=flat[span], casting="same_kind")
 
-    def convert(at, stretch):
-        np.multiply(stretch, scale * law.unit, out=flat[at], casting="same_kind")
-
-    if law.std:
-        law.add(draws, sums[0], added, convert, place)
-    else:
-        convert(slice(None), added(slice(None)))
+    given.map_parallel(add, range(0, flat.size, SHARD))
     return result
 
 
@@ -172,15 +171,14 @@ def _on_device(jobs, units, draws, scale, dtype):
     0.
     """
     table = given.table(units) if units else None
-    sets = table.parts + 1 if table else 1  # of blocks of random numbers, for 512 numbers
     sums = []
     for raw, law, rest in jobs:
         xp = namespace_of(raw)
         total = xp.ascontiguousarray(sum(rest, raw), dtype="float64")
         result = xp.empty(raw.shape, dtype or raw.dtype)
-        needed = sets if law.std else 0
+        sets = law.sets if law.std else 0
         rounded = 0.0 if units else law.grid
-        first = draws.take(raw.size, needed)
-        sums.append((total, result, first, needed, law.std, rounded, scale * law.unit))
+        first = draws.take(raw.size, sets)
+        sums.append((total, result, first, sets, law.std, rounded, scale * law.unit))
     given.kernel("release", sums[0][0])(sums, draws.state(), table)
     return [result for _, result, *_ in sums]

@@ -14,9 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minidp import host
 from minidp.errors import ParameterError
-from minidp.host import blas, memory, threads
+from minidp.host import memory, threads
 from minidp.host.tune import kernels_for
 from tests.support import training
 from tests.support.scripts import ROOT
@@ -122,7 +121,6 @@ def cpuinfo(vendor, family, flags):
     "text, expected",
     [
         (cpuinfo("AuthenticAMD", 25, AVX512), "SKYLAKEX"),  # Zen 4
-        (cpuinfo("GenuineIntel", 6, AVX512), "SKYLAKEX"),
         (cpuinfo("AuthenticAMD", 25, "sse2 avx2"), None),  # Zen 3
         (cpuinfo("SomebodyElse", 6, AVX512), None),
         ("processor\t: 0\nBogoMIPS\t: 50\nFeatures\t: fp asimd\n", None),
@@ -188,10 +186,3 @@ def test_a_choice_made_elsewhere_stands(first, environment, expected):
         f"{first}; from minidp import host; host.tune()", MINIDP_MALLOC="default", **environment
     )
     assert chosen == expected and described["allocator"] == "default"
-
-
-def test_without_an_openblas_nothing_is_claimed(monkeypatch):
-    monkeypatch.setattr(blas, "_function", lambda name: None)
-    assert (
-        host.describe()["openblas_kernels"] is None and blas.thread_functions.__wrapped__() is None
-    )

@@ -74,7 +74,6 @@ class RawModule:
         def kernel(grid, block, arguments):
             values = [_value(each) for each in arguments]
             pointers = (ctypes.c_void_p * len(values))(*(value.ctypes.data for value in values))
-            self._check_types(name, arguments)
             side_by_side = min(block[0], BARRIER) if "__syncthreads" in self.code else 0
             getattr(_library(self.code, self.options), f"launch_{name}")(
                 grid[0], block[0], side_by_side, pointers
@@ -82,34 +81,6 @@ class RawModule:
             counting.counts().launches += 1
 
         return kernel
-
-    def _check_types(self, name, arguments):
-        """The arrays of a call are in one piece, and of the types that the source declares."""
-        declared = re.search(rf"void {name}\((.*?)\)", self.code, re.S)[1].split(",")
-        for declaration, argument in zip(declared, arguments, strict=True):
-            each, fields = [argument], [declaration]
-            if struct := re.search(r"Parts<(\w+)>", declaration):
-                text = re.search(
-                    rf"struct {struct[1]} {{(.*?)}};", re.sub("//.*", "", self.code), re.S
-                )[1]
-                each, fields = (
-                    argument.entries,
-                    [field for field in text.split(";")[:-1] for _ in field.split(",")],
-                )
-            for array, field in zip(each, fields * (len(each) // len(fields)), strict=True):
-                if hasattr(array, "_host"):
-                    (real,) = (
-                        option.removeprefix("-DREAL=")
-                        for option in self.options
-                        if option.startswith("-DREAL=")
-                    )
-                    kind = field.replace("REAL", real).replace("const", "").split()[0].rstrip("*")
-                    wanted = {"float": "float32", "double": "float64"}.get(kind)
-                    assert array.flags.c_contiguous and wanted in (None, array.dtype.name), (
-                        name,
-                        field,
-                        array.dtype,
-                    )
 
 
 def _value(argument):

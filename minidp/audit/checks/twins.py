@@ -89,7 +89,7 @@ def _rows(rng):
 
 def _noise(size, start, std, grid):
     """Words, and the part from `start` on of two releases' noise."""
-    draws, place = Streams(7).noise(2), (start, 12_000)
+    draws, place = Streams(7).noise(2), (20, start)
     out = [draws.words(size), *(np.ones(size, dtype) for dtype in ("f4", "f8", "f8"))]
     for normal in out[1:3]:
         draws.add_normals(normal, 4.0, grid, place=place)

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from ...arrays import in_pairs, namespace_of, to_host, zero_rows_unless
 from ...errors import ParameterError
-from ...exact.arithmetic import ARITHMETIC, ARITHMETICS, ORDINARY
+from ...exact.arithmetic import ARITHMETIC, ORDINARY
 from ...host.threads import single_blas
-from ...privacy.budget import Filter
 from ...privacy.events import Event, Gaussian, NeighbouringRelation
 from ...streams import Draws
 from ...util.validate import count, inexact, non_negative_finite, one_of, shape
@@ -71,13 +70,13 @@ class PrivatePCA:
         ParameterError   sigma_p is negative or not finite, dimensions above D
         ShapeError       x is not a matrix
 
-    >>> from minidp.privacy import Filter, MomentsAccountant
     >>> from minidp.streams import Streams
     >>> x, streams = np.random.default_rng(0).standard_normal((1000, 20)), Streams(1)
-    >>> budget = Filter(MomentsAccountant(), epsilon=1.0, delta=1e-5)
-    >>> projection = PrivatePCA(3, noise_multiplier=8.0).fit(x, budget, streams.noise("pca"))
-    >>> projection.shape, budget.ledger.items()
-    ((20, 3), [(Gaussian(noise_multiplier=8.0), 1)])
+    >>> model = PrivatePCA(3, noise_multiplier=8.0)
+    >>> model.charge(NeighbouringRelation.ADD_REMOVE, 20)  # goes to a ledger first
+    Gaussian(noise_multiplier=8.0)
+    >>> model.release(model.raw_second_moments(x), streams.noise("pca")).shape
+    (20, 3)
     """
 
     dimensions: int
@@ -86,7 +85,7 @@ class PrivatePCA:
 
     def __post_init__(self):
         count(1, dimensions=self.dimensions)
-        one_of(ARITHMETICS, arithmetic=self.arithmetic)
+        one_of(ARITHMETIC, arithmetic=self.arithmetic)
         non_negative_finite(pca_noise_multiplier=self.noise_multiplier)
 
     def sensitivity(self, relation: NeighbouringRelation) -> float:
@@ -139,15 +138,6 @@ class PrivatePCA:
     def release(self, raw: NDArray, draws: Draws) -> NDArray[np.float32]:
         """The projection (D, dimensions), from noisy second moments."""
         return principal_directions(self.noisy_second_moments(raw, draws), self.dimensions)
-
-    def fit(
-        self, x: NDArray, budget: Filter, draws: Draws, persons: Any = None
-    ) -> NDArray[np.float32]:
-        """Charge the budget (a `privacy.Filter`), then release the projection of x. Raises
-        BudgetExceededError.
-        """
-        budget.charge(self.charge(budget.ledger.relation, x.shape[-1]), purpose="setup")
-        return self.release(self.raw_second_moments(x, persons), draws)
 
 
 def unit_rows(x: NDArray, share: NDArray | None = None) -> NDArray:

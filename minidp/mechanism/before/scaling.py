@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...backend import to_host
-from ...exact.arithmetic import ARITHMETIC, ARITHMETICS, ORDINARY
+from ...exact.arithmetic import ARITHMETIC, ORDINARY
 from ...privacy.events import Event, Gaussian, NeighbouringRelation
 from ...streams import Draws
 from ...util.validate import count, non_negative_finite, one_of
@@ -77,7 +77,7 @@ class PrivateScaling:
     arithmetic: str = ORDINARY
 
     def __post_init__(self):
-        one_of(ARITHMETICS, arithmetic=self.arithmetic)
+        one_of(ARITHMETIC, arithmetic=self.arithmetic)
         non_negative_finite(scaling_noise_multiplier=self.noise_multiplier)
 
     def event(self) -> Gaussian:
