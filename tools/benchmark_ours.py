@@ -24,7 +24,7 @@ from minidp.mechanism import (
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
 from minidp.train.trainer import MAX_BATCH, cache_examples
-from tools.benchmark import CLIP_NORM, LEARNING_RATE, NOISE_MULTIPLIER, data, serve
+from tools.benchmark import CLIP_NORM, LEARNING_RATE, NOISE_MULTIPLIER, contend, data
 
 LAYERS = {"conv": nn.Conv2D, "maxpool": nn.MaxPool2D, "relu": nn.ReLU, "flatten": nn.Flatten}
 
@@ -133,4 +133,4 @@ def floor(workload, backend):
 
 
 if __name__ == "__main__":
-    serve(make)
+    contend(make)

@@ -9,7 +9,6 @@ Seeded runs draw noise, lots and initial values from one key on any device, so t
 differ by rounding only, and in exact arithmetic not at all.
 """
 
-import importlib.util
 import os
 import signal
 import subprocess
@@ -22,15 +21,17 @@ from pathlib import Path
 
 import numpy as np
 
-from minidp import data, nn
+from minidp import nn
 from minidp.audit.cases import LAYERS, LOSSES, to_backend
 from minidp.backend import Backend, to_host
 from minidp.commands.flags import Parser, user_errors
-from minidp.errors import DataUnavailableError, MinidpError
+from minidp.errors import MinidpError
 from minidp.exact.arithmetic import ARITHMETICS, EXACT
 from minidp.mechanism import Sanitizer, flat_group
+from minidp.run.result import versions
 from minidp.streams import Streams
 from minidp.train import selfcheck
+from minidp.train.trial import LayerTrial, LossTrial
 from minidp.train.twins import try_twins
 from minidp.util.files import read_json, write_json
 from tools import machine
@@ -46,10 +47,6 @@ TRAINING_TOLERANCE = 1e-2
 SIZES = (1, 7, 511, 512, 513, 70_001)
 HERE = Backend.numpy()
 MAIN_JOB = ("--noise", "medium", "--target-epsilon", "2", "--quiet")
-
-
-class Skipped(MinidpError):
-    """A part cannot run here, and why."""
 
 
 class OutOfTime(BaseException):
@@ -72,19 +69,16 @@ class Bench:
 
 def device(bench):
     """Versions and device."""
-    found = {**machine.versions(), "processor": machine.processor(), "backend": bench.backend.name}
+    found = {**versions(), "processor": machine.processor(), "backend": bench.backend.name}
     if bench.backend.name == "gpu":
         cuda = bench.backend.xp.cuda
-        runtime = cuda.runtime
-        about = runtime.getDeviceProperties(cuda.Device().id)
+        about = cuda.runtime.getDeviceProperties(cuda.Device().id)
         found |= {
             "device": about["name"].decode(),
             "compute capability": f"{about['major']}.{about['minor']}",
-            "free and total memory, bytes": runtime.memGetInfo(),
-            "CUDA of driver and at run time": (
-                runtime.driverGetVersion(),
-                runtime.runtimeGetVersion(),
-            ),
+            "free and total memory, bytes": cuda.runtime.memGetInfo(),
+            "CUDA of driver": cuda.runtime.driverGetVersion(),
+            "CUDA at run time": cuda.runtime.runtimeGetVersion(),
         }
     for what, value in found.items():
         yield {"what": what, "found": str(value)}
@@ -99,37 +93,30 @@ def difference(got, expected):
 
 
 def of_layer(case, place, dtype):
-    """Output, input gradient and per-example gradients of one layer."""
+    """A trial of one layer: output, input gradient and per-example gradients."""
     rng = np.random.default_rng(1)
     layer = to_backend(case.make(rng, dtype), place)
-    y, cache = layer.forward(place.asarray(case.input(rng, 16, dtype)))
-    dy = place.asarray(rng.uniform(-1, 1, y.shape).astype(dtype))
-    found = [y, layer.backward(dy, cache)]
-    for _, grad in sorted(layer.param_grads(dy, cache).items()):
-        found += [grad.materialise(), grad.sq_norms()]
-    return found
+    return LayerTrial(layer, case.input(rng, 16, dtype), rng, asarray=place.asarray)
 
 
 def of_loss(case, place, dtype):
-    """Losses and their gradient."""
+    """A trial of one loss: losses and their gradient."""
     rng = np.random.default_rng(1)
     z = rng.uniform(-3, 3, (16, *case.shape)).astype(dtype)
     target = case.target(rng, 16, case.shape)
-    if target.dtype.kind == "f":
-        target = target.astype(dtype)
-    return case.loss(place.asarray(z), place.asarray(target))
+    target = target.astype(dtype) if target.dtype.kind == "f" else target
+    return LossTrial(case.loss, z, target, rng, asarray=place.asarray)
 
 
 def layers(bench):
     """Every layer and loss beside the CPU's, in both dtypes."""
-    cases = [(of_layer, case) for case in LAYERS] + [(of_loss, case) for case in LOSSES]
     for dtype, tolerance in TOLERANCES.items():
-        for compute, case in cases:
-            pairs = zip(
-                compute(case, bench.backend, dtype), compute(case, HERE, dtype), strict=True
-            )
-            worst = max(difference(there, here) for there, here in pairs)
-            yield {"what": case.name, "dtype": dtype, "difference": worst, "ok": worst <= tolerance}
+        for make, cases in ((of_layer, LAYERS), (of_loss, LOSSES)):
+            for case in cases:
+                there, here = (make(case, on, dtype).results() for on in (bench.backend, HERE))
+                worst = max(difference(there[what], here[what]) for what in here)
+                row = {"what": case.name, "dtype": dtype, "difference": worst}
+                yield {**row, "ok": worst <= tolerance}
 
 
 def train(workload, strategy, backend, steps):
@@ -172,12 +159,8 @@ def noise(bench):
                     found.append(sanitizer.release(sums, Streams(1).noise(size), dtype=dtype))
                 here, there = found
                 differing += sum(int((to_host(there[key]) != here[key]).sum()) for key in keys)
-            yield {
-                "arithmetic": arithmetic,
-                "released as": dtype,
-                "that differ": differing,
-                "ok": differing == 0,
-            }
+            row = {"arithmetic": arithmetic, "released as": dtype, "that differ": differing}
+            yield {**row, "ok": differing == 0}
 
 
 def independent(bench):
@@ -198,38 +181,25 @@ def attacks(bench):
 
 
 def steps(bench):
-    """Explicit and factored steps beside the peers that are installed."""
-    ours = ["explicit", "factored"]
-    peers = [name for name in PEERS if importlib.util.find_spec(PEERS[name]) and not bench.small]
-    workloads, how = WORKLOADS.values(), (4, 0.1, "gpu")
+    """Explicit and factored steps beside the peers; those that are not installed are left out."""
+    ours, workloads = ["explicit", "factored"], WORKLOADS.values()
+    peers, how = PEERS, (4, 0.1, "gpu")
     if bench.small:
-        workloads, how = [WORKLOADS["W1"].small()], (2, 0.0, "cpu")
+        workloads, peers, how = [WORKLOADS["W1"].small()], (), (2, 0.0, "cpu")
     for workload in workloads:
         contest = hold(workload, [*ours, *peers], *how)
         ratio = {(pair["of"], pair["to"]): pair["ratio"] for pair in contest["ratios"]}
         for row in contest["rows"]:
-            against = {f"{name} to it": ratio.get((name, row["contender"])) for name in ours}
-            yield {
-                "workload": workload.name,
-                "contender": row["contender"],
-                "step, ms": row["step_ms"],
-                **against,
-            }
-        for name, reason in contest["left_out"].items():
-            yield {
-                "workload": workload.name,
-                "contender": f"{name} left out: {reason}",
-                "ok": name in PEERS,
-            }
+            name = row["contender"]
+            found = {"workload": workload.name, "contender": name, "step, ms": row["step_ms"]}
+            yield found | {f"{own} to it": ratio.get((own, name)) for own in ours}
+        for name, why in contest["left_out"].items():
+            said = f"{name} left out: {why}"
+            yield {"workload": workload.name, "contender": said, "ok": name in PEERS}
 
 
 def main_job(bench):
     """The paper's main job, run as its user does; the small version has synthetic digits."""
-    if not bench.small:
-        try:
-            data.load_mnist(download=False, progress=False)
-        except DataUnavailableError as error:
-            raise Skipped(f"{str(error).partition(';')[0]}: name its folder by --data") from error
     where = "--device gpu".split()
     if bench.small:
         where = "--smoke --dataset strokes --device cpu".split()
@@ -291,8 +261,6 @@ def run(name, bench):
             made["message"] = f"{wrong} of {len(made['rows'])} rows are not as they have to be"
         else:
             made["state"] = "passed"
-    except Skipped as error:
-        made.update(state="skipped", message=str(error))
     except KeyboardInterrupt:
         made["state"] = "interrupted"
         raise
