@@ -92,25 +92,20 @@ class LSTM(Layer):
         a = xp.empty((T, B, 4 * H), x.dtype)
         c = xp.zeros((T + 1, B, H), x.dtype)
         tanh_c, h = xp.empty((T, B, H), x.dtype), xp.zeros((T, B, H), x.dtype)
+        half = xp.full(4 * H, 0.5, x.dtype)
+        half[3 * H :] = 1
         for t in range(T):
             if t:
                 u[:, t, I:] = h[t - 1]
                 z[t] += self.matmul(h[t - 1], W[I:])  # [F1]
-            a[t], (i, f, o, g) = self._gates(z[t], xp)
+            a[t] = tanh(z[t] * half)  # [F1]
+            a[t, :, : 3 * H] = (a[t, :, : 3 * H] + 1) * half[0]  # [F1]
+            i, f, o, g = self._four(a[t])
             c[t + 1] = i * g + f * c[t]  # [F1]
             tanh_c[t] = tanh(c[t + 1])  # [F1]
             h[t] = o * tanh_c[t]  # [F1]
         y = h[-1] if self.states == LAST else xp.ascontiguousarray(h.transpose(1, 0, 2))
         return y, (u, Remembered(partial(self._dz, a, c, tanh_c)))
-
-    def _gates(self, z, xp):
-        """(all gates, each of them) of z (B, 4 H)."""
-        H = self.hidden
-        half = xp.full(4 * H, 0.5, z.dtype)
-        half[3 * H :] = 1
-        a = tanh(z * half)  # [F1]
-        a[:, : 3 * H] = (a[:, : 3 * H] + 1) * z.dtype.type(0.5)  # [F1]
-        return a, self._four(a)
 
     def _four(self, a):
         """The parts (B, H) of an array (B, 4 H)."""
