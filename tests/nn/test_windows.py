@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from minidp import kernels, nn
 from minidp.audit import check_layer
-from minidp.backend import to_host
 from minidp.errors import ParameterError, ShapeError
 from minidp.host import memory
 from minidp.nn.window import Window
@@ -21,7 +20,7 @@ from minidp.train import twins
 @given(
     window=st.tuples(*2 * [st.integers(1, 4)]),
     stride=st.tuples(*2 * [st.integers(1, 3)]),
-    padding=st.sampled_from(["same", "valid", 0, 1, 2, ((0, 1), (2, 0))]),
+    padding=st.sampled_from(["same", "valid", 0, 1, 2, (0, 2)]),
     images=st.tuples(*2 * [st.integers(1, 5)], st.integers(1, 2)),
 )
 def test_every_geometry_obeys_the_card(kind, window, stride, padding, images):
@@ -56,13 +55,6 @@ def test_patches_of_the_whole_batch_never_exist(rng):
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert peak < 2 * y.nbytes + 3 * memory.PATCH_BYTES
-
-
-def test_ties_give_the_gradient_to_the_first_maximum(backend):
-    layer = nn.MaxPool2D(2, 1)
-    y, cache = layer.forward(backend.asarray(np.ones((1, 3, 3, 1))))
-    dx = layer.backward(backend.asarray(np.arange(1.0, 5.0).reshape((1, 2, 2, 1))), cache)
-    np.testing.assert_array_equal(to_host(dx)[0, :, :, 0], [[1, 2, 0], [3, 4, 0], [0, 0, 0]])
 
 
 @pytest.mark.parametrize("seed", range(40))
