@@ -191,7 +191,7 @@ def main(argv=None):
     for name, figures in found.items():
         print(
             f"{name}: mean {figures['mean']:.4f} (standard deviation {figures['spread']:.4f}) at "
-            f"epsilon {figures['epsilon']:.4f}, without privacy {figures.get('without_privacy')}"
+            f"epsilon {figures['epsilon']:.4f}"
         )
     if args.json:
         about = {"command": f"python -m tools.own_data --json {args.json}", "seeds": SPLITS}

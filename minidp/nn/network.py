@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from math import prod
 from typing import Any
 
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from ..backend import Backend, namespace_of
 from ..errors import ParameterError
@@ -169,14 +169,12 @@ class Sequential:
             for name, array in {**layer.params, **layer.constants}.items()
         }
 
-    def to(self, backend: Backend, dtype: DTypeLike | None = None) -> Sequential:
-        """Move parameters and constants to a backend (and a dtype), in place; returns the
-        network.
-        """
+    def to(self, backend: Backend) -> Sequential:
+        """Move parameters and constants to a backend, in place; returns the network."""
         for layer in self.layers:
             for store in (layer.params, layer.constants):
                 for name, array in store.items():
-                    store[name] = backend.asarray(array, dtype=dtype or array.dtype)
+                    store[name] = backend.asarray(array)
         return self
 
     def use(self, arithmetic: str) -> Sequential:
