@@ -99,6 +99,8 @@ def test_classes_without_a_card_or_a_definition_are_named():
 
 @pytest.mark.parametrize("file, text, message", IMPORTS.values(), ids=IMPORTS)
 def test_upward_imports_are_named(file, text, message, tmp_path, capsys):
+    for part in check_imports.STEP:
+        write(tmp_path / f"minidp/{part}.py", "")
     write(tmp_path / file, text)
     assert check_imports.main(tmp_path) == 1
     (line,) = capsys.readouterr().out.splitlines()
