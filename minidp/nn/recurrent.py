@@ -8,13 +8,13 @@ from ..backend import namespace_of
 from ..exact.elementwise import tanh
 from ..util.validate import count, one_of
 from .dense import affine_grads
-from .init import Initializer, Rng, generator, truncated_normal, zeros
-from .layer import Layer, Remembered
+from .init import Initializer, Rng, truncated_normal
+from .layer import Drawn, Remembered
 
 ALL, LAST = "all", "last"
 
 
-class LSTM(Layer):
+class LSTM(Drawn):
     r"""Long short-term memory over a sequence, from states of zero.
 
     Shapes
@@ -68,14 +68,12 @@ class LSTM(Layer):
         one; rng for `init(rng, (I + H, 4 H), dtype)`: `Streams().init` or a NumPy generator, by
         default a new one. b starts at 1 for the gate f, which keeps what c holds, and at 0.
         """
-        super().__init__(name)
-        rng = generator(self.where, rng)
         count(1, inputs=inputs, hidden=hidden)
         one_of((ALL, LAST), states=states)
-        b = zeros(rng, (4 * hidden,), dtype)
-        if b.flags.writeable:  # not where its values will come from a file
-            b[hidden : 2 * hidden] = 1
-        self.params = {"W": init(rng, (inputs + hidden, 4 * hidden), dtype), "b": b}
+        W, b = (inputs + hidden, 4 * hidden), (4 * hidden,)
+        super().__init__(name, rng, init, dtype, W=W, b=b)
+        if self.params["b"].flags.writeable:  # not where its values will come from a file
+            self.params["b"][hidden : 2 * hidden] = 1
         self.inputs, self.hidden, self.states = inputs, hidden, states
         self.input_shape = ("T", inputs)
 
