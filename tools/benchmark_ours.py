@@ -35,15 +35,20 @@ def make(contender, workload, device):
     if contender == "floor":
         return floor(workload, backend)
     trainer, examples, streams = trainer_of(workload, contender, backend)
+    return step_of(trainer, examples, streams), size(trainer.network)
+
+
+def step_of(trainer, examples, streams):
+    """A function that draws the next lot and descends along its release."""
     steps = count()
 
     def step():
         number = next(steps)
-        (lot,) = trainer.plan.sampler.lots(workload.examples, 1, streams.sampling, number)
+        (lot,) = trainer.plan.sampler.lots(len(examples), 1, streams.sampling, number)
         trainer.step(examples, lot, number, streams)
-        synchronise(backend.xp)
+        synchronise(examples.xp)
 
-    return step, size(trainer.network)
+    return step
 
 
 def size(network):

@@ -29,6 +29,7 @@ from minidp.train import SGD, Trainer
 from minidp.util.files import write_json
 from tools import machine
 from tools.benchmark import ContenderError, ratio, serve, take_turns
+from tools.benchmark_ours import step_of
 
 TOLERANCE, EXAMPLES = 1e-12, 3
 POSITIONS, SYMBOLS, HIDDEN, LOT, ROWS = 14, 27, 128, 2_000, 20_000
@@ -121,20 +122,13 @@ def data():
 
 def minidp_step():
     """Ours, private."""
-    rng, (x, y), streams, steps = np.random.default_rng(0), data(), Streams(), count()
+    rng = np.random.default_rng(0)
     layers = [nn.LSTM(SYMBOLS, HIDDEN, rng=rng), nn.Dense(HIDDEN, SYMBOLS, rng=rng)]
     network = nn.Sequential(layers, (POSITIONS, SYMBOLS))
     sanitizer = Sanitizer(flat_group(network.params, 1.0, NOISE))
     plan = Plan(PoissonSampler(LOT / ROWS), sanitizer, 10**9, LOT)
     trainer = Trainer(network, nn.SequenceCrossEntropy(), SGD(RATE), plan)
-    examples = LabelledExamples(x, y)
-
-    def step():
-        number = next(steps)
-        (lot,) = plan.sampler.lots(ROWS, 1, streams.sampling, number)
-        trainer.step(examples, lot, number, streams)
-
-    return step
+    return step_of(trainer, LabelledExamples(*data()), Streams())
 
 
 def torch_step(private):

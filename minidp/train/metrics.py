@@ -27,14 +27,12 @@ class Metrics:
     loss                 the mean
     r2                   of floating point targets: 1 - sum (z - t)^2 / sum (t - mean t)^2, over all
                          outputs
-    mean_squared_error   of floating point targets: of each number
     """
 
     accuracy: float | None
     loss: float | None
     examples: int
     r2: float | None = None
-    mean_squared_error: float | None = None
 
 
 def evaluate(
@@ -65,15 +63,12 @@ def evaluate(
     for sums in compute(figures, range(0, examples, batch_size)):
         for name, value in sums.items():
             found[name] = found.get(name, 0) + to_host(value)
-    accuracy = r2 = mean_squared_error = None
+    accuracy = r2 = None
     if "correct" in found:
         accuracy = int(found["correct"]) / examples
-    if "errors" in found:
-        errors, spread = float(found["errors"]), float(found["spread"])
-        mean_squared_error = errors / (examples * prod(y.shape[1:]))
-        if spread > 0:
-            r2 = 1 - errors / spread
-    return Metrics(accuracy, float(found["loss"]) / examples, examples, r2, mean_squared_error)
+    if found.get("spread", 0) > 0:
+        r2 = 1 - float(found["errors"]) / float(found["spread"])
+    return Metrics(accuracy, float(found["loss"]) / examples, examples, r2)
 
 
 def _sums(loss, z, target, centre):

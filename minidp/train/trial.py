@@ -78,23 +78,23 @@ class Trial:
         weights = self.rng.uniform(0.5, 1, count)
         for what, grad in found.items():
             if isinstance(grad, PerExampleGrad):
-                for quantity, got, expected in self._quantities(grad, weights):
+                g = to_host(grad.materialise())
+                norms = _per_example(g**2)
+                for quantity, got, expected in (
+                    ("squared norms", grad.sq_norms(), norms),
+                    ("squared norms, rounded up,", grad.sq_norms_upper(), norms),
+                    (
+                        "weighted sum",
+                        grad.weighted_sum(self.asarray(weights)),
+                        np.tensordot(weights, g, 1),
+                    ),
+                ):
+                    got = to_host(got)
                     if not _close(got, expected, self.how.apart):
                         yield (
                             f"{what}: {quantity}: expected shape {expected.shape} and "
                             f"{expected.ravel()[:3]}, got {got.shape} and {got.ravel()[:3]}"
                         )
-
-    def _quantities(self, grad, weights):
-        """(quantity of a PerExampleGrad, what it gives, what its materialised numbers give), on the
-        host.
-        """
-        g = to_host(grad.materialise())
-        norms = _per_example(g**2)
-        yield "squared norms", to_host(grad.sq_norms()), norms
-        yield "squared norms, rounded up,", to_host(grad.sq_norms_upper()), norms
-        total = to_host(grad.weighted_sum(self.asarray(weights)))
-        yield "weighted sum", total, np.tensordot(weights, g, 1)
 
     def independence(self):
         """Every result of an example, by itself and among others; and arguments that are changed in
