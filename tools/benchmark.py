@@ -16,7 +16,6 @@ ratio is the median over the rounds of the ratio within the round, because what 
 then disturbs both. Ctrl-C keeps the workloads that are done.
 """
 
-import importlib.util
 import json
 import math
 import os
@@ -41,12 +40,7 @@ from tools.cells import markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 STRATEGIES = ("auto", "factored", "explicit", "exact")
-FLOORS = ("floor",)
-PEERS = {
-    "torch": "torch",
-    "jax": "jax",
-    "opacus-ghost": "opacus",
-}  # and the library that each needs
+PEERS = ("torch", "jax", "opacus-ghost")
 CLIP_NORM = 4.0
 NOISE_MULTIPLIER = 4.0
 LEARNING_RATE = 0.05
@@ -150,19 +144,32 @@ def same_padding(size, kernel, stride):
     return total // 2, total - total // 2
 
 
-def serve(make):
-    """Be the process of one contender: answer each line, a turn's seconds, with a line of JSON.
+def contend(make):
+    """Be the process of one contender of a workload.
 
     make(contender, workload, device) gives (a step without arguments, its network's parameters).
     """
     contender, described, device = sys.argv[1:]
+    workload = Workload(**json.loads(described))
+
+    def prepare():
+        step, found = make(contender, workload, device)
+        if found != parameters(workload):
+            sys.exit(f"{found:,} parameters, not {parameters(workload):,}: other work")
+        for _ in range(3):
+            step()
+        return step, {"versions": machine.versions(), "products": machine.products()}
+
+    serve(prepare)
+
+
+def serve(prepare):
+    """Print a line of JSON about the step, then answer each line, a turn's seconds, with the turn's
+    milliseconds; prepare() gives (the step, what is said about it).
+    """
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what libraries print must not come between the answers
-    workload = Workload(**json.loads(described))
-    step, found = make(contender, workload, device)
-    for _ in range(3):
-        step()
-    about = {"parameters": found, "versions": machine.versions(), "products": machine.products()}
+    step, about = prepare()
     print(json.dumps(about), file=answers, flush=True)
     for line in sys.stdin:
         print(json.dumps(turn(step, float(line))), file=answers, flush=True)
@@ -182,19 +189,17 @@ def turn(step, seconds):
 class Contender:
     """A process that times one library's step when asked; it prepares the step by itself."""
 
-    def __init__(self, name, workload, device):
-        module = "tools.benchmark_peers" if name in PEERS else "tools.benchmark_ours"
+    def __init__(self, *command):
+        """command: a module that calls `serve`, and its arguments."""
         threads = dict.fromkeys(THREADS, str(machine.available_cores()))
-        environment = {**os.environ, **SETTINGS, **threads}
-        self.turns_ms = []
         self._errors = tempfile.TemporaryFile("w+")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", module, name, json.dumps(asdict(workload)), device],
+            [sys.executable, "-m", *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
-            env=environment,
+            env={**os.environ, **SETTINGS, **threads},
             cwd=ROOT,
             start_new_session=True,  # Ctrl-C is for this process, which ends the others
         )
@@ -209,22 +214,14 @@ class Contender:
         said = self._errors.read().strip().splitlines() or [f"exit status {status}"]
         raise ContenderError(said[-1].removeprefix("error: "))
 
-    def prepared(self, workload):
-        """The process's description of itself. Raises ContenderError if its network differs."""
-        about = self.answer()
-        if about["parameters"] != parameters(workload):
-            raise ContenderError(
-                f"{about['parameters']:,} parameters, not {parameters(workload):,}: other work"
-            )
-        return about
-
     def turn(self, seconds):
-        """Time one turn."""
+        """The milliseconds of one turn."""
+        time.sleep(SETTLE)
         try:
             print(seconds, file=self._process.stdin, flush=True)
         except BrokenPipeError:
             pass  # the process ended, and `answer` says why
-        self.turns_ms.append(self.answer())
+        return self.answer()
 
     def close(self):
         """End the process."""
@@ -233,107 +230,101 @@ class Contender:
         self._errors.close()
 
 
-def hold(workload, names, rounds, seconds=0.1, device="cpu"):
-    """The rows and ratios of the named contenders on one workload, and why others were left out."""
-    contenders, about, left_out = {}, {}, {}
+def take_turns(commands, rounds, seconds):
+    """({contender: what it says of its step}, {contender: its turns}, {contender: why it was left
+    out}) of {contender: command}.
+    """
+    contenders = {name: Contender(*command) for name, command in commands.items()}
+    about, turns, left_out = {}, {name: [] for name in commands}, {}
     order = random.Random(0)
-    turns = [order.sample(names, len(names)) for _ in range(rounds)]
     try:
-        for name in names:
-            contenders[name] = Contender(name, workload, device)
-        for name in [*names, *sum(turns, [])]:
-            if name in left_out:
-                continue
-            try:
-                if name in about:
-                    time.sleep(SETTLE)
-                    contenders[name].turn(seconds)
-                else:
-                    about[name] = contenders[name].prepared(workload)
-            except ContenderError as error:
-                left_out[name] = str(error)
+        for number in range(rounds + 1):
+            for name in order.sample([*turns], len(turns)):
+                try:
+                    if number == 0:
+                        about[name] = contenders[name].answer()
+                    else:
+                        turns[name].append(contenders[name].turn(seconds))
+                except ContenderError as error:
+                    left_out[name] = str(error)
+                    del turns[name]
     finally:
         for contender in contenders.values():
             contender.close()
-    times = {name: contenders[name].turns_ms for name in names if name not in left_out}
-    rows = [
-        {"contender": name, "step_ms": statistics.median(each), "turns_ms": each, **about[name]}
-        for name, each in times.items()
-    ]
+    return about, turns, left_out
+
+
+def hold(workload, names, rounds, seconds=0.1, device="cpu"):
+    """The rows and ratios of the named contenders on one workload, and why others were left out."""
+    commands = {}
+    for name in names:
+        module = "tools.benchmark_peers" if name in PEERS else "tools.benchmark_ours"
+        commands[name] = (module, name, json.dumps(asdict(workload)), device)
+    about, turns, left_out = take_turns(commands, rounds, seconds)
     return {
         "workload": workload.name,
         "lot": workload.lot,
         "device": device,
         "rounds": rounds,
         "threads": machine.available_cores(),
-        "vector_flags": machine.vector_flags(),
-        "rows": rows,
-        "ratios": ratios(times),
+        "processor": machine.processor(),
+        "rows": [
+            {"contender": name, "step_ms": statistics.median(each), "turns_ms": each, **about[name]}
+            for name, each in turns.items()
+        ],
+        "ratios": ratios(turns),
         "left_out": left_out,
     }
 
 
 def ratios(turns):
-    """[{"of", "to", "ratio", "low", "high"}]: our steps against the floor and the peers.
+    """[{"of", "to", "ratio"}]: our steps against the floor and the peers.
 
-    turns: {contender: milliseconds of each round}; low and high are quartiles.
+    turns: {contender: milliseconds of each round}
     """
-    found = []
-    for ours in turns.keys() & set(STRATEGIES):
-        for other in turns.keys() - set(STRATEGIES):
-            each = [a / b for a, b in zip(turns[ours], turns[other], strict=True)]
-            low, middle, high = np.quantile(each, [0.25, 0.5, 0.75]).tolist()
-            found.append({"of": ours, "to": other, "ratio": middle, "low": low, "high": high})
-    return sorted(found, key=lambda pair: (pair["of"], pair["to"]))
+    return [
+        {"of": ours, "to": other, "ratio": ratio(turns[ours], turns[other])}
+        for ours in STRATEGIES
+        for other in ("floor", *PEERS)
+        if ours in turns and other in turns
+    ]
+
+
+def ratio(turns, others):
+    """The median of the ratios within the rounds."""
+    return statistics.median(a / b for a, b in zip(turns, others, strict=True))
 
 
 def table(contest):
     """Lines of Markdown: each contender's time, and the ratios of our steps to it."""
-    ratio = {(pair["of"], pair["to"]): f"{pair['ratio']:.3g}" for pair in contest["ratios"]}
+    found = {(pair["of"], pair["to"]): f"{pair['ratio']:.3g}" for pair in contest["ratios"]}
     ours = [row["contender"] for row in contest["rows"] if row["contender"] in STRATEGIES]
     lines = []
     for row in contest["rows"]:
-        against = [ratio.get((name, row["contender"]), "") for name in ours]
+        against = [found.get((name, row["contender"]), "") for name in ours]
         lines.append([row["contender"], f"{row['step_ms']:.2f}", *against])
     return markdown([contest["workload"], "step, ms", *(f"{name} to it" for name in ours)], lines)
-
-
-def parser():
-    """The command line."""
-    made = Parser(prog="python -m tools.benchmark", description=__doc__.splitlines()[0])
-    made.add_argument("--workloads", nargs="+", choices=WORKLOADS, default=list(WORKLOADS))
-    for flag, names in (("strategies", STRATEGIES), ("floors", FLOORS), ("peers", PEERS)):
-        made.add_argument(f"--{flag}", nargs="+", choices=(*names, "none"), default=list(names))
-    made.add_argument("--rounds", type=whole_number, default=15, help="turns of each contender")
-    made.add_argument("--json", metavar="FILE", help="written after every workload")
-    return made
 
 
 def main(argv=None):
     """Run the command line; return the exit status."""
     argv = sys.argv[1:] if argv is None else argv
-    options = parser()
-    args = options.parse_args(argv)
-    if args.json and not Path(args.json).resolve().parent.is_dir():
-        options.error(f"--json {args.json}: no such folder")
-    names = [name for name in (*args.strategies, *args.floors, *args.peers) if name != "none"]
-    absent = [name for name in names if name in PEERS and not importlib.util.find_spec(PEERS[name])]
-    if absent:
-        print(
-            f"absent, not timed: {', '.join(absent)}; pip install 'minidp[peers]'", file=sys.stderr
-        )
-    # without this machine's folders
-    words = [Path(word).name if "/" in word else word for word in argv]
-    command = shlex.join(["python", "-m", "tools.benchmark", *words])
+    parser = Parser(prog="python -m tools.benchmark", description=__doc__.splitlines()[0])
+    parser.add_argument("--workloads", nargs="+", choices=WORKLOADS, default=WORKLOADS)
+    parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, default=STRATEGIES)
+    parser.add_argument("--peers", nargs="+", choices=(*PEERS, "none"), default=PEERS)
+    parser.add_argument("--rounds", type=whole_number, default=15, help="turns of each contender")
+    parser.add_argument("--json", metavar="FILE", help="written after every workload")
+    args = parser.parse_args(argv)
+    names = [*args.strategies, "floor", *(name for name in args.peers if name != "none")]
     contests = []
     with user_errors() as note:
         count(1, rounds=args.rounds)
         note.saved = "workloads that were done are printed, and in the file of --json"
         for name in args.workloads:
-            contest = hold(
-                WORKLOADS[name], [name for name in names if name not in absent], args.rounds
-            )
-            contests.append({**contest, "absent": absent, "command": command})
+            contest = hold(WORKLOADS[name], names, args.rounds)
+            command = shlex.join(["python", "-m", "tools.benchmark", *argv])
+            contests.append({**contest, "command": command})
             for contender, reason in contest["left_out"].items():
                 print(f"left out: {contender}: {reason}", file=sys.stderr)
             print(*table(contest), "", sep="\n", flush=True)

@@ -24,7 +24,7 @@ from minidp.mechanism import (
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
 from minidp.train.trainer import MAX_BATCH, cache_examples
-from tools.benchmark import CLIP_NORM, LEARNING_RATE, NOISE_MULTIPLIER, data, serve
+from tools.benchmark import CLIP_NORM, LEARNING_RATE, NOISE_MULTIPLIER, contend, data
 
 LAYERS = {"conv": nn.Conv2D, "maxpool": nn.MaxPool2D, "relu": nn.ReLU, "flatten": nn.Flatten}
 
@@ -35,15 +35,20 @@ def make(contender, workload, device):
     if contender == "floor":
         return floor(workload, backend)
     trainer, examples, streams = trainer_of(workload, contender, backend)
+    return step_of(trainer, examples, streams), size(trainer.network)
+
+
+def step_of(trainer, examples, streams):
+    """A function that draws the next lot and descends along its release."""
     steps = count()
 
     def step():
         number = next(steps)
-        (lot,) = trainer.plan.sampler.lots(workload.examples, 1, streams.sampling, number)
+        (lot,) = trainer.plan.sampler.lots(len(examples), 1, streams.sampling, number)
         trainer.step(examples, lot, number, streams)
-        synchronise(backend.xp)
+        synchronise(examples.xp)
 
-    return step, size(trainer.network)
+    return step
 
 
 def size(network):
@@ -133,4 +138,4 @@ def floor(workload, backend):
 
 
 if __name__ == "__main__":
-    serve(make)
+    contend(make)

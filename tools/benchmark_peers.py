@@ -13,9 +13,9 @@ from tools.benchmark import (
     CLIP_NORM,
     LEARNING_RATE,
     NOISE_MULTIPLIER,
+    contend,
     data,
     same_padding,
-    serve,
     weights,
 )
 
@@ -175,4 +175,4 @@ def jax_loss(workload, params, x, y):
 
 
 if __name__ == "__main__":
-    serve(make)
+    contend(make)

@@ -18,14 +18,19 @@ Prints one line per fault and exits with 1, or a count and 0.
 """
 
 import argparse
-import ast
+import importlib
+import inspect
+import pkgutil
 import sys
+from dataclasses import is_dataclass
+from enum import Enum
 from pathlib import Path
 
+from minidp import mechanism, nn, privacy
 from minidp.audit import checks
 from minidp.audit.card import read_module
-
-EXPORTING = ("minidp/nn/__init__.py", "minidp/mechanism/__init__.py")
+from minidp.privacy.accountant import Accountant
+from minidp.privacy.events.base import Event
 
 
 def main(root, registry):
@@ -62,7 +67,7 @@ def main(root, registry):
         f"{name}: a check measures [{label}], which no card defines"
         for name, label in set(registry) - set(labels)
     ]
-    found += _missing_cards(sources, {(card.module, card.qualname) for card in cards})
+    found += missing_cards(classes(), {card.name for card in cards})
     if not cards:
         found.append(f"{root}: no card below minidp/")
     evaluated = len(set(labels) & set(checks.STATED))
@@ -75,86 +80,42 @@ def main(root, registry):
     return 1 if found else 0
 
 
-def _missing_cards(sources, have):
-    classes = {
-        (module, node.name): node
-        for module, source in sources.items()
-        for node in ast.parse(source).body
-        if isinstance(node, ast.ClassDef)
-    }
-    accountants, events = (_below(base, classes.values()) for base in ("Accountant", "Event"))
-    exported = {
-        package.rpartition("/")[0]: _named_in(sources.get(package, "")) for package in EXPORTING
-    }
-    for (module, name), node in classes.items():
-        docstring = (ast.get_docstring(node) or "").partition("\n\n")[0]
-        if name in events and not docstring.endswith("."):
-            yield (
-                f"{module}:{node.lineno}: event {name} needs a docstring whose first paragraph "
-                "defines it"
-            )
-        needed = name in exported.get(module.rpartition("/")[0], ()) or name in accountants
-        if (
-            needed
-            and not name.startswith("_")
-            and not _states_no_equation(node)
-            and (module, name) not in have
-        ):
-            yield f"{module}:{node.lineno}: class {name} has no card"
+def classes():
+    """The classes that need a card, or a definition."""
+    for package in (nn, mechanism):
+        found = (getattr(package, name) for name in package.__all__)
+        yield from filter(inspect.isclass, found)
+    for module in pkgutil.iter_modules(privacy.__path__, "minidp.privacy."):
+        importlib.import_module(module.name)
+    below = [Accountant, Event]
+    for base in below:  # which grows
+        below += base.__subclasses__()
+    yield from (cls for cls in below[2:] if cls.__module__.startswith("minidp."))
 
 
-def _named_in(source):
-    """The names that an __init__ imports or lists as strings."""
-    tree = ast.parse(source)
-    imported = {
-        alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    return imported | {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+def missing_cards(classes, have):
+    """A line for each of the classes that has neither a card, of those named in `have`, nor need of
+    one.
+    """
+    for cls in classes:
+        name = f"{cls.__module__.removeprefix('minidp.')}.{cls.__qualname__}"
+        if issubclass(cls, Event):
+            if not inspect.cleandoc(cls.__doc__ or "").partition("\n\n")[0].endswith("."):
+                yield f"event {name} needs a docstring whose first paragraph defines it"
+        elif not cls.__name__.startswith("_") and not _states_no_equation(cls) and name not in have:
+            yield f"class {name} has no card"
 
 
-def _below(base, classes):
-    """Names of all subclasses of a class, at any depth."""
-    names, size = {base}, 0
-    while len(names) > size:
-        size = len(names)
-        names |= {node.name for node in classes if names & {*_bases(node)}}
-    return names - {base}
-
-
-def _bases(node):
-    return [
-        base.id if isinstance(base, ast.Name) else getattr(base, "attr", "") for base in node.bases
-    ]
-
-
-def _states_no_equation(node):
-    methods = [child for child in node.body if isinstance(child, ast.FunctionDef)]
-    if any(_only_raises(method) for method in methods) or any(
-        base.endswith(("Enum", "Error", "Exception")) for base in _bases(node)
-    ):
+def _states_no_equation(cls):
+    if issubclass(cls, (Exception, Enum)) or "raise NotImplementedError" in inspect.getsource(cls):
         return True
-    container = "NamedTuple" in _bases(node) or any(
-        "dataclass" in ast.unparse(d) for d in node.decorator_list
-    )
-    return container and all(
-        method.name.startswith("_") and method.name != "__call__" for method in methods
-    )
-
-
-def _only_raises(method):
-    body = [
-        child
-        for child in method.body
-        if not (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant))
+    own = [
+        name
+        for name, value in vars(cls).items()
+        if isinstance(value, property) or inspect.isroutine(value)
     ]
-    return (
-        len(body) == 1
-        and isinstance(body[0], ast.Raise)
-        and "NotImplementedError" in ast.unparse(body[0])
-    )
+    container = issubclass(cls, tuple) or is_dataclass(cls)
+    return container and all(name.startswith("_") and name != "__call__" for name in own)
 
 
 if __name__ == "__main__":

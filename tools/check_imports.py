@@ -53,7 +53,11 @@ def main(root):
         if part not in STEP:
             found.append(f"{name}:1: {part} has no step; give it one in tools/check_imports.py")
             continue
-        for line, target in _imports(path, name):
+        for line, target in imports_of(path, root / "minidp"):
+            if target.endswith(".py"):
+                target = target.partition("/")[0].removesuffix(".py")
+            elif target not in OUTSIDE:
+                continue
             imports += 1
             fault = _fault(part, target)
             if fault:
@@ -67,7 +71,7 @@ def main(root):
     if not modules:
         found.append(f"{root}: no minidp package here")
     print(
-        "\n".join(found)
+        "\n".join(sorted(found))
         if found
         else f"check_imports: {len(modules)} modules, {imports} imports, none climbs"
     )
@@ -86,21 +90,33 @@ def _fault(part, target):
     return None
 
 
-def _imports(path, name):
-    """(line, part) of everything in the project that a file imports, at any depth."""
-    package = name.parts[:-1]
-    known = {child.stem for child in path.parents[len(package) - 1].glob("*")}
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
-        for target in targets_of(node, package):
-            if target[:1] == ["minidp"]:
-                # `import minidp` and `from minidp import Dense` go through the package's own
-                # __init__
-                yield (
-                    node.lineno,
-                    target[1] if len(target) > 1 and target[1] in known | {*STEP} else "__init__",
-                )
-            elif target and target[0] in OUTSIDE:
-                yield node.lineno, target[0]
+def imports_of(path, package, types=True):
+    """(line, target) of everything that a file of `package`, a folder, imports, also inside
+    functions: a file of the package, or the first name of something else; types: also what is for
+    type checkers alone.
+    """
+    module = path.relative_to(package.parent).parts[:-1]
+    pending = [ast.parse(path.read_text(encoding="utf-8"))]
+    while pending:
+        node = pending.pop()
+        if not types and isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            pending += node.orelse
+            continue
+        pending += ast.iter_child_nodes(node)
+        for first, *names in targets_of(node, module):
+            yield node.lineno, _file(package, names) if first == package.name else first
+
+
+def _file(package, names):
+    """The file that holds the last of the names: a module, or the package that it is a name of."""
+    place = package
+    for name in names:
+        if (place / f"{name}.py").is_file():
+            return (place / f"{name}.py").relative_to(package).as_posix()
+        if not (place / name).is_dir():
+            break
+        place = place / name
+    return (place / "__init__.py").relative_to(package).as_posix()
 
 
 def targets_of(node, package):
@@ -113,7 +129,8 @@ def targets_of(node, package):
         base = [*package[: len(package) - node.level + 1]] if node.level else []
         base += node.module.split(".") if node.module else []
         return [[*base, alias.name] for alias in node.names]
-    return [_dynamic(node, package)]
+    dynamic = _dynamic(node, package)
+    return [dynamic] if dynamic else []
 
 
 def _dynamic(node, package):

@@ -141,3 +141,23 @@ lots: {steps:,}
 test accuracy: {self:spread}
 seeds: {seeds}
 """)
+PERSONS = columns("""
+trained on: {key}
+AUROC, five splits by person: {mean:.4f}
+standard error: {standard_error:.4f}
+""")
+ADULT = columns("""
+model: {key}
+accuracy, five splits: {accuracy:.2%}
+AUROC: {auroc:.4f}
+seconds a fit: {seconds:.1f}
+""")
+TUNING = columns("""
+data: {about}
+rows: {rows:,}
+the defaults: {ways.defaults.mean:.2%} ({ways.defaults.spread:.2%})
+each of six once: {ways.each once.mean:.2%} ({ways.each once.spread:.2%})
+runs geometric, mean six: {ways.geometric.mean:.2%} ({ways.geometric.spread:.2%})
+the best, unpaid: {ways.unpaid.mean:.2%} ({ways.unpaid.spread:.2%})
+epsilon, but for the last: {spent}
+""")

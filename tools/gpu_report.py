@@ -9,7 +9,6 @@ Seeded runs draw noise, lots and initial values from one key on any device, so t
 differ by rounding only, and in exact arithmetic not at all.
 """
 
-import importlib.util
 import os
 import signal
 import subprocess
@@ -22,13 +21,14 @@ from pathlib import Path
 
 import numpy as np
 
-from minidp import data, nn
-from minidp.audit.cases import LAYERS, LOSSES, to_backend
+from minidp import nn
+from minidp.audit import checks
 from minidp.backend import Backend, to_host
 from minidp.commands.flags import Parser, user_errors
-from minidp.errors import DataUnavailableError, MinidpError
+from minidp.errors import MinidpError
 from minidp.exact.arithmetic import ARITHMETICS, EXACT
 from minidp.mechanism import Sanitizer, flat_group
+from minidp.run.result import versions
 from minidp.streams import Streams
 from minidp.train import selfcheck
 from minidp.train.twins import try_twins
@@ -39,17 +39,12 @@ from tools.benchmark import PEERS, ROOT, STRATEGIES, WORKLOADS, hold
 from tools.benchmark_ours import network_of, trainer_of
 
 SECONDS = 480  # of the whole report
-TOLERANCES = {"float64": 1e-10, "float32": 1e-4}
 STEPS = 200
 # of float32 weights after STEPS steps; rounding differences grow with every step
 TRAINING_TOLERANCE = 1e-2
 SIZES = (1, 7, 511, 512, 513, 70_001)
 HERE = Backend.numpy()
 MAIN_JOB = ("--noise", "medium", "--target-epsilon", "2", "--quiet")
-
-
-class Skipped(MinidpError):
-    """A part cannot run here, and why."""
 
 
 class OutOfTime(BaseException):
@@ -72,19 +67,16 @@ class Bench:
 
 def device(bench):
     """Versions and device."""
-    found = {**machine.versions(), "processor": machine.processor(), "backend": bench.backend.name}
+    found = {**versions(), "processor": machine.processor(), "backend": bench.backend.name}
     if bench.backend.name == "gpu":
         cuda = bench.backend.xp.cuda
-        runtime = cuda.runtime
-        about = runtime.getDeviceProperties(cuda.Device().id)
+        about = cuda.runtime.getDeviceProperties(cuda.Device().id)
         found |= {
             "device": about["name"].decode(),
             "compute capability": f"{about['major']}.{about['minor']}",
-            "free and total memory, bytes": runtime.memGetInfo(),
-            "CUDA of driver and at run time": (
-                runtime.driverGetVersion(),
-                runtime.runtimeGetVersion(),
-            ),
+            "free and total memory, bytes": cuda.runtime.memGetInfo(),
+            "CUDA of driver": cuda.runtime.driverGetVersion(),
+            "CUDA at run time": cuda.runtime.runtimeGetVersion(),
         }
     for what, value in found.items():
         yield {"what": what, "found": str(value)}
@@ -98,38 +90,14 @@ def difference(got, expected):
     return found if found == found else float("inf")
 
 
-def of_layer(case, place, dtype):
-    """Output, input gradient and per-example gradients of one layer."""
-    rng = np.random.default_rng(1)
-    layer = to_backend(case.make(rng, dtype), place)
-    y, cache = layer.forward(place.asarray(case.input(rng, 16, dtype)))
-    dy = place.asarray(rng.uniform(-1, 1, y.shape).astype(dtype))
-    found = [y, layer.backward(dy, cache)]
-    for _, grad in sorted(layer.param_grads(dy, cache).items()):
-        found += [grad.materialise(), grad.sq_norms()]
-    return found
-
-
-def of_loss(case, place, dtype):
-    """Losses and their gradient."""
-    rng = np.random.default_rng(1)
-    z = rng.uniform(-3, 3, (16, *case.shape)).astype(dtype)
-    target = case.target(rng, 16, case.shape)
-    if target.dtype.kind == "f":
-        target = target.astype(dtype)
-    return case.loss(place.asarray(z), place.asarray(target))
-
-
 def layers(bench):
-    """Every layer and loss beside the CPU's, in both dtypes."""
-    cases = [(of_layer, case) for case in LAYERS] + [(of_loss, case) for case in LOSSES]
-    for dtype, tolerance in TOLERANCES.items():
-        for compute, case in cases:
-            pairs = zip(
-                compute(case, bench.backend, dtype), compute(case, HERE, dtype), strict=True
-            )
-            worst = max(difference(there, here) for there, here in pairs)
-            yield {"what": case.name, "dtype": dtype, "difference": worst, "ok": worst <= tolerance}
+    """The registered checks of every layer and loss, on the device."""
+    cards = "nn.activation" if bench.small else "nn."
+    for (card, label), found in checks.load().items():
+        for check in found if card.startswith(cards) else ():
+            outcome = checks.run(check, bench.backend)
+            row = {"what": f"{card} [{label}]", "check": check.name, "beside": check.method}
+            yield {**row, "found": outcome.problem or outcome.error, "ok": outcome.passed}
 
 
 def train(workload, strategy, backend, steps):
@@ -162,7 +130,7 @@ def noise(bench):
     for arithmetic in ARITHMETICS:
         sanitizer = Sanitizer(flat_group(keys, 1.0, 4.0), arithmetic=arithmetic)
         unit = 1 if sanitizer.exact else 2.0**-32
-        for dtype in TOLERANCES:
+        for dtype in ("float64", "float32"):
             differing = 0
             for size in SIZES:
                 raw = unit * np.trunc(np.random.default_rng(size).standard_normal(size) * 2.0**32)
@@ -172,12 +140,8 @@ def noise(bench):
                     found.append(sanitizer.release(sums, Streams(1).noise(size), dtype=dtype))
                 here, there = found
                 differing += sum(int((to_host(there[key]) != here[key]).sum()) for key in keys)
-            yield {
-                "arithmetic": arithmetic,
-                "released as": dtype,
-                "that differ": differing,
-                "ok": differing == 0,
-            }
+            row = {"arithmetic": arithmetic, "released as": dtype, "that differ": differing}
+            yield {**row, "ok": differing == 0}
 
 
 def independent(bench):
@@ -198,38 +162,25 @@ def attacks(bench):
 
 
 def steps(bench):
-    """Explicit and factored steps beside the peers that are installed."""
-    ours = ["explicit", "factored"]
-    peers = [name for name in PEERS if importlib.util.find_spec(PEERS[name]) and not bench.small]
-    workloads, how = WORKLOADS.values(), (4, 0.1, "gpu")
+    """Explicit and factored steps beside the peers; those that are not installed are left out."""
+    ours, workloads = ["explicit", "factored"], WORKLOADS.values()
+    peers, how = PEERS, (4, 0.1, "gpu")
     if bench.small:
-        workloads, how = [WORKLOADS["W1"].small()], (2, 0.0, "cpu")
+        workloads, peers, how = [WORKLOADS["W1"].small()], (), (2, 0.0, "cpu")
     for workload in workloads:
         contest = hold(workload, [*ours, *peers], *how)
         ratio = {(pair["of"], pair["to"]): pair["ratio"] for pair in contest["ratios"]}
         for row in contest["rows"]:
-            against = {f"{name} to it": ratio.get((name, row["contender"])) for name in ours}
-            yield {
-                "workload": workload.name,
-                "contender": row["contender"],
-                "step, ms": row["step_ms"],
-                **against,
-            }
-        for name, reason in contest["left_out"].items():
-            yield {
-                "workload": workload.name,
-                "contender": f"{name} left out: {reason}",
-                "ok": name in PEERS,
-            }
+            name = row["contender"]
+            found = {"workload": workload.name, "contender": name, "step, ms": row["step_ms"]}
+            yield found | {f"{own} to it": ratio.get((own, name)) for own in ours}
+        for name, why in contest["left_out"].items():
+            said = f"{name} left out: {why}"
+            yield {"workload": workload.name, "contender": said, "ok": name in PEERS}
 
 
 def main_job(bench):
     """The paper's main job, run as its user does; the small version has synthetic digits."""
-    if not bench.small:
-        try:
-            data.load_mnist(download=False, progress=False)
-        except DataUnavailableError as error:
-            raise Skipped(f"{str(error).partition(';')[0]}: name its folder by --data") from error
     where = "--device gpu".split()
     if bench.small:
         where = "--smoke --dataset strokes --device cpu".split()
@@ -291,8 +242,6 @@ def run(name, bench):
             made["message"] = f"{wrong} of {len(made['rows'])} rows are not as they have to be"
         else:
             made["state"] = "passed"
-    except Skipped as error:
-        made.update(state="skipped", message=str(error))
     except KeyboardInterrupt:
         made["state"] = "interrupted"
         raise

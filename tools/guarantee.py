@@ -4,11 +4,10 @@
 imports only files that stand before it.
 """
 
-import ast
 import tokenize
 from pathlib import Path
 
-from tools.check_imports import targets_of
+from tools.check_imports import imports_of
 
 ROOT = Path(__file__).resolve().parents[1]
 MOST = 25_000  # tokens of all of them: an afternoon's reading
@@ -74,43 +73,15 @@ def tokens(path):
     return found
 
 
-def imported(path, package):
-    """Files of `package`, a folder, that a file of it imports, also inside functions, but for type
-    checkers alone; "importlib" for an import by name.
-    """
-    module = path.relative_to(package.parent).parts[:-1]
-    pending = [ast.parse(path.read_text(encoding="utf-8"))]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            pending += node.orelse
-            continue
-        pending += ast.iter_child_nodes(node)
-        for name in targets_of(node, module):
-            if name[:1] == ["importlib"]:
-                yield "importlib"
-            if name[:1] == [package.name]:
-                yield _file(package, name[1:])
-
-
-def _file(package, names):
-    """The file that holds the last of the names: a module, or the package that it is a name of."""
-    place = package
-    for name in names:
-        if (place / f"{name}.py").is_file():
-            return (place / f"{name}.py").relative_to(package).as_posix()
-        if not (place / name).is_dir():
-            break
-        place = place / name
-    return (place / "__init__.py").relative_to(package).as_posix()
-
-
 def strays(root=ROOT):
     """["file: import"] of what the files import beside those that stand before them."""
     found, before = [], set()
     for name, _ in FILES:
         path = root / "minidp" / name
-        found += [f"{name}: {other}" for other in {*imported(path, root / "minidp")} - before]
+        targets = {target for _, target in imports_of(path, root / "minidp", types=False)}
+        imported = {target for target in targets if target.endswith(".py")}
+        imported |= targets & {"importlib"}  # an import by name
+        found += [f"{name}: {other}" for other in imported - before]
         before.add(name)
     return sorted(found)
 

@@ -13,6 +13,8 @@ import statistics
 import sys
 
 import numpy as np
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.linear_model import LinearRegression
 
 import minidp
 from minidp.commands.flags import Parser
@@ -25,15 +27,11 @@ SPLITS = 5
 
 def digits():
     """digits of 8 x 8 pixels, ten classes; rows in unit norm"""
-    from sklearn.datasets import load_digits
-
     return *load_digits(return_X_y=True), {"scale": "unit-norm", "classes": range(10)}
 
 
 def breast_cancer():
     """breast cancer, 30 features; public bounds, from the table in the data set's description"""
-    from sklearn.datasets import load_breast_cancer
-
     found = load_breast_cancer()
     table = re.findall(
         r"^ *(.+) \((mean|standard error|worst)\): +([\d.]+) +([\d.]+)$", found.DESCR, re.M
@@ -130,55 +128,34 @@ def changes(model):
     travel eta C T stays, but by name.
     """
     settings = model.result["settings"]
-    rate, steps, clip_norm = (
-        settings["learning_rate"],
-        settings["planned_steps"],
-        settings["clip_groups"][0]["clip_norm"],
-    )
-    return {
-        "the defaults": {},
-        **{f"travel x {k:g}": {"learning_rate": k * rate} for k in (1 / 3, 3)},
-        **{
-            f"clip norm x {k:g}": {"clip_norm": k * clip_norm, "learning_rate": rate / k}
-            for k in (1 / 3, 3)
-        },
-        **{
-            f"steps x {k:g}": {"steps": round(k * steps), "learning_rate": rate / k}
-            for k in (1 / 2, 2)
-        },
-        "a tenth of the rows in each lot": {"lot_size": settings["dataset_size"] // 10},
-        "a hidden layer of 32": {"hidden": 32},
-    }
+    rate, steps = settings["learning_rate"], settings["planned_steps"]
+    clip_norm = settings["clip_groups"][0]["clip_norm"]
+    found: dict = {"the defaults": {}}
+    for k in (1 / 3, 3):
+        found[f"travel x {k:g}"] = {"learning_rate": k * rate}
+        found[f"clip norm x {k:g}"] = {"clip_norm": k * clip_norm, "learning_rate": rate / k}
+    for k in (1 / 2, 2):
+        found[f"steps x {k:g}"] = {"steps": round(k * steps), "learning_rate": rate / k}
+    found["a tenth of the rows in each lot"] = {"lot_size": settings["dataset_size"] // 10}
+    found["a hidden layer of 32"] = {"hidden": 32}
+    return found
 
 
-def least_squares(x, y, tested, wanted):
-    """R2 of linear regression without privacy, on rows held out."""
-    ones = [np.column_stack([part, np.ones(len(part))]) for part in (x, tested)]
-    predicted = ones[1] @ np.linalg.lstsq(ones[0], y, rcond=None)[0]
-    return 1 - ((wanted - predicted) ** 2).sum() / ((wanted - wanted.mean()) ** 2).sum()
-
-
-def measure(make, epsilon=1.0, delta=1e-4, **changed):
+def measure(make, delta=1e-4, **changed):
     """({"scores", "mean", ...} of one data set over the splits, the last model)."""
     x, y, named = make()
-    scores, plain, spent, named = [], [], [], {**named, **changed}
+    scores, plain, spent = [], [], []
     for split in range(SPLITS):
         order = np.random.default_rng(split).permutation(len(y))
         held, rest = order[: len(y) // 5], order[len(y) // 5 :]
-        model = minidp.fit(
-            rows_of(x, rest),
-            y[rest],
-            epsilon=epsilon,
-            delta=delta,
-            dataset_size=len(rest),
-            seed=split,
-            quiet=True,
-            **named,
-        )
+        how = {"epsilon": 1.0, "delta": delta, "dataset_size": len(rest), "seed": split}
+        how |= {"quiet": True, **named, **changed}
+        model = minidp.fit(rows_of(x, rest), y[rest], **how)
         scores.append(model.score(rows_of(x, held), y[held]))
         spent.append(model.epsilon.upper)
         if "target_bounds" in named:
-            plain.append(least_squares(x[rest], y[rest], x[held], y[held]))
+            linear = LinearRegression().fit(x[rest], y[rest])
+            plain.append(linear.score(x[held], y[held]))
     found = {
         "about": make.__doc__,
         "rows": len(rest),
@@ -205,40 +182,31 @@ def main(argv=None):
     )
     args = parser.parse_args(argv)
     if args.synthetic:
-        for make in (
-            synthetic_digits,
-            synthetic_table,
-            synthetic_regression,
-            schema_table,
-            breast_cancer_schema,
-        ):
+        for make in SYNTHETIC:
             for words, changed in changes(measure(make)[1]).items():
                 mean = measure(make, **changed)[0]["mean"]
                 print(f"{make.__doc__}, {words}: {mean:.4f}", flush=True)
         return 0
     found = {make.__name__: measure(make)[0] for make in (digits, breast_cancer, regression)}
     for name, figures in found.items():
-        plain = ""
-        if "without_privacy" in figures:
-            plain = f", without privacy {figures['without_privacy']:.4f}"
         print(
             f"{name}: mean {figures['mean']:.4f} (standard deviation {figures['spread']:.4f}) at "
-            f"epsilon {figures['epsilon']:.4f}{plain}"
+            f"epsilon {figures['epsilon']:.4f}"
         )
     if args.json:
-        write_json(
-            args.json,
-            {
-                "command": "python -m tools.own_data --json " + args.json,
-                "seeds": SPLITS,
-                "device": "cpu",
-                "data": found,
-                "versions": versions(),
-                "commit": git_commit(),
-            },
-        )
+        about = {"command": f"python -m tools.own_data --json {args.json}", "seeds": SPLITS}
+        about |= {"device": "cpu", "versions": versions(), "commit": git_commit()}
+        write_json(args.json, {**about, "data": found})
     return 0
 
+
+SYNTHETIC = (
+    synthetic_digits,
+    synthetic_table,
+    synthetic_regression,
+    schema_table,
+    breast_cancer_schema,
+)
 
 if __name__ == "__main__":
     sys.exit(main())

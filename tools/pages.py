@@ -12,6 +12,7 @@ from minidp.util.text import upper_text
 from tools import guarantee
 from tools.cells import RESULTS, Row, TableError, entries, load, markdown, runs, spread, table
 from tools.columns import (
+    ADULT,
     AGAINST,
     BEST,
     BEST_OF_ALL,
@@ -24,11 +25,13 @@ from tools.columns import (
     LOTTERIES,
     OWN,
     PANELS,
+    PERSONS,
     SAMPLERS,
     STEPS,
     SWEEPS,
     TRAINED,
     TUNED,
+    TUNING,
 )
 
 LITTLE = ("0.01", "0.02", "0.03", "0.05", "0.1", "0.2")  # budgets
@@ -87,15 +90,6 @@ def scores():
         yield Row([{**one, "score": form.format(one["mean"], one["spread"])}], found.where)
 
 
-def persons():
-    """AUROC where persons are protected, and where rows are with more noise."""
-    found = load("persons.json")["auroc"]
-    lines = [
-        [way, f"{one['mean']:.4f}", f"{one['standard_error']:.4f}"] for way, one in found.items()
-    ]
-    return markdown(["trained on", "AUROC, five splits by person", "standard error"], lines)
-
-
 def names():
     """Bits per character of the network and the tables, and copies of names, at each epsilon."""
     data = load("names_lstm.json")
@@ -111,27 +105,11 @@ def names():
     return markdown(columns, lines)
 
 
-def adult():
-    """Accuracy and AUROC on the Adult table, of our fits and of another library's."""
-    found = {**load("adult.json")["figures"], **load("adult_diffprivlib.json")["figures"]}
-    lines = [
-        [name, f"{one['accuracy']:.2%}", f"{one['auroc']:.4f}", f"{one['seconds']:.1f}"]
-        for name, one in found.items()
-    ]
-    return markdown(["model", "accuracy, five splits", "AUROC", "seconds a fit"], lines)
-
-
 def tuning():
     """What a search that is paid for gives, beside the defaults and one that nobody pays for."""
-    ways = ("defaults", "each once", "geometric", "unpaid")
-    lines = []
-    for (one,) in entries("tuning.json", "data"):
-        found = one["ways"]
-        shown = (f"{found[way]['mean']:.2%} ({found[way]['spread']:.2%})" for way in ways)
-        spent = max(found[way]["epsilon"] for way in ways[:3])
-        lines.append([one["about"], f"{one['rows']:,}", *shown, upper_text(spent)])
-    titles = ("the defaults", "each of six once", "runs geometric, mean six", "the best, unpaid")
-    return markdown(["data", "rows", *titles, "epsilon, but for the last"], lines)
+    for row in entries("tuning.json", "data"):
+        ways = row[0]["ways"].values()
+        yield row.having(spent=upper_text(max(way.get("epsilon", 0.0) for way in ways)))
 
 
 def steps(path):
@@ -288,8 +266,8 @@ PAGES = {
     "minidp/README.md": {
         "guarantee": lambda: guarantee.table(markdown),
         "own data": lambda: table(OWN, scores()),
-        "persons": persons,
-        "tuning": tuning,
+        "persons": listed(PERSONS, "persons.json", "auroc"),
+        "tuning": lambda: table(TUNING, tuning()),
         "which sampler": listed(SAMPLERS, "samplers.json", "runs"),
     },
     "tools/README.md": {
@@ -306,7 +284,10 @@ PAGES = {
                 for name in ("poisson", "balls-in-bins")
             ],
         ),
-        "adult": adult,
+        "adult": lambda: table(
+            ADULT,
+            entries("adult.json", "figures") + entries("adult_diffprivlib.json", "figures"),
+        ),
         "figure 2": lambda: verdicts("accountant_curves", "accountant_curves"),
         "commands": lambda: table(SWEEPS, sweeps()),
         "figure 3": lambda: table(LEVELS, levels()),

@@ -7,20 +7,19 @@ before anything was computed. riskcal searches from 3% below our noise to 2% abo
 its evaluations takes seconds; an answer at an end of that would say nothing, and counts as a fault.
 Of mu, gdpnum's reading of our noise stands beside ours, which leaves out rates below 1e-6. Exits
 with 1 where our noise does not certify the risk, or is more than 1% above riskcal's and 1% less
-than ours is not proved to be too little. Rows that the file holds already are kept.
+than ours is not proved to be too little. The file is written after every row.
 """
 
 import argparse
 import sys
 import time
 from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
 
 from minidp.privacy import Gaussian, Ledger, LossDistributionAccountant, PoissonSampled
 from minidp.privacy.risk import Risk
-from minidp.util.files import read_json, write_json
+from minidp.util.files import write_json
 
 STEPS, SHARES = (100, 1000, 10_000, 100_000), (1e-4, 1e-3, 0.01, 0.03, 0.1)
 RISKS = (
@@ -29,6 +28,7 @@ RISKS = (
     Risk(mu=0.5),
     Risk(fpr=0.1, tpr=0.2),
 )
+LIBRARIES = ("riskcal", "gdpnum", "dp-accounting", "numpy", "scipy", "numba")
 MOST = 0.01  # above riskcal
 BELOW, ABOVE, CLOSE = 1 / 1.03, 1.02, 1e-4  # where riskcal searches, and how closely in the risk
 
@@ -92,18 +92,21 @@ def main():
         risk.noise_multiplier(
             lambda sigma: Ledger(entries=[(PoissonSampled(0.1, Gaussian(sigma)), 10)])
         )
-    path = Path(args.json)
-    rows = (
-        {tuple(each["setting"]): each for each in read_json(path)["comparisons"]}
-        if path.exists()
-        else {}
-    )
-    for number, setting in enumerate((t, q) for t in STEPS for q in SHARES):
-        if setting not in rows:
-            rows[setting] = {"setting": [*setting], **row(*setting, RISKS[number % len(RISKS)])}
-            save(path, rows)
-            print(rows[setting], flush=True)
-    return not all(is_right(each) for each in rows.values())
+    rows = []
+    for number, (steps, share) in enumerate((t, q) for t in STEPS for q in SHARES):
+        found = row(steps, share, RISKS[number % len(RISKS)])
+        rows.append({"setting": [steps, share], **found})
+        print(rows[-1], flush=True)
+        write_json(
+            args.json,
+            {
+                "command": "python -m tools.risks --json experiments/results/risks.json",
+                "device": "cpu",
+                "versions": {name: version(name) for name in LIBRARIES},
+                "comparisons": rows,
+            },
+        )
+    return not all(map(is_right, rows))
 
 
 def is_right(found):
@@ -125,19 +128,6 @@ def least_rate(rate, ledger):
     flat = 1 - np.exp(-slopes[:-1]) * (1 - rate - deltas[1:])
     last = np.exp(slopes[-1])
     return float(min(steep.min(), flat.min(), last * rate, 1 - (1 - rate) / last))
-
-
-def save(path, rows):
-    names = ("riskcal", "gdpnum", "dp-accounting", "numpy", "scipy", "numba")
-    write_json(
-        path,
-        {
-            "command": "python -m tools.risks --json experiments/results/risks.json",
-            "device": "cpu",
-            "versions": {name: version(name) for name in names},
-            "comparisons": sorted(rows.values(), key=lambda each: each["setting"]),
-        },
-    )
 
 
 if __name__ == "__main__":

@@ -12,12 +12,8 @@ process held before the first (Linux). `--rounds 0` leaves the steps out.
 """
 
 import argparse
-import json
 import os
 import re
-import statistics
-import subprocess
-import sys
 import warnings
 from importlib.metadata import version
 from itertools import count
@@ -32,7 +28,8 @@ from minidp.streams import Streams
 from minidp.train import SGD, Trainer
 from minidp.util.files import write_json
 from tools import machine
-from tools.benchmark import ROOT, SETTINGS, THREADS, turn
+from tools.benchmark import ContenderError, ratio, serve, take_turns
+from tools.benchmark_ours import step_of
 
 TOLERANCE, EXAMPLES = 1e-12, 3
 POSITIONS, SYMBOLS, HIDDEN, LOT, ROWS = 14, 27, 128, 2_000, 20_000
@@ -93,17 +90,13 @@ def apart(name):
     """{"y", "dx", parameter: the largest difference over the largest number} of a layer."""
     import torch
 
-    rng = np.random.default_rng(0)
-    ours, x, theirs, parameters = PAIRS[name](torch, rng)
+    ours, x, theirs, parameters = PAIRS[name](torch, np.random.default_rng(0))
     y, cache = ours.forward(x)
-    dy = rng.uniform(-1, 1, y.shape)
-    grads = ours.param_grads(dy, cache)
+    dy = np.random.default_rng(1).uniform(-1, 1, y.shape)
     given = {"y": y, "dx": ours.backward(dy, cache)}
-    given |= {f"d{key}": grad.materialise() for key, grad in grads.items()}
-    w = rng.uniform(0, 1, EXAMPLES)
-    given |= {f"norms of d{key}": grad.sq_norms() for key, grad in grads.items()}
-    given |= {f"weighted sum of d{key}": grad.weighted_sum(w) for key, grad in grads.items()}
-    rows = {key: [] for key in given}
+    for key, grad in ours.param_grads(dy, cache).items():
+        given[f"d{key}"] = grad.materialise()
+    expected = {key: [] for key in given}
     for b in range(EXAMPLES):
         one = torch.from_numpy(x[b : b + 1]).requires_grad_(not ours.takes_ids)
         found = theirs(one)
@@ -111,16 +104,10 @@ def apart(name):
         inputs = flat if ours.takes_ids else [one, *flat]
         slopes = torch.autograd.grad(found, inputs, torch.from_numpy(dy[b : b + 1]))
         slopes = [each.numpy() for each in slopes]
-        rows["y"].append(found.detach().numpy()[0])
-        rows["dx"].append(np.zeros(x.shape[1:]) if ours.takes_ids else slopes.pop(0)[0])
+        expected["y"].append(found.detach().numpy()[0])
+        expected["dx"].append(np.zeros(x.shape[1:]) if ours.takes_ids else slopes.pop(0)[0])
         for key, (several, as_ours) in parameters.items():
-            gradient = as_ours(*(slopes.pop(0) for _ in several))
-            rows[f"d{key}"].append(gradient)
-            rows[f"norms of d{key}"].append((gradient**2).sum())
-            rows[f"weighted sum of d{key}"].append(w[b] * gradient)
-    expected = {key: np.array(each) for key, each in rows.items()}
-    for key in parameters:
-        expected[f"weighted sum of d{key}"] = expected[f"weighted sum of d{key}"].sum(axis=0)
+            expected[f"d{key}"].append(as_ours(*(slopes.pop(0) for _ in several)))
     return {
         key: float(np.abs(given[key] - each).max() / max(np.abs(each).max(), 1e-300))
         for key, each in expected.items()
@@ -135,20 +122,13 @@ def data():
 
 def minidp_step():
     """Ours, private."""
-    rng, (x, y), streams, steps = np.random.default_rng(0), data(), Streams(), count()
+    rng = np.random.default_rng(0)
     layers = [nn.LSTM(SYMBOLS, HIDDEN, rng=rng), nn.Dense(HIDDEN, SYMBOLS, rng=rng)]
     network = nn.Sequential(layers, (POSITIONS, SYMBOLS))
     sanitizer = Sanitizer(flat_group(network.params, 1.0, NOISE))
     plan = Plan(PoissonSampler(LOT / ROWS), sanitizer, 10**9, LOT)
     trainer = Trainer(network, nn.SequenceCrossEntropy(), SGD(RATE), plan)
-    examples = LabelledExamples(x, y)
-
-    def step():
-        number = next(steps)
-        (lot,) = plan.sampler.lots(ROWS, 1, streams.sampling, number)
-        trainer.step(examples, lot, number, streams)
-
-    return step
+    return step_of(trainer, LabelledExamples(*data()), Streams())
 
 
 def torch_step(private):
@@ -205,54 +185,31 @@ def memory(entry):
     return int(re.search(rf"{entry}:\s+(\d+) kB", status)[1]) / 1024
 
 
-def serve(name):
-    """Be one contender: a line of JSON, the MiB that a step takes, then one for each turn's
-    milliseconds.
-    """
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+def prepared(name):
+    """(a contender's step, the MiB that it takes)."""
     step = STEPS[name]()
     before = memory("VmRSS")
     step()  # compiles
     Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # the peak begins anew
     step()
-    print(json.dumps(memory("VmHWM") - before), file=answers, flush=True)
-    for _ in sys.stdin:
-        print(json.dumps(turn(step, SECONDS)), file=answers, flush=True)
+    return step, memory("VmHWM") - before
 
 
 def times(rounds):
     """Milliseconds of each round, MiB, and ratios of ours within the rounds."""
-    threads = dict.fromkeys(THREADS, str(machine.available_cores()))
-    environment = {**os.environ, **SETTINGS, **threads}
-    found, processes = {}, {}
-    try:
-        for name in STEPS:
-            command = [sys.executable, "-m", "tools.sequence_peers", "--serve", name]
-            processes[name] = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-                env=environment,
-                cwd=ROOT,
-            )
-            mib = json.loads(processes[name].stdout.readline())
-            found[name] = {"mib": round(mib, 1), "turns_ms": []}
-        for _ in range(rounds):
-            for name, process in processes.items():
-                print("turn", file=process.stdin, flush=True)
-                found[name]["turns_ms"].append(json.loads(process.stdout.readline()))
-    finally:
-        for process in processes.values():
-            process.kill()
-            process.communicate()
-    ours = found["minidp"]
-    ratios = {}
-    for name in ("torch", "opacus"):
-        each = [a / b for a, b in zip(ours["turns_ms"], found[name]["turns_ms"])]
-        ratios[name] = {"time": statistics.median(each), "memory": ours["mib"] / found[name]["mib"]}
-    return {"contenders": found, "ratios_of_minidp": ratios}
+    commands = {name: ("tools.sequence_peers", "--serve", name) for name in STEPS}
+    mib, turns, left_out = take_turns(commands, rounds, SECONDS)
+    if left_out:
+        raise ContenderError(f"left out: {left_out}")
+    ratios = {
+        name: {
+            "time": ratio(turns["minidp"], turns[name]),
+            "memory": mib["minidp"] / mib[name],
+        }
+        for name in ("torch", "opacus")
+    }
+    contenders = {name: {"mib": round(mib[name], 1), "turns_ms": turns[name]} for name in STEPS}
+    return {"contenders": contenders, "ratios_of_minidp": ratios}
 
 
 def main(argv=None):
@@ -262,15 +219,15 @@ def main(argv=None):
     parser.add_argument("--serve", choices=STEPS, help=argparse.SUPPRESS)
     args = parser.parse_args(argv)
     if args.serve:
-        return serve(args.serve)
+        return serve(lambda: prepared(args.serve))
     found = {"apart": {name: apart(name) for name in PAIRS}}
     worst = max(error for each in found["apart"].values() for error in each.values())
     print(f"largest difference from PyTorch in float64: {worst:.1e}", flush=True)
     if args.rounds:
         found["steps"] = {"rounds": args.rounds, "threads": machine.available_cores()}
         found["steps"] |= times(args.rounds)
-        for name, ratio in found["steps"]["ratios_of_minidp"].items():
-            print(f"ours to {name}: time {ratio['time']:.2f}, memory {ratio['memory']:.2f}")
+        for name, ours in found["steps"]["ratios_of_minidp"].items():
+            print(f"ours to {name}: time {ours['time']:.2f}, memory {ours['memory']:.2f}")
     if args.json:
         names = ("numpy", "torch", "opacus")
         found |= {"device": "cpu", "load": os.getloadavg()[0]}

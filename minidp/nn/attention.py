@@ -11,13 +11,13 @@ from ..exact.arithmetic import in_pairs
 from ..exact.elementwise import exp
 from ..util.validate import count
 from .dense import affine_grads
-from .init import Initializer, Rng, generator, truncated_normal, zeros
-from .layer import Layer, Remembered
+from .init import Initializer, Rng, truncated_normal
+from .layer import Drawn, Remembered
 
 BEHIND = -1e30  # a score whose exponential is 0, in float32 too
 
 
-class CausalAttention(Layer):
+class CausalAttention(Drawn):
     r"""Scaled dot products of several heads over the positions up to each one's own.
 
     Shapes
@@ -66,17 +66,11 @@ class CausalAttention(Layer):
         """width M, heads dividing M; rng for `init(rng, shape, dtype)` of W and V: `Streams().init`
         or a NumPy generator, by default a new one; c and b start at zero.
         """
-        super().__init__(name)
-        rng = generator(self.where, rng)
         count(1, width=width, heads=heads)
         if width % heads:
             raise ParameterError(f"expected heads={heads} to divide width={width}")
-        self.params = {
-            "W": init(rng, (width, 3 * width), dtype),
-            "c": zeros(rng, (3 * width,), dtype),
-            "V": init(rng, (width, width), dtype),
-            "b": zeros(rng, (width,), dtype),
-        }
+        shapes = {"W": (width, 3 * width), "c": (3 * width,), "V": (width, width), "b": (width,)}
+        super().__init__(name, rng, init, dtype, **shapes)
         self.width, self.heads, self.input_shape = width, heads, ("T", width)
 
     def compute_y(self, x, rng):

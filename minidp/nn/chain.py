@@ -40,16 +40,16 @@ class _Chain(Layer):
         """(the last output, (dx, gradients) as a function of its gradient)."""
         caches = []
         for layer in self.layers:
-            x, cache = layer.forward(x, rng=rng)
-            caches.append(cache)
+            x, kept = layer.compute_y(x, rng)
+            caches.append(kept)
         return x, Remembered(partial(self._backward, caches))
 
     def _backward(self, caches, dy):
         grads = {}
-        for layer, cache in zip(self.layers[::-1], caches[::-1]):
-            for name, grad in layer.param_grads(dy, cache).items():
+        for layer, kept in zip(self.layers[::-1], caches[::-1]):
+            for name, grad in layer.compute_grads(dy, kept).items():
                 grads[f"{layer.name}.{name}"] = grad
-            dy = layer.backward(dy, cache)
+            dy = layer.compute_dx(dy, kept)
         return dy, grads
 
     def _last_shape(self, shape):

@@ -10,8 +10,8 @@ from ..backend import namespace_of, patch_budget
 from ..exact.arithmetic import ARITHMETIC, in_pairs
 from ..grads.forms import Explicit, OuterSum, PerExampleGrad, gram_is_cheaper
 from ..util.validate import count, same_batch
-from .init import Initializer, Rng, generator, truncated_normal, zeros
-from .layer import Layer
+from .init import Initializer, Rng, truncated_normal
+from .layer import Drawn
 from .window import Padding, Window, pair
 
 
@@ -97,7 +97,7 @@ def in_chunks(xp: Any, examples: int, example_bytes: int) -> list[tuple[int, int
     return [(start, min(start + most, examples)) for start in range(0, max(examples, 1), most)]
 
 
-class Conv2D(Layer):
+class Conv2D(Drawn):
     r"""Correlation of images with kernels, channels last.
 
     Shapes
@@ -146,13 +146,10 @@ class Conv2D(Layer):
         padding: "same" (TensorFlow's rule), "valid", or the number of zeros on each side: one for
         all, or (vertical, horizontal).
         """
-        super().__init__(name)
-        rng = generator(self.where, rng)
         count(1, in_channels=in_channels, out_channels=out_channels)
         self.window = Window(pair(kernel=kernel), pair(stride=stride), padding)
-        self.params = {"W": init(rng, (*self.window.size, in_channels, out_channels), dtype)}
-        if bias:
-            self.params["b"] = zeros(rng, (out_channels,), dtype)
+        W, b = (*self.window.size, in_channels, out_channels), (out_channels,) if bias else None
+        super().__init__(name, rng, init, dtype, W=W, b=b)
         self.input_shape = ("H", "W", in_channels)
 
     def settings(self) -> dict:

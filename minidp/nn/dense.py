@@ -6,11 +6,11 @@ from ..errors import ShapeError
 from ..exact.arithmetic import in_pairs
 from ..grads.forms import Explicit, Outer, OuterSum, PerExampleGrad
 from ..util.validate import count
-from .init import Initializer, Rng, generator, truncated_normal, zeros
-from .layer import Layer
+from .init import Initializer, Rng, truncated_normal
+from .layer import Drawn
 
 
-class Dense(Layer):
+class Dense(Drawn):
     r"""Affine map of each example, or of each position of a sequence, y = x W + b.
 
     Shapes
@@ -49,12 +49,9 @@ class Dense(Layer):
         """inputs I, outputs O; rng for `init(rng, (I, O), dtype)`: `Streams().init` or a NumPy
         generator, by default a new one; b starts at zero.
         """
-        super().__init__(name)
-        rng = generator(self.where, rng)
         count(1, inputs=inputs, outputs=outputs)
-        self.params = {"W": init(rng, (inputs, outputs), dtype)}
-        if bias:
-            self.params["b"] = zeros(rng, (outputs,), dtype)
+        b = (outputs,) if bias else None
+        super().__init__(name, rng, init, dtype, W=(inputs, outputs), b=b)
         self.inputs, self.outputs = self.params["W"].shape
         self.bias = bool(bias)
 

@@ -5,11 +5,11 @@ from numpy.typing import DTypeLike, NDArray
 from ..backend import namespace_of
 from ..util.validate import count
 from .conv import SumInChunks
-from .init import Initializer, Rng, generator, truncated_normal
-from .layer import Layer
+from .init import Initializer, Rng, truncated_normal
+from .layer import Drawn
 
 
-class Embedding(Layer):
+class Embedding(Drawn):
     r"""The row of a table that belongs to the id at each position.
 
     Shapes
@@ -51,10 +51,8 @@ class Embedding(Layer):
         """vocabulary V, width J; rng for `init(rng, (V, J), dtype)`: `Streams().init` or a NumPy
         generator, by default a new one.
         """
-        super().__init__(name)
-        rng = generator(self.where, rng)
         count(1, vocabulary=vocabulary, width=width)
-        self.params = {"E": init(rng, (vocabulary, width), dtype)}
+        super().__init__(name, rng, init, dtype, E=(vocabulary, width))
         self.vocabulary, self.width = self.params["E"].shape
 
     def shape_of_y(self, input_shape):

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import DTypeLike, NDArray
 
-from ..errors import ParameterError
 from ..streams import Draws
 
 Initializer = Callable[[Any, tuple[int, ...], DTypeLike], NDArray]  # f(rng, shape, dtype)
@@ -33,18 +32,6 @@ def shapes_only(wanted: bool = True) -> Iterator[None]:
         yield
     finally:
         _SHAPES_ONLY.reset(token)
-
-
-def generator(where: str, rng: Rng) -> Draws | Generator:
-    """`rng`, or a generator from the operating system's entropy if it is None."""
-    if rng is None:
-        return np.random.default_rng()
-    if not isinstance(rng, (Draws, Generator)):
-        raise ParameterError(
-            f"{where}: expected rng to be a generator, such as Streams().init or "
-            f"numpy.random.default_rng(7), got {type(rng).__name__}"
-        )
-    return rng
 
 
 def constant(value: float) -> Initializer:

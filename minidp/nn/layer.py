@@ -5,13 +5,16 @@ from inspect import signature
 from math import prod
 from typing import Any, NamedTuple
 
-from numpy.typing import NDArray
+from numpy.random import Generator, default_rng
+from numpy.typing import DTypeLike, NDArray
 
 from ..backend import namespace_of
 from ..errors import ParameterError, ShapeError
 from ..exact.arithmetic import ARITHMETIC, ORDINARY, product
 from ..grads.forms import PerExampleGrad
+from ..streams import Draws
 from ..util.validate import inexact, shape, shape_fits, shape_text
+from .init import Initializer, Rng, zeros
 
 Shape = tuple[int, ...]
 
@@ -187,3 +190,31 @@ class Layer:
             raise ShapeError(
                 f"{self.where}: expected dy of shape {cache.y_shape}, got {tuple(dy.shape)}"
             )
+
+
+class Drawn(Layer):
+    """A layer whose matrices are drawn at random."""
+
+    def __init__(
+        self,
+        name: str | None,
+        rng: Rng,
+        init: Initializer,
+        dtype: DTypeLike,
+        **shapes: Shape | None,
+    ):
+        """shapes: of each parameter in the order of drawing, all sides at least 1; None leaves it
+        out. `init` draws matrices; vectors start at zero.
+        """
+        super().__init__(name)
+        if rng is None:
+            rng = default_rng()
+        elif not isinstance(rng, (Draws, Generator)):
+            raise ParameterError(
+                f"{self.where}: expected rng to be a generator, such as Streams().init or "
+                f"numpy.random.default_rng(7), got {type(rng).__name__}"
+            )
+        for key, sizes in shapes.items():
+            if sizes:
+                draw = zeros if len(sizes) == 1 else init
+                self.params[key] = draw(rng, sizes, dtype)

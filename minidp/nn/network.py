@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from math import prod
 from typing import Any
 
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from ..backend import Backend, namespace_of
 from ..errors import ParameterError
@@ -96,18 +96,6 @@ class Sequential:
         ]
         self._lowest_trained = trained[0] if trained else len(self._steps)
 
-    def __repr__(self):
-        lines = [f"Sequential of input shape {self.input_shape}:"]
-        sizes, total = self.input_shape, 0
-        for layer in self.layers:
-            sizes = layer.output_shape(sizes)
-            numbers = sum(array.size for array in layer.params.values())
-            frozen = layer.name in self.frozen
-            total += 0 if frozen else numbers
-            held = f", {numbers:,} numbers{', frozen' if frozen else ''}" if numbers else ""
-            lines.append(f"    {layer.name}: {type(layer).__name__} -> {sizes}{held}")
-        return "\n".join([*lines, f"    {total:,} trained parameters"])
-
     @property
     def draws(self) -> bool:
         """True if forward takes numbers from its generator."""
@@ -169,14 +157,12 @@ class Sequential:
             for name, array in {**layer.params, **layer.constants}.items()
         }
 
-    def to(self, backend: Backend, dtype: DTypeLike | None = None) -> Sequential:
-        """Move parameters and constants to a backend (and a dtype), in place; returns the
-        network.
-        """
+    def to(self, backend: Backend) -> Sequential:
+        """Move parameters and constants to a backend, in place; returns the network."""
         for layer in self.layers:
             for store in (layer.params, layer.constants):
                 for name, array in store.items():
-                    store[name] = backend.asarray(array, dtype=dtype or array.dtype)
+                    store[name] = backend.asarray(array)
         return self
 
     def use(self, arithmetic: str) -> Sequential:

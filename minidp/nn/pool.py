@@ -1,5 +1,7 @@
 """Pooling over windows of an image: the maximum or the mean, channel by channel."""
 
+from operator import ge
+
 from ..backend import namespace_of
 from ..errors import ParameterError
 from .layer import Layer
@@ -21,9 +23,7 @@ class _Pool(Layer):
         super().__init__(name)
         size = pair(window=window)
         self.window = Window(size, size if stride is None else pair(stride=stride), padding)
-        if not isinstance(padding, str) and any(
-            max(self.window.axis(1, k)[1:]) >= size[k] for k in (0, 1)
-        ):
+        if not isinstance(padding, str) and any(map(ge, pair(0, padding=padding), size)):
             raise ParameterError(
                 f"expected padding={padding!r} below the window {size}: a window would see no pixel"
             )
@@ -101,12 +101,16 @@ class AvgPool2D(_Pool):
     kind = "avgpool"
 
     def compute_y(self, x, rng):
-        """(y, (share of one pixel in its window's mean (H', W', 1), shape of x))."""
-        xp, padded = namespace_of(x), self.window.pad(x)
-        down, across = (self.window.inside(n, k) for k, n in enumerate(x.shape[1:3]))
-        share = xp.asarray([[[1 / (i * j)] for j in across] for i in down], dtype=x.dtype)
-        y = sum(padded[seen] for seen in self.window.slices(share.shape[:2])) * share  # [F1]
-        return y, (share, x.shape)
+        """(y, (share of one pixel in its window's mean (1, H', W', 1), shape of x))."""
+        counts = self.window.output(self.where, x.shape[1:])
+        inside = namespace_of(x).ones((1, *x.shape[1:3], 1), x.dtype)
+        share = 1 / self._sum(inside, counts)
+        return self._sum(x, counts) * share, (share, x.shape)  # [F1]
+
+    def _sum(self, x, counts):
+        """Over the pixels that each window sees."""
+        padded = self.window.pad(x)
+        return sum(padded[seen] for seen in self.window.slices(counts))
 
     def compute_dx(self, dy, kept):
         (share, shape), (b, rows, columns, c) = kept, dy.shape

@@ -4,11 +4,11 @@ from numpy.typing import DTypeLike
 
 from ..grads.forms import Explicit
 from ..util.validate import count
-from .init import Initializer, Rng, generator, truncated_normal
-from .layer import Layer
+from .init import Initializer, Rng, truncated_normal
+from .layer import Drawn
 
 
-class Positions(Layer):
+class Positions(Drawn):
     r"""Adds a trained row to each position of a sequence.
 
     Shapes
@@ -41,9 +41,8 @@ class Positions(Layer):
         name: str | None = None,
     ):
         """positions T, width J; rng for `init(rng, (T, J), dtype)`, by default a new one."""
-        super().__init__(name)
         count(1, positions=positions, width=width)
-        self.params = {"P": init(generator(self.where, rng), (positions, width), dtype)}
+        super().__init__(name, rng, init, dtype, P=(positions, width))
         self.input_shape = self.positions, self.width = self.params["P"].shape
 
     def compute_y(self, x, rng):

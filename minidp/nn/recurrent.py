@@ -8,13 +8,13 @@ from ..backend import namespace_of
 from ..exact.elementwise import tanh
 from ..util.validate import count, one_of
 from .dense import affine_grads
-from .init import Initializer, Rng, generator, truncated_normal, zeros
-from .layer import Layer, Remembered
+from .init import Initializer, Rng, truncated_normal
+from .layer import Drawn, Remembered
 
 ALL, LAST = "all", "last"
 
 
-class LSTM(Layer):
+class LSTM(Drawn):
     r"""Long short-term memory over a sequence, from states of zero.
 
     Shapes
@@ -68,14 +68,12 @@ class LSTM(Layer):
         one; rng for `init(rng, (I + H, 4 H), dtype)`: `Streams().init` or a NumPy generator, by
         default a new one. b starts at 1 for the gate f, which keeps what c holds, and at 0.
         """
-        super().__init__(name)
-        rng = generator(self.where, rng)
         count(1, inputs=inputs, hidden=hidden)
         one_of((ALL, LAST), states=states)
-        b = zeros(rng, (4 * hidden,), dtype)
-        if b.flags.writeable:  # not where its values will come from a file
-            b[hidden : 2 * hidden] = 1
-        self.params = {"W": init(rng, (inputs + hidden, 4 * hidden), dtype), "b": b}
+        W, b = (inputs + hidden, 4 * hidden), (4 * hidden,)
+        super().__init__(name, rng, init, dtype, W=W, b=b)
+        if self.params["b"].flags.writeable:  # not where its values will come from a file
+            self.params["b"][hidden : 2 * hidden] = 1
         self.inputs, self.hidden, self.states = inputs, hidden, states
         self.input_shape = ("T", inputs)
 
@@ -92,25 +90,20 @@ class LSTM(Layer):
         a = xp.empty((T, B, 4 * H), x.dtype)
         c = xp.zeros((T + 1, B, H), x.dtype)
         tanh_c, h = xp.empty((T, B, H), x.dtype), xp.zeros((T, B, H), x.dtype)
+        half = xp.full(4 * H, 0.5, x.dtype)
+        half[3 * H :] = 1
         for t in range(T):
             if t:
                 u[:, t, I:] = h[t - 1]
                 z[t] += self.matmul(h[t - 1], W[I:])  # [F1]
-            a[t], (i, f, o, g) = self._gates(z[t], xp)
+            a[t] = tanh(z[t] * half)  # [F1]
+            a[t, :, : 3 * H] = (a[t, :, : 3 * H] + 1) * half[0]  # [F1]
+            i, f, o, g = self._four(a[t])
             c[t + 1] = i * g + f * c[t]  # [F1]
             tanh_c[t] = tanh(c[t + 1])  # [F1]
             h[t] = o * tanh_c[t]  # [F1]
         y = h[-1] if self.states == LAST else xp.ascontiguousarray(h.transpose(1, 0, 2))
         return y, (u, Remembered(partial(self._dz, a, c, tanh_c)))
-
-    def _gates(self, z, xp):
-        """(all gates, each of them) of z (B, 4 H)."""
-        H = self.hidden
-        half = xp.full(4 * H, 0.5, z.dtype)
-        half[3 * H :] = 1
-        a = tanh(z * half)  # [F1]
-        a[:, : 3 * H] = (a[:, : 3 * H] + 1) * z.dtype.type(0.5)  # [F1]
-        return a, self._four(a)
 
     def _four(self, a):
         """The parts (B, H) of an array (B, 4 H)."""

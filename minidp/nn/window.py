@@ -6,31 +6,28 @@ import math
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Any
 
 import numpy as np
 
 from ..backend import namespace_of
 from ..errors import ParameterError, ShapeError
 from ..kernels import kernel
-from ..util.validate import count
+from ..util.validate import count, one_of
 
-Padding = str | int | tuple[Any, Any]  # of each axis an integer, or (before, after)
+Padding = str | int | tuple[int, int]
 
 
-def pair(**named):
-    """(vertical, horizontal) from one integer for both or a pair. Raises ParameterError below 1."""
+def pair(least=1, **named):
+    """(vertical, horizontal) from one integer for both or a pair. Raises ParameterError below
+    `least`.
+    """
     ((name, value),) = named.items()
-    both = tuple(value) if _several(value) else (value, value)
+    both = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
     if len(both) != 2:
         raise ParameterError(f"expected {name}={value!r} to be an integer or a pair of them")
     for one in both:
-        count(1, **{name: one})
+        count(least, **{name: one})
     return both
-
-
-def _several(value):
-    return isinstance(value, (tuple, list))
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,7 @@ class Window:
 
     padding  "valid" none; "same" TensorFlow's rule: ceil(n / stride) windows, an odd row or column
              of padding goes below or to the right; an integer: the number of rows and columns on
-             each side; (vertical, horizontal) such numbers; or ((above, below), (left, right))
+             each side; or (vertical, horizontal) such numbers
     """
 
     size: tuple
@@ -47,21 +44,10 @@ class Window:
     padding: Padding
 
     def __post_init__(self):
-        wrong = f"expected padding={self.padding!r} to be same, valid, an integer or a pair of them"
         if isinstance(self.padding, str):
-            if self.padding not in ("same", "valid"):
-                raise ParameterError(wrong)
-            return
-        sides = self._sides()
-        if len(sides) != 2 or not all(_several(side) and len(side) == 2 for side in sides):
-            raise ParameterError(wrong)
-        for one in (*sides[0], *sides[1]):
-            count(0, padding=one)
-
-    def _sides(self):
-        """((above, below), (left, right)) of a padding in numbers."""
-        both = self.padding if _several(self.padding) else (self.padding, self.padding)
-        return [(each, each) if isinstance(each, int) else each for each in both]
+            one_of(("same", "valid"), padding=self.padding)
+        else:
+            pair(0, padding=self.padding)
 
     def axis(self, n, k):
         """(windows, padding before, padding after) for n pixels along axis k (0 vertical, 1
@@ -72,14 +58,8 @@ class Window:
             windows = -(-n // stride)
             total = max((windows - 1) * stride + size - n, 0)
             return windows, total // 2, total - total // 2
-        before, after = (0, 0) if self.padding == "valid" else self._sides()[k]
-        return (n + before + after - size) // stride + 1, before, after
-
-    def inside(self, n, k):
-        """Number of real (non-padding) pixels in each window along axis k of n pixels."""
-        windows, before, _ = self.axis(n, k)
-        starts = (at * self.stride[k] - before for at in range(windows))
-        return [min(start + self.size[k], n) - max(start, 0) for start in starts]
+        margin = 0 if self.padding == "valid" else pair(0, padding=self.padding)[k]
+        return (n + 2 * margin - size) // stride + 1, margin, margin
 
     def output(self, where, input_shape):
         """(windows vertically, horizontally) over an image (H, W, ...). Raises ShapeError if none
@@ -168,15 +148,8 @@ class Window:
         """The adjoint of `patches`: dx of `shape` (B, H, W, C) from patches (B, H', W', kh, kw,
         C).
         """
-        xp, counts = namespace_of(patches), patches.shape[1:3]
-        twin = kernel("fold", patches)
-        dx = (xp.empty if twin else xp.zeros)(self._padded(shape), patches.dtype)
-        if twin:
-            twin(xp.ascontiguousarray(patches), dx, self._described(counts))
-        else:
-            for seen, (k, l) in zip(self.slices(counts), np.ndindex(self.size)):
-                dx[seen] += patches[:, :, :, k, l]
-        return self.unpad(dx, shape)
+        places = list(np.ndindex(self.size))
+        return self._collect("fold", shape, [patches], lambda n: patches[:, :, :, *places[n]])
 
     def maxima(self, padded, counts):
         """(y, place), each (B, H', W', C): the largest number that each window sees of padded
@@ -196,14 +169,23 @@ class Window:
 
     def spread(self, dy, place, shape):
         """dx of `shape` (B, H, W, C): each window's dy goes to the place that `maxima` gave."""
-        xp, counts = namespace_of(dy), dy.shape[1:3]
-        twin = kernel("pool_gradient", dy)
-        dx = (xp.empty if twin else xp.zeros)(self._padded(shape), dy.dtype)
+        xp, none = namespace_of(dy), dy.dtype.type(0)
+        return self._collect(
+            "pool_gradient", shape, [dy, place], lambda n: xp.where(place == n, dy, none)
+        )
+
+    def _collect(self, name, shape, arrays, part):
+        """dx of `shape`: each pixel's sum over the windows that see it, of part(number of the place
+        where they see it), or by the twin `name` of the arrays.
+        """
+        first, xp = arrays[0], namespace_of(*arrays)
+        counts, twin = first.shape[1:3], kernel(name, first)
+        dx = (xp.empty if twin else xp.zeros)(self._padded(shape), first.dtype)
         if twin:
-            twin(xp.ascontiguousarray(dy), place, dx, self._described(counts))
+            twin(*map(xp.ascontiguousarray, arrays), dx, self._described(counts))
         else:
             for number, seen in enumerate(self.slices(counts)):
-                dx[seen] += xp.where(place == number, dy, dy.dtype.type(0))
+                dx[seen] += part(number)
         return self.unpad(dx, shape)
 
     def _padded(self, shape):

@@ -18,8 +18,6 @@ from ..nn.loss import Loss
 from ..nn.network import Sequential
 from ..util.validate import count, same_batch
 
-ROWS = 4096  # that `right_answers` predicts at once
-
 
 @dataclass(frozen=True)
 class Metrics:
@@ -29,14 +27,12 @@ class Metrics:
     loss                 the mean
     r2                   of floating point targets: 1 - sum (z - t)^2 / sum (t - mean t)^2, over all
                          outputs
-    mean_squared_error   of floating point targets: of each number
     """
 
     accuracy: float | None
     loss: float | None
     examples: int
     r2: float | None = None
-    mean_squared_error: float | None = None
 
 
 def evaluate(
@@ -56,47 +52,39 @@ def evaluate(
     if examples == 0:
         return Metrics(None, None, 0)
     centre = y.mean(axis=0, dtype="float64") if y.dtype.kind == "f" else None
-    shards = threads.shards_for(examples) if isinstance(x, np.ndarray) else 1
-    bounds = [examples * shard // shards for shard in range(shards + 1)]
-    spans = [range(*span, batch_size) for span in zip(bounds, bounds[1:])]
+
+    @np.errstate(all="ignore")
+    def figures(start):
+        batch = slice(start, start + batch_size)
+        return _sums(loss, network.forward(x[batch])[0], y[batch], centre)
+
+    compute = threads.map_parallel if isinstance(x, np.ndarray) else map
     found: dict[str, float] = {}
-    for sums in threads.map_parallel(lambda span: _sums(network, loss, x, y, centre, span), spans):
+    for sums in compute(figures, range(0, examples, batch_size)):
         for name, value in sums.items():
             found[name] = found.get(name, 0) + to_host(value)
-    accuracy = r2 = mean_squared_error = None
+    accuracy = r2 = None
     if "correct" in found:
         accuracy = int(found["correct"]) / examples
-    if "errors" in found:
-        errors, spread = float(found["errors"]), float(found["spread"])
-        mean_squared_error = errors / (examples * prod(y.shape[1:]))
-        if spread > 0:
-            r2 = 1 - errors / spread
-    return Metrics(accuracy, float(found["loss"]) / examples, examples, r2, mean_squared_error)
+    if found.get("spread", 0) > 0:
+        r2 = 1 - float(found["errors"]) / float(found["spread"])
+    return Metrics(accuracy, float(found["loss"]) / examples, examples, r2)
 
 
-@np.errstate(all="ignore")
-def _sums(network, loss, x, y, centre, span):
-    """Over batches from each start in `span`: losses, correct answers, squared errors, squares
-    about the targets' mean.
+def _sums(loss, z, target, centre):
+    """Sums over a batch: losses, correct answers, squared errors, squares about the mean target.
 
     Without those that make no sense: logits of one class, targets of another shape than the output.
     """
-    sums = {}
-    for begin in span:
-        batch = slice(begin, min(begin + span.step, span.stop))
-        z, _ = network.forward(x[batch])
-        target = y[batch]
-        losses, _ = loss(z, target)
-        found = {"loss": losses.sum(dtype="float64")}
-        if centre is not None and prod(z.shape) == prod(target.shape):
-            z = z.reshape(target.shape).astype("float64")
-            found["errors"] = ((z - target) ** 2).sum()
-            found["spread"] = ((target - centre) ** 2).sum()
-        elif centre is None and target.ndim == 1 and z.ndim == 2 and z.shape[1] > 1:
-            found["correct"] = (z.argmax(axis=1) == target).sum()
-        for name, value in found.items():
-            sums[name] = sums.get(name, 0) + value
-    return sums
+    losses, _ = loss(z, target)
+    found = {"loss": losses.sum(dtype="float64")}
+    if centre is not None and prod(z.shape) == prod(target.shape):
+        z = z.reshape(target.shape).astype("float64")
+        found["errors"] = ((z - target) ** 2).sum()
+        found["spread"] = ((target - centre) ** 2).sum()
+    elif centre is None and target.ndim == 1 and z.ndim == 2 and z.shape[1] > 1:
+        found["correct"] = (z.argmax(axis=1) == target).sum()
+    return found
 
 
 def right_answers(model: Sequential, inputs: NDArray | Examples, targets: NDArray) -> NDArray:
@@ -111,14 +99,10 @@ def right_answers(model: Sequential, inputs: NDArray | Examples, targets: NDArra
     Source
         own derivation: bounded by 1, so that a sum over rows has sensitivity 1
     """
-    values = np.zeros(inputs.shape[0])
-    for start in range(0, inputs.shape[0], ROWS):
-        span = slice(start, start + ROWS)
-        with np.errstate(all="ignore"):
-            z, t = to_host(model.predict(inputs[span])), to_host(targets[span])
+    with np.errstate(all="ignore"):
+        z, t = to_host(model.predict(inputs)), to_host(targets)
         if t.dtype.kind == "f":
             right = 1 - ((np.clip(z[:, 0], -1, 1) - t.reshape(len(t))) / 2) ** 2  # [F1]
         else:
             right = z.argmax(axis=1) == t
-        values[span] = np.where(np.isfinite(z).all(axis=1), right, 0)
-    return values
+    return np.where(np.isfinite(z).all(axis=1), right, 0.0)

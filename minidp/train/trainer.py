@@ -172,14 +172,9 @@ class Trainer:
             )
 
     @property
-    def _dtype(self):
-        return next(iter(self.network.params.values())).dtype
-
-    def __repr__(self):
-        return (
-            f"Trainer of {len(self.network.params)} arrays by {type(self.optimizer).__name__}, "
-            f"{self.plan.steps} steps of {self.plan.sampler}, {self.ledger.count_of(STEP)} charged"
-        )
+    def _array(self):
+        """One of the network's arrays, which stands for the device and dtype of all."""
+        return next(iter(self.network.params.values()))
 
     def run(
         self,
@@ -212,16 +207,17 @@ class Trainer:
                      ranks it is called on each
         """
         streams = as_streams(streams)
-        x, y = as_rows("Trainer.run", x, y, next(iter(self.network.params.values())))
-        if not self.network.takes_ids:
-            _check_floats(x)
+        x, y = as_rows("Trainer.run", x, y, self._array)
+        # an array alone; what `Examples` give is checked by the network
+        if not self.network.takes_ids and hasattr(getattr(x, "dtype", None), "kind"):
+            inexact("Trainer.run", x=x)
         persons = persons_of(person, self.rows_per_person, x.shape[0])
         examples = LabelledExamples(x, y, self.augmentation_multiplicity, example_weight, persons)
         shape("Trainer.run", "x", x, ("N", *self.network.input_shape))
         plan = self.plan
         plan.sampler.check(len(examples))
         count(1, block_steps=block_steps)
-        measure_memory(namespace_of(*self.network.params.values()))
+        measure_memory(namespace_of(self._array))
         if progress == Progress():
             selfcheck.check(self.network, self.loss, y)
             if plan.sanitizer.exact:
@@ -243,7 +239,9 @@ class Trainer:
                 stop = self._charge(progress.step, stop)  # [F1]
                 self._check_equal(stop, streams)
                 if stop == progress.step:
-                    self._check_budget()
+                    if self.ledger.count_of(STEP) == 0:  # too small a budget, not used up
+                        held = self.budget
+                        plan.check_budget(held.accountant, self.ledger, held.epsilon, held.delta)
                     stopped = "budget"
                     break
                 progress = replace(progress, charged=stop)
@@ -283,12 +281,6 @@ class Trainer:
             )
             budget.charge_all(charges(start, start + steps))
             return start + steps
-
-    def _check_budget(self):
-        """Raise BudgetExceededError if the budget was too small for a single step, not used up."""
-        budget = self.budget
-        if self.ledger.count_of(STEP) == 0:
-            self.plan.check_budget(budget.accountant, self.ledger, budget.epsilon, budget.delta)
 
     def _check_equal(self, step, streams):
         """Raise RanksError unless all ranks are as far as each other, hold the same parameters, and
@@ -338,7 +330,9 @@ class Trainer:
         raw_sum, *others = threads.map_parallel(clipped_sum, shards)
         scale = 1 / self.plan.expected_lot_size  # [F3]
         noise = streams.noise(step)
-        g = sanitizer.release(raw_sum, noise, others, scale, self._dtype, self.ranks)  # [F2] [F3]
+        g = sanitizer.release(
+            raw_sum, noise, others, scale, self._array.dtype, self.ranks
+        )  # [F2] [F3]
         self.optimizer.update(self.network.params, g, step, sanitizer.noise_std(scale))  # [F4]
 
     def _shards(self, examples, lot, views):
@@ -376,10 +370,9 @@ class Trainer:
         """{"explicit": [...], "factored": [...]}: the parameters whose gradients have each form,
         without empty lists. It follows from public numbers.
         """
-        array = next(iter(self.network.params.values()))
         rows = self._rows, *self.network.input_shape
         with np.errstate(all="ignore"):
-            x = namespace_of(array).zeros(rows, array.dtype)
+            x = namespace_of(self._array).zeros(rows, self._array.dtype)
             z, caches = self.network.forward(x, rng=None)
             grads = self._over_rows(z, caches)
         forms = self.plan.sanitizer.forms(grads, self.plan.products)
@@ -397,9 +390,3 @@ def cache_examples(network: Sequential) -> int:
     bytes_ = max(batch_budget(namespace_of(*params)), 4 * sum(array.nbytes for array in params))
     example_bytes = network.example_numbers * max(array.itemsize for array in params)
     return max(MIN_BATCH, int(min(bytes_ / example_bytes, 2**31)))
-
-
-def _check_floats(x):
-    """An array alone; what `Examples` give is checked by the network."""
-    if hasattr(getattr(x, "dtype", None), "kind"):
-        inexact("Trainer.run", x=x)

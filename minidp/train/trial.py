@@ -78,7 +78,18 @@ class Trial:
         weights = self.rng.uniform(0.5, 1, count)
         for what, grad in found.items():
             if isinstance(grad, PerExampleGrad):
-                for quantity, got, expected in quantities(grad, weights, self.asarray):
+                g = to_host(grad.materialise())
+                norms = _per_example(g**2)
+                for quantity, got, expected in (
+                    ("squared norms", grad.sq_norms(), norms),
+                    ("squared norms, rounded up,", grad.sq_norms_upper(), norms),
+                    (
+                        "weighted sum",
+                        grad.weighted_sum(self.asarray(weights)),
+                        np.tensordot(weights, g, 1),
+                    ),
+                ):
+                    got = to_host(got)
                     if not _close(got, expected, self.how.apart):
                         yield (
                             f"{what}: {quantity}: expected shape {expected.shape} and "
@@ -288,18 +299,6 @@ def host_copy(network, dtype="float64", asarray=np.asarray):
         raise TrialError(
             f"the network cannot be copied to be tried ({error}); give its layers __deepcopy__"
         ) from error
-
-
-def quantities(grad, weights, asarray=np.asarray):
-    """(quantity of a PerExampleGrad, what it gives, what its materialised numbers give), on the
-    host; weights (B,).
-    """
-    g = to_host(grad.materialise())
-    norms = _per_example(g**2)
-    yield "squared norms", to_host(grad.sq_norms()), norms
-    yield "squared norms, rounded up,", to_host(grad.sq_norms_upper()), norms
-    total = to_host(grad.weighted_sum(asarray(weights)))
-    yield "weighted sum", total, np.tensordot(weights, g, 1)
 
 
 def _array(found):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from minidp import nn
-from minidp.backend import Backend
 from minidp.errors import DtypeError, ParameterError, ShapeError
 
 
@@ -56,15 +55,6 @@ def test_input_of_another_shape_or_of_integers_is_refused(rng):
         DtypeError, match="network: expected x of dtype float32 or float64, got int64"
     ):
         make_network(rng).forward(np.zeros((4, 2, 3), "int64"))
-
-
-def test_params_are_the_arrays_themselves_and_moving_changes_the_dtype(rng):
-    network = make_network(rng)
-    network.params["dense1", "b"][...] = 3.0
-    assert (network.layers[1].params["b"] == 3.0).all()
-    network.to(Backend.numpy(), "float32")
-    assert {array.dtype.name for array in network.state().values()} == {"float32"}
-    assert network.forward(np.zeros((2, 2, 3), "float32"))[0].dtype == np.float32
 
 
 def test_an_integer_is_a_shape_and_layers_draw_by_themselves_without_rng():

@@ -4,6 +4,8 @@ pass.
 
 import pytest
 
+from minidp import nn
+from minidp.privacy.events.base import Event
 from tools import check_cards, check_imports
 
 DENSE = '''
@@ -20,7 +22,6 @@ class Dense:
     def forward(self, x):
         return x @ self.W  # [F1]
 '''
-EVENTS = 'class Event:\n    pass\nclass Gaussian(Event):\n    """Noise"""\n'
 CARDS = {
     "no line of code": (DENSE.replace("  # [F1]", ""), "[F1] has no line of code"),
     "label only in the code": (
@@ -29,11 +30,6 @@ CARDS = {
     ),
     "no source": (DENSE.replace("    [F1]  own derivation\n", ""), "names no source"),
     "no check": (DENSE.replace("[F1]  y", "[F1] [F2]  y"), "[F2] has no check"),
-    "no card": (
-        'class Dense:\n    """Doc."""\n    def method(self):\n        return 1\n',
-        "Dense has no card",
-    ),
-    "no definition": (DENSE + EVENTS, "event Gaussian needs"),
 }
 IMPORTS = {
     "upward": (
@@ -89,8 +85,22 @@ def test_incomplete_cards_are_named(text, message, tmp_path, capsys):
     assert any(message in line and line.startswith("minidp/nn/dense.py:") for line in said)
 
 
+def test_classes_without_a_card_or_a_definition_are_named():
+    class Layer(nn.Layer):
+        def compute_y(self, x, rng):
+            return x, None
+
+    class Noise(Event):
+        """Noise"""
+
+    without, undefined = check_cards.missing_cards([nn.Dense, Layer, Noise], {"nn.dense.Dense"})
+    assert without.endswith("Layer has no card") and undefined.startswith("event ")
+
+
 @pytest.mark.parametrize("file, text, message", IMPORTS.values(), ids=IMPORTS)
 def test_upward_imports_are_named(file, text, message, tmp_path, capsys):
+    for part in check_imports.STEP:
+        write(tmp_path / f"minidp/{part}.py", "")
     write(tmp_path / file, text)
     assert check_imports.main(tmp_path) == 1
     (line,) = capsys.readouterr().out.splitlines()

@@ -201,14 +201,3 @@ def test_networks_of_every_kind_of_layer_pass(frozen, backend, rng, monkeypatch)
         selfcheck.check(network, loss, targets)
     layers[-2].params["W"][...] = 0
     selfcheck.check(network, LOSS, ZEROS)
-
-
-def test_a_network_with_a_forward_of_its_own_is_checked_as_a_whole(rng):
-    class Halved(nn.Sequential):
-        def forward(self, x, *, rng=None):
-            y, caches = super().forward(x, rng=rng)
-            return y / 2, caches
-
-    selfcheck.check_bits(Halved(dense(nn.Dense, rng).layers, (200,)), LOSS, ZEROS)
-    with pytest.raises(IndependenceError, match="network: the output"):
-        selfcheck.check_bits(Halved(dense(OwnProduct, rng).layers, (200,)), LOSS, ZEROS)

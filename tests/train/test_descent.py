@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minidp import nn
-from minidp.errors import MinidpError, ParameterError
+from minidp.errors import ParameterError
 from minidp.train import OPTIMIZERS, SGD, Averaged, Metrics, Momentum, evaluate
 from tests.support.guarded import allow_sync
 from tests.support.training import make_data, make_network, side_by_side
@@ -29,15 +29,6 @@ def test_metrics_equal_a_loop_whatever_the_batches_and_parts(
     assert type(got.accuracy) is type(got.loss) is float and got.examples == 40
 
 
-def test_losses_are_summed_in_float64(rng):
-    # 20,000 equal losses, whose float32 sum would be off in the fifth digit
-    network = nn.Sequential([nn.ReLU()], (2,))
-    x = np.tile(np.array([[0.3, 0.1]], dtype="float32"), (20_000, 1))
-    got = evaluate(network, LOSS, x, np.zeros(20_000, int), batch_size=20_000)
-    one = evaluate(network, LOSS, x[:1], np.zeros(1, int))
-    assert got.loss == pytest.approx(one.loss, rel=1e-12) and got.accuracy == 1.0
-
-
 def test_without_examples_there_are_no_figures():
     assert evaluate(make_network(), LOSS, *make_data(examples=0)) == Metrics(None, None, 0)
 
@@ -49,7 +40,6 @@ def test_a_regression_has_r2_and_no_accuracy(backend, rng):
     with allow_sync():
         got = evaluate(network, nn.SquaredError(), *data, batch_size=7)
     assert got.accuracy is None
-    assert got.mean_squared_error == pytest.approx(errors / t.size, rel=1e-12)
     assert got.r2 == pytest.approx(1 - errors / ((t - t.mean(axis=0)) ** 2).sum(), rel=1e-12)
 
 
@@ -60,16 +50,8 @@ def test_figures_that_make_no_sense_are_none(rng):
     x, one = rng.uniform(-1, 1, (6, 2)), nn.Sequential([nn.Dense(2, 1, rng=rng)], (2,))
     assert evaluated(rng.integers(0, 2, 6)).accuracy is None  # of one logit
     alike = evaluated(np.ones(6))
-    assert alike.r2 is None and alike.mean_squared_error > 0
-    assert evaluated(np.ones((6, 4))).mean_squared_error is None
-
-
-def test_lists_are_taken_and_what_is_no_table_is_refused():
-    x, y = make_data()
-    network = make_network()
-    assert evaluate(network, LOSS, x.tolist(), y.tolist()) == evaluate(network, LOSS, x, y)
-    with pytest.raises(MinidpError, match="evaluate: x: expected rows of one length"):
-        evaluate(network, LOSS, [[1.0], [1.0, 2.0]], y[:2])
+    assert alike.r2 is None
+    assert evaluated(np.ones((6, 4))).r2 is None
 
 
 KEYS = [("dense1", "W"), ("dense1", "b")]
@@ -114,13 +96,3 @@ def test_parameters_come_back_after_an_error():
         raise RuntimeError()
     np.testing.assert_array_equal(params[KEYS[0]], before)
     assert set(optimizer.slots) == {"velocity", "average"} and optimizer.learning_rate == 0.1
-
-
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_an_update_leaves_nothing_but_slots_in_the_optimizer(name):
-    def fields(optimizer):
-        return {name: value for name, value in vars(optimizer).items() if name != "slots"}
-
-    optimizer, key = OPTIMIZERS[name](0.1), ("dense", "W")
-    optimizer.update({key: np.ones(2)}, {key: np.ones(2)}, 0, {key: 0.5})
-    assert fields(optimizer) == fields(OPTIMIZERS[name](0.1))

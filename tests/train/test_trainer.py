@@ -13,7 +13,6 @@ from minidp.mechanism.rounding import products
 from minidp.privacy import Filter, Ledger, MomentsAccountant, NeighbouringRelation
 from minidp.streams import Streams
 from minidp.train import SGD, Progress, Trainer
-from minidp.train import trainer as trainer_module
 from tests.support.training import (
     LOT,
     make_data,
@@ -38,21 +37,6 @@ def assert_same(first, second, rtol=0.0, atol=0.0):
     assert first.keys() == second.keys()
     for key in first:
         np.testing.assert_allclose(first[key], second[key], rtol=rtol, atol=atol, err_msg=str(key))
-
-
-@pytest.mark.parametrize(
-    "rows, batch_size, expected",
-    [(3, None, [3, 2, 3]), (10**6, None, [8]), (3, 8, [8]), (100, 5, [4, 4])],
-)
-def test_a_lot_is_cut_into_equal_batches_as_asked_for_or_as_a_cache_holds(
-    rows, batch_size, expected, monkeypatch
-):
-    monkeypatch.setattr(trainer_module, "cache_examples", lambda network: rows)
-    trainer, seen = make_trainer(batch_size=batch_size), []
-    forward = trainer.network.forward
-    trainer.network.forward = lambda x, **rng: seen.append(len(x)) or forward(x, **rng)
-    trainer.step(LabelledExamples(*make_data()), np.arange(8), 0, Streams(1))
-    assert sorted(seen) == sorted(expected)
 
 
 def test_an_empty_data_set_trains_on_noise(backend):
@@ -172,13 +156,6 @@ def test_nothing_private_is_kept_or_returned():
         name for name, value in vars(trainer).items() if "raw" in name or hasattr(value, "shape")
     }
     assert kept == set() and trainer.optimizer.slots == {}
-
-
-def test_lists_and_a_seed_are_taken():
-    x, y = make_data()
-    trainer = make_trainer()
-    trainer.run(x.tolist(), y.tolist(), 1)
-    assert_same(values(trainer.network), trained())
 
 
 def test_what_is_not_taken_is_refused_before_a_charge():

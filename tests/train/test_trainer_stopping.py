@@ -88,11 +88,6 @@ def test_a_budget_that_is_used_up_stops_the_next_call():
     ]
 
 
-def test_an_infinite_budget_takes_steps_without_noise():
-    trainer = make_trainer(budget=budget(math.inf), noise_multiplier=0)
-    assert trainer.run(*make_data(), Streams(1)).progress.step == 10
-
-
 @pytest.mark.parametrize("asked", [1, 3, 4, 7, 9])
 def test_asked_to_stop_it_ends_after_the_step(asked):
     blocks, trainer = [], make_trainer()
@@ -133,15 +128,6 @@ def test_shuffled_training_stops_at_the_end_of_an_epoch_only(steps, asked, block
     assert record.stopped == ("interrupted" if end < steps else "finished")
     epochs = sum(times for _, times in record.ledger.items())
     assert epochs == -(-record.progress.charged // 4) >= end // 4
-
-
-def test_a_finished_run_does_nothing_more():
-    trainer = make_trainer()
-    record = trainer.run(*make_data(), Streams(1))
-    kept = values(trainer.network)
-    again = trainer.run(*make_data(), Streams(2), progress=record.progress)
-    assert again.stopped == "finished" and again.ledger.items()[0][1] == 10
-    assert_same(kept, values(trainer.network))
 
 
 @pytest.mark.parametrize(
