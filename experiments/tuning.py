@@ -18,13 +18,13 @@ import common
 common.start(__name__)
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # for tools
 
+from common.tables import flags_of_table, held_out, write
+
 import adult
 import numpy as np
 
 import minidp
-from minidp.commands.flags import Parser, user_errors
-from minidp.run.result import git_commit, versions
-from minidp.util.files import write_json
+from minidp.commands.flags import user_errors
 from tools.own_data import SPLITS, breast_cancer, digits, rows_of
 
 CANDIDATES = (
@@ -47,8 +47,7 @@ def census(data_dir):
 
 def scores_of(x, y, named, split):
     """({way: accuracy on the held-out rows}, {way: epsilon}, the accuracy of each candidate)."""
-    order = np.random.default_rng(split).permutation(len(y))
-    held, rest = order[: len(y) // 5], order[len(y) // 5 :]
+    held, rest = held_out(split, len(y))
     named = {**named, "epsilon": EPSILON, "dataset_size": len(rest), "seed": split, "quiet": True}
     given = rows_of(x, rest), y[rest]
     grid = [minidp.fit(*given, **named, **candidate) for candidate in CANDIDATES]
@@ -84,11 +83,8 @@ def measure(x, y, named, splits):
 
 def main(argv=None):
     """Measure, print, and write JSON."""
-    parser = Parser(prog="python experiments/tuning.py", description=__doc__.splitlines()[0])
-    parser.add_argument("--data-dir", metavar="DIR", help="folder of adult.csv")
-    parser.add_argument("--json", metavar="FILE", help="write the figures")
-    parser.add_argument("--smoke", action="store_true", help="a few hundred rows, one split")
-    args = parser.parse_args(argv)
+    smoke = "a few hundred rows, one split"
+    args = flags_of_table("tuning.py", __doc__, adult.FILE[1], smoke).parse_args(argv)
     found = {}
     with user_errors():
         for make, delta in ((digits, 1e-4), (breast_cancer, 1e-4), (census, 1e-5)):
@@ -99,18 +95,14 @@ def main(argv=None):
             found[make.__name__] = {"about": make.__doc__, **figures}
             means = (f"{way} {each['mean']:.2%}" for way, each in figures["ways"].items())
             print(f"{make.__name__}: {', '.join(means)}", flush=True)
-        if args.json:
-            record = {
-                "command": "python experiments/tuning.py " + " ".join(argv or sys.argv[1:]),
-                "seeds": SPLITS,
-                "device": "cpu",
-                "epsilon": EPSILON,
-                "settings": CANDIDATES,
-                "data": found,
-                "versions": versions(),
-                "commit": git_commit(),
-            }
-            write_json(args.json, record)
+        about = {
+            "command": "python experiments/tuning.py " + " ".join(argv or sys.argv[1:]),
+            "seeds": SPLITS,
+            "device": "cpu",
+            "epsilon": EPSILON,
+            "settings": CANDIDATES,
+        }
+        write(args.json, {**about, "data": found})
 
 
 if __name__ == "__main__":
