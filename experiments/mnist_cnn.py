@@ -17,28 +17,19 @@ import common
 common.start(__name__)
 
 from common.config import RunFlags, digits_option, option
-from common.job import (
-    command_line,
-    facts,
-    finish,
-    load_digits,
-    make_sampler,
-    make_sanitizer,
-    plan_and_budget,
-    prepare,
-)
+from common.job import command_line, experiment, load_digits, make_sampler, make_sanitizer
 
 import numpy as np
 
 from minidp import nn
-from minidp.run import Model, Privacy, Run, Training
+from minidp.run import Model
 from minidp.util.validate import non_negative_finite, positive_finite
 
 NAME = "mnist_cnn"
 # TensorFlow Privacy, tutorials/README.md: (sigma, epochs, learning rate, C)
 SETTINGS = {1: (1.3, 15, 0.25, 1.5), 2: (1.1, 60, 0.15, 1.0), 3: (0.7, 45, 0.25, 1.5)}
 BASELINE_EPOCHS = 20
-SMOKE_SIZES, SMOKE_LOT, SMOKE_EPOCHS = (300, 100), 30, 1
+SMOKE_SIZES, SMOKE = (300, 100), (30, 1)  # images; lots and epochs
 LOT = 256
 
 
@@ -114,36 +105,25 @@ def to_float(images):
     return images[..., None] / np.float32(255)
 
 
-def run(config):
-    """Everything from data to files; returns how it stopped."""
-    ready = prepare(
-        NAME, config, SMOKE_LOT, SMOKE_EPOCHS, partial(load_digits, smoke_sizes=SMOKE_SIZES)
-    )
-    if ready is None:
-        return "finished"
-    config, folder, backend, streams, dataset = ready
+def train(ready):
+    """Train the network; returns how it stopped."""
+    config, dataset = ready.config, ready.dataset
     _, epochs, rate, clip_norm = SETTINGS[config.setting]
     epochs = BASELINE_EPOCHS if config.baseline else epochs
     rate = rate if config.learning_rate is None else config.learning_rate
     clip_norm = clip_norm if config.clip_norm is None else config.clip_norm
-    network = make_network(config, dataset.classes, streams.init)
+    network = make_network(config, dataset.classes, ready.streams.init)
     sanitizer = make_sanitizer(config, network, clip_norm)
-    size = dataset.nominal_size
-    plan, budget = plan_and_budget(config, make_sampler(config, size), sanitizer, size, epochs)
-    optimizer = config.make_optimizer(rate)
-    run = Run(
-        folder,
-        Training(
-            network.to(backend), nn.SoftmaxCrossEntropy(), optimizer, streams, config.batch_size
-        ),
-        Privacy(plan, budget, train_metrics=config.train_metrics),
-        facts(NAME, config, dataset),
+    sampler = make_sampler(config, dataset.nominal_size)
+    run = ready.run(network, sampler, sanitizer, config.make_optimizer(rate), epochs)
+    x, tested = (
+        ready.backend.asarray(to_float(each)) for each in (dataset.x_train, dataset.x_test)
     )
-    arrays = to_float(dataset.x_train), dataset.y_train, to_float(dataset.x_test), dataset.y_test
-    released = Model(network, range(dataset.classes), image_shape=dataset.x_train.shape[1:])
-    return finish(run, run.train(*map(backend.asarray, arrays), model=released))
+    model = Model(network, range(dataset.classes), image_shape=dataset.x_train.shape[1:])
+    return ready.train(run, x, tested, model)
 
 
+run = experiment(NAME, partial(load_digits, smoke_sizes=SMOKE_SIZES), train, SMOKE)
 main = command_line(NAME, Config, run, __doc__)
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ common.start(__name__)
 
 from common.config import digits_option
 from common.job import command_line, load_digits
-from common.linear import LinearFlags, Problem, fixed_features, train_problem
+from common.linear import LinearFlags, Problem, fixed_features, linear_experiment
 
 from features import digits, learned
 
@@ -40,9 +40,9 @@ class Config(LinearFlags):
     dataset: str = digits_option()
 
 
-def run(config):
-    """Everything from data to files; returns how it stopped."""
-    networks = learned.load(FORM["networks"], config.arithmetic)
+def problem_of(ready):
+    """The features of the networks and of scattering."""
+    networks = learned.load(FORM["networks"], ready.config.arithmetic)
     width = FORM["cosines"] + networks.features
     inputs = {"networks_sha256": learned.digests(FORM["networks"])}
 
@@ -53,8 +53,7 @@ def run(config):
         return learned.joined(digits.inputs(SCATTERING), networks.features, form, arithmetic)
 
     form = {**FORM, "scattering": SCATTERING, **inputs}
-    problem = Problem(
-        NAME,
+    return Problem(
         width,
         fixed_features(NAME, form, width, coefficients, features),
         public=(
@@ -68,9 +67,9 @@ def run(config):
         first=learned.first_weights(networks, FORM),
         inputs=inputs,
     )
-    return train_problem(problem, config, load_digits)
 
 
+run = linear_experiment(NAME, load_digits, problem_of)
 main = command_line(NAME, Config, run, __doc__)
 
 if __name__ == "__main__":

@@ -37,9 +37,8 @@ GO_ON = "what was charged is in the run's folder, if it was made: go on with --r
 # is resumed.
 FREE = ("out", "resume", "quiet", "data_dir", "device")
 
-# Section 5.2: small, medium and large noise (sigma, sigma_pca), and the epsilon each is reported
-# for
-NOISE = {"small": (2.0, 4.0, 8.0), "medium": (4.0, 7.0, 2.0), "large": (8.0, 16.0, 0.5)}
+# Section 5.2: sigma, sigma_pca, and the epsilon and the accuracy that are reported for them
+NOISE = {"small": (2, 4, 8.0, 0.97), "medium": (4, 7, 2.0, 0.95), "large": (8, 16, 0.5, 0.9)}
 FRACTION = partial(in_range, 0, 1, open_high=True)
 POSITIVE = partial(count, 1)
 LENGTH = partial(in_range, 0, 1e6, open_low=True)
@@ -148,7 +147,7 @@ class RunFlags(Checked):
 
     def chosen(self, given, usual):
         """A noise multiplier: the given one, or else the default; 0 with --baseline."""
-        return 0.0 if self.baseline else usual if given is None else given
+        return 0.0 if self.baseline else float(usual if given is None else given)
 
     @property
     def private(self):

@@ -116,10 +116,8 @@ class Scattering:
             _folded(self._wavelets[k].__getitem__, self.side, 2**j) * 4**j, dtype=dtype
         )
 
-    def __call__(self, x, progress=lambda images: None):
-        """S, (B, n, n, P). `progress` is called with the number of images of each part that is
-        done.
-        """
+    def __call__(self, x):
+        """S, (B, n, n, P)."""
         validate.shape("scattering", "x", x, ("B", self.size, self.size))
         validate.inexact("scattering", x=x)
         xp = namespace_of(x)
@@ -135,7 +133,6 @@ class Scattering:
             result[start : start + CHUNK] = self._transform(part, filters, averages).transpose(
                 0, 2, 3, 1
             )
-            progress(part.shape[0])
         return result
 
     def mirrored(self, features):
