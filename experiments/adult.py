@@ -15,7 +15,6 @@ own (pip install diffprivlib==0.6.6 'scikit-learn<1.5').
 
 import math
 import statistics
-import sys
 import time
 from types import SimpleNamespace
 
@@ -23,15 +22,15 @@ import common
 
 common.start(__name__)
 
-from common.tables import auroc, facts_of, flags_of_table, held_out, read_table, write
+from common.tables import auroc, facts_of, held_out, main_of_table, read_table
 
 import numpy as np
 
 import minidp
-from minidp.commands.flags import number, user_errors
+from minidp.commands.flags import number
 from minidp.data.schema import Schema
 
-DELTA, SPLITS, SMOKE_ROWS = 1e-5, 5, 600
+DELTA, SMOKE_ROWS = 1e-5, 600
 FILE = ("adult", "adult.csv", "fairness==0.1.8", "fairness/data/raw/adult.csv")
 NUMBERS = {  # public ranges: ages and hours that the code book allows, top codes of capital
     "age": (17, 90),
@@ -148,37 +147,44 @@ def measure(table, label, fit, splits):
     return {name: statistics.mean(row[name] for row in rows) for name in means} | {"runs": rows}
 
 
-def main(argv=None):
-    """Measure, print, and write JSON."""
-    parser = flags_of_table("adult.py", __doc__, FILE[1], "a few hundred rows, one split")
-    parser.add_argument("--target-epsilon", type=number, nargs="+", default=[1.0, math.inf])
-    parser.add_argument("--diffprivlib", action="store_true", help="its models in place of ours")
-    args = parser.parse_args(argv)
-    with user_errors():
-        table, label, digest = load(args.data_dir)
-        if args.smoke:
-            table, label = rows_of(table, slice(SMOKE_ROWS)), label[:SMOKE_ROWS]
-        fits = {f"epsilon {epsilon:g}": private(epsilon) for epsilon in args.target_epsilon}
-        if args.diffprivlib:
-            fits = {
-                f"diffprivlib {kind}, {told}": of_diffprivlib(kind, told == "bounds")
-                for kind in ("LogisticRegression", "GaussianNB")
-                for told in ("bounds", "defaults")
-            }
-        found = {}
-        for name, fit in fits.items():
-            found[name] = measure(table, label, fit, 1 if args.smoke else SPLITS)
-            words = "accuracy {accuracy:.2%}, AUROC {auroc:.4f}, {seconds:.1f} s a fit"
-            print(f"{name}: {words.format(**found[name])}", flush=True)
-        about = {
-            "command": "python experiments/adult.py " + " ".join(argv or sys.argv[1:]),
-            "device": "cpu",
-            "dataset_sha256": digest,
-            "delta": DELTA,
-            "schema": schema(),
+def figures(args):
+    """Measure and print; returns what is written."""
+    table, label, digest = load(args.data_dir)
+    if args.smoke:
+        table, label = rows_of(table, slice(SMOKE_ROWS)), label[:SMOKE_ROWS]
+    fits = {f"epsilon {epsilon:g}": private(epsilon) for epsilon in args.target_epsilon}
+    if args.diffprivlib:
+        fits = {
+            f"diffprivlib {kind}, {told}": of_diffprivlib(kind, told == "bounds")
+            for kind in ("LogisticRegression", "GaussianNB")
+            for told in ("bounds", "defaults")
         }
-        write(args.json, {**about, "figures": found})
+    found = {}
+    for name, fit in fits.items():
+        found[name] = measure(table, label, fit, args.splits)
+        words = "accuracy {accuracy:.2%}, AUROC {auroc:.4f}, {seconds:.1f} s a fit"
+        print(f"{name}: {words.format(**found[name])}", flush=True)
+    return {
+        "command": args.command,
+        "device": "cpu",
+        "dataset_sha256": digest,
+        "delta": DELTA,
+        "schema": schema(),
+        "figures": found,
+    }
 
+
+main = main_of_table(
+    "adult.py",
+    __doc__,
+    FILE[1],
+    "a few hundred rows, one split",
+    figures,
+    {
+        "--target-epsilon": {"type": number, "nargs": "+", "default": [1.0, math.inf]},
+        "--diffprivlib": {"action": "store_true", "help": "its models in place of ours"},
+    },
+)
 
 if __name__ == "__main__":
     main()

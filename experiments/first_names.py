@@ -12,23 +12,22 @@ defaults of `minidp.fit`; nothing was tuned on these names. Beside it: the defau
 
 import math
 import statistics
-import sys
 
 import common
 
 common.start(__name__)
 
-from common.tables import digest, facts_of, find, flags_of_table, held_out, write
+from common.tables import digest, facts_of, find, held_out, main_of_table
 
 import numpy as np
 
 import minidp
 from minidp import nn
-from minidp.commands.flags import number, user_errors
+from minidp.commands.flags import number
 from minidp.errors import DataError
 
 FILES = {"female": "dist.female.first", "male": "dist.male.first"}
-DELTA, SPLITS, POSITIONS, LETTERS = 1e-5, 5, 15, 26
+DELTA, POSITIONS, LETTERS = 1e-5, 15, 26
 WIDTH, HIDDEN = 16, 32
 GET = (
     "dist.female.first and dist.male.first are neither in --data-dir nor in $MINIDP_DATA/names nor "
@@ -92,35 +91,43 @@ def measure(x, y, epsilon, split):
     return found
 
 
-def main(argv=None):
-    """Measure, print, and write JSON."""
-    smoke = "a few hundred names, one split"
-    parser = flags_of_table("first_names.py", __doc__, "the two lists", smoke)
-    parser.add_argument("--target-epsilon", type=number, nargs="+", default=[1.0, 8.0, math.inf])
-    args = parser.parse_args(argv)
-    with user_errors():
-        names, y, digests = load(args.data_dir)
-        x = encode(names)
-        if args.smoke:
-            some = np.random.default_rng(0).permutation(len(y))[:400]
-            x, y = x[some], y[some]
-        runs = []
-        for epsilon in args.target_epsilon:
-            of = [measure(x, y, epsilon, s) for s in range(1 if args.smoke else SPLITS)]
-            runs += of
-            lstm, linear = (
-                statistics.mean(run[way]["accuracy"] for run in of) for way in ("lstm", "linear")
-            )
-            larger = statistics.mean(run["larger_class"] for run in of)
-            print(
-                f"epsilon {epsilon:g}: LSTM {lstm:.2%}, linear {linear:.2%}, larger class "
-                f"{larger:.2%}",
-                flush=True,
-            )
-        about = {"delta": DELTA, "unit": "one first name, which is not a person"}
-        about |= {"names": len(y), "sha256": digests, "device": "cpu"}
-        write(args.json, {**about, "runs": runs})
+def figures(args):
+    """Measure and print; returns what is written."""
+    names, y, digests = load(args.data_dir)
+    x = encode(names)
+    if args.smoke:
+        some = np.random.default_rng(0).permutation(len(y))[:400]
+        x, y = x[some], y[some]
+    runs = []
+    for epsilon in args.target_epsilon:
+        of = [measure(x, y, epsilon, split) for split in range(args.splits)]
+        runs += of
+        lstm, linear = (
+            statistics.mean(run[way]["accuracy"] for run in of) for way in ("lstm", "linear")
+        )
+        larger = statistics.mean(run["larger_class"] for run in of)
+        print(
+            f"epsilon {epsilon:g}: LSTM {lstm:.2%}, linear {linear:.2%}, larger class {larger:.2%}",
+            flush=True,
+        )
+    return {
+        "delta": DELTA,
+        "unit": "one first name, which is not a person",
+        "names": len(y),
+        "sha256": digests,
+        "device": "cpu",
+        "runs": runs,
+    }
 
+
+main = main_of_table(
+    "first_names.py",
+    __doc__,
+    "the two lists",
+    "a few hundred names, one split",
+    figures,
+    {"--target-epsilon": {"type": number, "nargs": "+", "default": [1.0, 8.0, math.inf]}},
+)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

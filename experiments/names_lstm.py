@@ -17,10 +17,10 @@ with 64 units and 150 steps), before the first run on names.
 """
 
 import math
-import sys
 import time
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import common
@@ -39,12 +39,12 @@ from common.names import (
     table_bits,
     words,
 )
-from common.tables import flags_of_table, mean_and_error, write
+from common.tables import main_of_table, mean_and_error, write
 
 import numpy as np
 
 from minidp import nn
-from minidp.commands.flags import number, user_errors, whole_number
+from minidp.commands.flags import number, whole_number
 from minidp.mechanism import LinearDecay, Plan, PoissonSampler, Sanitizer, flat_group
 from minidp.privacy import Filter
 from minidp.streams import Streams
@@ -242,52 +242,60 @@ def show(run):
     )
 
 
-def main(argv=None):
-    """Train, print, and write JSON after each run; a run that the file holds is not run again."""
-    smoke = "a few hundred names, three steps"
-    parser = flags_of_table("names_lstm.py", __doc__, FILE, smoke)
-    parser.add_argument("--network", choices=("lstm", "attention"), default="lstm")
-    parser.add_argument("--target-epsilon", type=number, nargs="+", default=list(EPSILONS))
-    parser.add_argument("--seed", type=whole_number, nargs="+", default=list(range(SEEDS)))
-    parser.add_argument("--search", action="store_true", help="the search for the settings")
-    args = parser.parse_args(argv)
-    settings, generated, most = SMOKE if args.smoke else WHOLE
-    with user_errors():
-        if args.search:
-            return search(settings, args.network)
-        names, source = load(args.data_dir)
-        trained, held = split(names[:most])
-        about = {
-            "unit": "one surname, which is not a person",
-            "network": args.network,
-            "delta": DELTA,
-            "trained_on": len(trained),
-            "held_out": len(held),
-            **source,
-            "settings": asdict(settings),
-        }
-        runs = []
-        if args.json and Path(args.json).is_file():
-            before = read_json(args.json)
-            if {key: before.get(key) for key in about} == about:
-                runs = [
-                    run | {"target_epsilon": float(run["target_epsilon"])} for run in before["runs"]
-                ]
-        done = {(run["target_epsilon"], run["seed"]) for run in runs}
-        for seed in args.seed:
-            for epsilon in args.target_epsilon:
-                if (epsilon, seed) in done:
-                    continue
-                run = one_run(trained, held, args.network, settings, epsilon, seed, generated)
-                run["tables"] = tables(trained, held, settings, epsilon, seed)
-                runs.append(run)
-                show(run)
-                found = {"device": "cpu", "bits": summary(runs), "runs": runs}
-                write(args.json, {**about, **found})
-        for epsilon, row in summary(runs).items():
-            listed = ", ".join(f"{name} {row[name]['mean']:.3f}" for name in list(row)[1:])
-            print(f"epsilon {epsilon}, {row['seeds']} seeds: {listed}")
+def before(file, about):
+    """The runs of the file, if it has the same settings."""
+    if not file or not Path(file).is_file():
+        return []
+    found = read_json(file)
+    if {key: found.get(key) for key in about} != about:
+        return []
+    return [run | {"target_epsilon": float(run["target_epsilon"])} for run in found["runs"]]
 
+
+def figures(args):
+    """Train, print, and write JSON after each run; a run that the file holds is not run again."""
+    settings, generated, most = SMOKE if args.smoke else WHOLE
+    if args.search:
+        return search(settings, args.network)
+    names, source = load(args.data_dir)
+    trained, held = split(names[:most])
+    about = {
+        "unit": "one surname, which is not a person",
+        "network": args.network,
+        "delta": DELTA,
+        "trained_on": len(trained),
+        "held_out": len(held),
+        **source,
+        "settings": asdict(settings),
+    }
+    runs = before(args.json, about)
+    done = {(run["target_epsilon"], run["seed"]) for run in runs}
+    for seed, epsilon in product(args.seed, args.target_epsilon):
+        if (epsilon, seed) in done:
+            continue
+        run = one_run(trained, held, args.network, settings, epsilon, seed, generated)
+        run["tables"] = tables(trained, held, settings, epsilon, seed)
+        runs.append(run)
+        show(run)
+        write(args.json, {**about, "device": "cpu", "bits": summary(runs), "runs": runs})
+    for epsilon, row in summary(runs).items():
+        listed = ", ".join(f"{name} {row[name]['mean']:.3f}" for name in list(row)[1:])
+        print(f"epsilon {epsilon}, {row['seeds']} seeds: {listed}")
+
+
+main = main_of_table(
+    "names_lstm.py",
+    __doc__,
+    FILE,
+    "a few hundred names, three steps",
+    figures,
+    {
+        "--network": {"choices": ("lstm", "attention"), "default": "lstm"},
+        "--target-epsilon": {"type": number, "nargs": "+", "default": EPSILONS},
+        "--seed": {"type": whole_number, "nargs": "+", "default": range(SEEDS)},
+        "--search": {"action": "store_true", "help": "the search for the settings"},
+    },
+)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -10,8 +10,6 @@ number seeds the fits. All settings are the defaults of `minidp.fit`. The bounds
 follow from what they mean, not from the rows; nothing was tuned on these rows.
 """
 
-import sys
-
 import common
 
 common.start(__name__)
@@ -19,21 +17,20 @@ common.start(__name__)
 from common.tables import (
     auroc,
     facts_of,
-    flags_of_table,
     held_out,
+    main_of_table,
     mean_and_error,
     read_table,
-    write,
 )
 
 import numpy as np
 
 import minidp
-from minidp.commands.flags import number, user_errors
+from minidp.commands.flags import number
 from minidp.fitting.rule import mu_of
 from minidp.privacy.gaussian import gaussian_epsilon
 
-DELTA, SPLITS, YEARS = 1e-5, 5, 5
+DELTA, YEARS = 1e-5, 5
 PERSON, LABEL = "zper", "binexp"
 FILE = (
     "randhie",
@@ -105,26 +102,22 @@ def measure(x, label, person, epsilon, split):
     return {"seed": split, "ways": found}
 
 
-def main(argv=None):
-    """Measure, print, and write JSON."""
-    parser = flags_of_table("persons.py", __doc__, FILE[1], "one split")
-    parser.add_argument("--target-epsilon", type=number, default=1.0)
-    args = parser.parse_args(argv)
-    with user_errors():
-        x, label, person, digest = load(args.data_dir)
-        runs = [
-            measure(x, label, person, args.target_epsilon, split)
-            for split in range(1 if args.smoke else SPLITS)
-        ]
-        scores = {way: [run["ways"][way]["auroc"] for run in runs] for way in runs[0]["ways"]}
-        scores["gain"] = [one - other for one, other in zip(scores["persons"], scores["rows"])]
-        found = {name: mean_and_error(each) for name, each in scores.items()}
-        for name, row in found.items():
-            error = row["standard_error"] or 0
-            print(f"{name:8} AUROC {row['mean']:.4f}, standard error {error:.4f}")
-        about = {"target_epsilon": args.target_epsilon, "delta": DELTA, "sha256": digest}
-        write(args.json, {**about, "auroc": found, "runs": runs})
+def figures(args):
+    """Measure and print; returns what is written."""
+    x, label, person, digest = load(args.data_dir)
+    runs = [measure(x, label, person, args.target_epsilon, split) for split in range(args.splits)]
+    scores = {way: [run["ways"][way]["auroc"] for run in runs] for way in runs[0]["ways"]}
+    scores["gain"] = [one - other for one, other in zip(scores["persons"], scores["rows"])]
+    found = {name: mean_and_error(each) for name, each in scores.items()}
+    for name, row in found.items():
+        error = row["standard_error"] or 0
+        print(f"{name:8} AUROC {row['mean']:.4f}, standard error {error:.4f}")
+    about = {"target_epsilon": args.target_epsilon, "delta": DELTA, "sha256": digest}
+    return {**about, "auroc": found, "runs": runs}
 
+
+flags = {"--target-epsilon": {"type": number, "default": 1.0}}
+main = main_of_table("persons.py", __doc__, FILE[1], "one split", figures, flags)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

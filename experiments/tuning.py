@@ -18,14 +18,13 @@ import common
 common.start(__name__)
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # for tools
 
-from common.tables import flags_of_table, held_out, write
+from common.tables import SPLITS, held_out, main_of_table
 
 import adult
 import numpy as np
 
 import minidp
-from minidp.commands.flags import user_errors
-from tools.own_data import SPLITS, breast_cancer, digits, rows_of
+from tools.own_data import breast_cancer, digits, rows_of
 
 CANDIDATES = (
     {},  # the defaults
@@ -81,29 +80,28 @@ def measure(x, y, named, splits):
     }
 
 
-def main(argv=None):
-    """Measure, print, and write JSON."""
-    smoke = "a few hundred rows, one split"
-    args = flags_of_table("tuning.py", __doc__, adult.FILE[1], smoke).parse_args(argv)
+def figures(args):
+    """Measure and print; returns what is written."""
     found = {}
-    with user_errors():
-        for make, delta in ((digits, 1e-4), (breast_cancer, 1e-4), (census, 1e-5)):
-            x, y, named = make(args.data_dir) if make is census else make()
-            if args.smoke:
-                x, y = rows_of(x, slice(SMOKE_ROWS)), y[:SMOKE_ROWS]
-            figures = measure(x, y, {**named, "delta": delta}, 1 if args.smoke else SPLITS)
-            found[make.__name__] = {"about": make.__doc__, **figures}
-            means = (f"{way} {each['mean']:.2%}" for way, each in figures["ways"].items())
-            print(f"{make.__name__}: {', '.join(means)}", flush=True)
-        about = {
-            "command": "python experiments/tuning.py " + " ".join(argv or sys.argv[1:]),
-            "seeds": SPLITS,
-            "device": "cpu",
-            "epsilon": EPSILON,
-            "settings": CANDIDATES,
-        }
-        write(args.json, {**about, "data": found})
+    for make, delta in ((digits, 1e-4), (breast_cancer, 1e-4), (census, 1e-5)):
+        x, y, named = make(args.data_dir) if make is census else make()
+        if args.smoke:
+            x, y = rows_of(x, slice(SMOKE_ROWS)), y[:SMOKE_ROWS]
+        figures = measure(x, y, {**named, "delta": delta}, args.splits)
+        found[make.__name__] = {"about": make.__doc__, **figures}
+        means = (f"{way} {each['mean']:.2%}" for way, each in figures["ways"].items())
+        print(f"{make.__name__}: {', '.join(means)}", flush=True)
+    return {
+        "command": args.command,
+        "seeds": SPLITS,
+        "device": "cpu",
+        "epsilon": EPSILON,
+        "settings": CANDIDATES,
+        "data": found,
+    }
 
+
+main = main_of_table("tuning.py", __doc__, adult.FILE[1], "a few hundred rows, one split", figures)
 
 if __name__ == "__main__":
     main()

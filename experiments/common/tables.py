@@ -2,26 +2,45 @@
 
 import os
 import statistics
+import sys
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
-from minidp.commands.flags import Parser
+from minidp.commands.flags import Parser, user_errors
 from minidp.commands.reading import read_csv
 from minidp.errors import DataError
 from minidp.run.result import git_commit, versions
 from minidp.util.files import write_json
 
+SPLITS = 5  # of a table's rows
 
-def flags_of_table(script, about, files, smoke):
-    """A parser with the flags of an experiment on `files`."""
-    parser = Parser(prog=f"python experiments/{script}", description=about.splitlines()[0])
-    parser.add_argument("--data-dir", metavar="DIR", help=f"folder of {files}")
-    parser.add_argument("--json", metavar="FILE", help="write the figures")
-    parser.add_argument("--smoke", action="store_true", help=smoke)
-    return parser
+
+def main_of_table(script, about, files, smoke, measure, flags=None):
+    """The function main(argv) of an experiment on `files`.
+
+    smoke     what --smoke does, which sets args.splits to 1
+    measure   function of the flags that prints figures and returns those to write into --json
+    flags     {flag: arguments of `add_argument`} besides --data-dir, --json and --smoke
+    """
+
+    def main(argv=None):
+        argv = sys.argv[1:] if argv is None else argv
+        parser = Parser(prog=f"python experiments/{script}", description=about.splitlines()[0])
+        parser.add_argument("--data-dir", metavar="DIR", help=f"folder of {files}")
+        parser.add_argument("--json", metavar="FILE", help="write the figures")
+        parser.add_argument("--smoke", action="store_true", help=smoke)
+        for name, arguments in (flags or {}).items():
+            parser.add_argument(name, **arguments)
+        args = parser.parse_args(argv)
+        args.splits = 1 if args.smoke else SPLITS
+        args.command = f"python experiments/{script} {' '.join(argv)}"
+        with user_errors():
+            write(args.json, measure(args))
+
+    return main
 
 
 def find(file, folder, data_dir=None):
@@ -89,6 +108,6 @@ def mean_and_error(values):
 
 
 def write(file, found):
-    """Write the figures, with the versions that made them; nothing without a file."""
-    if file:
+    """Write the figures, with the versions that made them; nothing without a file or figures."""
+    if file and found:
         write_json(file, {**found, "versions": versions(), "commit": git_commit()})
