@@ -14,7 +14,7 @@ import numpy as np
 
 from minidp import data, nn
 from minidp.backend import Backend, to_host
-from minidp.errors import BudgetExceededError, CheckpointError, ParameterError
+from minidp.errors import BudgetExceededError, ParameterError
 from minidp.mechanism import (
     Plan,
     PrivatePCA,
@@ -29,7 +29,6 @@ from minidp.privacy.catalogue import make
 from minidp.privacy.meaning import large_delta
 from minidp.ranks import current
 from minidp.run import About, Model, Privacy, Run, RunFolder, Training
-from minidp.run.folder import FILES, MANIFEST
 from minidp.run.result import git_commit
 from minidp.streams import Streams
 from minidp.util.text import upper_text
@@ -130,7 +129,7 @@ def experiment(name, load, train, smoke=SMOKE):
     run stopped.
 
     load    function of the configuration that returns the data set
-    train   function of a `Ready`; not called where the run in --out is finished already
+    train   function of a `Ready`
     smoke   lot size and epochs that --smoke sets where no flag does
     """
 
@@ -145,29 +144,11 @@ def experiment(name, load, train, smoke=SMOKE):
         folder = RunFolder(
             config.out or Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}", config.resume
         )
-        if folder.finished:
-            folder.check_result(flags_of(config))
-            _check_files(folder.path)
-            print(f"{folder.path} is finished; its result is in {folder.path / 'result.json'}")
-            return "finished"
         backend = Backend.pick(config.device, partial(tell, config))
         dataset = current().of_first(lambda: load(config))
         return train(Ready(name, config, folder, backend, Streams(config.seed), dataset))
 
     return run
-
-
-def _check_files(path):
-    """Raise CheckpointError if files of the finished run at `path` are missing."""
-    missing = current().of_first(
-        lambda: [name for name in (*FILES, MANIFEST) if not (path / name).is_file()]
-    )
-    if missing:
-        raise CheckpointError(
-            f"{path} is finished, and {', '.join(missing)} of it "
-            f"{'is' if len(missing) == 1 else 'are'} missing: put back what was deleted, or "
-            "start another run in another folder"
-        )
 
 
 def load_digits(config, smoke_sizes=(600, 300)):

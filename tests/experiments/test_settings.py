@@ -92,13 +92,10 @@ def test_odd_classes_are_grouped_and_even_ones_left_to_learn_from(public_set):
     assert x.shape == (200, 32, 32, 3) and tested.shape == (100, 32, 32, 3)
     for images, labels in ((x, y), (tested, wanted)):
         assert all(image[0, 0, 0] in MEMBERS[label] for image, label in zip(images, labels))
-    few, *_ = stand_in.load(1, 3, 200, 100)
-    np.testing.assert_array_equal(np.unique(few[:, 0, 0, 0]), np.unique(MEMBERS[:, 1:3]))
     even = even_classes(path)
     assert (even.classes, even.nominal_size) == (100, 200)
     for images, labels in ((even.x_train, even.y_train), (even.x_test, even.y_test)):
         np.testing.assert_array_equal(images[:, 0, 0, 0], 2 * labels)
-        np.testing.assert_array_equal(np.unique(labels), range(100))
 
 
 def test_a_public_set_of_other_classes_is_refused(public_set):
