@@ -19,7 +19,7 @@ common.start(__name__)
 from common.job import command_line, load_colours
 from common.linear import LinearFlags, Problem, fixed_features, linear_experiment
 
-from features.colours import features, normalised
+from features.colours import features
 
 NAME = "cifar_best"
 # What `settings.py cifar_best` chose. form: see features/colours.py; rule: see common/linear.py
@@ -36,7 +36,7 @@ RULE = {"steps": 300, "sigma": 3.0, "share": 0.03, "travel": 2.0, "clip": 0.121,
 WIDTH = FORM["parts"] ** 2 * FORM["cosines"]
 PROBLEM = Problem(
     WIDTH,
-    fixed_features(NAME, FORM, WIDTH, normalised, features),
+    fixed_features(NAME, FORM, WIDTH, features),
     public=(
         "scattering of each colour, normalisation within each image, random cosines of each "
         "cell, means over parts of an image and over its mirror image: fixed",

@@ -23,7 +23,7 @@ from common.config import digits_option
 from common.job import command_line, load_digits
 from common.linear import LinearFlags, Problem, fixed_features, linear_experiment
 
-from features.digits import features, normalised
+from features.digits import features
 
 NAME = "mnist_best"
 # What `settings.py mnist_best` chose. form: see features/digits.py; rule: see common/linear.py
@@ -32,7 +32,7 @@ RULE = {"steps": 300, "sigma": 3.0, "share": 0.03, "travel": 4.0, "clip": 0.0015
 WIDTH = FORM["cosines"]
 PROBLEM = Problem(
     WIDTH,
-    fixed_features(NAME, FORM, WIDTH, normalised, features),
+    fixed_features(NAME, FORM, WIDTH, features),
     public=("scattering, normalisation within each image, random cosines: fixed",),
     chosen_on="strokes",
     space="the space that was searched was known from the literature and from earlier work "

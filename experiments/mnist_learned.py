@@ -12,6 +12,7 @@ learned from (`settings.py mnist_learned`).
 
 import sys
 from dataclasses import dataclass
+from functools import partial
 
 import common
 
@@ -21,10 +22,9 @@ from common.config import digits_option
 from common.job import command_line, load_digits
 from common.linear import LinearFlags, Problem, fixed_features, linear_experiment
 
-from features import digits, learned
+from features import learned
 
 NAME = "mnist_learned"
-SCATTERING = {"side": 24, "groups": 27}  # as in mnist_best.py
 # What `settings.py mnist_learned` chose. form: see features/learned.py; rule: see common/linear.py
 FORM = {"inside": 0.7, "beside": 0.4, "prior": 1.0, "cosines": 1024, "networks": 4}
 RULE = {"steps": 300, "sigma": 3.0, "share": 0.03, "travel": 4.0, "clip": 0.0015, "decay": 0.98}
@@ -46,16 +46,11 @@ def problem_of(ready):
     width = FORM["cosines"] + networks.features
     inputs = {"networks_sha256": learned.digests(FORM["networks"])}
 
-    def coefficients(images, backend, form, arithmetic):
-        return learned.coefficients(images, networks, backend, SCATTERING, arithmetic)
-
-    def features(form, arithmetic):
-        return learned.joined(digits.inputs(SCATTERING), networks.features, form, arithmetic)
-
-    form = {**FORM, "scattering": SCATTERING, **inputs}
+    features = partial(learned.features, networks=networks)
+    form = {**FORM, "scattering": learned.SCATTERING, **inputs}
     return Problem(
         width,
-        fixed_features(NAME, form, width, coefficients, features),
+        fixed_features(NAME, form, width, features),
         public=(
             "scattering, normalisation within each image, random cosines: fixed",
             "networks trained on synthetic digits without privacy "

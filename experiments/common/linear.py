@@ -154,14 +154,12 @@ class Problem:
     command: str = ""
 
 
-def fixed_features(name, form, width, coefficients, features):
+def fixed_features(name, form, width, features):
     """The `rows` of a Problem: features in float16, kept in the cache for the next run.
 
     name, form     of the experiment; settings of the features: they name the file that keeps them
-    coefficients   function (images, backend, form, arithmetic) that yields coefficients for each
-                   ROWS images
-    features       function (form, arithmetic) that returns the function from coefficients to
-                   features
+    features       function (images, backend, form, arithmetic) that yields features of ROWS images
+                   at a time
 
     In exact arithmetic features are computed on the host, which transforms each image separately,
     so that no bit depends on other images.
@@ -172,15 +170,14 @@ def fixed_features(name, form, width, coefficients, features):
 
         def compute():
             parts = tqdm(
-                coefficients(images, place, form, config.arithmetic),
+                features(images, place, form, config.arithmetic),
                 total=-(-len(images) // ROWS),
                 desc="features",
                 unit="thousand images",
                 file=sys.stderr,
                 disable=True if config.quiet else None,
             )
-            take = features(form, config.arithmetic)
-            return np.concatenate([to_host(take(part)).astype("float16") for part in parts])
+            return np.concatenate([to_host(part).astype("float16") for part in parts])
 
         path = feature_path(images, name, LAYOUT, form, NORM, place.name, config.arithmetic)
         found = kept_features(path, (len(images), width), compute)

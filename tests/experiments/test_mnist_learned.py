@@ -3,10 +3,9 @@
 from common.linear import NORM, begin
 
 import numpy as np
-from mnist_learned import FORM, SCATTERING
+from mnist_learned import FORM
 
 from features import learned
-from features.learned import coefficients, first_weights, joined
 from minidp import load_model, nn
 from minidp.backend import Backend
 from minidp.data import strokes
@@ -40,10 +39,9 @@ def test_ways_of_writing_can_be_held_out():
 
 def test_the_layer_begins_as_the_networks_end():
     networks, backend = learned.load(FORM["networks"]), Backend.numpy()
-    ((scattered, hidden),) = coefficients(IMAGES, networks, backend, SCATTERING)
-    rows = joined(scattered.shape[1], hidden.shape[1], FORM)((scattered, hidden))
+    (rows,) = learned.features(IMAGES, backend, FORM, networks=networks)
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), NORM, rtol=0.1)
-    weights, biases = first_weights(networks, FORM)
+    weights, biases = learned.first_weights(networks, FORM)
     x = learned.to_float(IMAGES)
     logits = np.mean(
         [load_model(file).network.predict(x) for file in learned.FILES[: FORM["networks"]]], axis=0
