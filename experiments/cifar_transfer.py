@@ -27,19 +27,15 @@ from common.job import (
     load_colours,
     make_sampler,
 )
-from common.linear import NORM, LinearFlags, Problem, train_linear
+from common.linear import NORM, LinearFlags, Problem, fixed_features, train_linear
 from common.plots import draw_noise_levels
 from common.sweep_flags import SweepFlags
 from common.sweeps import Point
 
-import numpy as np
-
-from features.frozen import feature_path, kept_features, taps, transferred
+from features.frozen import taps, transferred
 from features.pretraining import NAME, SIDE, UNITS, PretrainConfig, pretrain
-from features.views import BATCH, TEST_VIEWS, make_inputs, mean_over_views
+from features.views import BATCH, TEST_VIEWS, make_inputs, mean_over_views, of_crops
 from minidp import nn
-from minidp.backend import to_host
-from minidp.data import centre_crop, standardise_images
 from minidp.errors import ParameterError
 from minidp.mechanism import Sanitizer, flat_group, per_layer_groups
 from minidp.util.validate import count, non_negative_finite, positive_finite
@@ -171,34 +167,25 @@ def make_groups(config, body):
 def train_head(ready):
     """Train one dense layer on fixed features privately; returns how it stopped."""
     layers, ready, public, inputs, about = transferred(ready)
-    frozen = taps(layers, TAPS, NORM).to(ready.backend, ready.config.arithmetic)
-    (width,) = frozen.output_shape
+    (width,) = taps(layers, TAPS, NORM).output_shape
 
-    def features(view):
-        return to_host(frozen(standardise_images(view))).astype("float16")
+    def rows(name, of_images):
+        def features(images, backend, form, arithmetic):
+            frozen = taps(layers, TAPS, NORM).to(backend, arithmetic)
+            for start in range(0, len(images), BATCH):
+                yield of_images(frozen, backend.asarray(images[start : start + BATCH]), SIDE)
 
-    def crops(images):
-        parts = np.split(images, range(BATCH, len(images), BATCH))
-        return np.concatenate([features(centre_crop(part, SIDE)) for part in parts])
-
-    def over_views(images):
-        return mean_over_views(frozen, images, SIDE).astype("float16")
-
-    def rows(images, backend, config, views=1):
-        compute = partial(crops if views == 1 else over_views, backend.asarray(images))
-        facts = views, SIDE, backend.name, config.arithmetic
-        file = feature_path(images, *facts, frozen=frozen)
-        return backend.asarray(kept_features(file, (len(images), width), compute), dtype="float32")
+        return fixed_features(NAME, {"of": name, "taps": TAPS, **inputs}, width, features)
 
     problem = Problem(
         width,
-        rows,
+        rows("crops", of_crops),
         public,
         "public images",
         SPACE,
         inputs=inputs,
         about={**about, "test_views": TEST_VIEWS},
-        others={"test_accuracy_over_views": partial(rows, views=TEST_VIEWS)},
+        others={"test_accuracy_over_views": rows("views", mean_over_views)},
         command="head",
     )
     return train_linear(problem, ready)
@@ -235,7 +222,7 @@ def train_layers(ready):
         inputs=inputs,
     )
     run.open()
-    views, tested = make_inputs(config, dataset, frozen, backend)
+    views, tested = make_inputs(ready, frozen, inputs)
 
     def about():
         logits = mean_over_views(

@@ -74,21 +74,14 @@ def make_network(config, classes, rng):
     ReLU), zero biases.
     """
     activation = {"relu": nn.ReLU, "tanh": nn.Tanh}[config.activation]
-
-    def conv(inputs, outputs, kernel, padding):
-        return nn.Conv2D(
-            inputs, outputs, kernel, rng=rng, stride=2, padding=padding, init=nn.init.he_normal
-        )
-
-    def dense(inputs, outputs):
-        return nn.Dense(inputs, outputs, rng=rng, init=nn.init.he_normal)
-
+    conv = partial(nn.Conv2D, rng=rng, stride=2, init=nn.init.he_normal)
+    dense = partial(nn.Dense, rng=rng, init=nn.init.he_normal)
     return nn.Sequential(
         [
-            conv(1, 16, 8, "same"),
+            conv(1, 16, 8, padding="same"),
             activation(),
             nn.MaxPool2D(2, stride=1),  # 28 -> 14 -> 13
-            conv(16, 32, 4, "valid"),
+            conv(16, 32, 4, padding="valid"),
             activation(),
             nn.MaxPool2D(2, stride=1),  # 13 -> 5 -> 4
             nn.Flatten(),

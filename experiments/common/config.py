@@ -261,16 +261,14 @@ def main_of(script, about, commands):
 
     def main(argv=None):
         argv = list(sys.argv[1:] if argv is None else argv)
-        name = ""
+        name = argv.pop(0) if argv and argv[0] in commands else ""
         if name not in commands:
+            listed = ", ".join(commands)
             if argv[:1] in (["--help"], ["-h"]):
-                print(f"{about}\nCommands: {', '.join(commands)}; each takes --help")
+                print(f"{about}\nCommands: {listed}; each takes --help")
                 return 0
-            if not argv or argv[0] not in commands:
-                words = f"error: expected one of {', '.join(commands)} first; each takes --help"
-                print(words, file=sys.stderr)
-                return 2
-            name = argv.pop(0)
+            print(f"error: expected one of {listed} first; each takes --help", file=sys.stderr)
+            return 2
         flags, command = commands[name]
         prog = f"{script} {name}".strip()
         with user_errors() as note:

@@ -25,7 +25,6 @@ from .job import experiment, make_sampler
 
 NORM = 54.0  # that all features are scaled to
 ROWS = 1000  # images whose features are computed at a time
-LAYOUT = 3  # of a feature file; add one whenever the computation of features changes
 BASELINE_EPOCHS = 20
 SMOKE = 100, 2  # lot size, epochs
 SEARCH = "experiments/settings.py"  # which chose every rule
@@ -158,8 +157,8 @@ def fixed_features(name, form, width, features):
     """The `rows` of a Problem: features in float16, kept in the cache for the next run.
 
     name, form     of the experiment; settings of the features: they name the file that keeps them
-    features       function (images, backend, form, arithmetic) that yields features of ROWS images
-                   at a time
+    features       function (images, backend, form, arithmetic) that yields features, some images at
+                   a time
 
     In exact arithmetic features are computed on the host, which transforms each image separately,
     so that no bit depends on other images.
@@ -171,15 +170,14 @@ def fixed_features(name, form, width, features):
         def compute():
             parts = tqdm(
                 features(images, place, form, config.arithmetic),
-                total=-(-len(images) // ROWS),
-                desc="features",
-                unit="thousand images",
+                desc=f"features of {len(images):,} images",
+                unit="part",
                 file=sys.stderr,
                 disable=True if config.quiet else None,
             )
             return np.concatenate([to_host(part).astype("float16") for part in parts])
 
-        path = feature_path(images, name, LAYOUT, form, NORM, place.name, config.arithmetic)
+        path = feature_path(images, name, form, NORM, place.name, config.arithmetic)
         found = kept_features(path, (len(images), width), compute)
         return backend.asarray(found, dtype="float32")
 

@@ -22,20 +22,17 @@ from .pretraining import NAME, SIDE, build
 POOLED = 3  # places of a side whose mean stands for them
 PRETRAINED = Path(__file__).resolve().parents[1] / "pretrained"
 PRETRAINED_BY = "command", "public_data", "classes", "images", "test_accuracy", "commit"
-LAYOUT = 2  # of a feature file; one more where views or features are computed otherwise
+LAYOUT = 4  # of a feature file; add one whenever the computation of features changes
 
 
-def feature_path(images, *facts, frozen=None):
+def feature_path(images, *facts):
     """Path in the cache for features of these images.
 
-    Its name is a hash of all that decides about them: the images, the state of `frozen` layers, and
-    `facts`, the device and the arithmetic included, whose rounding differs.
+    Its name is a hash of all that decides about them: the images and `facts`, the device and the
+    arithmetic included, whose rounding differs.
     """
     digest = hashlib.sha256(repr((LAYOUT, images.shape, *facts)).encode())
     digest.update(np.ascontiguousarray(images))
-    for key, array in sorted(frozen.state().items() if frozen else ()):
-        digest.update(repr((key, array.shape)).encode())
-        digest.update(np.ascontiguousarray(to_host(array)))
     return cache_dir() / "features" / f"{digest.hexdigest()[:32]}.npy"
 
 
@@ -96,11 +93,6 @@ class Taps:
         for part in (*self.parts, *self.norms):
             part.to(backend).use(arithmetic)
         return self
-
-    def state(self):
-        """{name: array} of all that decides about a row."""
-        parts = enumerate((*self.parts, *self.norms))
-        return {f"{i}.{key}": array for i, part in parts for key, array in part.state().items()}
 
     def __call__(self, x):
         """Rows (B, D) of images x (B, H, W, C), standardised."""

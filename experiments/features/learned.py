@@ -36,16 +36,16 @@ def make_network(rng):
     """28 x 28 pixels in [0, 1] to ten logits; the last layer but one gives the features, normalised
     within each image.
     """
-    he = nn.init.he_normal
+    he = {"rng": rng, "init": nn.init.he_normal}
     return nn.Sequential(
         [
-            nn.Conv2D(1, 16, 5, rng=rng, stride=2, padding="valid", init=he),
+            nn.Conv2D(1, 16, 5, stride=2, padding="valid", **he),
             nn.ReLU(),  # 28 -> 12
-            nn.Conv2D(16, 32, 3, rng=rng, padding="valid", init=he),
+            nn.Conv2D(16, 32, 3, padding="valid", **he),
             nn.ReLU(),
             nn.MaxPool2D(2),  # 12 -> 10 -> 5
             nn.Flatten(),
-            nn.Dense(800, HIDDEN, rng=rng, init=he),
+            nn.Dense(800, HIDDEN, **he),
             nn.ReLU(),
             nn.LayerNorm((HIDDEN,)),
             nn.Dense(HIDDEN, 10, rng=rng),
@@ -100,10 +100,8 @@ class Learned:
             for network in networks
         ]
         last = [network.layers[-1].params for network in networks]
-        self.W, self.b = (
-            np.concatenate([p["W"] for p in last]) / len(last),
-            np.mean([p["b"] for p in last], axis=0),
-        )
+        self.W = np.concatenate([each["W"] for each in last]) / len(last)
+        self.b = np.mean([each["b"] for each in last], axis=0)
         self.features = len(self.W)
 
     def __call__(self, images, backend):

@@ -107,22 +107,28 @@ class FreshViews(_Views):
         return self._features(self._distorted(self._images[indices], draws))
 
 
-def make_inputs(config, dataset, frozen, backend):
+def make_inputs(ready, frozen, inputs):
     """The views to train on, by the flags of `cifar_transfer.py train`, and the centre crops to
-    test on.
+    test on; inputs: the hash of the file that the frozen layers are from.
     """
+    config, backend, dataset = ready.config, ready.backend, ready.dataset
     images, test = backend.asarray(dataset.x_train), backend.asarray(dataset.x_test)
     tested = frozen.predict(standardise_images(centre_crop(test, SIDE)), batch_size=BATCH)
     if config.fresh_augmentation:
         return FreshViews(images, frozen, SIDE), tested
     # the same views in every run: they are public, and looked at by no one
     rng = Streams(0).init
-    facts = config.views, SIDE, backend.name, config.arithmetic
-    file = feature_path(dataset.x_train, *facts, frozen=frozen)
+    facts = inputs, config.train_layers, config.views, backend.name, config.arithmetic
+    file = feature_path(dataset.x_train, *facts)
     views = CachedViews(
         images, frozen, SIDE, config.views, rng, file, config.multiplicity, config.quiet
     )
     return views, tested
+
+
+def of_crops(function, images, size):
+    """What `function` makes of each image's centre crop, standardised."""
+    return function(standardise_images(centre_crop(images, size)))
 
 
 def mean_over_views(function, images, size):

@@ -49,18 +49,11 @@ def _psi(pixels, scale, angle, angles):
     return (wave - envelope * (wave.sum() / envelope.sum())) / 4**scale
 
 
-def _spectrum(v):
-    """The Fourier sum at every frequency, as a product with the matrix of its terms."""
-    u = np.arange(len(v))
-    terms = np.exp(-2j * math.pi / len(v) * (np.outer(u, u) % len(v)))
-    return terms @ v @ terms
-
-
 def _filters(pixels, scales, angles):
     """{(j, a): psi} in space, with the factor c."""
     found = {(j, a): _psi(pixels, j, a, angles) for j in range(scales) for a in range(angles)}
-    left = 1 - np.abs(_spectrum(_phi(pixels, 0.8 * 2 ** (scales - 1)))) ** 2
-    energy = sum(np.abs(_spectrum(psi)) ** 2 for psi in found.values())
+    left = 1 - np.abs(np.fft.fft2(_phi(pixels, 0.8 * 2 ** (scales - 1)))) ** 2
+    energy = sum(np.abs(np.fft.fft2(psi)) ** 2 for psi in found.values())
     ratios = [
         left[v] / ((energy[v] + energy[-v[0], -v[1]]) / 2)
         for v in np.ndindex(pixels, pixels)

@@ -4,8 +4,6 @@ import csv
 import json
 import os
 import signal
-import subprocess
-import sys
 
 from common.results import EXPECTED, look_up
 
@@ -18,7 +16,6 @@ from minidp.privacy import Gaussian, JointGaussian, MomentsAccountant, PoissonSa
 from minidp.run import load_model
 from minidp.run.result import ACCOUNTANTS, git_commit
 from minidp.run.verify import verify
-from tests.support.scripts import command, environment
 
 SMOKE = "mnist_pca.py --smoke --quiet --dataset strokes"
 
@@ -142,10 +139,3 @@ def test_the_papers_accuracy_at_epsilon_one_half_on_real_mnist(mnist_dir, made):
     ).result
     assert result["test_accuracy"] >= 0.9 and result["epsilon"]["moments"]["upper"] <= 0.5
     assert result["dataset_sha256"] is not None and result["notice"] == ""
-
-
-def test_a_python_without_minidp_is_one_line(tmp_path):
-    bare = {name: value for name, value in environment().items() if name != "PYTHONPATH"}
-    words = [sys.executable, "-S", *command("mnist_pca.py")[1:]]
-    done = subprocess.run(words, cwd=tmp_path, env=bare, text=True, capture_output=True)
-    assert done.returncode == 2 and "pip install" in done.stderr and done.stderr.count("\n") == 1
