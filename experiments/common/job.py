@@ -328,16 +328,14 @@ class MedianNorms:
         if self._lots % EVERY == 0:
             parts = [part for rank in current().collect(self._norms) for part in rank]
             for group in dict.fromkeys(group for group, _ in parts):
-                norms = [norms for name, norms in parts if name == group]
-                self._add_median(group, np.concatenate(norms))
+                norms = np.concatenate([norms for name, norms in parts if name == group])
+                if norms.size:
+                    with np.errstate(invalid="ignore"):  # where training diverged
+                        median = float(np.median(norms))
+                    found = median if np.isfinite(median) else None
+                    self.medians.setdefault(group, []).append(found)
             self._norms.clear()
         self._lots += 1
-
-    def _add_median(self, group, norms):
-        if norms.size:
-            with np.errstate(invalid="ignore"):  # where training diverged
-                median = float(np.median(norms))
-            self.medians.setdefault(group, []).append(median if np.isfinite(median) else None)
 
 
 def command_line(name, config, run, about):
