@@ -121,7 +121,7 @@ def load_pretrained(path, rng):
     """(layers with the weights of the file, what it says about them)."""
     arrays, header = load_arrays(path, "model")
     about = header.get("about") or {}
-    if about.get("experiment") != NAME:
+    if not about.keys() >= {"config", *PRETRAINED_BY}:
         raise ParameterError(f"{path}: expected the file that `{NAME}.py pretrain` wrote")
     network = about["config"].get("network", "paper")
     convolutions, dense = build(network, rng, about["classes"])
