@@ -32,7 +32,7 @@ from common.plots import draw_noise_levels
 from common.sweep_flags import SweepFlags
 from common.sweeps import Point
 
-from features.frozen import taps, transferred
+from features.frozen import Taps, transferred
 from features.pretraining import NAME, SIDE, UNITS, PretrainConfig, pretrain
 from features.views import BATCH, TEST_VIEWS, make_inputs, mean_over_views, of_crops
 from minidp import nn
@@ -167,11 +167,11 @@ def make_groups(config, body):
 def train_head(ready):
     """Train one dense layer on fixed features privately; returns how it stopped."""
     layers, ready, public, inputs, about = transferred(ready)
-    (width,) = taps(layers, TAPS, NORM).output_shape
+    (width,) = Taps(layers, TAPS, NORM).output_shape
 
     def rows(name, of_images):
         def features(images, backend, form, arithmetic):
-            frozen = taps(layers, TAPS, NORM).to(backend, arithmetic)
+            frozen = Taps(layers, TAPS, NORM).to(backend, arithmetic)
             for start in range(0, len(images), BATCH):
                 yield of_images(frozen, backend.asarray(images[start : start + BATCH]), SIDE)
 

@@ -74,18 +74,22 @@ class Taps:
     Example b's row depends on example b alone: nothing is released by computing it.
     """
 
-    def __init__(self, parts, norm):
-        """parts: Sequentials, each going on where the one before it ends; norm: of a row.
+    def __init__(self, layers, last, norm):
+        """last: number of the last convolutions and dense layers below the softmax layer whose
+        outputs are taken; norm: of a row. The last convolution's output is flat.
 
         What still has places is averaged over POOLED x POOLED of them.
         """
-        self.parts, self.norms = parts, []
-        for part in parts:
-            pooled = [nn.AvgPool2D(POOLED), nn.Flatten()] if len(part.output_shape) == 3 else []
-            (width,) = nn.Sequential(pooled, part.output_shape).output_shape
+        stops = [i for i, layer in enumerate(layers) if layer.kind in ("conv", "dense")][-last:]
+        self.parts, self.norms, shape = [], [], (SIDE, SIDE, 3)
+        for start, stop in zip([0, *stops], stops):
+            self.parts.append(nn.Sequential(layers[start:stop], shape))
+            shape = self.parts[-1].output_shape
+            pooled = [nn.AvgPool2D(POOLED), nn.Flatten()] if len(shape) == 3 else []
+            (width,) = nn.Sequential(pooled, shape).output_shape
             layer = nn.LayerNorm(width)
-            layer.params["scale"] *= np.float32(norm / math.sqrt(width * len(parts)))
-            self.norms.append(nn.Sequential([*pooled, layer], part.output_shape))
+            layer.params["scale"] *= np.float32(norm / math.sqrt(width * len(stops)))
+            self.norms.append(nn.Sequential([*pooled, layer], shape))
         self.output_shape = (sum(width for norm in self.norms for width in norm.output_shape),)
 
     def to(self, backend, arithmetic):
@@ -101,20 +105,6 @@ class Taps:
             x, _ = part.forward(x)
             rows.append(norm.forward(x)[0])
         return namespace_of(x).concatenate(rows, axis=1)
-
-
-def taps(layers, last, norm):
-    """Taps of what the last convolutions and dense layers below the softmax layer give, in rows of
-    norm `norm`.
-
-    last: number of those layers. The last convolution's output is flat.
-    """
-    stops = [i for i, layer in enumerate(layers) if layer.kind in ("conv", "dense")][-last:]
-    parts, shape = [], (SIDE, SIDE, 3)
-    for start, stop in zip([0, *stops], stops):
-        parts.append(nn.Sequential(layers[start:stop], shape))
-        shape = parts[-1].output_shape
-    return Taps(parts, norm)
 
 
 def load_pretrained(path, rng):

@@ -17,7 +17,7 @@ from minidp.data import centre_crop, load_strokes, standardise_images
 from minidp.errors import ParameterError
 
 from . import colours, digits, learned
-from .frozen import load_pretrained, taps
+from .frozen import Taps, load_pretrained
 from .pretraining import CLASSES, SIDE, some_classes
 from .views import BATCH
 
@@ -135,6 +135,6 @@ class Pretrained(Colours):
         self.about = {"pretrained": found}
 
     def features(self, images, backend, form):
-        take = taps(self.layers, form["taps"], NORM)
+        take = Taps(self.layers, form["taps"], NORM)
         for start in range(0, len(images), BATCH):
             yield take(standardise_images(centre_crop(images[start : start + BATCH], SIDE)))

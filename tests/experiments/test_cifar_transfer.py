@@ -166,7 +166,7 @@ def test_head_trains_one_layer_on_what_several_layers_give(pretrained, train, fo
     images = standardise_images(
         centre_crop(load_cifar10(folders / "cifar", progress=False).x_train[:5], 24)
     )
-    rows, found, x = frozen.taps(layers, 4, NORM)(images), [], images
+    rows, found, x = frozen.Taps(layers, 4, NORM)(images), [], images
     for layer in layers[:-1]:
         x, _ = layer.forward(x)
         if layer.name in ("relu1", "standardise1", "relu3", "relu4"):
