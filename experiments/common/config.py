@@ -12,7 +12,7 @@ from minidp.backend import check_device
 from minidp.commands.flags import parse as parse
 from minidp.commands.flags import user_errors, with_flags
 from minidp.errors import ParameterError
-from minidp.exact.arithmetic import ARITHMETICS, EXACT, ORDINARY
+from minidp.exact.arithmetic import ARITHMETICS, ORDINARY
 from minidp.mechanism import LinearDecay
 from minidp.mechanism.samplers import SAMPLERS
 from minidp.ranks import current
@@ -124,11 +124,6 @@ class RunFlags(Checked):
 
     def __post_init__(self):
         super().__post_init__()
-        if self.baseline and self.arithmetic == EXACT:
-            raise ParameterError(
-                "--baseline does not clip, and the grid of --arithmetic exact is a part of the "
-                "clip norm; leave out one of them"
-            )
         given = [
             field.name
             for field in dataclasses.fields(self)

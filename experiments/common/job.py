@@ -14,7 +14,7 @@ import numpy as np
 
 from minidp import data, nn
 from minidp.backend import Backend, to_host
-from minidp.errors import BudgetExceededError, ParameterError
+from minidp.errors import ParameterError
 from minidp.mechanism import (
     Plan,
     PrivatePCA,
@@ -24,14 +24,13 @@ from minidp.mechanism import (
     random_projection,
     samplers,
 )
-from minidp.privacy import Filter, Ledger
+from minidp.privacy import Filter
 from minidp.privacy.catalogue import make
 from minidp.privacy.meaning import large_delta
 from minidp.ranks import current
 from minidp.run import About, Model, Privacy, Run, RunFolder, Training
 from minidp.run.result import git_commit
 from minidp.streams import Streams
-from minidp.util.text import upper_text
 
 from .config import FREE, command_of, main_of, tell, to_json
 from .results import compare
@@ -240,20 +239,6 @@ def make_optimizer(config, size):
     return config.falling_optimizer(size, name)
 
 
-def check_pca(config, ledger):
-    """Raise BudgetExceededError, which names the flags that help, if PCA, which is charged in
-    `ledger`, costs more than the target alone.
-    """
-    cost = make(config.accountant, ledger.relation).epsilon(ledger, config.delta).upper
-    if cost > config.target:
-        raise BudgetExceededError(
-            f"the PCA before the first step costs epsilon {upper_text(cost)} at delta="
-            f"{config.delta:g}, above the target of {config.target:g}; use "
-            f"{'' if config.noise == 'large' else '--noise large or '}a larger "
-            "--pca-noise-multiplier"
-        )
-
-
 def to_float(images):
     """(N, D) float32 in [0, 1], D pixels in a row: public scaling."""
     return images.reshape((images.shape[0], math.prod(images.shape[1:]))) / np.float32(255)
@@ -273,7 +258,6 @@ def main_job(ready, make_body=make_body, make_sanitizer=make_sanitizer, about=No
     if config.projection == "pca":
         pca = PrivatePCA(config.pca_dim, config.pca_sigma, config.arithmetic)
         before.append(pca.charge(sampler.relation, pixels))
-        check_pca(config, Ledger(sampler.relation, [(before[0], 1)]))
     optimizer = make_optimizer(config, size)
     run = ready.run(body, sampler, sanitizer, optimizer, BASELINE_EPOCHS, before=before)
     head = []
