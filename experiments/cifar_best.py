@@ -36,7 +36,7 @@ RULE = {"steps": 300, "sigma": 3.0, "share": 0.03, "travel": 2.0, "clip": 0.121,
 WIDTH = FORM["parts"] ** 2 * FORM["cosines"]
 PROBLEM = Problem(
     WIDTH,
-    fixed_features(NAME, FORM, WIDTH, features),
+    fixed_features(NAME, FORM, features),
     public=(
         "scattering of each colour, normalisation within each image, random cosines of each "
         "cell, means over parts of an image and over its mirror image: fixed",

@@ -175,7 +175,7 @@ def train_head(ready):
             for start in range(0, len(images), BATCH):
                 yield of_images(frozen, backend.asarray(images[start : start + BATCH]), SIDE)
 
-        return fixed_features(NAME, {"of": name, "taps": TAPS, **inputs}, width, features)
+        return fixed_features(NAME, {"of": name, "taps": TAPS, **inputs}, features)
 
     problem = Problem(
         width,

@@ -32,7 +32,7 @@ RULE = {"steps": 300, "sigma": 3.0, "share": 0.03, "travel": 4.0, "clip": 0.0015
 WIDTH = FORM["cosines"]
 PROBLEM = Problem(
     WIDTH,
-    fixed_features(NAME, FORM, WIDTH, features),
+    fixed_features(NAME, FORM, features),
     public=("scattering, normalisation within each image, random cosines: fixed",),
     chosen_on="strokes",
     space="the space that was searched was known from the literature and from earlier work "

@@ -50,7 +50,7 @@ def problem_of(ready):
     form = {**FORM, "scattering": learned.SCATTERING, **inputs}
     return Problem(
         width,
-        fixed_features(NAME, form, width, features),
+        fixed_features(NAME, form, features),
         public=(
             "scattering, normalisation within each image, random cosines: fixed",
             "networks trained on synthetic digits without privacy "

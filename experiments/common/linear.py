@@ -153,7 +153,7 @@ class Problem:
     command: str = ""
 
 
-def fixed_features(name, form, width, features):
+def fixed_features(name, form, features):
     """The `rows` of a Problem: features in float16, kept in the cache for the next run.
 
     name, form     of the experiment; settings of the features: they name the file that keeps them
@@ -178,7 +178,7 @@ def fixed_features(name, form, width, features):
             return np.concatenate([to_host(part).astype("float16") for part in parts])
 
         path = feature_path(images, name, form, NORM, place.name, config.arithmetic)
-        found = kept_features(path, (len(images), width), compute)
+        found = kept_features(path, compute)
         return backend.asarray(found, dtype="float32")
 
     return rows

@@ -73,7 +73,7 @@ class CachedViews(_Views):
                     found[start : start + BATCH, view] = self._features(crop)
             return found
 
-        self._views = self.xp.asarray(kept_features(file, shape, compute))
+        self._views = self.xp.asarray(kept_features(file, compute))
 
     def __getitem__(self, span):
         return self._views[span, 0].astype("float32")
