@@ -18,7 +18,14 @@ import common
 
 common.start(__name__)
 
-from common.config import POSITIVE, DecayFlags, main_of, option
+from common.config import (
+    POSITIVE,
+    DecayFlags,
+    clipping_option,
+    main_of,
+    option,
+    pretrained_option,
+)
 from common.figures import Figure, claims_figure, gain, levels
 from common.job import (
     MedianNorms,
@@ -72,19 +79,13 @@ class TrainConfig(DecayFlags):
         "C of each dense layer, or of all together; the softmax layer's is twice that",
         positive_finite,
     )
-    clipping: str = option(
-        "per-layer",
-        "clip all parameters together (flat) or each layer separately",
-        choices=("per-layer", "flat"),
-    )
+    clipping: str = clipping_option("per-layer")
     train_layers: str = option(
         "both",
         "trained layers; softmax: the last; top: one of 384 units too; both: two of 384 units too",
         choices=tuple(TRAINED),
     )
-    pretrained: str | None = option(
-        None, "file that `pretrain` wrote, in place of the one in experiments/pretrained"
-    )
+    pretrained: str | None = pretrained_option()
     views: int = option(
         8,
         "fixed distorted views of each example, whose features are computed once; 0: crops only",
@@ -126,9 +127,7 @@ class HeadConfig(LinearFlags):
     rule = RULE
     shipped = "cifar_transfer_deep.npz"
 
-    pretrained: str | None = option(
-        None, "file that `pretrain` wrote, in place of the one in experiments/pretrained"
-    )
+    pretrained: str | None = pretrained_option()
 
 
 def split(config, layers, classes, rng):

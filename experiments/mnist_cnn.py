@@ -16,11 +16,10 @@ import common
 
 common.start(__name__)
 
-from common.config import RunFlags, digits_option, option
+from common.config import RunFlags, clipping_option, digits_option, option
 from common.job import command_line, experiment, load_digits, make_sampler, make_sanitizer
 
-import numpy as np
-
+from features.learned import to_float
 from minidp import nn
 from minidp.run import Model
 from minidp.util.validate import non_negative_finite, positive_finite
@@ -50,11 +49,7 @@ class Config(RunFlags):
         None, "sigma, instead of that of --setting; 0 for no noise", non_negative_finite
     )
     clip_norm: float | None = option(None, "C, instead of that of --setting", positive_finite)
-    clipping: str = option(
-        "flat",
-        "clip all parameters together (flat) or each layer separately",
-        choices=("flat", "per-layer"),
-    )
+    clipping: str = clipping_option("flat")
     activation: str = option(
         "relu", "activation of all layers but the last", choices=("relu", "tanh")
     )
@@ -91,11 +86,6 @@ def make_network(config, classes, rng):
         ],
         (28, 28, 1),
     )
-
-
-def to_float(images):
-    """(N, 28, 28, 1) float32 in [0, 1]: public scaling."""
-    return images[..., None] / np.float32(255)
 
 
 def train(ready):

@@ -23,7 +23,6 @@ common.start(__name__)
 from common import job
 from common.config import POSITIVE, PcaFlags, option
 
-from minidp import nn
 from minidp.errors import ParameterError
 from minidp.mechanism import Stages
 from minidp.util.validate import count, positive_finite
@@ -62,18 +61,7 @@ def make_body(config, pixels, classes, rng):
     body = job.make_body(config, pixels, classes, rng)
     if config.first_hidden is None:
         return body
-    (width,), first = body.input_shape, config.first_hidden
-    activation = type(body.layers[1])
-    return nn.Sequential(
-        [
-            nn.Dense(width, first, rng=rng, bias=False),
-            activation(),
-            nn.Dense(first, config.hidden, rng=rng, bias=False),
-            activation(),
-            nn.Dense(config.hidden, classes, rng=rng, bias=False),
-        ],
-        (width,),
-    )
+    return job.make_body(config, pixels, classes, rng, [config.first_hidden, config.hidden])
 
 
 def make_sanitizer(config, network, clip_norm, watcher=None):

@@ -45,29 +45,26 @@ def census(data_dir):
 
 
 def scores_of(x, y, named, split):
-    """({way: accuracy on the held-out rows}, {way: epsilon}, the accuracy of each candidate)."""
+    """({way: (accuracy on the held-out rows, epsilon)}, the accuracy of each candidate)."""
     held, rest = held_out(split, len(y))
     named = {**named, "epsilon": EPSILON, "dataset_size": len(rest), "seed": split, "quiet": True}
-    given = rows_of(x, rest), y[rest]
+    given, test = (rows_of(x, rest), y[rest]), (rows_of(x, held), y[held])
     grid = [minidp.fit(*given, **named, **candidate) for candidate in CANDIDATES]
     made = {"defaults": grid[0]}
     for way, runs in WAYS.items():
         made[way] = minidp.tune(*given, CANDIDATES, runs=runs, **named)
-    test = rows_of(x, held), y[held]
-    found = {way: model.score(*test) for way, model in made.items()}
-    spent = {way: model.epsilon.upper for way, model in made.items()}
-    return found, spent, [model.score(*test) for model in grid]
+    found = {way: (model.score(*test), model.epsilon.upper) for way, model in made.items()}
+    return found, [model.score(*test) for model in grid]
 
 
 def measure(x, y, named, splits):
     """{way: figures} over the splits, and what each candidate scored."""
-    rows = [scores_of(x, y, named, split) for split in range(splits)]
-    grid = np.array([each for _, _, each in rows])
+    rows, grid = zip(*(scores_of(x, y, named, split) for split in range(splits)))
+    ways, grid = {}, np.array(grid)
+    for way in rows[0]:
+        scores, spent = zip(*(row[way] for row in rows))
+        ways[way] = {"scores": scores, "epsilon": max(spent)}
     best = int(grid.mean(axis=0).argmax())
-    ways = {
-        way: {"scores": [row[0][way] for row in rows], "epsilon": max(row[1][way] for row in rows)}
-        for way in rows[0][0]
-    }
     ways["unpaid"] = {"scores": grid[:, best].tolist(), "candidate": CANDIDATES[best]}
     for figures in ways.values():
         figures["mean"] = statistics.mean(figures["scores"])

@@ -54,6 +54,20 @@ def digits_option():
     )
 
 
+def clipping_option(default):
+    """The field of --clipping."""
+    return option(
+        default,
+        "clip all parameters together (flat) or each layer separately",
+        choices=("per-layer", "flat"),
+    )
+
+
+def pretrained_option():
+    """The field of --pretrained."""
+    return option(None, "file that `pretrain` wrote, in place of the one in experiments/pretrained")
+
+
 def device_option(default="auto"):
     """The field of --device."""
     return option(default, "where to compute: auto, cpu, gpu or gpu:N", check_device)
@@ -215,11 +229,7 @@ class PcaFlags(DecayFlags):
     clip_norm: float = option(
         4.0, "C of each layer, or of all together with --clipping flat", positive_finite
     )
-    clipping: str = option(
-        "per-layer",
-        "clip all parameters together (flat) or each layer separately",
-        choices=("per-layer", "flat"),
-    )
+    clipping: str = clipping_option("per-layer")
     pca_dim: int = option(60, "dimensions of the projection", POSITIVE)
     projection: str = option("pca", "projection of the input", choices=("pca", "random", "none"))
     hidden: int = option(1000, "number of hidden units", partial(count, 1, 10**7))

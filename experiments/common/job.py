@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -213,30 +214,18 @@ def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(),
     return plan, Filter(accountant, config.target, config.delta)
 
 
-def make_body(config, pixels, classes, rng):
-    """The trained part, after the projection. No biases, as in the 2016 code."""
+def make_body(config, pixels, classes, rng, hidden=None):
+    """The trained part, after the projection; hidden: numbers of units. No biases, as in the 2016
+    code.
+    """
     if config.projection != "none" and config.pca_dim > pixels:
         raise ParameterError(f"expected pca_dim={config.pca_dim} to be at most the {pixels} pixels")
     width = pixels if config.projection == "none" else config.pca_dim
     activation = {"relu": nn.ReLU, "tanh": nn.Tanh}[config.activation]
-    return nn.Sequential(
-        [
-            nn.Dense(width, config.hidden, rng=rng, bias=False),
-            activation(),
-            nn.Dense(config.hidden, classes, rng=rng, bias=False),
-        ],
-        (width,),
-    )
-
-
-def make_optimizer(config, size):
-    """The optimizer with the learning rate of Section 5.2: linear, then constant.
-
-    The paper does not say how its baseline was trained; plain descent at these rates ends half a
-    point lower.
-    """
-    name = config.optimizer or ("momentum" if config.baseline else "sgd")
-    return config.falling_optimizer(size, name)
+    layers = []
+    for inputs, outputs in pairwise([width, *(hidden or [config.hidden]), classes]):
+        layers += [nn.Dense(inputs, outputs, rng=rng, bias=False), activation()]
+    return nn.Sequential(layers[:-1], (width,))
 
 
 def to_float(images):
@@ -258,7 +247,9 @@ def main_job(ready, make_body=make_body, make_sanitizer=make_sanitizer, about=No
     if config.projection == "pca":
         pca = PrivatePCA(config.pca_dim, config.pca_sigma, config.arithmetic)
         before.append(pca.charge(sampler.relation, pixels))
-    optimizer = make_optimizer(config, size)
+    # the paper does not say how its baseline was trained; plain descent ends half a point lower
+    name = config.optimizer or ("momentum" if config.baseline else "sgd")
+    optimizer = config.falling_optimizer(size, name)
     run = ready.run(body, sampler, sanitizer, optimizer, BASELINE_EPOCHS, before=before)
     head = []
     if config.projection == "pca":
