@@ -151,12 +151,12 @@ class SweepFlags(Checked):
             for row in committed()
             if row["seed"] == 1 and "seconds_total" in row
         }
-        times = [known[run.point.name] for run in todo if run.point.name in known]
-        unknown = len(todo) - len(times)
+        times = [known.get(run.point.name) for run in todo]
+        hours, unknown = sum(filter(None, times)) / 3600, times.count(None)
         left = f"; of {unknown} the time is not known" if unknown else ""
         print(
-            f"{len(todo)} runs to make; the committed ones took {sum(times) / 3600:.1f} hours, one "
-            f"at a time{left}",
+            f"{len(todo)} runs to make; the committed ones took {hours:.1f} hours, one at a "
+            f"time{left}",
             flush=True,
         )
 
