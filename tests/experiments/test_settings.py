@@ -34,15 +34,13 @@ def committed(name):
 
 @pytest.mark.parametrize("name", ["mnist_best", "mnist_learned", "cifar_best"])
 def test_form_and_rule_are_those_that_the_committed_search_chose(name):
-    choice = committed(name)["choice"]
-    assert choice["form"] == SCRIPTS[name].FORM
-    assert choice["rule"] == {**SCRIPTS[name].RULE, "power": 0.0}
+    form, rule = SCRIPTS[name].FORM, SCRIPTS[name].RULE
+    assert committed(name)["choice"] == {"form": form, "rule": {**rule, "power": 0.0}}
 
 
 def test_taps_and_rule_are_those_that_the_committed_search_chose():
-    found = committed("cifar_transfer")
-    form = {"taps": cifar_transfer.TAPS, "cosines": None}
-    assert found["choice"] == {**cifar_transfer.RULE, **form, "power": 0.0}
+    found, more = committed("cifar_transfer"), {"cosines": None, "power": 0.0}
+    assert found["choice"] == {**cifar_transfer.RULE, "taps": cifar_transfer.TAPS, **more}
     assert found["pretrained"]["classes"] == CLASSES // 2
 
 
