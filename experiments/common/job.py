@@ -129,7 +129,7 @@ def experiment(name, load, train, smoke=SMOKE):
     run stopped.
 
     load    function of the configuration that returns the data set
-    train   function of a `Ready`
+    train   function of a `Ready`; not called where the run in --out is finished already
     smoke   lot size and epochs that --smoke sets where no flag does
     """
 
@@ -144,6 +144,10 @@ def experiment(name, load, train, smoke=SMOKE):
         folder = RunFolder(
             config.out or Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}", config.resume
         )
+        if folder.finished:  # whatever was deleted of it since, nothing is charged again
+            folder.check_result(flags_of(config))
+            print(f"{folder.path} is finished; its result is in {folder.path / 'result.json'}")
+            return "finished"
         backend = Backend.pick(config.device, partial(tell, config))
         dataset = current().of_first(lambda: load(config))
         return train(Ready(name, config, folder, backend, Streams(config.seed), dataset))
