@@ -15,7 +15,6 @@ own (pip install diffprivlib==0.6.6 'scikit-learn<1.5').
 
 import math
 import statistics
-import sys
 import time
 from types import SimpleNamespace
 
@@ -23,18 +22,16 @@ import common
 
 common.start(__name__)
 
-from common.tables import auroc, flags_of_table, read_table
+from common.tables import auroc, facts_of, held_out, main_of_table, read_table
 
 import numpy as np
 
 import minidp
-from minidp.commands.flags import number, user_errors
+from minidp.commands.flags import number
 from minidp.data.schema import Schema
-from minidp.run.result import git_commit, versions
-from minidp.util.files import write_json
 
-DELTA, SPLITS, SMOKE_ROWS = 1e-5, 5, 600
-FILE = ("adult", "adult.csv", ("fairness==0.1.8", "fairness/data/raw/adult.csv"))
+DELTA, SMOKE_ROWS = 1e-5, 600
+FILE = ("adult", "adult.csv", "fairness==0.1.8", "fairness/data/raw/adult.csv")
 NUMBERS = {  # public ranges: ages and hours that the code book allows, top codes of capital
     "age": (17, 90),
     "education-num": (1, 16),
@@ -97,12 +94,7 @@ def private(epsilon):
             seed=seed,
             quiet=True,
         )
-        facts = {
-            "epsilon": model.epsilon.upper,
-            "ledger_sha256": model.ledger.sha256(),
-            "choices": model.result["choices"],
-        }
-        return model, facts
+        return model, facts_of(model)
 
     return fit
 
@@ -118,9 +110,9 @@ def of_diffprivlib(kind, bounded):
         "LogisticRegression": {"data_norm": len(described.inputs) ** 0.5},
         "GaussianNB": {"bounds": (-1, 1)},
     }
+    named = bounds[kind] if bounded else {}
 
     def fit(x, y, seed):
-        named = bounds[kind] if bounded else {}
         model = getattr(models, kind)(epsilon=1.0, random_state=seed, **named)
         model.fit(described.encode(x), y)
         return SimpleNamespace(predict_proba=lambda x: model.predict_proba(described.encode(x))), {}
@@ -128,22 +120,25 @@ def of_diffprivlib(kind, bounded):
     return fit
 
 
+def rows_of(table, part):
+    """These rows of a table."""
+    return {name: cells[part] for name, cells in table.items()}
+
+
 def measure(table, label, fit, splits):
     """Accuracy, AUROC and seconds of `fit` over the splits."""
     rows = []
     for split in range(splits):
-        order = np.random.default_rng(split).permutation(len(label))
-        held, rest = order[: len(label) // 5], order[len(label) // 5 :]
-        parts = [{name: cells[part] for name, cells in table.items()} for part in (rest, held)]
+        held, rest = held_out(split, len(label))
         began = time.perf_counter()
-        model, facts = fit(parts[0], label[rest], split)
+        model, facts = fit(rows_of(table, rest), label[rest], split)
         seconds = time.perf_counter() - began
-        score = model.predict_proba(parts[1])[:, 1]
+        score, rich = model.predict_proba(rows_of(table, held))[:, 1], label[held] == ">50K"
         rows.append(
             {
                 "seed": split,
-                "accuracy": float(((score > 0.5) == (label[held] == ">50K")).mean()),
-                "auroc": auroc(score, label[held] == ">50K"),
+                "accuracy": float(((score > 0.5) == rich).mean()),
+                "auroc": auroc(score, rich),
                 "seconds": seconds,
                 **facts,
             }
@@ -152,50 +147,44 @@ def measure(table, label, fit, splits):
     return {name: statistics.mean(row[name] for row in rows) for name in means} | {"runs": rows}
 
 
-def main(argv=None):
-    """Measure, print, and write JSON."""
-    parser = flags_of_table("adult.py", __doc__, FILE[1], "a few hundred rows, one split")
-    parser.add_argument("--target-epsilon", type=number, nargs="+", default=[1.0, math.inf])
-    parser.add_argument("--diffprivlib", action="store_true", help="its models in place of ours")
-    args = parser.parse_args(argv)
-    with user_errors():
-        table, label, digest = load(args.data_dir)
-        if args.smoke:
-            table = {name: cells[:SMOKE_ROWS] for name, cells in table.items()}
-            label = label[:SMOKE_ROWS]
-        fits = {f"epsilon {epsilon:g}": private(epsilon) for epsilon in args.target_epsilon}
-        if args.diffprivlib:
-            fits = {
-                f"diffprivlib {kind}, {'bounds' if bounded else 'defaults'}": of_diffprivlib(
-                    kind, bounded
-                )
-                for kind in ("LogisticRegression", "GaussianNB")
-                for bounded in (True, False)
-            }
-        found = {}
-        for name, fit in fits.items():
-            found[name] = measure(table, label, fit, 1 if args.smoke else SPLITS)
-            print(
-                "{name}: accuracy {accuracy:.2%}, AUROC {auroc:.4f}, {seconds:.1f} s a fit".format(
-                    name=name, **found[name]
-                ),
-                flush=True,
-            )
-        if args.json:
-            write_json(
-                args.json,
-                {
-                    "command": "python experiments/adult.py " + " ".join(argv or sys.argv[1:]),
-                    "device": "cpu",
-                    "dataset_sha256": digest,
-                    "delta": DELTA,
-                    "schema": schema(),
-                    "figures": found,
-                    "versions": versions(),
-                    "commit": git_commit(),
-                },
-            )
+def figures(args):
+    """Measure and print; returns what is written."""
+    table, label, digest = load(args.data_dir)
+    if args.smoke:
+        table, label = rows_of(table, slice(SMOKE_ROWS)), label[:SMOKE_ROWS]
+    fits = {f"epsilon {epsilon:g}": private(epsilon) for epsilon in args.target_epsilon}
+    if args.diffprivlib:
+        fits = {
+            f"diffprivlib {kind}, {told}": of_diffprivlib(kind, told == "bounds")
+            for kind in ("LogisticRegression", "GaussianNB")
+            for told in ("bounds", "defaults")
+        }
+    found = {}
+    for name, fit in fits.items():
+        found[name] = measure(table, label, fit, args.splits)
+        words = "accuracy {accuracy:.2%}, AUROC {auroc:.4f}, {seconds:.1f} s a fit"
+        print(f"{name}: {words.format(**found[name])}", flush=True)
+    return {
+        "command": args.command,
+        "device": "cpu",
+        "dataset_sha256": digest,
+        "delta": DELTA,
+        "schema": schema(),
+        "figures": found,
+    }
 
+
+main = main_of_table(
+    "adult.py",
+    __doc__,
+    FILE[1],
+    "a few hundred rows, one split",
+    figures,
+    {
+        "--target-epsilon": {"type": number, "nargs": "+", "default": [1.0, math.inf]},
+        "--diffprivlib": {"action": "store_true", "help": "its models in place of ours"},
+    },
+)
 
 if __name__ == "__main__":
     main()

@@ -17,9 +17,9 @@ import common
 common.start(__name__)
 
 from common.job import command_line, load_colours
-from common.linear import LinearFlags, Problem, fixed_features, train_problem
+from common.linear import LinearFlags, Problem, fixed_features, linear_experiment
 
-from features.colours import features, normalised
+from features.colours import features
 
 NAME = "cifar_best"
 # What `settings.py cifar_best` chose. form: see features/colours.py; rule: see common/linear.py
@@ -35,9 +35,8 @@ FORM = {
 RULE = {"steps": 300, "sigma": 3.0, "share": 0.03, "travel": 2.0, "clip": 0.121, "decay": 0.98}
 WIDTH = FORM["parts"] ** 2 * FORM["cosines"]
 PROBLEM = Problem(
-    NAME,
     WIDTH,
-    fixed_features(NAME, FORM, WIDTH, normalised, features),
+    fixed_features(NAME, FORM, features),
     public=(
         "scattering of each colour, normalisation within each image, random cosines of each "
         "cell, means over parts of an image and over its mirror image: fixed",
@@ -56,11 +55,7 @@ class Config(LinearFlags):
     rule = RULE
 
 
-def run(config):
-    """Everything from data to files; returns how it stopped."""
-    return train_problem(PROBLEM, config, load_colours)
-
-
+run = linear_experiment(NAME, load_colours, lambda ready: PROBLEM)
 main = command_line(NAME, Config, run, __doc__)
 
 if __name__ == "__main__":

@@ -18,37 +18,36 @@ import common
 
 common.start(__name__)
 
-from common.config import POSITIVE, DecayFlags, main_of, option
+from common.config import (
+    POSITIVE,
+    DecayFlags,
+    clipping_option,
+    main_of,
+    option,
+    pretrained_option,
+)
 from common.figures import Figure, claims_figure, gain, levels
 from common.job import (
     MedianNorms,
     exit_status,
-    facts,
-    finish,
+    experiment,
     load_colours,
     make_sampler,
-    plan_and_budget,
-    prepare,
 )
-from common.linear import NORM, LinearFlags, Problem, train_linear
+from common.linear import NORM, LinearFlags, Problem, fixed_features, train_linear
 from common.plots import draw_noise_levels
 from common.sweep_flags import SweepFlags
 from common.sweeps import Point
 
-import numpy as np
-
-from features.frozen import feature_file, kept_features, taps, transferred
+from features.frozen import Taps, transferred
 from features.pretraining import NAME, SIDE, UNITS, PretrainConfig, pretrain
-from features.views import BATCH, TEST_VIEWS, make_inputs, mean_over_views
+from features.views import BATCH, TEST_VIEWS, make_inputs, mean_over_views, of_crops
 from minidp import nn
-from minidp.backend import to_host
-from minidp.data import centre_crop, standardise_images
 from minidp.errors import ParameterError
 from minidp.mechanism import Sanitizer, flat_group, per_layer_groups
-from minidp.run import Privacy, Run, Training
 from minidp.util.validate import count, non_negative_finite, positive_finite
 
-SMOKE_LOT, SMOKE_EPOCHS = 50, 1
+FEW = 50, 1  # lot size and epochs of --smoke
 BASELINE_EPOCHS = 30
 # What `settings.py cifar_transfer` chose: from how many layers `head` takes features; the rule (see
 # common/linear.py)
@@ -80,19 +79,13 @@ class TrainConfig(DecayFlags):
         "C of each dense layer, or of all together; the softmax layer's is twice that",
         positive_finite,
     )
-    clipping: str = option(
-        "per-layer",
-        "clip all parameters together (flat) or each layer separately",
-        choices=("per-layer", "flat"),
-    )
+    clipping: str = clipping_option("per-layer")
     train_layers: str = option(
         "both",
         "trained layers; softmax: the last; top: one of 384 units too; both: two of 384 units too",
         choices=tuple(TRAINED),
     )
-    pretrained: str | None = option(
-        None, "file that `pretrain` wrote, in place of the one in experiments/pretrained"
-    )
+    pretrained: str | None = pretrained_option()
     views: int = option(
         8,
         "fixed distorted views of each example, whose features are computed once; 0: crops only",
@@ -134,9 +127,7 @@ class HeadConfig(LinearFlags):
     rule = RULE
     shipped = "cifar_transfer_deep.npz"
 
-    pretrained: str | None = option(
-        None, "file that `pretrain` wrote, in place of the one in experiments/pretrained"
-    )
+    pretrained: str | None = pretrained_option()
 
 
 def split(config, layers, classes, rng):
@@ -172,61 +163,40 @@ def make_groups(config, body):
     )
 
 
-def run_head(config):
-    """One dense layer on fixed features is trained privately."""
-    ready = prepare(NAME, config, SMOKE_LOT, SMOKE_EPOCHS, load_colours)
-    if ready is None:
-        return "finished"
-    *others, backend, streams, dataset = ready
-    layers, dataset, public, inputs, about = transferred(config, streams, dataset)
-    frozen = taps(layers, TAPS, NORM).to(backend, config.arithmetic)
-    (width,) = frozen.output_shape
+def train_head(ready):
+    """Train one dense layer on fixed features privately; returns how it stopped."""
+    layers, ready, public, inputs, about = transferred(ready)
+    (width,) = Taps(layers, TAPS, NORM).output_shape
 
-    def features(view):
-        return to_host(frozen(standardise_images(view))).astype("float16")
+    def rows(name, of_images):
+        def features(images, backend, form, arithmetic):
+            frozen = Taps(layers, TAPS, NORM).to(backend, arithmetic)
+            for start in range(0, len(images), BATCH):
+                yield of_images(frozen, backend.asarray(images[start : start + BATCH]), SIDE)
 
-    def crops(images):
-        parts = np.split(images, range(BATCH, len(images), BATCH))
-        return np.concatenate([features(centre_crop(part, SIDE)) for part in parts])
-
-    def over_views(images):
-        return mean_over_views(frozen, images, SIDE).astype("float16")
-
-    def rows(images, backend, config, views=1):
-        compute = partial(crops if views == 1 else over_views, backend.asarray(images))
-        file = feature_file(images, frozen, views, SIDE, backend.name, config.arithmetic)
-        return backend.asarray(kept_features(file, (len(images), width), compute), dtype="float32")
+        return fixed_features(NAME, {"of": name, "taps": TAPS, **inputs}, features)
 
     problem = Problem(
-        NAME,
         width,
-        rows,
+        rows("crops", of_crops),
         public,
         "public images",
         SPACE,
         inputs=inputs,
         about={**about, "test_views": TEST_VIEWS},
-        others={"test_accuracy_over_views": partial(rows, views=TEST_VIEWS)},
-        subcommand="head",
+        others={"test_accuracy_over_views": rows("views", mean_over_views)},
+        command="head",
     )
-    return train_linear(problem, (*others, backend, streams, dataset))
+    return train_linear(problem, ready)
 
 
-def run(config):
-    """Train privately on CIFAR-10, by the configuration's class; returns how it stopped."""
-    return (run_head if isinstance(config, HeadConfig) else run_layers)(config)
-
-
-def run_layers(config):
-    """Train the pre-trained dense layers further, privately."""
-    ready = prepare(NAME, config, SMOKE_LOT, SMOKE_EPOCHS, load_colours)
-    if ready is None:
-        return "finished"
-    config, folder, backend, streams, dataset = ready
-    whole, dataset, public, inputs, named = transferred(config, streams, dataset)
-    frozen_layers, layers = split(config, whole, dataset.classes, streams.init)
+def train_layers(ready):
+    """Train the pre-trained dense layers further, privately; returns how it stopped."""
+    whole, ready, public, inputs, named = transferred(ready)
+    config, backend, dataset = ready.config, ready.backend, ready.dataset
+    frozen_layers, layers = split(config, whole, dataset.classes, ready.streams.init)
     frozen = nn.Sequential(frozen_layers, (SIDE, SIDE, 3)).to(backend).use(config.arithmetic)
-    body = nn.Sequential(layers, frozen.output_shape).to(backend)
+    body = nn.Sequential(layers, frozen.output_shape)
     model = nn.Sequential(
         frozen_layers + layers, (SIDE, SIDE, 3), frozen=[layer.name for layer in frozen_layers]
     )
@@ -234,29 +204,24 @@ def run_layers(config):
     groups = make_groups(config, body)
     sanitizer = Sanitizer(groups, config.gradients, config.arithmetic, watcher=watcher)
     size = dataset.nominal_size
-    sampler = make_sampler(config, size)
-    plan, budget = plan_and_budget(config, sampler, sanitizer, size, BASELINE_EPOCHS)
-    optimizer = config.falling_optimizer(size)
     if config.multiplicity > 1:
         public.append(
             f"each example's gradient: the mean over {config.multiplicity} views of it, clipped as "
             "one"
         )
-    run = Run(
-        folder,
-        Training(
-            body,
-            nn.SoftmaxCrossEntropy(),
-            optimizer,
-            streams,
-            config.batch_size,
-            config.multiplicity,
-        ),
-        Privacy(plan, budget, train_metrics=config.train_metrics),
-        facts(NAME, config, dataset, "baseline" if config.baseline else "train", public, inputs),
+    run = ready.run(
+        body,
+        make_sampler(config, size),
+        sanitizer,
+        config.falling_optimizer(size),
+        BASELINE_EPOCHS,
+        multiplicity=config.multiplicity,
+        command="baseline" if config.baseline else "train",
+        public=public,
+        inputs=inputs,
     )
     run.open()
-    views, tested = make_inputs(config, dataset, frozen, backend)
+    views, tested = make_inputs(ready, frozen, inputs)
 
     def about():
         logits = mean_over_views(
@@ -269,8 +234,13 @@ def run_layers(config):
             **({"median_norms_not_private": watcher.medians} if watcher else {}),
         }
 
-    labels, test_labels = backend.asarray(dataset.y_train), backend.asarray(dataset.y_test)
-    return finish(run, run.train(views, labels, tested, test_labels, model=model, about=about))
+    return ready.train(run, views, tested, model, about)
+
+
+def run(config):
+    """Train privately on CIFAR-10, by the configuration's class; returns how it stopped."""
+    train = train_head if isinstance(config, HeadConfig) else train_layers
+    return experiment(NAME, load_colours, train, FEW)(config)
 
 
 def train(config, **changes):

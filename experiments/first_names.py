@@ -12,26 +12,22 @@ defaults of `minidp.fit`; nothing was tuned on these names. Beside it: the defau
 
 import math
 import statistics
-import sys
-from hashlib import sha256
 
 import common
 
 common.start(__name__)
 
-from common.names import find
+from common.tables import digest, facts_of, find, held_out, main_of_table
 
 import numpy as np
 
 import minidp
 from minidp import nn
-from minidp.commands.flags import Parser, number, user_errors
+from minidp.commands.flags import number
 from minidp.errors import DataError
-from minidp.run.result import git_commit, versions
-from minidp.util.files import write_json
 
 FILES = {"female": "dist.female.first", "male": "dist.male.first"}
-DELTA, SPLITS, POSITIONS, LETTERS = 1e-5, 5, 15, 26
+DELTA, POSITIONS, LETTERS = 1e-5, 15, 26
 WIDTH, HIDDEN = 16, 32
 GET = (
     "dist.female.first and dist.male.first are neither in --data-dir nor in $MINIDP_DATA/names nor "
@@ -43,10 +39,10 @@ def load(data_dir=None):
     """(names, labels, {file: SHA-256})."""
     found, digests = {}, {}
     for label, file in FILES.items():
-        path = find(file, data_dir)
+        path = find(file, "names", data_dir)
         if path is None:
             raise DataError(GET)
-        digests[file] = sha256(path.read_bytes()).hexdigest()
+        digests[file] = digest(path)
         for line in path.read_text(encoding="utf-8").splitlines():
             if line.strip():
                 name, frequency = line.split()[:2]
@@ -72,8 +68,7 @@ def network(rng):
 
 def measure(x, y, epsilon, split):
     """Accuracies of both models on one split."""
-    order = np.random.default_rng(split).permutation(len(y))
-    held, rest = order[: len(y) // 5], order[len(y) // 5 :]
+    held, rest = held_out(split, len(y))
     ways = {
         "lstm": (x, {"network": network(np.random.default_rng(split))}),
         "linear": ((x[:, :, None] == np.arange(LETTERS)).astype("float32"), {}),
@@ -92,49 +87,47 @@ def measure(x, y, epsilon, split):
             quiet=True,
             **given,
         )
-        found[way] = {
-            "accuracy": model.score(rows[held], y[held]),
-            "epsilon": model.epsilon.upper,
-            "ledger_sha256": model.ledger.sha256(),
-            "choices": model.result["choices"],
-        }
+        found[way] = {"accuracy": model.score(rows[held], y[held]), **facts_of(model)}
     return found
 
 
-def main(argv=None):
-    """Measure, print, and write JSON."""
-    parser = Parser(prog="python experiments/first_names.py", description=__doc__.splitlines()[0])
-    parser.add_argument("--data-dir", metavar="DIR", help="folder of the two lists")
-    parser.add_argument("--target-epsilon", type=number, nargs="+", default=[1.0, 8.0, math.inf])
-    parser.add_argument("--json", metavar="FILE", help="write the figures")
-    parser.add_argument("--smoke", action="store_true", help="a few hundred names, one split")
-    args = parser.parse_args(argv)
-    with user_errors():
-        names, y, digests = load(args.data_dir)
-        x = encode(names)
-        if args.smoke:
-            some = np.random.default_rng(0).permutation(len(y))[:400]
-            x, y = x[some], y[some]
-        runs = []
-        for epsilon in args.target_epsilon:
-            of = [measure(x, y, epsilon, s) for s in range(1 if args.smoke else SPLITS)]
-            runs += of
-            means = [
-                statistics.mean(run[way]["accuracy"] for run in of) for way in ("lstm", "linear")
-            ]
-            larger = statistics.mean(run["larger_class"] for run in of)
-            print(
-                f"epsilon {epsilon:g}: LSTM {means[0]:.2%}, linear {means[1]:.2%}, larger class "
-                f"{larger:.2%}",
-                flush=True,
-            )
-        if args.json:
-            about = {"delta": DELTA, "unit": "one first name, which is not a person"}
-            about |= {"names": len(y), "sha256": digests, "device": "cpu"}
-            write_json(
-                args.json, {**about, "runs": runs, "versions": versions(), "commit": git_commit()}
-            )
+def figures(args):
+    """Measure and print; returns what is written."""
+    names, y, digests = load(args.data_dir)
+    x = encode(names)
+    if args.smoke:
+        some = np.random.default_rng(0).permutation(len(y))[:400]
+        x, y = x[some], y[some]
+    runs = []
+    for epsilon in args.target_epsilon:
+        of = [measure(x, y, epsilon, split) for split in range(args.splits)]
+        runs += of
+        lstm, linear = (
+            statistics.mean(run[way]["accuracy"] for run in of) for way in ("lstm", "linear")
+        )
+        larger = statistics.mean(run["larger_class"] for run in of)
+        print(
+            f"epsilon {epsilon:g}: LSTM {lstm:.2%}, linear {linear:.2%}, larger class {larger:.2%}",
+            flush=True,
+        )
+    return {
+        "delta": DELTA,
+        "unit": "one first name, which is not a person",
+        "names": len(y),
+        "sha256": digests,
+        "device": "cpu",
+        "runs": runs,
+    }
 
+
+main = main_of_table(
+    "first_names.py",
+    __doc__,
+    "the two lists",
+    "a few hundred names, one split",
+    figures,
+    {"--target-epsilon": {"type": number, "nargs": "+", "default": [1.0, 8.0, math.inf]}},
+)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -21,9 +21,9 @@ common.start(__name__)
 
 from common.config import digits_option
 from common.job import command_line, load_digits
-from common.linear import LinearFlags, Problem, fixed_features, train_problem
+from common.linear import LinearFlags, Problem, fixed_features, linear_experiment
 
-from features.digits import features, normalised
+from features.digits import features
 
 NAME = "mnist_best"
 # What `settings.py mnist_best` chose. form: see features/digits.py; rule: see common/linear.py
@@ -31,9 +31,8 @@ FORM = {"side": 24, "groups": 27, "width": 1.0, "cosines": 1024}
 RULE = {"steps": 300, "sigma": 3.0, "share": 0.03, "travel": 4.0, "clip": 0.0015, "decay": 0.98}
 WIDTH = FORM["cosines"]
 PROBLEM = Problem(
-    NAME,
     WIDTH,
-    fixed_features(NAME, FORM, WIDTH, normalised, features),
+    fixed_features(NAME, FORM, features),
     public=("scattering, normalisation within each image, random cosines: fixed",),
     chosen_on="strokes",
     space="the space that was searched was known from the literature and from earlier work "
@@ -51,11 +50,7 @@ class Config(LinearFlags):
     dataset: str = digits_option()
 
 
-def run(config):
-    """Everything from data to files; returns how it stopped."""
-    return train_problem(PROBLEM, config, load_digits)
-
-
+run = linear_experiment(NAME, load_digits, lambda ready: PROBLEM)
 main = command_line(NAME, Config, run, __doc__)
 
 if __name__ == "__main__":

@@ -16,29 +16,19 @@ import common
 
 common.start(__name__)
 
-from common.config import RunFlags, digits_option, option
-from common.job import (
-    command_line,
-    facts,
-    finish,
-    load_digits,
-    make_sampler,
-    make_sanitizer,
-    plan_and_budget,
-    prepare,
-)
+from common.config import RunFlags, clipping_option, digits_option, option
+from common.job import command_line, experiment, load_digits, make_sampler, make_sanitizer
 
-import numpy as np
-
+from features.learned import to_float
 from minidp import nn
-from minidp.run import Model, Privacy, Run, Training
+from minidp.run import Model
 from minidp.util.validate import non_negative_finite, positive_finite
 
 NAME = "mnist_cnn"
 # TensorFlow Privacy, tutorials/README.md: (sigma, epochs, learning rate, C)
 SETTINGS = {1: (1.3, 15, 0.25, 1.5), 2: (1.1, 60, 0.15, 1.0), 3: (0.7, 45, 0.25, 1.5)}
 BASELINE_EPOCHS = 20
-SMOKE_SIZES, SMOKE_LOT, SMOKE_EPOCHS = (300, 100), 30, 1
+SMOKE_SIZES, SMOKE = (300, 100), (30, 1)  # images; lots and epochs
 LOT = 256
 
 
@@ -59,11 +49,7 @@ class Config(RunFlags):
         None, "sigma, instead of that of --setting; 0 for no noise", non_negative_finite
     )
     clip_norm: float | None = option(None, "C, instead of that of --setting", positive_finite)
-    clipping: str = option(
-        "flat",
-        "clip all parameters together (flat) or each layer separately",
-        choices=("flat", "per-layer"),
-    )
+    clipping: str = clipping_option("flat")
     activation: str = option(
         "relu", "activation of all layers but the last", choices=("relu", "tanh")
     )
@@ -83,21 +69,14 @@ def make_network(config, classes, rng):
     ReLU), zero biases.
     """
     activation = {"relu": nn.ReLU, "tanh": nn.Tanh}[config.activation]
-
-    def conv(inputs, outputs, kernel, padding):
-        return nn.Conv2D(
-            inputs, outputs, kernel, rng=rng, stride=2, padding=padding, init=nn.init.he_normal
-        )
-
-    def dense(inputs, outputs):
-        return nn.Dense(inputs, outputs, rng=rng, init=nn.init.he_normal)
-
+    conv = partial(nn.Conv2D, rng=rng, stride=2, init=nn.init.he_normal)
+    dense = partial(nn.Dense, rng=rng, init=nn.init.he_normal)
     return nn.Sequential(
         [
-            conv(1, 16, 8, "same"),
+            conv(1, 16, 8, padding="same"),
             activation(),
             nn.MaxPool2D(2, stride=1),  # 28 -> 14 -> 13
-            conv(16, 32, 4, "valid"),
+            conv(16, 32, 4, padding="valid"),
             activation(),
             nn.MaxPool2D(2, stride=1),  # 13 -> 5 -> 4
             nn.Flatten(),
@@ -109,41 +88,25 @@ def make_network(config, classes, rng):
     )
 
 
-def to_float(images):
-    """(N, 28, 28, 1) float32 in [0, 1]: public scaling."""
-    return images[..., None] / np.float32(255)
-
-
-def run(config):
-    """Everything from data to files; returns how it stopped."""
-    ready = prepare(
-        NAME, config, SMOKE_LOT, SMOKE_EPOCHS, partial(load_digits, smoke_sizes=SMOKE_SIZES)
-    )
-    if ready is None:
-        return "finished"
-    config, folder, backend, streams, dataset = ready
+def train(ready):
+    """Train the network; returns how it stopped."""
+    config, dataset = ready.config, ready.dataset
     _, epochs, rate, clip_norm = SETTINGS[config.setting]
     epochs = BASELINE_EPOCHS if config.baseline else epochs
     rate = rate if config.learning_rate is None else config.learning_rate
     clip_norm = clip_norm if config.clip_norm is None else config.clip_norm
-    network = make_network(config, dataset.classes, streams.init)
+    network = make_network(config, dataset.classes, ready.streams.init)
     sanitizer = make_sanitizer(config, network, clip_norm)
-    size = dataset.nominal_size
-    plan, budget = plan_and_budget(config, make_sampler(config, size), sanitizer, size, epochs)
-    optimizer = config.make_optimizer(rate)
-    run = Run(
-        folder,
-        Training(
-            network.to(backend), nn.SoftmaxCrossEntropy(), optimizer, streams, config.batch_size
-        ),
-        Privacy(plan, budget, train_metrics=config.train_metrics),
-        facts(NAME, config, dataset),
+    sampler = make_sampler(config, dataset.nominal_size)
+    run = ready.run(network, sampler, sanitizer, config.make_optimizer(rate), epochs)
+    x, tested = (
+        ready.backend.asarray(to_float(each)) for each in (dataset.x_train, dataset.x_test)
     )
-    arrays = to_float(dataset.x_train), dataset.y_train, to_float(dataset.x_test), dataset.y_test
-    released = Model(network, range(dataset.classes), image_shape=dataset.x_train.shape[1:])
-    return finish(run, run.train(*map(backend.asarray, arrays), model=released))
+    model = Model(network, range(dataset.classes), image_shape=dataset.x_train.shape[1:])
+    return ready.train(run, x, tested, model)
 
 
+run = experiment(NAME, partial(load_digits, smoke_sizes=SMOKE_SIZES), train, SMOKE)
 main = command_line(NAME, Config, run, __doc__)
 
 if __name__ == "__main__":

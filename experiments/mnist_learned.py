@@ -12,6 +12,7 @@ learned from (`settings.py mnist_learned`).
 
 import sys
 from dataclasses import dataclass
+from functools import partial
 
 import common
 
@@ -19,12 +20,11 @@ common.start(__name__)
 
 from common.config import digits_option
 from common.job import command_line, load_digits
-from common.linear import LinearFlags, Problem, fixed_features, train_problem
+from common.linear import LinearFlags, Problem, fixed_features, linear_experiment
 
-from features import digits, learned
+from features import learned
 
 NAME = "mnist_learned"
-SCATTERING = {"side": 24, "groups": 27}  # as in mnist_best.py
 # What `settings.py mnist_learned` chose. form: see features/learned.py; rule: see common/linear.py
 FORM = {"inside": 0.7, "beside": 0.4, "prior": 1.0, "cosines": 1024, "networks": 4}
 RULE = {"steps": 300, "sigma": 3.0, "share": 0.03, "travel": 4.0, "clip": 0.0015, "decay": 0.98}
@@ -40,23 +40,17 @@ class Config(LinearFlags):
     dataset: str = digits_option()
 
 
-def run(config):
-    """Everything from data to files; returns how it stopped."""
-    networks = learned.load(FORM["networks"], config.arithmetic)
+def problem_of(ready):
+    """The features of the networks and of scattering."""
+    networks = learned.load(FORM["networks"], ready.config.arithmetic)
     width = FORM["cosines"] + networks.features
     inputs = {"networks_sha256": learned.digests(FORM["networks"])}
 
-    def coefficients(images, backend, form, arithmetic):
-        return learned.coefficients(images, networks, backend, SCATTERING, arithmetic)
-
-    def features(form, arithmetic):
-        return learned.joined(digits.inputs(SCATTERING), networks.features, form, arithmetic)
-
-    form = {**FORM, "scattering": SCATTERING, **inputs}
-    problem = Problem(
-        NAME,
+    features = partial(learned.features, networks=networks)
+    form = {**FORM, "scattering": learned.SCATTERING, **inputs}
+    return Problem(
         width,
-        fixed_features(NAME, form, width, coefficients, features),
+        fixed_features(NAME, form, features),
         public=(
             "scattering, normalisation within each image, random cosines: fixed",
             "networks trained on synthetic digits without privacy "
@@ -68,9 +62,9 @@ def run(config):
         first=learned.first_weights(networks, FORM),
         inputs=inputs,
     )
-    return train_problem(problem, config, load_digits)
 
 
+run = linear_experiment(NAME, load_digits, problem_of)
 main = command_line(NAME, Config, run, __doc__)
 
 if __name__ == "__main__":

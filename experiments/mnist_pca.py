@@ -13,10 +13,10 @@ import common
 common.start(__name__)
 
 from common.config import PcaFlags as Config
-from common.job import MainJob, command_line
+from common.job import command_line, experiment, load_digits, main_job
 
 NAME = "mnist_pca"
-run = MainJob(NAME).run
+run = experiment(NAME, load_digits, main_job)
 main = command_line(NAME, Config, run, __doc__)
 
 if __name__ == "__main__":

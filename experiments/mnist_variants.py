@@ -23,7 +23,6 @@ common.start(__name__)
 from common import job
 from common.config import POSITIVE, PcaFlags, option
 
-from minidp import nn
 from minidp.errors import ParameterError
 from minidp.mechanism import Stages
 from minidp.util.validate import count, positive_finite
@@ -62,23 +61,12 @@ def make_body(config, pixels, classes, rng):
     body = job.make_body(config, pixels, classes, rng)
     if config.first_hidden is None:
         return body
-    (width,), first = body.input_shape, config.first_hidden
-    activation = type(body.layers[1])
-    return nn.Sequential(
-        [
-            nn.Dense(width, first, rng=rng, bias=False),
-            activation(),
-            nn.Dense(first, config.hidden, rng=rng, bias=False),
-            activation(),
-            nn.Dense(config.hidden, classes, rng=rng, bias=False),
-        ],
-        (width,),
-    )
+    return job.make_body(config, pixels, classes, rng, [config.first_hidden, config.hidden])
 
 
-def make_sanitizer(config, network, clip_norm):
+def make_sanitizer(config, network, clip_norm, watcher=None):
     """The main job's clipping; its noise too, or noise that falls in stages."""
-    sanitizer = job.make_sanitizer(config, network, clip_norm)
+    sanitizer = replace(job.make_sanitizer(config, network, clip_norm), watcher=watcher)
     if config.final_noise_multiplier is None:
         return sanitizer
     sigma = Stages(config.sigma, config.final_noise_multiplier, config.stages, config.stage_lots)
@@ -86,20 +74,14 @@ def make_sanitizer(config, network, clip_norm):
     return replace(sanitizer, groups=groups)
 
 
-def run(config):
-    """Everything from data to files; returns how it stopped."""
-    main_job = job.MainJob(NAME, make_body, make_sanitizer)
-    if config.watch_norms:
-        watcher = job.MedianNorms()
-
-        def make_watched(config, network, clip_norm):
-            return replace(make_sanitizer(config, network, clip_norm), watcher=watcher)
-
-        about = {"median_norms_not_private": watcher.medians}
-        main_job = replace(main_job, make_sanitizer=make_watched, about=about)
-    return main_job.run(config)
+def train(ready):
+    """Train a variant; returns how it stopped."""
+    watcher = job.MedianNorms() if ready.config.watch_norms else None
+    about = watcher and {"median_norms_not_private": watcher.medians}
+    return job.main_job(ready, make_body, partial(make_sanitizer, watcher=watcher), about)
 
 
+run = job.experiment(NAME, job.load_digits, train)
 main = job.command_line(NAME, Config, run, __doc__)
 
 if __name__ == "__main__":

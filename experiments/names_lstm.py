@@ -17,11 +17,10 @@ with 64 units and 150 steps), before the first run on names.
 """
 
 import math
-import statistics
-import sys
 import time
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import common
@@ -40,22 +39,21 @@ from common.names import (
     table_bits,
     words,
 )
+from common.tables import main_of_table, mean_and_error, write
 
 import numpy as np
 
 from minidp import nn
-from minidp.commands.flags import Parser, number, user_errors, whole_number
+from minidp.commands.flags import number, whole_number
 from minidp.mechanism import LinearDecay, Plan, PoissonSampler, Sanitizer, flat_group
 from minidp.privacy import Filter
-from minidp.run.result import git_commit, versions
 from minidp.streams import Streams
 from minidp.train import AdamBC, Averaged, Trainer, evaluate
-from minidp.util.files import read_json, write_json
+from minidp.util.files import read_json
 
 DELTA, SEEDS, EPSILONS = 1e-6, 5, (1.0, 2.0, 8.0, math.inf)
 BEGIN = SYMBOLS  # an id of the position before the first
-GENERATED, SAMPLES, HEADS = 2_000, 12, 4
-SMOKE = {"names": 400, "hidden": 16, "lot": 60, "steps": 3, "generated": 50}
+SAMPLES, HEADS = 12, 4
 SEARCHED = (
     *({"rate": rate, "clip_norm": 0.3} for rate in (0.005, 0.01, 0.02, 0.03, 0.06, 0.1)),
     *({"rate": rate, "clip_norm": 1.0} for rate in (0.01, 0.03, 0.06)),
@@ -76,6 +74,11 @@ class Settings:
     last_rate: float = 0.1  # of the first
     decay: float = 0.98
     constant: float = 0.5  # added to each count of a table
+
+
+# settings, names that are generated, names that are read at most
+WHOLE = Settings(), 2_000, None
+SMOKE = Settings(hidden=16, lot=60, steps=3), 50, 400
 
 
 def inputs(network, symbols):
@@ -116,7 +119,7 @@ def plan_of(params, size, settings, epsilon):
 
 
 def train(symbols, kind, settings, epsilon, seed):
-    """(the network, the ledger's epsilon, SHA-256 of the ledger, seconds of a step)."""
+    """(the network, a context in which it has its averaged weights, facts on its training)."""
     streams = Streams(seed)
     network = make_network(kind, settings, streams.init)
     plan = plan_of(network.params, len(symbols), settings, epsilon)
@@ -131,17 +134,13 @@ def train(symbols, kind, settings, epsilon, seed):
         network, nn.SequenceCrossEntropy(), optimizer, plan, budget, dataset_size=len(symbols)
     )
     record = trainer.run(inputs(network, symbols), symbols, streams, block_steps=settings.steps)
-    with optimizer.averaged_weights(network.params):
-        averaged = {key: array.copy() for key, array in network.params.items()}
-    for key, array in network.params.items():
-        array[...] = averaged[key]
     facts = {
         "noise_multiplier": group.noise_multiplier,
         "epsilon": budget.accountant.epsilon(record.ledger, DELTA).upper if noise else None,
         "ledger_sha256": record.ledger.sha256(),
         "seconds_of_a_step": trainer.seconds / settings.steps,
     }
-    return network, facts
+    return network, optimizer.averaged_weights(network.params), facts
 
 
 def bits(network, symbols):
@@ -178,12 +177,14 @@ def copied(names, trained, held):
 def one_run(trained, held, kind, settings, epsilon, seed, generated):
     """A row of the table."""
     began = time.perf_counter()
-    network, facts = train(trained, kind, settings, epsilon, seed)
-    made = generate(network, generated, np.random.default_rng(seed))
+    network, averaged, facts = train(trained, kind, settings, epsilon, seed)
+    with averaged:
+        made = generate(network, generated, np.random.default_rng(seed))
+        judged = bits(network, held)
     return {
         "target_epsilon": epsilon,
         "seed": seed,
-        "bits": bits(network, held),
+        "bits": judged,
         **facts,
         "generated": copied(made, trained, held),
         "samples": made[:SAMPLES],
@@ -222,13 +223,8 @@ def summary(runs):
         rows = [run for run in runs if run["target_epsilon"] == epsilon]
         of = {"network": [run["bits"] for run in rows]}
         of |= {name: [run["tables"][name] for run in rows] for name in rows[0]["tables"]}
-        found[f"{epsilon:g}"] = {"seeds": len(rows)} | {
-            name: {
-                "mean": statistics.mean(each),
-                "standard_error": statistics.stdev(each) / len(each) ** 0.5 if each[1:] else None,
-            }
-            for name, each in of.items()
-        }
+        means = {name: mean_and_error(each) for name, each in of.items()}
+        found[f"{epsilon:g}"] = {"seeds": len(rows), **means}
     return found
 
 
@@ -246,58 +242,60 @@ def show(run):
     )
 
 
-def main(argv=None):
-    """Train, print, and write JSON after each run; a run that the file holds is not run again."""
-    parser = Parser(prog="python experiments/names_lstm.py", description=__doc__.splitlines()[0])
-    parser.add_argument("--data-dir", metavar="DIR", help=f"folder of {FILE}")
-    parser.add_argument("--network", choices=("lstm", "attention"), default="lstm")
-    parser.add_argument("--target-epsilon", type=number, nargs="+", default=list(EPSILONS))
-    parser.add_argument("--seed", type=whole_number, nargs="+", default=list(range(SEEDS)))
-    parser.add_argument("--json", metavar="FILE", help="write the figures")
-    parser.add_argument("--search", action="store_true", help="the search for the settings")
-    parser.add_argument("--smoke", action="store_true", help="a few hundred names, three steps")
-    args = parser.parse_args(argv)
-    settings = Settings()
-    if args.smoke:
-        settings = replace(settings, **{key: SMOKE[key] for key in ("hidden", "lot", "steps")})
-    with user_errors():
-        if args.search:
-            return search(settings, args.network)
-        names, source = load(args.data_dir)
-        trained, held = split(names[: SMOKE["names"] if args.smoke else None])
-        about = {
-            "unit": "one surname, which is not a person",
-            "network": args.network,
-            "delta": DELTA,
-            "trained_on": len(trained),
-            "held_out": len(held),
-            **source,
-            "settings": asdict(settings),
-        }
-        runs = []
-        if args.json and Path(args.json).is_file():
-            before = read_json(args.json)
-            if {key: before.get(key) for key in about} == about:
-                runs = [
-                    run | {"target_epsilon": float(run["target_epsilon"])} for run in before["runs"]
-                ]
-        done = {(run["target_epsilon"], run["seed"]) for run in runs}
-        for seed in args.seed:
-            for epsilon in args.target_epsilon:
-                if (epsilon, seed) in done:
-                    continue
-                generated = SMOKE["generated"] if args.smoke else GENERATED
-                run = one_run(trained, held, args.network, settings, epsilon, seed, generated)
-                run["tables"] = tables(trained, held, settings, epsilon, seed)
-                runs.append(run)
-                show(run)
-                if args.json:
-                    facts = {"device": "cpu", "versions": versions(), "commit": git_commit()}
-                    write_json(args.json, {**about, **facts, "bits": summary(runs), "runs": runs})
-        for epsilon, row in summary(runs).items():
-            listed = ", ".join(f"{name} {row[name]['mean']:.3f}" for name in list(row)[1:])
-            print(f"epsilon {epsilon}, {row['seeds']} seeds: {listed}")
+def before(file, about):
+    """The runs of the file, if it has the same settings."""
+    if not file or not Path(file).is_file():
+        return []
+    found = read_json(file)
+    if {key: found.get(key) for key in about} != about:
+        return []
+    return [run | {"target_epsilon": float(run["target_epsilon"])} for run in found["runs"]]
 
+
+def figures(args):
+    """Train, print, and write JSON after each run; a run that the file holds is not run again."""
+    settings, generated, most = SMOKE if args.smoke else WHOLE
+    if args.search:
+        return search(settings, args.network)
+    names, source = load(args.data_dir)
+    trained, held = split(names[:most])
+    about = {
+        "unit": "one surname, which is not a person",
+        "network": args.network,
+        "delta": DELTA,
+        "trained_on": len(trained),
+        "held_out": len(held),
+        **source,
+        "settings": asdict(settings),
+    }
+    runs = before(args.json, about)
+    done = {(run["target_epsilon"], run["seed"]) for run in runs}
+    for seed, epsilon in product(args.seed, args.target_epsilon):
+        if (epsilon, seed) in done:
+            continue
+        run = one_run(trained, held, args.network, settings, epsilon, seed, generated)
+        run["tables"] = tables(trained, held, settings, epsilon, seed)
+        runs.append(run)
+        show(run)
+        write(args.json, {**about, "device": "cpu", "bits": summary(runs), "runs": runs})
+    for epsilon, row in summary(runs).items():
+        listed = ", ".join(f"{name} {row[name]['mean']:.3f}" for name in list(row)[1:])
+        print(f"epsilon {epsilon}, {row['seeds']} seeds: {listed}")
+
+
+main = main_of_table(
+    "names_lstm.py",
+    __doc__,
+    FILE,
+    "a few hundred names, three steps",
+    figures,
+    {
+        "--network": {"choices": ("lstm", "attention"), "default": "lstm"},
+        "--target-epsilon": {"type": number, "nargs": "+", "default": EPSILONS},
+        "--seed": {"type": whole_number, "nargs": "+", "default": range(SEEDS)},
+        "--search": {"action": "store_true", "help": "the search for the settings"},
+    },
+)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

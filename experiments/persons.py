@@ -10,30 +10,33 @@ number seeds the fits. All settings are the defaults of `minidp.fit`. The bounds
 follow from what they mean, not from the rows; nothing was tuned on these rows.
 """
 
-import statistics
-import sys
-
 import common
 
 common.start(__name__)
 
-from common.tables import auroc, flags_of_table, read_table
+from common.tables import (
+    auroc,
+    facts_of,
+    held_out,
+    main_of_table,
+    mean_and_error,
+    read_table,
+)
 
 import numpy as np
 
 import minidp
-from minidp.commands.flags import number, user_errors
+from minidp.commands.flags import number
 from minidp.fitting.rule import mu_of
 from minidp.privacy.gaussian import gaussian_epsilon
-from minidp.run.result import git_commit, versions
-from minidp.util.files import write_json
 
-DELTA, SPLITS, YEARS = 1e-5, 5, 5
+DELTA, YEARS = 1e-5, 5
 PERSON, LABEL = "zper", "binexp"
 FILE = (
     "randhie",
     "randhie.csv",
-    ("statsmodels==0.15.0", "statsmodels/datasets/randhie/randhie.csv"),
+    "statsmodels==0.15.0",
+    "statsmodels/datasets/randhie/randhie.csv",
 )
 # public ranges, from what each column means: years, shares, a score of 100, logarithms of dollars
 BOUNDS = {
@@ -71,9 +74,7 @@ def load(data_dir=None):
 
 def measure(x, label, person, epsilon, split):
     """Figures of both ways on one split."""
-    names = np.unique(person)
-    order = np.random.default_rng(split).permutation(names)
-    held = np.isin(person, order[: len(names) // 5])
+    held = np.isin(person, held_out(split, np.unique(person))[0])
     of_row = gaussian_epsilon(mu_of(epsilon, DELTA) / YEARS, DELTA)
     ways = {
         "persons": {"epsilon": epsilon, "person": person[~held], "rows_per_person": YEARS},
@@ -95,42 +96,28 @@ def measure(x, label, person, epsilon, split):
         found[way] = {
             "auroc": auroc(model.predict_proba(x[held])[:, 1], label[held] == 1),
             "accuracy": model.score(x[held], label[held]),
-            "epsilon": model.epsilon.upper,
-            "epsilon_of_five_rows": None if group is None else group["epsilon"],
-            "ledger_sha256": model.ledger.sha256(),
-            "choices": model.result["choices"],
+            "epsilon_of_five_rows": group and group["epsilon"],
+            **facts_of(model),
         }
     return {"seed": split, "ways": found}
 
 
-def main(argv=None):
-    """Measure, print, and write JSON."""
-    parser = flags_of_table("persons.py", __doc__, FILE[1], "one split")
-    parser.add_argument("--target-epsilon", type=number, default=1.0)
-    args = parser.parse_args(argv)
-    with user_errors():
-        x, label, person, digest = load(args.data_dir)
-        runs = [
-            measure(x, label, person, args.target_epsilon, split)
-            for split in range(1 if args.smoke else SPLITS)
-        ]
-        found = {
-            "target_epsilon": args.target_epsilon,
-            "delta": DELTA,
-            "sha256": digest,
-            "auroc": {},
-        }
-        scores = {way: [run["ways"][way]["auroc"] for run in runs] for way in runs[0]["ways"]}
-        scores["gain"] = [one - other for one, other in zip(scores["persons"], scores["rows"])]
-        for name, each in scores.items():
-            error = statistics.stdev(each) / len(each) ** 0.5 if len(each) > 1 else None
-            mean = statistics.mean(each)
-            found["auroc"][name] = {"mean": mean, "standard_error": error}
-            print(f"{name:8} AUROC {mean:.4f}, standard error {error or 0:.4f}")
-        if args.json:
-            found |= {"runs": runs, "commit": git_commit(), "versions": versions()}
-            write_json(args.json, found)
+def figures(args):
+    """Measure and print; returns what is written."""
+    x, label, person, digest = load(args.data_dir)
+    runs = [measure(x, label, person, args.target_epsilon, split) for split in range(args.splits)]
+    scores = {way: [run["ways"][way]["auroc"] for run in runs] for way in runs[0]["ways"]}
+    scores["gain"] = [one - other for one, other in zip(scores["persons"], scores["rows"])]
+    found = {name: mean_and_error(each) for name, each in scores.items()}
+    for name, row in found.items():
+        error = row["standard_error"] or 0
+        print(f"{name:8} AUROC {row['mean']:.4f}, standard error {error:.4f}")
+    about = {"target_epsilon": args.target_epsilon, "delta": DELTA, "sha256": digest}
+    return {**about, "auroc": found, "runs": runs}
 
+
+flags = {"--target-epsilon": {"type": number, "default": 1.0}}
+main = main_of_table("persons.py", __doc__, FILE[1], "one split", figures, flags)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

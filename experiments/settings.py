@@ -245,13 +245,12 @@ def search(name, args):
     @lru_cache(1)
     def features(where, form):
         form = dict(form)
-        take = stand_in.features(form)
         x, y, tested, wanted = load(*where)
 
         def rows(images):
-            parts = stand_in.coefficients(images, Backend.numpy(), form)
+            parts = stand_in.features(images, Backend.numpy(), form)
             # as features are kept
-            return np.concatenate([take(part).astype("f2") for part in parts])
+            return np.concatenate([part.astype("f2") for part in parts])
 
         return rows(x), y, rows(tested), wanted, stand_in.first(form)
 

@@ -18,14 +18,13 @@ import common
 common.start(__name__)
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # for tools
 
+from common.tables import SPLITS, held_out, main_of_table
+
 import adult
 import numpy as np
 
 import minidp
-from minidp.commands.flags import Parser, user_errors
-from minidp.run.result import git_commit, versions
-from minidp.util.files import write_json
-from tools.own_data import SPLITS, breast_cancer, digits, rows_of
+from tools.own_data import breast_cancer, digits, rows_of
 
 CANDIDATES = (
     {},  # the defaults
@@ -46,30 +45,26 @@ def census(data_dir):
 
 
 def scores_of(x, y, named, split):
-    """({way: accuracy on the held-out rows}, {way: epsilon}, the accuracy of each candidate)."""
-    order = np.random.default_rng(split).permutation(len(y))
-    held, rest = order[: len(y) // 5], order[len(y) // 5 :]
+    """({way: (accuracy on the held-out rows, epsilon)}, the accuracy of each candidate)."""
+    held, rest = held_out(split, len(y))
     named = {**named, "epsilon": EPSILON, "dataset_size": len(rest), "seed": split, "quiet": True}
-    given = rows_of(x, rest), y[rest]
+    given, test = (rows_of(x, rest), y[rest]), (rows_of(x, held), y[held])
     grid = [minidp.fit(*given, **named, **candidate) for candidate in CANDIDATES]
     made = {"defaults": grid[0]}
     for way, runs in WAYS.items():
         made[way] = minidp.tune(*given, CANDIDATES, runs=runs, **named)
-    test = rows_of(x, held), y[held]
-    found = {way: model.score(*test) for way, model in made.items()}
-    spent = {way: model.epsilon.upper for way, model in made.items()}
-    return found, spent, [model.score(*test) for model in grid]
+    found = {way: (model.score(*test), model.epsilon.upper) for way, model in made.items()}
+    return found, [model.score(*test) for model in grid]
 
 
 def measure(x, y, named, splits):
     """{way: figures} over the splits, and what each candidate scored."""
-    rows = [scores_of(x, y, named, split) for split in range(splits)]
-    grid = np.array([each for _, _, each in rows])
+    rows, grid = zip(*(scores_of(x, y, named, split) for split in range(splits)))
+    ways, grid = {}, np.array(grid)
+    for way in rows[0]:
+        scores, spent = zip(*(row[way] for row in rows))
+        ways[way] = {"scores": scores, "epsilon": max(spent)}
     best = int(grid.mean(axis=0).argmax())
-    ways = {
-        way: {"scores": [row[0][way] for row in rows], "epsilon": max(row[1][way] for row in rows)}
-        for way in rows[0][0]
-    }
     ways["unpaid"] = {"scores": grid[:, best].tolist(), "candidate": CANDIDATES[best]}
     for figures in ways.values():
         figures["mean"] = statistics.mean(figures["scores"])
@@ -82,36 +77,28 @@ def measure(x, y, named, splits):
     }
 
 
-def main(argv=None):
-    """Measure, print, and write JSON."""
-    parser = Parser(prog="python experiments/tuning.py", description=__doc__.splitlines()[0])
-    parser.add_argument("--data-dir", metavar="DIR", help="folder of adult.csv")
-    parser.add_argument("--json", metavar="FILE", help="write the figures")
-    parser.add_argument("--smoke", action="store_true", help="a few hundred rows, one split")
-    args = parser.parse_args(argv)
+def figures(args):
+    """Measure and print; returns what is written."""
     found = {}
-    with user_errors():
-        for make, delta in ((digits, 1e-4), (breast_cancer, 1e-4), (census, 1e-5)):
-            x, y, named = make(args.data_dir) if make is census else make()
-            if args.smoke:
-                x, y = rows_of(x, slice(SMOKE_ROWS)), y[:SMOKE_ROWS]
-            figures = measure(x, y, {**named, "delta": delta}, 1 if args.smoke else SPLITS)
-            found[make.__name__] = {"about": make.__doc__, **figures}
-            means = (f"{way} {each['mean']:.2%}" for way, each in figures["ways"].items())
-            print(f"{make.__name__}: {', '.join(means)}", flush=True)
-        if args.json:
-            record = {
-                "command": "python experiments/tuning.py " + " ".join(argv or sys.argv[1:]),
-                "seeds": SPLITS,
-                "device": "cpu",
-                "epsilon": EPSILON,
-                "settings": CANDIDATES,
-                "data": found,
-                "versions": versions(),
-                "commit": git_commit(),
-            }
-            write_json(args.json, record)
+    for make, delta in ((digits, 1e-4), (breast_cancer, 1e-4), (census, 1e-5)):
+        x, y, named = make(args.data_dir) if make is census else make()
+        if args.smoke:
+            x, y = rows_of(x, slice(SMOKE_ROWS)), y[:SMOKE_ROWS]
+        figures = measure(x, y, {**named, "delta": delta}, args.splits)
+        found[make.__name__] = {"about": make.__doc__, **figures}
+        means = (f"{way} {each['mean']:.2%}" for way, each in figures["ways"].items())
+        print(f"{make.__name__}: {', '.join(means)}", flush=True)
+    return {
+        "command": args.command,
+        "seeds": SPLITS,
+        "device": "cpu",
+        "epsilon": EPSILON,
+        "settings": CANDIDATES,
+        "data": found,
+    }
 
+
+main = main_of_table("tuning.py", __doc__, adult.FILE[1], "a few hundred rows, one split", figures)
 
 if __name__ == "__main__":
     main()

@@ -3,24 +3,15 @@ process.
 """
 
 import sys
-from importlib.util import find_spec
 
 
 def start(name):
     """Prepare the process of a script, whose `__name__` this is, before NumPy loads.
 
-    Does nothing where the script is imported. Exits with status 2 where minidp is not installed.
+    Does nothing where the script is imported.
     """
-    if name != "__main__":
-        return
-    if find_spec("minidp") is None:
-        print(
-            "error: minidp is not installed in this Python; run `pip install -e .` in the "
-            "repository's folder first",
-            file=sys.stderr,
-        )
-        sys.exit(2)
-    prepare_process()
+    if name == "__main__":
+        prepare_process()
 
 
 def prepare_process():

@@ -12,7 +12,7 @@ from minidp.backend import check_device
 from minidp.commands.flags import parse as parse
 from minidp.commands.flags import user_errors, with_flags
 from minidp.errors import ParameterError
-from minidp.exact.arithmetic import ARITHMETICS, EXACT, ORDINARY
+from minidp.exact.arithmetic import ARITHMETICS, ORDINARY
 from minidp.mechanism import LinearDecay
 from minidp.mechanism.samplers import SAMPLERS
 from minidp.ranks import current
@@ -37,9 +37,8 @@ GO_ON = "what was charged is in the run's folder, if it was made: go on with --r
 # is resumed.
 FREE = ("out", "resume", "quiet", "data_dir", "device")
 
-# Section 5.2: small, medium and large noise (sigma, sigma_pca), and the epsilon each is reported
-# for
-NOISE = {"small": (2.0, 4.0, 8.0), "medium": (4.0, 7.0, 2.0), "large": (8.0, 16.0, 0.5)}
+# Section 5.2: sigma, sigma_pca, and the epsilon and the accuracy that are reported for them
+NOISE = {"small": (2, 4, 8.0, 0.97), "medium": (4, 7, 2.0, 0.95), "large": (8, 16, 0.5, 0.9)}
 FRACTION = partial(in_range, 0, 1, open_high=True)
 POSITIVE = partial(count, 1)
 LENGTH = partial(in_range, 0, 1e6, open_low=True)
@@ -53,6 +52,20 @@ def digits_option():
         "digits if it is not available)",
         choices=("auto", "mnist", "strokes"),
     )
+
+
+def clipping_option(default):
+    """The field of --clipping."""
+    return option(
+        default,
+        "clip all parameters together (flat) or each layer separately",
+        choices=("per-layer", "flat"),
+    )
+
+
+def pretrained_option():
+    """The field of --pretrained."""
+    return option(None, "file that `pretrain` wrote, in place of the one in experiments/pretrained")
 
 
 def device_option(default="auto"):
@@ -125,11 +138,6 @@ class RunFlags(Checked):
 
     def __post_init__(self):
         super().__post_init__()
-        if self.baseline and self.arithmetic == EXACT:
-            raise ParameterError(
-                "--baseline does not clip, and the grid of --arithmetic exact is a part of the "
-                "clip norm; leave out one of them"
-            )
         given = [
             field.name
             for field in dataclasses.fields(self)
@@ -148,7 +156,7 @@ class RunFlags(Checked):
 
     def chosen(self, given, usual):
         """A noise multiplier: the given one, or else the default; 0 with --baseline."""
-        return 0.0 if self.baseline else usual if given is None else given
+        return 0.0 if self.baseline else float(usual if given is None else given)
 
     @property
     def private(self):
@@ -221,11 +229,7 @@ class PcaFlags(DecayFlags):
     clip_norm: float = option(
         4.0, "C of each layer, or of all together with --clipping flat", positive_finite
     )
-    clipping: str = option(
-        "per-layer",
-        "clip all parameters together (flat) or each layer separately",
-        choices=("per-layer", "flat"),
-    )
+    clipping: str = clipping_option("per-layer")
     pca_dim: int = option(60, "dimensions of the projection", POSITIVE)
     projection: str = option("pca", "projection of the input", choices=("pca", "random", "none"))
     hidden: int = option(1000, "number of hidden units", partial(count, 1, 10**7))
@@ -262,16 +266,14 @@ def main_of(script, about, commands):
 
     def main(argv=None):
         argv = list(sys.argv[1:] if argv is None else argv)
-        name = ""
+        name = argv.pop(0) if argv and argv[0] in commands else ""
         if name not in commands:
+            listed = ", ".join(commands)
             if argv[:1] in (["--help"], ["-h"]):
-                print(f"{about}\nCommands: {', '.join(commands)}; each takes --help")
+                print(f"{about}\nCommands: {listed}; each takes --help")
                 return 0
-            if not argv or argv[0] not in commands:
-                words = f"error: expected one of {', '.join(commands)} first; each takes --help"
-                print(words, file=sys.stderr)
-                return 2
-            name = argv.pop(0)
+            print(f"error: expected one of {listed} first; each takes --help", file=sys.stderr)
+            return 2
         flags, command = commands[name]
         prog = f"{script} {name}".strip()
         with user_errors() as note:

@@ -1,20 +1,21 @@
-"""Steps that all private experiments share before and after `minidp.run.Run`: folder, device, data,
-plan, budget, verdict; and the main job, whose variants are another script.
+"""What all private experiments share before and after `minidp.run.Run`: folder, device, data, plan,
+budget, verdict; and the main job, whose variants are another script.
 """
 
 import math
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from minidp import data, nn
 from minidp.backend import Backend, to_host
-from minidp.errors import BudgetExceededError, CheckpointError, ParameterError
+from minidp.errors import ParameterError
 from minidp.mechanism import (
     Plan,
     PrivatePCA,
@@ -24,22 +25,20 @@ from minidp.mechanism import (
     random_projection,
     samplers,
 )
-from minidp.privacy import Filter, Ledger
+from minidp.privacy import Filter
 from minidp.privacy.catalogue import make
 from minidp.privacy.meaning import large_delta
 from minidp.ranks import current
 from minidp.run import About, Model, Privacy, Run, RunFolder, Training
-from minidp.run.folder import FILES, MANIFEST
 from minidp.run.result import git_commit
 from minidp.streams import Streams
-from minidp.util.text import upper_text
 
 from .config import FREE, command_of, main_of, tell, to_json
 from .results import compare
 
 SMOKE_COLOURS = 500  # images
 BASELINE_EPOCHS = 100
-SMOKE_LOT, SMOKE_EPOCHS = 60, 2
+SMOKE = 60, 2  # lot size, epochs
 EVERY = 10  # norms are recorded for every tenth lot
 
 
@@ -48,38 +47,112 @@ def flags_of(config):
     return {key: value for key, value in to_json(config).items() if key not in FREE}
 
 
-def prepare(name, config, smoke_lot, smoke_epochs, load):
-    """(config, folder, backend, streams, data set) of a run; None if the run in --out is finished
-    already.
+@dataclass(frozen=True)
+class Ready:
+    """What a run has before its network is made; name: of the experiment."""
 
-    load: function of the configuration that returns the data set. With --smoke, settings that were
-    left at their defaults shrink.
-    """
-    if config.smoke:
-        lot = smoke_lot if config.lot_size == type(config).lot_size else config.lot_size
-        config = replace(
-            config, lot_size=lot, epochs=config.epochs if config.length_is_set else smoke_epochs
+    name: str
+    config: Any
+    folder: RunFolder
+    backend: Backend
+    streams: Streams
+    dataset: data.Dataset
+
+    def run(
+        self,
+        body,
+        sampler,
+        sanitizer,
+        optimizer,
+        epochs,
+        *,
+        config=None,
+        before=(),
+        calibrated=None,
+        multiplicity=1,
+        **about,
+    ):
+        """The `Run` that trains `body`.
+
+        epochs              if no flag sets the length of training
+        config              flags, where some follow from others
+        before, calibrated  see `plan_and_budget`
+        about               command: that of a script with commands; more facts: see `About`
+        """
+        config = config or self.config
+        plan, budget = plan_and_budget(
+            config, sampler, sanitizer, self.dataset.nominal_size, epochs, before, calibrated
         )
-    if config.resume and config.out is None:
-        raise ParameterError("--resume needs --out DIR, the folder of the run to resume")
-    folder = RunFolder(
-        config.out or Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}", config.resume
-    )
-    if folder.finished:
-        folder.check_result(flags_of(config))
-        missing = current().of_first(
-            lambda: [name for name in (*FILES, MANIFEST) if not (folder.path / name).is_file()]
+        script = f"{self.name}.py {about.pop('command', '')}".strip()
+        return Run(
+            self.folder,
+            Training(
+                body.to(self.backend),
+                nn.SoftmaxCrossEntropy(),
+                optimizer,
+                self.streams,
+                config.batch_size,
+                multiplicity,
+            ),
+            Privacy(plan, budget, train_metrics=config.train_metrics),
+            About(
+                name=self.name,
+                flags=flags_of(self.config),
+                command=command_of(script, self.config, FREE),
+                data=self.dataset,
+                commit=git_commit(),
+                quiet=config.quiet,
+                **about,
+            ),
         )
-        if missing:
-            raise CheckpointError(
-                f"{folder.path} is finished, and {', '.join(missing)} of it "
-                f"{'is' if len(missing) == 1 else 'are'} missing: put back what was deleted, or "
-                "start another run in another folder"
+
+    def train(self, run, x, tested, model, about=None):
+        """Train on rows x, test on the rows `tested`, and print the outcome; returns how the run
+        stopped.
+        """
+        labels, test_labels = map(self.backend.asarray, (self.dataset.y_train, self.dataset.y_test))
+        result = run.train(x, labels, tested, test_labels, model=model, about=about)
+        if result is None:
+            words = (
+                "interrupted; run the same command again with --resume --out "
+                f"{run.folder.path} to resume it"
             )
-        print(f"{folder.path} is finished; its result is in {folder.path / 'result.json'}")
-        return None
-    backend = Backend.pick(config.device, partial(tell, config))
-    return config, folder, backend, Streams(config.seed), current().of_first(lambda: load(config))
+            print(words, file=sys.stderr)
+        else:
+            compare(result)
+            print(run.summary())
+        return run.stopped
+
+
+def experiment(name, load, train, smoke=SMOKE):
+    """The function run(config) of an experiment: everything from data to files; it returns how the
+    run stopped.
+
+    load    function of the configuration that returns the data set
+    train   function of a `Ready`; not called where the run in --out is finished already
+    smoke   lot size and epochs that --smoke sets where no flag does
+    """
+
+    def run(config):
+        if config.smoke:
+            lot, epochs = smoke
+            lot = lot if config.lot_size == type(config).lot_size else config.lot_size
+            epochs = config.epochs if config.length_is_set else epochs
+            config = replace(config, lot_size=lot, epochs=epochs)
+        if config.resume and config.out is None:
+            raise ParameterError("--resume needs --out DIR, the folder of the run to resume")
+        folder = RunFolder(
+            config.out or Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}", config.resume
+        )
+        if folder.finished:  # whatever was deleted of it since, nothing is charged again
+            folder.check_result(flags_of(config))
+            print(f"{folder.path} is finished; its result is in {folder.path / 'result.json'}")
+            return "finished"
+        backend = Backend.pick(config.device, partial(tell, config))
+        dataset = current().of_first(lambda: load(config))
+        return train(Ready(name, config, folder, backend, Streams(config.seed), dataset))
+
+    return run
 
 
 def load_digits(config, smoke_sizes=(600, 300)):
@@ -112,10 +185,6 @@ def make_sanitizer(config, network, clip_norm):
 
 def make_sampler(config, size):
     """The sampler of --sampler over `size`, the public number of training examples."""
-    if config.lot_size > size:
-        raise ParameterError(
-            f"expected lot_size={config.lot_size} to be at most the {size} training examples"
-        )
     return samplers.make_sampler(config.sampler, size, config.lot_size)
 
 
@@ -149,72 +218,18 @@ def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(),
     return plan, Filter(accountant, config.target, config.delta)
 
 
-def facts(name, config, dataset, subcommand="", public=(), inputs=None):
-    """Facts about a run: those that follow from the flags and the data set, and public lines."""
-    return About(
-        name=name,
-        flags=flags_of(config),
-        command=command_of(f"{name}.py {subcommand}".strip(), config, FREE),
-        data=dataset,
-        public=public,
-        inputs=inputs or {},
-        commit=git_commit(),
-        quiet=config.quiet,
-    )
-
-
-def finish(run, result):
-    """Print the outcome; returns how the run stopped."""
-    if result is None:
-        words = (
-            "interrupted; run the same command again with --resume --out "
-            f"{run.folder.path} to resume it"
-        )
-        print(words, file=sys.stderr)
-    else:
-        compare(result)
-        print(run.summary())
-    return run.stopped
-
-
-def make_body(config, pixels, classes, rng):
-    """The trained part, after the projection. No biases, as in the 2016 code."""
+def make_body(config, pixels, classes, rng, hidden=None):
+    """The trained part, after the projection; hidden: numbers of units. No biases, as in the 2016
+    code.
+    """
     if config.projection != "none" and config.pca_dim > pixels:
         raise ParameterError(f"expected pca_dim={config.pca_dim} to be at most the {pixels} pixels")
     width = pixels if config.projection == "none" else config.pca_dim
     activation = {"relu": nn.ReLU, "tanh": nn.Tanh}[config.activation]
-    return nn.Sequential(
-        [
-            nn.Dense(width, config.hidden, rng=rng, bias=False),
-            activation(),
-            nn.Dense(config.hidden, classes, rng=rng, bias=False),
-        ],
-        (width,),
-    )
-
-
-def make_optimizer(config, size):
-    """The optimizer with the learning rate of Section 5.2: linear, then constant.
-
-    The paper does not say how its baseline was trained; plain descent at these rates ends half a
-    point lower.
-    """
-    name = config.optimizer or ("momentum" if config.baseline else "sgd")
-    return config.falling_optimizer(size, name)
-
-
-def check_pca(config, ledger):
-    """Raise BudgetExceededError, which names the flags that help, if PCA, which is charged in
-    `ledger`, costs more than the target alone.
-    """
-    cost = make(config.accountant, ledger.relation).epsilon(ledger, config.delta).upper
-    if cost > config.target:
-        raise BudgetExceededError(
-            f"the PCA before the first step costs epsilon {upper_text(cost)} at delta="
-            f"{config.delta:g}, above the target of {config.target:g}; use "
-            f"{'' if config.noise == 'large' else '--noise large or '}a larger "
-            "--pca-noise-multiplier"
-        )
+    layers = []
+    for inputs, outputs in pairwise([width, *(hidden or [config.hidden]), classes]):
+        layers += [nn.Dense(inputs, outputs, rng=rng, bias=False), activation()]
+    return nn.Sequential(layers[:-1], (width,))
 
 
 def to_float(images):
@@ -222,69 +237,47 @@ def to_float(images):
     return images.reshape((images.shape[0], math.prod(images.shape[1:]))) / np.float32(255)
 
 
-@dataclass(frozen=True)
-class MainJob:
-    """The main job, or a variant on the same data: its name, network, clipping and noise, and
-    further entries of its result.
+def main_job(ready, make_body=make_body, make_sanitizer=make_sanitizer, about=None):
+    """Train the main job, or a variant of its network, clipping and noise; returns how it stopped.
+
+    about: further entries of the result
     """
-
-    name: str
-    make_body: Callable = make_body
-    make_sanitizer: Callable = make_sanitizer
-    about: dict | None = None
-
-    def run(self, config):
-        """Everything from data to files; returns how it stopped."""
-        ready = prepare(self.name, config, SMOKE_LOT, SMOKE_EPOCHS, load_digits)
-        if ready is None:
-            return "finished"
-        config, folder, backend, streams, dataset = ready
-        size, images = dataset.nominal_size, to_float(dataset.x_train)
-        sampler, pixels = make_sampler(config, size), images.shape[1]
-        body = self.make_body(config, pixels, dataset.classes, streams.init)
-        sanitizer = self.make_sanitizer(config, body, config.clip_norm)
-        before = []
-        if config.projection == "pca":
-            pca = PrivatePCA(config.pca_dim, config.pca_sigma, config.arithmetic)
-            before.append(pca.charge(sampler.relation, pixels))
-            check_pca(config, Ledger(sampler.relation, [(before[0], 1)]))
-        plan, budget = plan_and_budget(config, sampler, sanitizer, size, BASELINE_EPOCHS, before)
-        run = Run(
-            folder,
-            Training(
-                body.to(backend),
-                nn.SoftmaxCrossEntropy(),
-                make_optimizer(config, size),
-                streams,
-                config.batch_size,
-            ),
-            Privacy(plan, budget, train_metrics=config.train_metrics),
-            facts(self.name, config, dataset),
+    config, dataset, streams = ready.config, ready.dataset, ready.streams
+    size, images = dataset.nominal_size, to_float(dataset.x_train)
+    sampler, pixels = make_sampler(config, size), images.shape[1]
+    body = make_body(config, pixels, dataset.classes, streams.init)
+    sanitizer = make_sanitizer(config, body, config.clip_norm)
+    before = []
+    if config.projection == "pca":
+        pca = PrivatePCA(config.pca_dim, config.pca_sigma, config.arithmetic)
+        before.append(pca.charge(sampler.relation, pixels))
+    # the paper does not say how its baseline was trained; plain descent ends half a point lower
+    name = config.optimizer or ("momentum" if config.baseline else "sgd")
+    optimizer = config.falling_optimizer(size, name)
+    run = ready.run(body, sampler, sanitizer, optimizer, BASELINE_EPOCHS, before=before)
+    head = []
+    if config.projection == "pca":
+        what = (
+            f"DP-PCA to {config.pca_dim} dimensions, all rows scaled to unit norm: noise std "
+            f"{config.pca_sigma:g} on the second moments, whose sensitivity is "
+            f"{pca.sensitivity(sampler.relation):.4g}"
         )
-        head = []
-        if config.projection == "pca":
-            what = (
-                f"DP-PCA to {config.pca_dim} dimensions, all rows scaled to unit norm: noise std "
-                f"{config.pca_sigma:g} on the second moments, whose sensitivity is "
-                f"{pca.sensitivity(sampler.relation):.4g}"
-            )
 
-            def release():  # of a new run; a resumed one has it
-                tell(config, f"DP-PCA of {size:,} images")
-                return pca.release(pca.raw_second_moments(images), streams.noise("pca"))
+        def release():  # of a new run; a resumed one has it
+            tell(config, f"DP-PCA of {size:,} images")
+            return pca.release(pca.raw_second_moments(images), streams.noise("pca"))
 
-            head.append(nn.Project(run.release_first("pca", *before, what, release)))
-        elif config.projection == "random":
-            head.append(nn.Project(random_projection(pixels, config.pca_dim, streams.init)))
-        model = nn.Sequential([*head, *body.layers], (pixels,)).to(backend)
-        projection = nn.Sequential(head, (pixels,)).use(config.arithmetic)
-        x, tested = (
-            projection.predict(backend.asarray(each)) for each in (images, to_float(dataset.x_test))
-        )
-        labels, test_labels = backend.asarray(dataset.y_train), backend.asarray(dataset.y_test)
-        released = Model(model, range(dataset.classes), image_shape=dataset.x_train.shape[1:])
-        result = run.train(x, labels, tested, test_labels, model=released, about=self.about)
-        return finish(run, result)
+        head.append(nn.Project(run.release_first("pca", *before, what, release)))
+    elif config.projection == "random":
+        head.append(nn.Project(random_projection(pixels, config.pca_dim, streams.init)))
+    model = nn.Sequential([*head, *body.layers], (pixels,)).to(ready.backend)
+    projection = nn.Sequential(head, (pixels,)).use(config.arithmetic)
+    x, tested = (
+        projection.predict(ready.backend.asarray(each))
+        for each in (images, to_float(dataset.x_test))
+    )
+    released = Model(model, range(dataset.classes), image_shape=dataset.x_train.shape[1:])
+    return ready.train(run, x, tested, released, about)
 
 
 def exit_status(stopped):
@@ -314,16 +307,14 @@ class MedianNorms:
         if self._lots % EVERY == 0:
             parts = [part for rank in current().collect(self._norms) for part in rank]
             for group in dict.fromkeys(group for group, _ in parts):
-                norms = [norms for name, norms in parts if name == group]
-                self._add_median(group, np.concatenate(norms))
+                norms = np.concatenate([norms for name, norms in parts if name == group])
+                if norms.size:
+                    with np.errstate(invalid="ignore"):  # where training diverged
+                        median = float(np.median(norms))
+                    found = median if np.isfinite(median) else None
+                    self.medians.setdefault(group, []).append(found)
             self._norms.clear()
         self._lots += 1
-
-    def _add_median(self, group, norms):
-        if norms.size:
-            with np.errstate(invalid="ignore"):  # where training diverged
-                median = float(np.median(norms))
-            self.medians.setdefault(group, []).append(median if np.isfinite(median) else None)
 
 
 def command_line(name, config, run, about):

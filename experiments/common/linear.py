@@ -16,19 +16,17 @@ from minidp.backend import Backend, namespace_of, to_host
 from minidp.exact.arithmetic import EXACT
 from minidp.fitting.rule import MOMENTUM, mu_of
 from minidp.mechanism import Sanitizer, flat_group, mean_sanitizer, noisy_mean
-from minidp.run import Privacy, Run, Training
 from minidp.run.result import ACCOUNTANTS
 from minidp.train import OPTIMIZERS
 from minidp.util.validate import non_negative_finite, positive_finite
 
 from .config import FRACTION, FREE, POSITIVE, RunFlags, option
-from .job import facts, finish, make_sampler, plan_and_budget, prepare
+from .job import experiment, make_sampler
 
 NORM = 54.0  # that all features are scaled to
 ROWS = 1000  # images whose features are computed at a time
-LAYOUT = 3  # of a feature file; add one whenever the computation of features changes
 BASELINE_EPOCHS = 20
-SMOKE_LOT, SMOKE_EPOCHS = 100, 2
+SMOKE = 100, 2  # lot size, epochs
 SEARCH = "experiments/settings.py"  # which chose every rule
 # flags that no rule sets: its inputs, how the run is computed, and what else is written
 PUBLIC = """
@@ -131,7 +129,6 @@ def settle(config, size):
 class Problem:
     """Features of images on which an experiment trains a dense layer, and public facts about them.
 
-    name           of the experiment; subcommand: its command, if it has commands
     width          features D of an image
     rows           function (images, backend, config) that returns their features (N, D) float32
     public         lines of the statement
@@ -141,29 +138,27 @@ class Problem:
     inputs         facts about files that the features depend on, for a resumed run
     about          further entries of the result
     others         {entry of the result: function (images, backend, config) of more rows to test on}
+    command        of the experiment's script, if it has commands
     """
 
-    name: str
     width: int
     rows: Callable
     public: tuple
     chosen_on: str
     space: str
     first: tuple | None = None
-    inputs: dict | None = None
+    inputs: dict = field(default_factory=dict)
     about: dict = field(default_factory=dict)
     others: dict = field(default_factory=dict)
-    subcommand: str = ""
+    command: str = ""
 
 
-def fixed_features(name, form, width, coefficients, features):
+def fixed_features(name, form, features):
     """The `rows` of a Problem: features in float16, kept in the cache for the next run.
 
     name, form     of the experiment; settings of the features: they name the file that keeps them
-    coefficients   function (images, backend, form, arithmetic) that yields coefficients for each
-                   ROWS images
-    features       function (form, arithmetic) that returns the function from coefficients to
-                   features
+    features       function (images, backend, form, arithmetic) that yields features, some images at
+                   a time
 
     In exact arithmetic features are computed on the host, which transforms each image separately,
     so that no bit depends on other images.
@@ -171,36 +166,27 @@ def fixed_features(name, form, width, coefficients, features):
 
     def rows(images, backend, config):
         place = Backend.numpy() if config.arithmetic == EXACT else backend
-        facts = repr((name, LAYOUT, form, NORM, images.shape, place.name, config.arithmetic))
 
         def compute():
             parts = tqdm(
-                coefficients(images, place, form, config.arithmetic),
-                total=-(-len(images) // ROWS),
-                desc="features",
-                unit="thousand images",
+                features(images, place, form, config.arithmetic),
+                desc=f"features of {len(images):,} images",
+                unit="part",
                 file=sys.stderr,
                 disable=True if config.quiet else None,
             )
-            take = features(form, config.arithmetic)
-            return np.concatenate([to_host(take(part)).astype("float16") for part in parts])
+            return np.concatenate([to_host(part).astype("float16") for part in parts])
 
-        path = feature_path(facts.encode(), np.ascontiguousarray(images))
-        found = kept_features(path, (len(images), width), compute)
+        path = feature_path(images, name, form, NORM, place.name, config.arithmetic)
+        found = kept_features(path, compute)
         return backend.asarray(found, dtype="float32")
 
     return rows
 
 
-def train_problem(problem, config, load):
-    """Everything from data to files; returns how it stopped.
-
-    load: function of the configuration that returns the data set
-    """
-    ready = prepare(problem.name, config, SMOKE_LOT, SMOKE_EPOCHS, load)
-    if ready is None:
-        return "finished"
-    return train_linear(problem, ready)
+def linear_experiment(name, load, problem_of):
+    """The function run(config) of an experiment; problem_of: function of a `Ready`."""
+    return experiment(name, load, lambda ready: train_linear(problem_of(ready), ready), SMOKE)
 
 
 def begin(dense, first, centre):
@@ -227,7 +213,7 @@ def _public(problem, typed):
 
 def _about(problem, typed, dataset, tested):
     """Entries of result.json besides a run's own; tested: features of the test set."""
-    about = {**(problem.inputs or {}), **problem.about}
+    about = {**problem.inputs, **problem.about}
     if typed.as_chosen:
         about["tuning"] = {
             "chosen_on": problem.chosen_on,
@@ -242,42 +228,35 @@ def _about(problem, typed, dataset, tested):
     return about
 
 
-def _plan_of(config, body, mean, size):
-    """(plan, budget, events before the first step) of a dense layer and its features' mean."""
-    sampler = make_sampler(config, size)
-    before = [mean.charge(mean.event(sampler.relation))]
-    bound = math.inf if config.baseline else config.clip_norm
-    groups = flat_group(body.params, bound, config.sigma)
-    sanitizer = Sanitizer(groups, config.gradients, config.arithmetic)
-    calibrated = config.noise_multiplier is None and config.rule["steps"]
-    plan, budget = plan_and_budget(
-        config, sampler, sanitizer, size, BASELINE_EPOCHS, before, calibrated
-    )
-    return plan, budget, before
-
-
 def train_linear(problem, ready):
     """Release the features' mean, train a dense layer on them less the mean; returns how it
-    stopped. ready: what `prepare` returned.
+    stopped.
     """
-    typed, folder, backend, streams, dataset = ready
+    typed, backend, dataset = ready.config, ready.backend, ready.dataset
     size, width = dataset.nominal_size, problem.width
     config = settle(typed, size)
-    mean = mean_sanitizer(
-        config.mean_sigma, math.inf if config.baseline else NORM, config.arithmetic, width
-    )
+    bound = math.inf if config.baseline else NORM
+    mean = mean_sanitizer(config.mean_sigma, bound, config.arithmetic, width)
     dense = nn.Dense(
-        width, dataset.classes, rng=streams.init, init=nn.init.constant(0.0), name="dense"
+        width, dataset.classes, rng=ready.streams.init, init=nn.init.constant(0.0), name="dense"
     )
-    body = nn.Sequential([dense], (width,)).to(backend)
-    plan, budget, before = _plan_of(config, body, mean, size)
-    optimizer = config.make_optimizer(config.learning_rate)
-    public = _public(problem, typed)
-    run = Run(
-        folder,
-        Training(body, nn.SoftmaxCrossEntropy(), optimizer, streams, config.batch_size),
-        Privacy(plan, budget, train_metrics=config.train_metrics),
-        facts(problem.name, typed, dataset, problem.subcommand, public, problem.inputs),
+    body = nn.Sequential([dense], (width,))
+    sampler = make_sampler(config, size)
+    bound = math.inf if config.baseline else config.clip_norm
+    groups = flat_group(body.params, bound, config.sigma)
+    before = [mean.charge(mean.event(sampler.relation))]
+    run = ready.run(
+        body,
+        sampler,
+        Sanitizer(groups, config.gradients, config.arithmetic),
+        config.make_optimizer(config.learning_rate),
+        BASELINE_EPOCHS,
+        config=config,
+        before=before,
+        calibrated=config.noise_multiplier is None and config.rule["steps"],
+        command=problem.command,
+        public=_public(problem, typed),
+        inputs=problem.inputs,
     )
     run.open()
     rows, tested = (problem.rows(x, backend, config) for x in (dataset.x_train, dataset.x_test))
@@ -295,7 +274,7 @@ def train_linear(problem, ready):
         *before,
         what,
         lambda: backend.asarray(
-            noisy_mean(rows, mean, size, streams.noise("mean")), dtype="float32"
+            noisy_mean(rows, mean, size, ready.streams.noise("mean")), dtype="float32"
         ),
     )
     rows -= released
@@ -304,12 +283,11 @@ def train_linear(problem, ready):
         begin(dense, problem.first, released)
     centre = nn.Standardise(released, backend.xp.ones(1, dtype="float32"), name="centre")
     model = nn.Sequential([centre, dense], (width,)).to(backend)
-    labels, test_labels = backend.asarray(dataset.y_train), backend.asarray(dataset.y_test)
 
     def found():
         for entry, seen in others.items():
-            right = model.predict(seen).argmax(axis=1) == test_labels
-            about[entry] = float(to_host(right.mean()))
+            guessed = to_host(model.predict(seen)).argmax(axis=1)
+            about[entry] = float((guessed == dataset.y_test).mean())
         return about
 
-    return finish(run, run.train(rows, labels, tested, test_labels, model=model, about=found))
+    return ready.train(run, rows, tested, model, found)

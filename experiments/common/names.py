@@ -3,11 +3,7 @@ n-grams of them, released once.
 """
 
 import math
-import os
 import re
-from hashlib import sha256
-from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 
@@ -15,27 +11,20 @@ from minidp.errors import DataError
 from minidp.grads import Explicit
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 
+from .tables import digest, find
+
 LETTERS, END, SYMBOLS, POSITIONS = 26, 26, 27, 14
 FILE, TRAINED, NORM, BATCH = "dist.all.last", 80_000, 4.0, 500
 
 
-def find(file, data_dir=None):
-    """The path of one of the census's lists; None where there is none."""
-    named, package = os.environ.get("MINIDP_DATA"), find_spec("names")
-    places = [data_dir] if data_dir else [Path(named, "names"), named] if named else []
-    if package and package.origin and not data_dir:
-        places.append(Path(package.origin).parent)
-    return next((p for place in places if (p := Path(place, file)).is_file()), None)
-
-
 def load(data_dir=None):
     """(names, where they are from): surnames, or words where there are none."""
-    path = find(FILE, data_dir)
+    path = find(FILE, "names", data_dir)
     if path is not None:
         lines = path.read_text(encoding="utf-8").split("\n")
         names = [line.split()[0].lower() for line in lines if line.strip()]
         names = [name for name in names if re.fullmatch(f"[a-z]{{1,{POSITIONS - 1}}}", name)]
-        return names, {"names": FILE, "sha256": sha256(path.read_bytes()).hexdigest()}
+        return names, {"names": FILE, "sha256": digest(path)}
     if data_dir:
         raise DataError(f"{FILE} is not in {data_dir}; take it from the package names 0.3.0")
     print(
@@ -77,12 +66,12 @@ def split(names):
 
 def contexts(symbols, order):
     """(N, 14): the number of each position's n-gram in a table, -1 behind the end."""
-    found, valid = np.zeros_like(symbols), symbols >= 0
+    found = np.zeros_like(symbols)
     for back in reversed(range(order)):
         before = np.full_like(symbols, SYMBOLS)  # nothing before the first
         before[:, back:] = symbols[:, : POSITIONS - back]
         found = found * (SYMBOLS + 1) + before
-    return np.where(valid, found, -1)
+    return np.where(symbols >= 0, found, -1)
 
 
 def table(symbols, order, epsilon, delta, streams):

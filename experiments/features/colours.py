@@ -54,38 +54,33 @@ def views(coefficients, form, backend, arithmetic=ORDINARY):
     return xp.stack([norm.predict(each.reshape(-1, SIDE, SIDE, CHANNELS)) for each in seen])
 
 
-def normalised(images, backend, form, arithmetic=ORDINARY):
-    """Yield (V, ROWS, 8, 8, CHANNELS) of uint8 images; form["opponent"]: see `scattered`."""
-    for start in range(0, images.shape[0], ROWS):
-        part = backend.asarray(images[start : start + ROWS])
-        yield views(scattered(part, form["opponent"]), form, backend, arithmetic)
-
-
-def features(form, arithmetic=ORDINARY):
-    """A function from views (V, B, 8, 8, CHANNELS) to features (B, parts^2 cosines).
+def features(images, backend, form, arithmetic=ORDINARY):
+    """Yield features (ROWS, parts^2 cosines) of uint8 images (N, 32, 32, 3).
 
     Their norm is about NORM at most. They are cosines of each cell's channels, averaged over each
-    of parts x parts parts of the image and over the V views: where in its part something is seen
+    of parts x parts parts of the image and over its views: where in its part something is seen
     makes no difference. Source: Mairal et al. 2014, "Convolutional kernel networks".
 
     form["width"]     of the Gaussian kernel, in norms of a cell's channels
     form["cosines"]   of each cell
     form["parts"]     of a side of the image
+    For the others see `scattered` and `views`.
     """
     number, parts = form["cosines"], form["parts"]
     width = form["width"] * math.sqrt(CHANNELS)
     made = RandomFeatures(CHANNELS, number, width, arithmetic=arithmetic)
     cells_of_a_part = SIDE // parts
 
-    def one(rows):
+    def cosines(rows):
         cells = made(rows.reshape(-1, CHANNELS))
         cells = cells.reshape(-1, parts, cells_of_a_part, parts, cells_of_a_part, number)
         return cells.mean(axis=(2, 4)).reshape(len(rows), -1) * np.float32(NORM / parts)
 
-    def take(seen):
-        found = []
-        for start in range(0, seen.shape[1], AT_ONCE):
-            found.append(sum(one(rows) for rows in seen[:, start : start + AT_ONCE]) / len(seen))
-        return namespace_of(seen).concatenate(found)
-
-    return take
+    for start in range(0, images.shape[0], ROWS):
+        part = backend.asarray(images[start : start + ROWS])
+        seen = views(scattered(part, form["opponent"]), form, backend, arithmetic)
+        found = [
+            sum(cosines(rows) for rows in seen[:, at : at + AT_ONCE]) / len(seen)
+            for at in range(0, seen.shape[1], AT_ONCE)
+        ]
+        yield backend.xp.concatenate(found)

@@ -52,6 +52,8 @@ def cosines(inputs, form, arithmetic=ORDINARY):
     return take
 
 
-def features(form, arithmetic=ORDINARY):
-    """The function from what `normalised` yields to features."""
-    return cosines(inputs(form), form, arithmetic)
+def features(images, backend, form, arithmetic=ORDINARY):
+    """Yield features (ROWS, D) of uint8 images; form: see `normalised` and `cosines`."""
+    take = cosines(inputs(form), form, arithmetic)
+    for rows in normalised(images, backend, form, arithmetic):
+        yield take(rows)

@@ -13,22 +13,20 @@ import numpy as np
 from tqdm import tqdm
 
 from minidp import load_model, nn
-from minidp.backend import namespace_of
 from minidp.data import strokes
 from minidp.exact.arithmetic import ORDINARY
 from minidp.mechanism import LinearDecay
 from minidp.streams import Streams
 from minidp.train import Momentum
 
-from .digits import cosines, normalised
+from .digits import cosines, inputs, normalised
 from .pretraining import step
 
 FILES = [
     Path(__file__).parents[1] / "pretrained" / f"strokes_features-{seed}.npz"
     for seed in (1, 2, 3, 4)
 ]
-
-
+SCATTERING = {"side": 24, "groups": 27}  # as in mnist_best.py
 STRAYS = (0.7, 0.9, 1.1, 1.3, 1.6)  # of a chunk each, in turn
 HIDDEN, BATCH, RATE, DECAY, SHIFT = 128, 128, 0.05, 5e-4, 2
 FIRST_SPLIT = 2  # of strokes.draw; 0 and 1 are what experiments train and test on
@@ -38,16 +36,16 @@ def make_network(rng):
     """28 x 28 pixels in [0, 1] to ten logits; the last layer but one gives the features, normalised
     within each image.
     """
-    he = nn.init.he_normal
+    he = {"rng": rng, "init": nn.init.he_normal}
     return nn.Sequential(
         [
-            nn.Conv2D(1, 16, 5, rng=rng, stride=2, padding="valid", init=he),
+            nn.Conv2D(1, 16, 5, stride=2, padding="valid", **he),
             nn.ReLU(),  # 28 -> 12
-            nn.Conv2D(16, 32, 3, rng=rng, padding="valid", init=he),
+            nn.Conv2D(16, 32, 3, padding="valid", **he),
             nn.ReLU(),
             nn.MaxPool2D(2),  # 12 -> 10 -> 5
             nn.Flatten(),
-            nn.Dense(800, HIDDEN, rng=rng, init=he),
+            nn.Dense(800, HIDDEN, **he),
             nn.ReLU(),
             nn.LayerNorm((HIDDEN,)),
             nn.Dense(HIDDEN, 10, rng=rng),
@@ -102,10 +100,8 @@ class Learned:
             for network in networks
         ]
         last = [network.layers[-1].params for network in networks]
-        self.W, self.b = (
-            np.concatenate([p["W"] for p in last]) / len(last),
-            np.mean([p["b"] for p in last], axis=0),
-        )
+        self.W = np.concatenate([each["W"] for each in last]) / len(last)
+        self.b = np.mean([each["b"] for each in last], axis=0)
         self.features = len(self.W)
 
     def __call__(self, images, backend):
@@ -124,36 +120,23 @@ def digests(number):
     return [hashlib.sha256(file.read_bytes()).hexdigest() for file in FILES[:number]]
 
 
-def coefficients(images, networks, backend, form, arithmetic=ORDINARY):
-    """Yield (scattering (ROWS, S), learned features (ROWS, H)), of about norm sqrt(S) and sqrt(H).
-
-    images: uint8; form: of the scattering, see `digits.normalised`.
-    """
-    for part, rows in enumerate(normalised(images, backend, form, arithmetic)):
-        yield rows, networks(images[part * ROWS :][: len(rows)], backend)
-
-
-def joined(scattered, hidden, form, arithmetic=ORDINARY):
-    """A function of a pair of coefficients, S and H numbers, that gives features (B, D).
-
-    Cosines of both, then the learned features themselves; of about norm NORM.
+def features(images, backend, form, arithmetic=ORDINARY, *, networks):
+    """Yield features (ROWS, D) of uint8 images: cosines of scattering and of what the networks
+    learned, then this itself; of about norm NORM.
 
     form["inside"]   weight of the learned features in the cosines, scattering's being 1
     form["beside"]   part of the norm that is the learned features themselves
     """
-    inside, beside, both = form["inside"], np.float32(form["beside"]), scattered + hidden
+    scattered, hidden, inside = inputs(SCATTERING), networks.features, form["inside"]
+    both, beside = scattered + hidden, np.float32(form["beside"])
     parts = np.float32([math.sqrt(both / scattered), inside * math.sqrt(both / hidden)])
     weights = np.repeat(parts / np.float32(math.hypot(1, inside)), (scattered, hidden))
-    angles = cosines(both, {"width": 1.0, **form}, arithmetic)
-
-    def take(seen):
-        x, h = seen
-        xp = namespace_of(x, h)
+    angles, xp = cosines(both, {"width": 1.0, **form}, arithmetic), backend.xp
+    for part, x in enumerate(normalised(images, backend, SCATTERING, arithmetic)):
+        h = networks(images[part * ROWS :][: len(x)], backend)
         z = angles(xp.concatenate([x, h], axis=1) * xp.asarray(weights))
         own = h * (beside * np.float32(NORM / math.sqrt(hidden)))
-        return xp.concatenate([z * np.sqrt(1 - beside**2), own], axis=1)
-
-    return take
+        yield xp.concatenate([z * np.sqrt(1 - beside**2), own], axis=1)
 
 
 def first_weights(networks, form):

@@ -24,7 +24,7 @@ from tqdm import tqdm
 from minidp import nn
 from minidp.backend import Backend, namespace_of
 from minidp.data import centre_crop, distort, draw_distortions, load_public, standardise_images
-from minidp.errors import CheckpointError, DataError, ParameterError
+from minidp.errors import DataError, ParameterError
 from minidp.mechanism import LinearDecay
 from minidp.privacy import Ledger
 from minidp.run import load_checkpoint, restore_training, save_checkpoint, save_model
@@ -201,10 +201,6 @@ def train_public(config, fixed, network, optimizer, streams, arrays, should_stop
     path, history, first, epochs = Path(config.out) / "checkpoint.npz", [], 0, config.epochs
     if path.exists():
         stored, header = load_checkpoint(path, fixed)
-        if header["ledger"].items():
-            raise CheckpointError(
-                f"{path}: a private run's checkpoint, expected one of pre-training"
-            )
         restore_training(path, stored, header, network, optimizer)
         history, first = header["history"], header["progress"].step
     loss, per_epoch = nn.SoftmaxCrossEntropy(), math.ceil(x.shape[0] / config.batch_size)

@@ -76,10 +76,16 @@ class Scattering:
             )
         paths = 1 + scales * angles + angles**2 * scales * (scales - 1) // 2
         self.output_shape = (self.side >> scales, self.side >> scales, paths)
-        self._wavelets = self._make_wavelets()
+        self._phi_width = WIDTH * 2 ** (scales - 1)
+        self._filters = {
+            # transforms of the wavelets of scale k seen by pixels 2^j apart
+            (k, j): _folded(psi.__getitem__, self.side, 2**j) * 4**j
+            for k, psi in enumerate(self._wavelets())
+            for j in range(k + 1)
+        }
         self._averages = [self._average(j) for j in range(scales)]
 
-    def _make_wavelets(self):
+    def _wavelets(self):
         """[(L, N, N)] for each scale: the wavelets' transforms, real since the wavelets are
         symmetric about 0.
         """
@@ -98,36 +104,18 @@ class Scattering:
         positive[0, 0] = False
         return found * math.sqrt((left[positive] / energy[positive]).min())  # [F4]
 
-    @property
-    def _phi_width(self):
-        return WIDTH * 2 ** (self.scales - 1)
-
     def _average(self, j):
         """(n, N / 2^j): phi along one axis at the n sampled positions, for pixels 2^j apart."""
         pixels, n = self.side >> j, self.output_shape[0]
         phi = gaussian(pixels, self._phi_width / 2**j)  # [F3]
         return np.stack([np.roll(phi, i * (pixels // n)) for i in range(n)])
 
-    def filters(self, k, j, dtype, xp):
-        """(L, M, M), M = N / 2^j: transforms of the wavelets of scale k seen by pixels 2^j
-        apart.
-        """
-        return xp.asarray(
-            _folded(self._wavelets[k].__getitem__, self.side, 2**j) * 4**j, dtype=dtype
-        )
-
-    def __call__(self, x, progress=lambda images: None):
-        """S, (B, n, n, P). `progress` is called with the number of images of each part that is
-        done.
-        """
+    def __call__(self, x):
+        """S, (B, n, n, P)."""
         validate.shape("scattering", "x", x, ("B", self.size, self.size))
         validate.inexact("scattering", x=x)
         xp = namespace_of(x)
-        filters = {
-            (k, j): self.filters(k, j, x.dtype, xp)
-            for k in range(self.scales)
-            for j in range(k + 1)
-        }
+        filters = {at: xp.asarray(a, dtype=x.dtype) for at, a in self._filters.items()}
         averages = [xp.asarray(a, dtype=x.dtype) for a in self._averages]
         result = xp.empty((x.shape[0], *self.output_shape), dtype=x.dtype)
         for start in range(0, x.shape[0], CHUNK):
@@ -135,7 +123,6 @@ class Scattering:
             result[start : start + CHUNK] = self._transform(part, filters, averages).transpose(
                 0, 2, 3, 1
             )
-            progress(part.shape[0])
         return result
 
     def mirrored(self, features):

@@ -5,7 +5,7 @@ A class for each experiment, made from the flags of settings.py, has
     name, about         of the data; further entries of the search's JSON
     told_apart, tiny    names of the fields that identify its data sets; a set that takes seconds
     load                function of a set that returns images and labels to train and to test on
-    coefficients, features, first   as in `Problem` of common/linear.py and in its `train_linear`
+    features, first     as in `fixed_features` and in `Problem` of common/linear.py
 """
 
 from common.linear import NORM
@@ -17,7 +17,7 @@ from minidp.data import centre_crop, load_strokes, standardise_images
 from minidp.errors import ParameterError
 
 from . import colours, digits, learned
-from .frozen import load_pretrained, taps
+from .frozen import Taps, load_pretrained
 from .pretraining import CLASSES, SIDE, some_classes
 from .views import BATCH
 
@@ -58,7 +58,7 @@ class Digits(StandIn):
     """
 
     name, told_apart, tiny = "strokes", ("training images", "tested", "stray"), (300, 100, 1.1)
-    coefficients, features = staticmethod(digits.normalised), staticmethod(digits.features)
+    features = staticmethod(digits.features)
 
     def load(self, size, tested, stray):
         drawn = load_strokes((size, tested), progress=False, stray=stray)
@@ -71,8 +71,6 @@ class BroadDigits(Digits):
     Learned features fit the generator that they learned from too well. So the networks here never
     see one way of writing each digit, nor a broad pen.
     """
-
-    scattering = {"side": 24, "groups": 27}
 
     def __init__(self, args):
         few = {"epochs": 1, "size": 1000} if args.smoke else {}
@@ -87,11 +85,8 @@ class BroadDigits(Digits):
     def learned(self, form):
         return learned.Learned(self.networks[: form["networks"]])
 
-    def coefficients(self, images, backend, form):
-        return learned.coefficients(images, self.learned(form), backend, self.scattering)
-
-    def features(self, form):
-        return learned.joined(digits.inputs(self.scattering), self.learned(form).features, form)
+    def features(self, images, backend, form):
+        return learned.features(images, backend, form, networks=self.learned(form))
 
     def first(self, form):
         return learned.first_weights(self.learned(form), form)
@@ -105,7 +100,7 @@ class Colours(StandIn):
 
     name, told_apart = "public-odd", ("first of a group", "up to", "training images", "tested")
     tiny = 0, 10, 150, 100
-    coefficients, features = staticmethod(colours.normalised), staticmethod(colours.features)
+    features = staticmethod(colours.features)
 
     def __init__(self, args):
         if args.public_data is None:
@@ -139,9 +134,7 @@ class Pretrained(Colours):
             )
         self.about = {"pretrained": found}
 
-    def coefficients(self, images, backend, form):
+    def features(self, images, backend, form):
+        take = Taps(self.layers, form["taps"], NORM)
         for start in range(0, len(images), BATCH):
-            yield standardise_images(centre_crop(images[start : start + BATCH], SIDE))
-
-    def features(self, form):
-        return taps(self.layers, form["taps"], NORM)
+            yield take(standardise_images(centre_crop(images[start : start + BATCH], SIDE)))

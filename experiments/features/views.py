@@ -11,7 +11,7 @@ from minidp.backend import namespace_of, to_host
 from minidp.data import centre_crop, distort, draw_distortions, standardise_images
 from minidp.streams import Streams
 
-from .frozen import feature_file, kept_features
+from .frozen import feature_path, kept_features
 from .pretraining import SIDE
 
 BATCH = 500  # images computed at once
@@ -49,7 +49,7 @@ class CachedViews(_Views):
     example alone, and nothing is released by fixing them.
     """
 
-    def __init__(self, images, frozen, size, views, rng, file=None, multiplicity=1, quiet=True):
+    def __init__(self, images, frozen, size, views, rng, file, multiplicity=1, quiet=True):
         """images (N, H, W, 3) uint8; frozen a network of crops of `size` pixels a side.
 
         views: number of distorted views beside the centre crop; they are drawn from `rng`. Held in
@@ -73,9 +73,7 @@ class CachedViews(_Views):
                     found[start : start + BATCH, view] = self._features(crop)
             return found
 
-        self._views = self.xp.asarray(
-            compute() if file is None else kept_features(file, shape, compute)
-        )
+        self._views = self.xp.asarray(kept_features(file, compute))
 
     def __getitem__(self, span):
         return self._views[span, 0].astype("float32")
@@ -109,23 +107,28 @@ class FreshViews(_Views):
         return self._features(self._distorted(self._images[indices], draws))
 
 
-def make_inputs(config, dataset, frozen, backend):
+def make_inputs(ready, frozen, inputs):
     """The views to train on, by the flags of `cifar_transfer.py train`, and the centre crops to
-    test on.
+    test on; inputs: the hash of the file that the frozen layers are from.
     """
+    config, backend, dataset = ready.config, ready.backend, ready.dataset
     images, test = backend.asarray(dataset.x_train), backend.asarray(dataset.x_test)
     tested = frozen.predict(standardise_images(centre_crop(test, SIDE)), batch_size=BATCH)
     if config.fresh_augmentation:
         return FreshViews(images, frozen, SIDE), tested
     # the same views in every run: they are public, and looked at by no one
     rng = Streams(0).init
-    file = feature_file(
-        dataset.x_train, frozen, config.views, SIDE, backend.name, config.arithmetic
-    )
+    facts = inputs, config.train_layers, config.views, backend.name, config.arithmetic
+    file = feature_path(dataset.x_train, *facts)
     views = CachedViews(
         images, frozen, SIDE, config.views, rng, file, config.multiplicity, config.quiet
     )
     return views, tested
+
+
+def of_crops(function, images, size):
+    """What `function` makes of each image's centre crop, standardised."""
+    return function(standardise_images(centre_crop(images, size)))
 
 
 def mean_over_views(function, images, size):

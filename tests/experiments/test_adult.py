@@ -1,11 +1,10 @@
-"""experiments/adult.py on a made-up file of its layout, and without the file."""
+"""experiments/adult.py on a made-up file of its layout."""
 
 import csv
 import json
 
 import adult
 import numpy as np
-import pytest
 
 from minidp.data.schema import Schema
 
@@ -29,11 +28,3 @@ def test_the_schema_encodes_what_the_description_lists():
     described = Schema.of(adult.schema())
     assert len(described.inputs) == 12 and not described.from_data
     assert sum(each.width for each in described.inputs) == 2 * 5 + 83 + 7
-
-
-def test_without_the_file_one_line_says_where_it_is(monkeypatch, capsys):
-    monkeypatch.delenv("MINIDP_DATA", raising=False)
-    with pytest.raises(SystemExit, match="2"):
-        adult.main([])
-    error = capsys.readouterr().err
-    assert "wheel of the package fairness 0.1.8" in error and len(error.splitlines()) == 1

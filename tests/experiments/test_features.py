@@ -49,18 +49,11 @@ def _psi(pixels, scale, angle, angles):
     return (wave - envelope * (wave.sum() / envelope.sum())) / 4**scale
 
 
-def _spectrum(v):
-    """The Fourier sum at every frequency, as a product with the matrix of its terms."""
-    u = np.arange(len(v))
-    terms = np.exp(-2j * math.pi / len(v) * (np.outer(u, u) % len(v)))
-    return terms @ v @ terms
-
-
 def _filters(pixels, scales, angles):
     """{(j, a): psi} in space, with the factor c."""
     found = {(j, a): _psi(pixels, j, a, angles) for j in range(scales) for a in range(angles)}
-    left = 1 - np.abs(_spectrum(_phi(pixels, 0.8 * 2 ** (scales - 1)))) ** 2
-    energy = sum(np.abs(_spectrum(psi)) ** 2 for psi in found.values())
+    left = 1 - np.abs(np.fft.fft2(_phi(pixels, 0.8 * 2 ** (scales - 1)))) ** 2
+    energy = sum(np.abs(np.fft.fft2(psi)) ** 2 for psi in found.values())
     ratios = [
         left[v] / ((energy[v] + energy[-v[0], -v[1]]) / 2)
         for v in np.ndindex(pixels, pixels)
@@ -114,12 +107,6 @@ def test_features_equal_sums_over_pixels_one_path_at_a_time(
         np.testing.assert_allclose(got, _scattered(image, **setting), **tolerance)
 
 
-def test_mnist_has_81_channels_of_8_by_8():
-    assert Scattering(28).output_shape == (8, 8, 81)
-    # Bruna and Mallat 2013: 1 + J L + L^2 J (J - 1) / 2
-    assert Scattering(28, scales=3).output_shape == (4, 4, 217)
-
-
 @pytest.mark.parametrize("size, pad, scales", [(24, 0, 2), (22, 0, 1), (28, 3, 1)])
 def test_features_of_an_image_have_their_own_bits_on_the_host(size, pad, scales, rng):
     scattering = Scattering(size, pad=pad, scales=scales, angles=4)
@@ -165,18 +152,13 @@ def test_exact_features_of_an_example_are_its_own(rng):
         (lambda: Scattering(28, scales=0), ParameterError, "scales=0"),
         (lambda: Scattering(29), ParameterError, "= 33 to be a multiple of"),
         (lambda: RandomFeatures(1, 1, math.inf), ParameterError, "width=inf"),
-        (lambda: RandomFeatures(1, 1, 1e-39), ParameterError, "width=1e-39"),
         (
             lambda: Scattering(28)(np.zeros((2, 28, 28, 1), "float32")),
             ShapeError,
             r"scattering: expected x of shape \(B, 28, 28\), got \(2, 28, 28, 1\)",
         ),
         (lambda: Scattering(28)(np.zeros((2, 28, 28), "uint8")), DtypeError, "scattering"),
-        (
-            lambda: RandomFeatures(6, 8, 1.0)(np.zeros((2, 7))),
-            ShapeError,
-            r"random features: expected x of shape \(B, 6\), got \(2, 7\)",
-        ),
+        (lambda: RandomFeatures(6, 8, 1.0)(np.zeros((2, 7))), ShapeError, "random features"),
         (lambda: RandomFeatures(6, 8, 1.0)(np.zeros((2, 6), int)), DtypeError, "random features"),
     ],
 )

@@ -1,11 +1,8 @@
 """The main job, run as a user runs it."""
 
-import csv
 import json
 import os
 import signal
-import subprocess
-import sys
 
 from common.results import EXPECTED, look_up
 
@@ -16,69 +13,38 @@ from minidp.mechanism import Sanitizer
 from minidp.mechanism.rounding import products
 from minidp.privacy import Gaussian, JointGaussian, MomentsAccountant, PoissonSampled
 from minidp.run import load_model
-from minidp.run.result import ACCOUNTANTS, git_commit
+from minidp.run.result import git_commit
 from minidp.run.verify import verify
-from tests.support.scripts import command, environment
 
 SMOKE = "mnist_pca.py --smoke --quiet --dataset strokes"
 
 
-def test_smoke_writes_everything_it_names(made):
-    run = made(SMOKE)
-    result, files = run.result, {path.name for path in run.out.iterdir()}
-    assert (
-        set("result.json metrics.csv curves.png ledger.json model.npz privacy.md".split()) <= files
-    )
-    assert result["experiment"] == "mnist_pca" and result["dataset"] == "strokes"
-    assert result["commit"] == git_commit()
-    assert (
-        result["dataset_sha256"] is None
-        and result["reproducible"] is False
-        and result["seed"] is None
-    )
-    assert result["steps"] == 20 and result["epochs"] == 2
+def test_smoke_writes_everything_it_names_and_the_ledger_says_what_was_done(made, tmp_path):
+    run = made(f"{SMOKE} --noise small")
+    result, ledger = run.result, run.ledger
+    for name in "result.json metrics.csv curves.png ledger.json model.npz privacy.md".split():
+        assert (run.out / name).is_file()
+    assert (result["dataset"], result["dataset_sha256"], result["seed"]) == ("strokes", None, None)
+    assert result["steps"] == 20 and result["epochs"] == 2 and result["commit"] == git_commit()
     for entry in json.loads(EXPECTED.read_text())["mnist_pca"]:
         for path in (entry["quantity"], *entry["when"]):
             look_up(result, path)  # KeyError where a result no longer says what expected.json asks
-    for text in (
-        result["notice"],
-        "PoissonSampler",
-        "not_private",
-        "test set",
-        "arithmetic, ordinary",
-        result["ledger_sha256"],
-        "noise std 16 on the sum, 0.266667 on the mean",
-    ):
-        assert text in run.statement
-    assert result["notice"] in run.stdout
-    rows = list(csv.DictReader((run.out / "metrics.csv").read_text().splitlines()))
-    assert [float(row["epoch"]) for row in rows] == [1, 2]
-    assert float(rows[-1]["epsilon"]) == pytest.approx(result["epsilon"]["moments"]["upper"])
-    assert (run.out / "curves.png").read_bytes().startswith(b"\x89PNG")
-    digits = load_strokes((600, 300), progress=False)
-    guessed = load_model(run.out / "model.npz").predict(digits.x_test)  # images, as they are loaded
-    assert (guessed == digits.y_test).mean() == result["test_accuracy"]
-
-
-def test_the_ledger_says_what_was_done_and_the_result_follows_from_it(made, tmp_path):
-    run = made(f"{SMOKE} --noise small --no-train-metrics")
-    result, ledger = run.result, run.ledger
+    assert result["notice"] in run.statement and result["notice"] in run.stdout
+    assert "noise std 8 on the sum, 0.133333 on the mean" in run.statement
     charged = 2.0 / products(60, "auto").factor
     assert ledger.items() == [
         (Gaussian(4.0), 1),
         (PoissonSampled(0.1, JointGaussian((charged, charged))), 20),
     ]
     assert result["epsilon"]["moments"]["upper"] == MomentsAccountant().epsilon(ledger, 1e-5).upper
-    assert result["ledger_sha256"] == ledger.sha256()
-    assert set(result["epsilon"]) == set(ACCOUNTANTS)
-    assert result["epsilon"]["gaussian_clt"]["kind"] == "approximation"
     assert result["command"] == (
-        "python experiments/mnist_pca.py --epochs 2 --lot-size 60 --no-train-metrics --smoke "
-        "--noise small --dataset strokes"
+        "python experiments/mnist_pca.py --epochs 2 --lot-size 60 --smoke --noise small "
+        "--dataset strokes"
     )
     assert "out" not in result["config"] and str(tmp_path) not in json.dumps(result)
-    tight = result["epsilon"]["loss_distribution"]
-    assert tight["lower"] <= tight["upper"] <= result["epsilon"]["moments"]["upper"]
+    digits = load_strokes((600, 300), progress=False)
+    guessed = load_model(run.out / "model.npz").predict(digits.x_test)  # images, as they are loaded
+    assert (guessed == digits.y_test).mean() == result["test_accuracy"]
 
 
 @pytest.mark.parametrize("flags", ["--baseline", "--pca-noise-multiplier 0"])
@@ -110,8 +76,10 @@ def test_other_choices_run_and_are_named(flags, sampler, relation, made):
     assert verify(run.out).failed == []
 
 
-def test_a_resumed_run_says_from_where_and_does_not_announce_its_pca_again(run_script, monkeypatch):
-    release, seen = Sanitizer.release, []
+def test_an_interrupted_run_is_resumed_and_a_finished_one_left_alone(
+    run_script, tmp_path, monkeypatch
+):
+    release, seen, out = Sanitizer.release, [], tmp_path / "out"
 
     def interrupting(*args):
         seen.append(1)
@@ -121,28 +89,14 @@ def test_a_resumed_run_says_from_where_and_does_not_announce_its_pca_again(run_s
 
     monkeypatch.setattr(Sanitizer, "release", interrupting)
     line = "mnist_pca.py --smoke --dataset strokes --out out"
-    begun = run_script(line, check=130)
-    assert "DP-PCA of 600 images" in begun.stdout and "resuming" not in begun.stderr
+    assert "DP-PCA of 600 images" in run_script(line, check=130).stdout
     resumed = run_script(f"{line} --resume", check=0)
     assert "resuming from step 5 of 20\n" in resumed.stderr and "DP-PCA of" not in resumed.stdout
-
-
-def test_a_finished_run_is_left_alone_and_says_which_of_its_files_were_deleted(
-    run_script, tmp_path
-):
-    flags = f"{SMOKE} --out out"
-    run_script(flags, check=0)
-    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
-    assert "already holds a run" in run_script(flags, check=2).stderr
-    assert "is finished" in run_script(f"{flags} --resume", check=0).stdout
-    assert before == {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
-    for name, missing in (
-        ("model.npz", "model.npz of it is"),
-        ("privacy.md", "model.npz, privacy.md of it are"),
-    ):
-        (tmp_path / "out" / name).unlink()
-        (said,) = run_script(f"{flags} --resume", check=2).stderr.splitlines()
-        assert said.startswith(f"error: out is finished, and {missing} missing")
+    (out / "checkpoint.npz").unlink()
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    assert "already holds a run" in run_script(line, check=2).stderr
+    assert "is finished" in run_script(f"{line} --resume", check=0).stdout
+    assert before == {path.name: path.read_bytes() for path in out.iterdir()}
 
 
 def test_the_papers_accuracy_at_epsilon_one_half_on_real_mnist(mnist_dir, made):
@@ -155,10 +109,3 @@ def test_the_papers_accuracy_at_epsilon_one_half_on_real_mnist(mnist_dir, made):
     ).result
     assert result["test_accuracy"] >= 0.9 and result["epsilon"]["moments"]["upper"] <= 0.5
     assert result["dataset_sha256"] is not None and result["notice"] == ""
-
-
-def test_a_python_without_minidp_is_one_line(tmp_path):
-    bare = {name: value for name, value in environment().items() if name != "PYTHONPATH"}
-    words = [sys.executable, "-S", *command("mnist_pca.py")[1:]]
-    done = subprocess.run(words, cwd=tmp_path, env=bare, text=True, capture_output=True)
-    assert done.returncode == 2 and "pip install" in done.stderr and done.stderr.count("\n") == 1

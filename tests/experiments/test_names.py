@@ -53,7 +53,7 @@ def test_a_table_counts_ngrams_and_a_name_counts_at_most_4():
 
 def test_without_surnames_words_are_named_as_such(monkeypatch, capsys):
     monkeypatch.delenv("MINIDP_DATA", raising=False)
-    monkeypatch.setattr(names, "find_spec", lambda name: None)
+    monkeypatch.setattr(names, "find", lambda *place: None)
     found, source = names.load()
     assert "these are WORDS" in capsys.readouterr().out and source == {"names": "pydoc_data.topics"}
     assert len(found) > 10_000

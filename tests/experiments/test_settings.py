@@ -34,15 +34,13 @@ def committed(name):
 
 @pytest.mark.parametrize("name", ["mnist_best", "mnist_learned", "cifar_best"])
 def test_form_and_rule_are_those_that_the_committed_search_chose(name):
-    choice = committed(name)["choice"]
-    assert choice["form"] == SCRIPTS[name].FORM
-    assert choice["rule"] == {**SCRIPTS[name].RULE, "power": 0.0}
+    form, rule = SCRIPTS[name].FORM, SCRIPTS[name].RULE
+    assert committed(name)["choice"] == {"form": form, "rule": {**rule, "power": 0.0}}
 
 
 def test_taps_and_rule_are_those_that_the_committed_search_chose():
-    found = committed("cifar_transfer")
-    form = {"taps": cifar_transfer.TAPS, "cosines": None}
-    assert found["choice"] == {**cifar_transfer.RULE, **form, "power": 0.0}
+    found, more = committed("cifar_transfer"), {"cosines": None, "power": 0.0}
+    assert found["choice"] == {**cifar_transfer.RULE, "taps": cifar_transfer.TAPS, **more}
     assert found["pretrained"]["classes"] == CLASSES // 2
 
 
@@ -92,13 +90,10 @@ def test_odd_classes_are_grouped_and_even_ones_left_to_learn_from(public_set):
     assert x.shape == (200, 32, 32, 3) and tested.shape == (100, 32, 32, 3)
     for images, labels in ((x, y), (tested, wanted)):
         assert all(image[0, 0, 0] in MEMBERS[label] for image, label in zip(images, labels))
-    few, *_ = stand_in.load(1, 3, 200, 100)
-    np.testing.assert_array_equal(np.unique(few[:, 0, 0, 0]), np.unique(MEMBERS[:, 1:3]))
     even = even_classes(path)
     assert (even.classes, even.nominal_size) == (100, 200)
     for images, labels in ((even.x_train, even.y_train), (even.x_test, even.y_test)):
         np.testing.assert_array_equal(images[:, 0, 0, 0], 2 * labels)
-        np.testing.assert_array_equal(np.unique(labels), range(100))
 
 
 def test_a_public_set_of_other_classes_is_refused(public_set):

