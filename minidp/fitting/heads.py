@@ -13,6 +13,7 @@ from .. import nn
 from ..data.arrays import Inputs
 from ..data.persons import Means
 from ..errors import ParameterError, ShapeError
+from ..host import memory
 from ..mechanism import Plan, PoissonSampler, PrivateScaling, mean_sanitizer, noisy_mean
 from ..mechanism.before.scaling import centre_and_spread
 from ..nn.init import truncated_normal, zeros
@@ -20,12 +21,16 @@ from ..privacy.accountant import Accountant
 from ..privacy.events import Event
 from ..privacy.gaussian import gaussian_epsilon
 from ..run import Run
+from ..train.trainer import MIN_BATCH
 from ..util.validate import count, shown
 from .rule import MEAN_SHARE, ROW_NORM, SCALING_SHARE, mu_of
 from .settings import Settings
 
 FARTHEST = 4.0  # a privately scaled feature is limited to so many spreads from its mean
+# of memory per weight: its copies in the trial, in sums, averages and checkpoints
+WEIGHT_BYTES = 64
 IN_MEMORY = 2**28  # bytes of scaled inputs that are kept; larger ones are converted batch by batch
+OUTPUT_BYTES = 12 * MIN_BATCH  # per output of a layer: it, its gradient and a product, for a batch
 
 
 class Head:
@@ -191,7 +196,16 @@ def hidden_sizes(hidden: Any) -> tuple[int, ...]:
 
 
 def _dense(shape, sizes, outputs, rng):
+    """Dense layers. Raises ParameterError if they need more memory than there is."""
     widths = [math.prod(shape), *sizes, outputs]
+    weights = sum((before + 1) * after for before, after in pairwise(widths))
+    needed, most = WEIGHT_BYTES * weights + OUTPUT_BYTES * sum(widths), memory.physical()
+    if needed > most:
+        raise ParameterError(
+            f"expected hidden layers that fit into memory: {', '.join(map(str, sizes))} take "
+            f"{weights:,} weights and about {needed / 2**30:,.0f} GiB, this machine has "
+            f"{most / 2**30:,.0f} GiB; make them smaller"
+        )
     layers = [nn.Flatten()] if len(shape) > 1 else []
     for before, after in pairwise(widths[:-1]):
         layers += [nn.Dense(before, after, rng=rng), nn.ReLU()]

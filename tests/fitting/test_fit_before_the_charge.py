@@ -10,7 +10,8 @@ import pytest
 
 import minidp
 from minidp import nn
-from minidp.errors import DivergedError, MinidpError
+from minidp.errors import DivergedError, MinidpError, ParameterError
+from minidp.host import memory
 from minidp.privacy import Ledger
 from minidp.run.verify import verify
 
@@ -94,6 +95,15 @@ def test_numbers_of_any_kind_are_taken_and_written_down(tmp_path):
     named |= {"clip_norm": Fraction(1, 4), "bounds": (Fraction(-4), 4)}
     model = fitted(**named, folder=tmp_path / "run")
     assert model.result["config"]["bounds"] == [-4, 4] and not verify(tmp_path / "run").failed
+
+
+def test_layers_that_memory_cannot_hold_are_refused_before_it_is_taken(monkeypatch):
+    monkeypatch.setattr(memory, "physical", lambda: 2**33)
+    monkeypatch.setattr(nn, "Dense", None)
+    with pytest.raises(
+        ParameterError, match=r"take 7,000,000,002 weights and about 3,278 GiB, .* has 8 GiB"
+    ):
+        fitted(hidden=10**9)
 
 
 def test_labels_of_bytes_are_text():
