@@ -90,7 +90,6 @@ RIGHT = {"F1": "y_bto = sum_i x_bti W_io + b_o", "B1": "dx_bti = sum_o dy_bto W_
     "label, text, said",
     [
         ("B1", "gx_bti = -dy_bti", "compared with nothing; the code gives y, dx, dW, db"),
-        ("F1", "z_bti = x_bti", "compared with nothing"),
         ("B1", "dx_bti = dy_bto * W_io", r'cannot be read from "\* W_io" on: products are written'),
         ("B1", "dx_bti = dy_bto W_io", "the index o is not on the left and not summed"),
         ("F1", "y_bto = sum_i x_bti V_io", "V_io is neither given nor defined; given: W, b"),
