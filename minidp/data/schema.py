@@ -86,9 +86,7 @@ class Column:
     def numbers(self, cells: NDArray) -> tuple[NDArray, NDArray]:
         """(numbers (N,), NaN for a gap and for what is none; where the gaps are (N,))."""
         if cells.dtype.kind == "M":
-            gaps = np.isnat(cells)
-            days = cells.astype("datetime64[D]").astype(np.int64)
-            return np.where(gaps, np.nan, days), gaps
+            cells = cells.astype("datetime64[D]").astype(object)  # dates, None of a gap
         if cells.dtype.kind in "biuf" and self.type == "number":
             numbers = cells.astype(np.float64)
             return numbers, np.isnan(numbers)

@@ -165,7 +165,13 @@ def trained_network(
     """
     network, sizes = settings.network, hidden_sizes(settings.hidden)
     if network is None:
-        return _dense(shape, sizes, outputs, rng)
+        widths = [math.prod(shape), *sizes]
+        layers = [nn.Flatten()] if len(shape) > 1 else []
+        for before, after in pairwise(widths):
+            layers += [nn.Dense(before, after, rng=rng), nn.ReLU()]
+        first_values = truncated_normal if sizes else zeros
+        last = nn.Dense(widths[-1], outputs, rng=rng, init=first_values)
+        return nn.Sequential([*layers, last], shape)
     if not isinstance(network, nn.Sequential):
         raise ParameterError(
             f"expected network to be a nn.Sequential, got {type(network).__name__}: "
@@ -188,17 +194,6 @@ def hidden_sizes(hidden: Any) -> tuple[int, ...]:
     for size in sizes:
         count(1, hidden=size)
     return sizes
-
-
-def _dense(shape, sizes, outputs, rng):
-    widths = [math.prod(shape), *sizes, outputs]
-    layers = [nn.Flatten()] if len(shape) > 1 else []
-    for before, after in pairwise(widths[:-1]):
-        layers += [nn.Dense(before, after, rng=rng), nn.ReLU()]
-    first_values = truncated_normal if sizes else zeros
-    return nn.Sequential(
-        [*layers, nn.Dense(widths[-2], outputs, rng=rng, init=first_values)], shape
-    )
 
 
 def scaled(inputs: Inputs, layers: list[nn.Layer], arithmetic: str) -> Any:
