@@ -271,11 +271,11 @@ def _bounds(where, kind, entry):
         low, high = (_day(str(each)) for each in given)
         example = '"2000-01-01"'
     else:
-        low, high = (each if type(each) in (int, float) else math.nan for each in given)
+        low, high = (_number(each) if type(each) in (int, float) else math.nan for each in given)
         example = "0"
     if not (low < high and math.isfinite(high - low)):
         raise ParameterError(f'{where}: expected "low" < "high", each like {example}')
-    return float(low), float(high)
+    return low, high
 
 
 def _values(where, values):

@@ -166,7 +166,7 @@ def trained_network(
     network, sizes = settings.network, hidden_sizes(settings.hidden)
     if network is None:
         widths = [math.prod(shape), *sizes]
-        layers = [nn.Flatten()] if len(shape) > 1 else []
+        layers: list[nn.Layer] = [nn.Flatten()] if len(shape) > 1 else []
         for before, after in pairwise(widths):
             layers += [nn.Dense(before, after, rng=rng), nn.ReLU()]
         first_values = truncated_normal if sizes else zeros
