@@ -86,9 +86,7 @@ class Column:
     def numbers(self, cells: NDArray) -> tuple[NDArray, NDArray]:
         """(numbers (N,), NaN for a gap and for what is none; where the gaps are (N,))."""
         if cells.dtype.kind == "M":
-            gaps = np.isnat(cells)
-            days = cells.astype("datetime64[D]").astype(np.int64)
-            return np.where(gaps, np.nan, days), gaps
+            cells = cells.astype("datetime64[D]").astype(object)  # dates, None of a gap
         if cells.dtype.kind in "biuf" and self.type == "number":
             numbers = cells.astype(np.float64)
             return numbers, np.isnan(numbers)
@@ -273,11 +271,11 @@ def _bounds(where, kind, entry):
         low, high = (_day(str(each)) for each in given)
         example = '"2000-01-01"'
     else:
-        low, high = (each if type(each) in (int, float) else math.nan for each in given)
+        low, high = (_number(each) if type(each) in (int, float) else math.nan for each in given)
         example = "0"
     if not (low < high and math.isfinite(high - low)):
         raise ParameterError(f'{where}: expected "low" < "high", each like {example}')
-    return float(low), float(high)
+    return low, high
 
 
 def _values(where, values):

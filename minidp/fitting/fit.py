@@ -96,17 +96,12 @@ def fit(
     """
     settings = settings_of(fit, settings, more, epsilon, folder, ledger, quiet)
     quiet = quiet or current().rank > 0
-    with quietly(quiet):
-        return _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings)
-
-
-def _fit(x, y, epsilon, delta, folder, ledger, test, seed, quiet, settings):
-    """`fit`, its arguments checked."""
-    data, settings = data_of(x, y, test, settings)
-    streams = Streams(seed)
-    budget, how_delta = _budget(math.inf if epsilon is None else epsilon, delta, data.size, quiet)
-    planned = _Planned(settings, data, budget, streams)
-    with ExitStack() as undo:
+    with quietly(quiet), ExitStack() as undo:
+        data, settings = data_of(x, y, test, settings)
+        streams = Streams(seed)
+        whole = math.inf if epsilon is None else epsilon  # of a risk that is asked for
+        budget, how_delta = _budget(whole, delta, data.size, quiet)
+        planned = _Planned(settings, data, budget, streams)
         at = _temporary(undo) if folder is None else folder
         about = planned.about("fit", how_delta, seed, test, ledger, quiet)
         run = Run(at, planned.training(streams), planned.privacy(budget), about)
@@ -276,14 +271,18 @@ def _charge(run, data, before, ledger, limit):
         _charge_shared(run.folder, ledger, charges, run.budget, limit, unit, run.quiet)
 
 
-def _charge_shared(folder, ledger, charges, budget, limit, unit, quiet):
+def _charge_shared(folder, ledger, charges, budget, limit, unit, quiet, tell=None):
     """Charge the shared ledger, if there is one, and print the sum; a refusal leaves the folder
-    free.
+    free. `tell` is called just before.
     """
     if ledger is None:
+        if tell is not None:
+            tell()
         return
     try:
-        total = current().of_first(lambda: charge_shared(ledger, charges, budget, limit, unit))
+        total = current().of_first(
+            lambda: charge_shared(ledger, charges, budget, limit, unit, tell)
+        )
     except MinidpError:
         folder.give_up()
         raise

@@ -71,11 +71,11 @@ class Fitted(Model):
         """Accuracy on labels y (N,), or R2 on the targets of a regression; NaN without rows. Scores
         on training data are not private.
         """
-        y, predicted = self._answers(x, y)
+        right, predicted = self._answers(x, y)
         if self.classes is not None:
-            return float((predicted == y).mean()) if len(y) else math.nan
-        spread = ((y - y.mean()) ** 2).sum() if len(y) else 0
-        return float(1 - ((y - predicted) ** 2).sum() / spread) if spread else math.nan
+            return float((predicted == right).mean()) if len(right) else math.nan
+        spread = ((right - right.mean()) ** 2).sum() if len(right) else 0
+        return float(1 - ((right - predicted) ** 2).sum() / spread) if spread else math.nan
 
     def per_class(self, x: Any, y: ArrayLike) -> dict[Any, dict[str, Any]]:
         """{class: {"examples", "accuracy", "precision"}} on labels y (N,); None instead of a

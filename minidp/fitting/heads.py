@@ -170,7 +170,14 @@ def trained_network(
     """
     network, sizes = settings.network, hidden_sizes(settings.hidden)
     if network is None:
-        return _dense(shape, sizes, outputs, rng)
+        widths = [math.prod(shape), *sizes]
+        _check_memory([*widths, outputs])
+        layers: list[nn.Layer] = [nn.Flatten()] if len(shape) > 1 else []
+        for before, after in pairwise(widths):
+            layers += [nn.Dense(before, after, rng=rng), nn.ReLU()]
+        first_values = truncated_normal if sizes else zeros
+        last = nn.Dense(widths[-1], outputs, rng=rng, init=first_values)
+        return nn.Sequential([*layers, last], shape)
     if not isinstance(network, nn.Sequential):
         raise ParameterError(
             f"expected network to be a nn.Sequential, got {type(network).__name__}: "
@@ -187,32 +194,24 @@ def trained_network(
     return copy.deepcopy(network)
 
 
+def _check_memory(widths):
+    """Raise ParameterError if dense layers of these widths need more memory than there is."""
+    weights = sum((before + 1) * after for before, after in pairwise(widths))
+    needed, most = WEIGHT_BYTES * weights + OUTPUT_BYTES * sum(widths), memory.physical()
+    if needed > most:
+        raise ParameterError(
+            f"expected hidden layers that fit into memory: {', '.join(map(str, widths[1:-1]))} "
+            f"take {weights:,} weights and about {needed / 2**30:,.0f} GiB, this machine has "
+            f"{most / 2**30:,.0f} GiB; make them smaller"
+        )
+
+
 def hidden_sizes(hidden: Any) -> tuple[int, ...]:
     """The sizes of hidden layers, from one of them or several."""
     sizes = tuple(hidden) if isinstance(hidden, (tuple, list)) else (hidden,)
     for size in sizes:
         count(1, hidden=size)
     return sizes
-
-
-def _dense(shape, sizes, outputs, rng):
-    """Dense layers. Raises ParameterError if they need more memory than there is."""
-    widths = [math.prod(shape), *sizes, outputs]
-    weights = sum((before + 1) * after for before, after in pairwise(widths))
-    needed, most = WEIGHT_BYTES * weights + OUTPUT_BYTES * sum(widths), memory.physical()
-    if needed > most:
-        raise ParameterError(
-            f"expected hidden layers that fit into memory: {', '.join(map(str, sizes))} take "
-            f"{weights:,} weights and about {needed / 2**30:,.0f} GiB, this machine has "
-            f"{most / 2**30:,.0f} GiB; make them smaller"
-        )
-    layers = [nn.Flatten()] if len(shape) > 1 else []
-    for before, after in pairwise(widths[:-1]):
-        layers += [nn.Dense(before, after, rng=rng), nn.ReLU()]
-    first_values = truncated_normal if sizes else zeros
-    return nn.Sequential(
-        [*layers, nn.Dense(widths[-2], outputs, rng=rng, init=first_values)], shape
-    )
 
 
 def scaled(inputs: Inputs, layers: list[nn.Layer], arithmetic: str) -> Any:

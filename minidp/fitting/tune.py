@@ -127,14 +127,17 @@ def tune(
             selfcheck.check(planned.network, planned.loss, data.targets)
         at = SearchFolder(_temporary(undo) if folder is None else folder)
         at.begin(search.config, streams)
-        unit = "row" if data.persons is None else "person"
-        try:
-            _charge_shared(at, ledger, search.charges, budget, settings.ledger_limit, unit, quiet)
+        unit, limit = "row" if data.persons is None else "person", settings.ledger_limit
+
+        def tell():
             if not quiet:
                 print(
                     f"the whole search is charged first: epsilon {budget.epsilon:g} at delta "
                     f"{budget.delta:g}; it does not resume, and the same call again is a new charge"
                 )
+
+        try:
+            _charge_shared(at, ledger, search.charges, budget, limit, unit, quiet, tell)
             at.charge(search.charges)
             best = search.best(
                 picked, lambda each: each.about(TUNING, how_delta, seed, test, ledger, True), seed

@@ -70,7 +70,6 @@ def test_draws_cover_their_ranges_and_ignore_the_images(rng):
 def test_centre_crop():
     x = np.arange(36, dtype=np.uint8).reshape(1, 6, 6, 1)
     np.testing.assert_array_equal(centre_crop(x, 2)[0, :, :, 0], [[14, 15], [20, 21]])
-    assert centre_crop(np.zeros((0, 32, 32, 3), np.uint8)).shape == (0, 24, 24, 3)
     crop = centre_crop(x.astype(np.float32), 6)
     crop[:] = 0
     assert x.max() == 35

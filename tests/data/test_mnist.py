@@ -93,13 +93,6 @@ def test_nowhere_to_be_had_names_places_and_mirrors(tmp_path, tiny, cache, monke
         assert (f"{DEAD}{IMAGES}: [Errno 111] Conn" in str(raised.value)) == download
 
 
-def test_files_that_cannot_be_read_are_named(tmp_path, tiny, write):
-    path = write(tmp_path) / IMAGES
-    path.write_bytes(path.read_bytes()[:-9])
-    with refused(DataError, "damaged gzip file", start=f"{path}: "):
-        load_mnist(tmp_path)
-
-
 SMALL = (6, 3)
 
 

@@ -56,6 +56,7 @@ def test_a_column_is_encoded_as_its_entry_says(entry, cells, expected):
         (NUMBER | {"gaps": False}, [5, None]),
         (JOB | {"gaps": False}, ["nurse", "pilot"]),
         (DATE, ["2000-01-06", "soon"]),
+        (NUMBER, np.array(["NaT", "2000-01-06"], "datetime64[ns]")),
     ],
 )
 def test_what_a_schema_rules_out_is_not_finite_in_its_row_alone(entry, cells):
