@@ -38,8 +38,7 @@ PARTS = {  # of a setting, and the flags of each
     "steps": "either --steps or --epochs",
     "sampling_probability": "either --sampling-probability or --dataset-size and --lot-size",
 }
-# what describes a run, in place of a ledger
-DESCRIBED = (
+DESCRIBED = (  # what describes a run, in place of a ledger
     "noise_multiplier",
     "sampling_probability",
     "dataset_size",

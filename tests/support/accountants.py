@@ -54,7 +54,7 @@ class Row:
     def accountant(self):
         return self.make(self.relation)
 
-    def epsilon(self, delta, *events, times=1):
+    def epsilon(self, *events, times=1, delta=1e-5):
         """The bound on each of the events, `times` times."""
         return spent(self.accountant, *((event, times) for event in events), delta=delta)
 
