@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 
@@ -47,8 +47,10 @@ class RandomlyStopped(Stopped):
     """
 
     event: Event
-    eta: float = number(partial(in_range, -1, math.inf, open_low=True, open_high=True))
-    gamma: float = number(partial(in_range, 0, 1, open_low=True))
+    eta: float = field(
+        metadata=number(partial(in_range, -1, math.inf, open_low=True, open_high=True))
+    )
+    gamma: float = field(metadata=number(partial(in_range, 0, 1, open_low=True)))
 
     @property
     def expected_runs(self) -> float:
@@ -74,7 +76,7 @@ class PoissonStopped(Stopped):
     """
 
     event: Event
-    expected_runs: float = number(positive_finite)
+    expected_runs: float = field(metadata=number(positive_finite))
 
 
 SEARCHES = {each.__name__: each for each in (OneOf, RandomlyStopped, PoissonStopped)}

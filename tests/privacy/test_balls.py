@@ -1,6 +1,7 @@
 """Balls in bins: the certified interval against quadrature and the figures of another program."""
 
 import math
+import signal
 
 import numpy as np
 import pytest
@@ -76,6 +77,20 @@ def test_out_of_range_is_bounded_by_the_unsampled_gaussian(sigma, bins):
 def test_one_epoch_at_a_small_delta_is_narrow(bins, sigma, epsilon, truth):
     bound = ACCOUNTANT.delta(ledger_of((BallsInBins(bins, Gaussian(sigma)), 1)), epsilon)
     assert bound.lower <= truth <= bound.upper <= 1.03 * bound.lower
+
+
+def test_an_interrupt_during_a_sum_is_a_keyboard_interrupt():
+    atoms = np.linspace(0.5, 1.5, balls.MOST_POINTS)
+    masses, grid = np.full(len(atoms), 1 / len(atoms)), np.linspace(0.9, 3.1, 10)
+    # compiled or loaded
+    balls.sum_shares(atoms[:2], masses[:2], atoms[:2], masses[:2], grid, False, np.zeros((2, 9)))
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 1e-3)
+        with pytest.raises(KeyboardInterrupt):
+            balls.sum_shares(atoms, masses, atoms, masses, grid, False, np.zeros((2, 9)))
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.mark.parametrize("step", [1e-300, 1e-6])

@@ -4,6 +4,7 @@ import json
 import math
 from pathlib import Path
 
+import mpmath
 import pytest
 
 from minidp.errors import UnsupportedEventError
@@ -42,6 +43,39 @@ def test_a_random_number_of_runs_against_dp_accounting(row, law):
     found = spent(RENYI, (without_variation(event), 1), delta=row["delta"]).upper
     # its divergences of sampled noise at fractional orders are a series that is cut
     assert found == pytest.approx(row[law], rel=1e-8 if row["q"] == 1 else 1e-5)
+
+
+@pytest.mark.parametrize("law", ["geometric", "poisson"])
+def test_a_random_number_of_gaussian_runs_against_mpmath(law):
+    """D_a = a/(2 s^2), and delta by the sharper conversion: the whole bound in 30 digits."""
+    sigma, mean, target = mpmath.mpf(9), mpmath.mpf(12), mpmath.mpf("1e-5")
+    with mpmath.workdps(30):
+        orders = [mpmath.mpf(a) for a in RENYI.orders]
+
+        def once(a):
+            return a / (2 * sigma**2)
+
+        def delta_at(e):
+            flat = mpmath.sqrt(1 - mpmath.exp(-min(map(once, orders))))
+            tails = ((a - 1) * (once(a) - e + mpmath.log1p(-1 / a)) - mpmath.log(a) for a in orders)
+            return min(flat, min(map(mpmath.exp, tails)))
+
+        choice = min((1 - 1 / b) * once(b) + mpmath.log(mean) / b for b in orders)
+        drawn = {
+            "geometric": lambda a: 2 * choice,
+            "poisson": lambda a: mean * delta_at(mpmath.log1p(1 / (a - 1))),
+        }[law]
+        truth = min(
+            once(a)
+            + drawn(a)
+            + mpmath.log(mean) / (a - 1)
+            + mpmath.log1p(-1 / a)
+            - (mpmath.log(target) + mpmath.log(a)) / (a - 1)
+            for a in orders
+        )
+    event = without_variation(tuning_event(ADD_REMOVE, [Gaussian(9.0)], mean=12, law=law))
+    found = spent(RENYI, (event, 1)).upper
+    assert truth <= found <= truth * (1 + 1e-9)
 
 
 def test_every_candidate_once_costs_their_sum_and_scores_apart_cost_no_more():

@@ -1,7 +1,7 @@
 """What all events have in common, and when two data sets are neighbours."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from enum import Enum
 from fractions import Fraction
 from functools import partial
@@ -29,12 +29,12 @@ class NeighbouringRelation(Enum):
 releases = partial(count, 0, MOST_128_BITS)
 
 
-def number(check: Callable[..., None], plain: type | None = float) -> Any:
-    """A dataclass's field that holds a number: its check, and the plain type in which it is kept.
+def number(check: Callable[..., None], plain: type | None = float) -> dict[str, Any]:
+    """Metadata of a field that holds a number: its check, and the plain type in which it is kept.
 
     Equal events must have equal JSON, whether they were built from 4, 4.0 or NumPy's numbers.
     """
-    return field(metadata={"number": (check, plain)})
+    return {"number": (check, plain)}
 
 
 @dataclass(frozen=True)

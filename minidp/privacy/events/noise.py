@@ -7,7 +7,7 @@ so epsilon is infinite; infinity means that nothing was released.
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...errors import ParameterError
 from ...util.validate import non_negative
@@ -20,7 +20,7 @@ LEAST_NOISE = 1e-160  # below it epsilon leaves the range of float64
 class Noise(Event):
     """Base of the events that add noise to a query's value."""
 
-    noise_multiplier: float = number(non_negative)
+    noise_multiplier: float = field(metadata=number(non_negative))
 
     def primitives(self, relation, count=1):
         if self.noise_multiplier < LEAST_NOISE:

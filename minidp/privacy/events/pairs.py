@@ -1,6 +1,6 @@
 """Releases of which (epsilon, delta) is all that is known, and what costs delta alone."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 
@@ -12,7 +12,7 @@ from .base import Event, number, releases
 class PureDP(Event):
     """Any release that is epsilon-DP with delta 0, such as the exponential mechanism; unsampled."""
 
-    epsilon: float = number(non_negative_finite, None)
+    epsilon: float = field(metadata=number(non_negative_finite, None))
 
     @property
     def pure_epsilon(self):
@@ -27,8 +27,8 @@ class ApproximateDP(Event):
     (Kairouz, Oh, Viswanath 2015, Theorem 2): PureDP(epsilon) beside ApproximateDP(0, delta).
     """
 
-    epsilon: float = number(non_negative_finite, None)
-    delta: float = number(probability)
+    epsilon: float = field(metadata=number(non_negative_finite, None))
+    delta: float = field(metadata=number(probability))
 
     delta_alone = True  # of the primitive, whose epsilon is 0
 
@@ -58,8 +58,8 @@ class TotalVariation(Event):
     to delta.
     """
 
-    tau: float = number(partial(in_range, 0, 1, open_high=True))
-    count: int = number(releases, int)
+    tau: float = field(metadata=number(partial(in_range, 0, 1, open_high=True)))
+    count: int = field(metadata=number(releases, int))
 
     delta_alone = True
 

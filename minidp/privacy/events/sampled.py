@@ -6,7 +6,7 @@ ApproximateDP(0, share).
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -85,8 +85,8 @@ class PoissonSampled(Sampled):
     sampling_probability.
     """
 
-    sampling_probability: float = number(probability)
-    event: Event  # type: ignore[misc]  # `number` gives no default
+    sampling_probability: float = field(metadata=number(probability))
+    event: Event
 
     sampling = "Poisson sampling is"
 
@@ -121,9 +121,9 @@ class PoissonSampled(Sampled):
 class FixedSizeSampled(Sampled):
     """`event` over lot_size examples drawn uniformly without replacement from dataset_size."""
 
-    dataset_size: int = number(_number, int)
-    lot_size: int = number(releases, int)
-    event: Event  # type: ignore[misc]  # `number` gives no default
+    dataset_size: int = field(metadata=number(_number, int))
+    lot_size: int = field(metadata=number(releases, int))
+    event: Event
 
     sampling = "fixed-size sampling is"
     relations = (NeighbouringRelation.REPLACE_ONE,)
@@ -145,8 +145,8 @@ class BallsInBins(Sampled):
     One epoch; a new epoch draws all examples' lots again.
     """
 
-    bins: int = number(_number, int)
-    event: Event  # type: ignore[misc]  # `number` gives no default
+    bins: int = field(metadata=number(_number, int))
+    event: Event
 
     sampling = "balls in bins are"
 

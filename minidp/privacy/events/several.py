@@ -1,7 +1,7 @@
 """Several events: in sequence, and the same one repeated."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .base import Event, check_event, check_releases, number, releases
 
@@ -33,7 +33,7 @@ class Repeated(Event):
     """`event`, count times in sequence."""
 
     event: Event
-    count: int = number(releases, int)
+    count: int = field(metadata=number(releases, int))
 
     def primitives(self, relation, count=1):
         check_releases(self.event, count * self.count)
