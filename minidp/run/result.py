@@ -54,7 +54,7 @@ TRAINING_FIGURES = (
 )
 
 
-def derived(plan, budget, setup, *, size, steps, group_size=1, attack=None):
+def derived(plan, budget, setup, *, size, steps, group_size, attack):
     """What follows from a run's plan, its charges and public numbers, as values of JSON.
 
     budget      privacy.Filter with the target, delta and the run's ledger
