@@ -45,7 +45,7 @@ SAMPLERS = {
 
 
 @pytest.mark.parametrize("charges", [1, 2])
-@pytest.mark.parametrize("optimizer, sampler", zip(OPTIMIZERS, [*SAMPLERS, *SAMPLERS]))
+@pytest.mark.parametrize("optimizer, sampler", [*zip(OPTIMIZERS, [*SAMPLERS, *SAMPLERS])])
 def test_a_seeded_run_that_was_interrupted_or_killed_ends_bit_for_bit_the_same(
     tmp_path, charges, optimizer, sampler
 ):
