@@ -34,6 +34,7 @@ INTERNAL = (
     "minidp.privacy.moment_kernels",
     "minidp.privacy.pld.",
     "minidp.run.brief",
+    "minidp.run.covered",
     "minidp.run.folder",
     "minidp.run.picture",
     "minidp.run.progress",

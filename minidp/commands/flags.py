@@ -27,9 +27,9 @@ class Parser(argparse.ArgumentParser):
     it cannot read.
     """
 
-    def __init__(self, *args: Any, **named: Any):
+    def __init__(self, **named: Any):
         formatter = argparse.RawDescriptionHelpFormatter
-        super().__init__(*args, allow_abbrev=False, formatter_class=formatter, **named)
+        super().__init__(allow_abbrev=False, formatter_class=formatter, **named)
         # of argparse: so that -1,1 and -1e-5 and -inf are values and no flags
         self._negative_number_matcher = re.compile(r"-([\d.]|inf)")
 

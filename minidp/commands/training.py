@@ -192,7 +192,7 @@ def _train(args):
     result, path = model.result, str(folder / MODEL)
     new = "x.csv" if str(args.data).lower().endswith(".csv") else "x.npy"
     record = {
-        "model": str(folder / MODEL),
+        "model": path,
         "quote": row_to_quote(result["epsilon"]),
         "epsilon": model.epsilon.to_json(),
         **{key: result[key] for key in SHOWN},

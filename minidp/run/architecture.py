@@ -54,12 +54,13 @@ def describe(network: nn.Sequential) -> dict[str, Any]:
         _network("made again", found, again, arrays, own)
         return found
     except Exception as error:  # a constructor of somebody's own may raise anything
+        why = " ".join(str(error).split())[:300]
         raise ParameterError(
             f"{getattr(part, 'name', 'network')}: a model file cannot hold {type(part).__name__}: "
-            f"{one_line(error)}; give a layer's class a method settings(self) that returns the "
-            "constructor's keywords but rng, init, dtype and name: numbers, text, tuples of them, "
-            "or arrays of self.constants; the network's class has to be an nn.Sequential that is "
-            "made by cls(layers, input_shape, frozen)"
+            f"{type(error).__name__}: {why}; give a layer's class a method settings(self) that "
+            "returns the constructor's keywords but rng, init, dtype and name: numbers, text, "
+            "tuples of them, or arrays of self.constants; the network's class has to be an "
+            "nn.Sequential that is made by cls(layers, input_shape, frozen)"
         ) from error
 
 
@@ -153,8 +154,3 @@ def _name(cls):
 def _tuples(value):
     """JSON's lists as tuples, which constructors take for shapes."""
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
-
-
-def one_line(error: Exception) -> str:
-    """An error in one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"

@@ -6,6 +6,7 @@ that does not own the folder: it is locked, and before every charge and checkpoi
 hold what this process wrote last.
 """
 
+import fcntl
 import hashlib
 import hmac
 import json
@@ -20,7 +21,7 @@ from pathlib import Path
 from ..errors import CheckpointError, DataError, ParameterError
 from ..privacy.ledger import STEP, Ledger
 from ..ranks import current
-from ..util.files import fcntl, json_text, jsonable, read_json, write_json
+from ..util.files import json_text, jsonable, read_json, write_json
 from .checkpoint import load_checkpoint, refuse_differences, save_checkpoint
 
 CONFIG, LEDGER, CHECKPOINT, RESULT = "config.json", "ledger.json", "checkpoint.npz", "result.json"
@@ -272,16 +273,15 @@ class RunFolder:
             f"{self.path}: another process is running in this folder; wait for it, or choose "
             "another folder"
         )
-        if fcntl is not None:
-            held = os.open(self.path, os.O_RDONLY)
-            self._unlock = weakref.finalize(self, os.close, held)
-            try:  # the folder itself, where nobody can delete the lock
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            except BlockingIOError as error:
-                raise ParameterError(busy) from error
-            except OSError:  # a file system without such locks
-                self._unlock()
+        held = os.open(self.path, os.O_RDONLY)
+        self._unlock = weakref.finalize(self, os.close, held)
+        try:  # the folder itself, where nobody can delete the lock
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError as error:
+            raise ParameterError(busy) from error
+        except OSError:  # a file system without such locks
+            self._unlock()
         path = self.path / LOCK
         try:
             path.touch(exist_ok=False)

@@ -16,7 +16,6 @@ from ..privacy.meaning import in_words
 from ..util.atomic import atomic_write
 from ..util.files import damage_named
 from ..util.text import upper_text
-from ..util.waiting import say
 from .brief import NEIGHBOURS, _success, asked, unit_of
 from .checkpoint import differences as unequal
 from .tuning import procedure
@@ -65,8 +64,6 @@ def as_about(given: Any) -> dict[str, Any]:
             raise ParameterError(f"{path} was not there; answer the questions that are there now")
         with damage_named(path, DataError):
             given = tomllib.loads(path.read_text(encoding="utf-8"))
-        if not any(given.values()):
-            say(f'NOTICE: {path} answers no question; what nobody says is "{NOT_STATED}"')
     for key, value in given.items():
         texts = value if key in LISTS else [value]
         if key not in OWNER or not isinstance(texts, list) or not {*map(type, texts)} <= {str}:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import __version__, host
+from .. import host
 from ..backend import explicit_budget, namespace_of
 from ..mechanism import ClipGroup, Plan, Sanitizer
 from ..mechanism.samplers import sampler_from
@@ -54,7 +54,7 @@ TRAINING_FIGURES = (
 )
 
 
-def derived(plan, budget, setup, *, size, steps, group_size=1, attack=None):
+def derived(plan, budget, setup, *, size, steps, group_size, attack):
     """What follows from a run's plan, its charges and public numbers, as values of JSON.
 
     budget      privacy.Filter with the target, delta and the run's ledger
@@ -329,7 +329,7 @@ def versions():
     found = {"python": platform.python_version()}
     for name in ("numpy", "scipy", "numba"):
         found[name] = metadata.version(name)
-    found["minidp"] = __version__
+    found["minidp"] = sys.modules["minidp"].__version__
     if "cupy" in sys.modules:
         found["cupy"] = sys.modules["cupy"].__version__
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]

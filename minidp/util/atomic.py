@@ -49,23 +49,19 @@ def _usual_permissions(descriptor, path):
     """mkstemp makes files private to their owner; give those of the file replaced, or of any new
     file.
     """
-    if hasattr(os, "fchmod"):
-        try:
-            permissions = path.stat().st_mode & 0o777
-        except FileNotFoundError:
-            mask = os.umask(0)
-            os.umask(mask)
-            permissions = 0o666 & ~mask
-        os.fchmod(descriptor, permissions)
+    try:
+        permissions = path.stat().st_mode & 0o777
+    except FileNotFoundError:
+        mask = os.umask(0)
+        os.umask(mask)
+        permissions = 0o666 & ~mask
+    os.fchmod(descriptor, permissions)
 
 
 def _sync_directory(directory):
-    """Make the rename itself survive a power cut, where directories can be opened (not on
-    Windows).
-    """
-    if os.name == "posix":
-        descriptor = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    """Make the rename itself survive a power cut."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

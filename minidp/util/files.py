@@ -2,6 +2,7 @@
 
 import dataclasses
 import enum
+import fcntl
 import json
 import math
 import os
@@ -12,11 +13,6 @@ from typing import Any
 
 from ..errors import DataError, ParameterError
 from .atomic import StrPath, atomic_write
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 
 def check_path(**named: Any) -> None:
@@ -40,10 +36,7 @@ def waiting_lock(path: StrPath) -> Iterator[None]:
     where there are no locks.
     """
     with open(path, "a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed, or the process ends
-        except AttributeError:
-            raise OSError("this system has no fcntl") from None
+        fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed, or the process ends
         yield
 
 

@@ -17,16 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Okabe and Ito 2008, without the yellow, which is too pale on white
-BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#000000",
-)
-COLOURS, MARKERS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK), "os^Dv<>"
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+BLUE, VERMILION, *_, BLACK = COLOURS
+MARKERS = "os^Dv<>"
 DASHES = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (3, 3)))
 PAPER: dict[str, Any] = {
     "linestyle": "none",
@@ -68,8 +61,7 @@ def new_figure(
 
 def legend(figure: Figure, handles: Sequence[Artist], columns: int = 3) -> None:
     """One legend for all panels, below them, in as many columns as fit, at most `columns`."""
-    place = "outside lower center"
-    made = figure.legend(handles=handles, loc=place, ncols=columns, fontsize=SMALL)
+    made = figure.legend(handles=handles, loc="outside lower center", ncols=columns, fontsize=SMALL)
     figure.draw_without_rendering()
     if made.get_window_extent().width > figure.bbox.width and columns > 1:
         made.remove()

