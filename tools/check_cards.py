@@ -1,7 +1,7 @@
 """Check the docstring cards: every equation has its line of code and its check, and every class its
 card.
 
-    python -m tools.check_cards [ROOT]
+    python -m tools.check_cards
 
 Of every card below minidp/: each label is defined once, under a heading of the card, computed by a
 labelled line of code, and measured by a check that minidp.audit.checks registers; the card names a
@@ -9,7 +9,7 @@ source ("own derivation" is one). A label on a line of code is in the card aroun
 minidp/audit/card.py).
 
 A public class must have a card if minidp.nn or minidp.mechanism exports it, or if it is an
-Accountant. Exempt are classes that state no equation: an interface (one of its methods only raises
+Accountant. Exempt are classes that state no equation: an interface (one of its methods raises
 NotImplementedError), an exception, an Enum, and a container (a NamedTuple or dataclass without
 public methods, properties or __call__). An Event needs a docstring instead whose first paragraph is
 its definition, ending in a full stop.
@@ -31,6 +31,8 @@ from minidp.audit import checks
 from minidp.audit.card import read_module
 from minidp.privacy.accountant import Accountant
 from minidp.privacy.events.base import Event
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def main(root, registry):
@@ -122,7 +124,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         prog="python -m tools.check_cards", description=__doc__.splitlines()[0]
     )
-    parser.add_argument(
-        "root", nargs="?", type=Path, default=Path(__file__).resolve().parents[1], help="a checkout"
-    )
-    sys.exit(main(parser.parse_args().root, checks.load()))
+    parser.parse_args()
+    sys.exit(main(ROOT, checks.load()))

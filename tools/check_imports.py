@@ -1,6 +1,6 @@
 """Check that imports inside minidp never climb.
 
-    python -m tools.check_imports [ROOT]
+    python -m tools.check_imports
 
 ORDER lists the parts of the package from the bottom to the top. A part may import parts of the
 steps below its own, itself, and parts of its own step where that makes no circle. So that each can
@@ -15,6 +15,7 @@ import sys
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[1]
 ORDER = (
     "errors given util",
     "host device ranks",
@@ -150,7 +151,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         prog="python -m tools.check_imports", description=__doc__.splitlines()[0]
     )
-    parser.add_argument(
-        "root", nargs="?", type=Path, default=Path(__file__).resolve().parents[1], help="a checkout"
-    )
-    sys.exit(main(parser.parse_args().root))
+    parser.parse_args()
+    sys.exit(main(ROOT))

@@ -161,3 +161,13 @@ runs geometric, mean six: {ways.geometric.mean:.2%} ({ways.geometric.spread:.2%}
 the best, unpaid: {ways.unpaid.mean:.2%} ({ways.unpaid.spread:.2%})
 epsilon, but for the last: {spent}
 """)
+NAMES = columns("""
+epsilon: {key}
+lstm: {network.mean:.3f}
+bigrams: {bigrams.mean:.3f}
+trigrams: {trigrams.mean:.3f}
+different names made: {different:,.0f}
+of which trained on: {in_training_set:,.0f}
+by chance: {by_chance:,.0f}
+seeds: {seeds}
+""")

@@ -11,6 +11,7 @@ from pathlib import Path
 from minidp import host
 
 LIBRARIES = ("minidp", "numpy", "cupy", "torch", "opacus", "jax", "jaxlib")
+VECTOR_FLAGS = re.compile(r"\b(?:sse4_2|avx\w*|fma|amx\w*|asimd\w*|sve\w*)\b")
 
 
 def versions():
@@ -21,11 +22,21 @@ def versions():
 
 def processor():
     """The processor's name, as far as the system reports it."""
+    return _told("model name") or platform.processor()
+
+
+def vector_flags():
+    """The processor's vector instructions; empty if the system does not report them."""
+    return VECTOR_FLAGS.findall(_told("(?:flags|Features)"))
+
+
+def _told(name):
+    """Linux's entry for the first processor under this name, or ""."""
     try:
-        found = re.findall("model name\\s*: (.+)", Path("/proc/cpuinfo").read_text())
+        found = re.search(rf"^{name}\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.M)
     except OSError:
-        found = []
-    return found[0] if found else platform.processor()
+        return ""
+    return found[1] if found else ""
 
 
 def products():

@@ -23,6 +23,7 @@ from tools.columns import (
     LEDGERS,
     LEVELS,
     LOTTERIES,
+    NAMES,
     OWN,
     PANELS,
     PERSONS,
@@ -92,17 +93,11 @@ def scores():
 
 def names():
     """Bits per character of the network and the tables, and copies of names, at each epsilon."""
-    data = load("names_lstm.json")
-    lines = []
-    for epsilon, row in data["bits"].items():
-        runs = [run for run in data["runs"] if float(run["target_epsilon"]) == float(epsilon)]
-        made = [[run["generated"][key] for run in runs] for key in COPIES]
-        bits = [f"{row[way]['mean']:.3f}" for way in ("network", "bigrams", "trigrams")]
-        copies = [f"{np.mean(each):,.0f}" for each in made]
-        lines.append([epsilon, *bits, *copies, str(row["seeds"])])
-    columns = ["epsilon", data["network"], "bigrams", "trigrams"]
-    columns += ["different names made", "of which trained on", "by chance", "seeds"]
-    return markdown(columns, lines)
+    made = load("names_lstm.json")["runs"]
+    for row in entries("names_lstm.json", "bits"):
+        epsilon = float(row[0]["key"])
+        runs = [run["generated"] for run in made if float(run["target_epsilon"]) == epsilon]
+        yield row.having(**{key: np.mean([run[key] for run in runs]) for key in COPIES})
 
 
 def tuning():
@@ -275,7 +270,7 @@ PAGES = {
         "avx2": lambda: table(STEPS, steps("benchmark_avx2.json")),
     },
     "experiments/README.md": {
-        "names": names,
+        "names": lambda: table(NAMES, names()),
         "samplers": lambda: table(
             LOTTERIES,
             [

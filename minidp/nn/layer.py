@@ -116,9 +116,7 @@ class Layer:
         if not self.takes_ids:
             inexact(self.where, x=x)
         namespace_of(x, *self.params.values(), *self.constants.values())
-        if self.input_shape is not None:
-            shape(self.where, "x", x, ("B", *self.input_shape))
-        elif x.ndim == 0:
+        if x.ndim == 0:
             shape(self.where, "x", x, ("B", "..."))
         self.output_shape(x.shape[1:])
         y, kept = self.compute_y(x, rng)

@@ -42,10 +42,8 @@ def test_a_layer_that_differs_fails_the_report(factor, monkeypatch, tmp_path):
 
 
 @pytest.mark.skipif(not shim.COMPILER, reason="no C++ compiler: the CUDA sources were not executed")
-@pytest.mark.parametrize("part, wrong", [("noise", {"ordinary", "exact"}), ("training", {"exact"})])
-def test_noise_that_is_off_by_a_bit_on_the_device_fails_the_report(
-    part, wrong, monkeypatch, tmp_path
-):
+@pytest.mark.parametrize("part", ["noise", "training"])
+def test_noise_that_is_off_by_a_bit_on_the_device_fails_the_report(part, monkeypatch, tmp_path):
     right = device.release
 
     def off(sums, *rest):
@@ -54,9 +52,9 @@ def test_noise_that_is_off_by_a_bit_on_the_device_fails_the_report(
         )
 
     monkeypatch.setattr(device, "release", off)
-    monkeypatch.setattr(gpu_report, "STRATEGIES", ("auto", "exact"))
+    monkeypatch.setattr(gpu_report, "STRATEGIES", ("exact",))
     rows = made(tmp_path, part, status=1)[part]["rows"]
-    assert all(row["ok"] != bool(wrong & set(map(str, row.values()))) for row in rows)
+    assert not any(row["ok"] for row in rows)
 
 
 def test_what_fails_is_in_the_report_and_the_rest_goes_on(monkeypatch, tmp_path):

@@ -178,13 +178,8 @@ def test_finished_runs_are_added_to_a_table_and_replace_those_of_their_seed(
     assert collect.main(["table", str(folder)]) == 0
     first, second = rows_of(cells.load("table.json"))
     assert second == {"name": "eps2", "seed": 2, "test_accuracy": 0.5} and first["seed"] == 1
-    result = json.loads((folder / "result.json").read_text())
-    assert ledger_of(first) == Ledger.load(folder / "ledger.json")
-    assert all(
-        first[key] == result[key]
-        for key in ("test_accuracy", "ledger_sha256", "steps", "commit", "dataset")
-    )
     more = Ledger.load(folder / "ledger.json")
+    assert ledger_of(first) == more
     more.append(Gaussian(1.0), 1, "earlier")
     more.save(folder / "ledger.json")
     results("figure", {"levels": {}})

@@ -60,20 +60,17 @@ def test_parts_side_by_side_do_not_matter(dtype, rtol, count, monkeypatch):
     assert_same(runs[2], alone, rtol=rtol, atol=rtol)
 
 
-def test_dropout_reaches_training_whatever_the_batches_and_threads(monkeypatch):
-    def dropping(rate, batch_size=None):
-        first, *rest = make_network().layers
-        network = nn.Sequential([first, nn.Dropout(rate), *rest], make_network().input_shape)
-        plan = make_plan(network, steps=5, layout=flat_group)
-        trainer = Trainer(network, LOSS, SGD(0.5), plan, batch_size=batch_size)
-        trainer.run(*make_data(), Streams(1))
-        return values(network)
+def test_dropout_reaches_training():
+    """Whatever the batches and threads: tests/attacks/test_exact.py."""
 
-    alone, key = dropping(0.5), ("dense1", "W")
-    assert (alone[key] != dropping(0.0)[key]).any()
-    assert_same(dropping(0.5, 3), alone, rtol=1e-12)
-    side_by_side(2, monkeypatch)
-    assert_same(dropping(0.5, 3), alone, rtol=1e-12)
+    def dropping(rate):
+        first, *rest = make_network().layers
+        network = nn.Sequential([first, nn.Dropout(rate), *rest], (5,))
+        plan = make_plan(network, steps=1)
+        Trainer(network, LOSS, SGD(0.5), plan).run(*make_data(), Streams(1))
+        return network.params["dense1", "W"]
+
+    assert (dropping(0.5) != dropping(0.0)).any()
 
 
 def test_a_second_run_with_the_same_streams_never_draws_the_same_noise():
