@@ -37,7 +37,8 @@ def squares(G: NDArray) -> NDArray:
 
 def contributions(X: NDArray, scale: NDArray) -> NDArray:
     """trunc(scale_b X_b) of X (B, P), and 0 where scale_b is."""
-    return namespace_of(X).trunc(scale[:, None] * zero_rows_unless(scale != 0, X))
+    moved = scale[:, None] * zero_rows_unless(scale != 0, X)
+    return namespace_of(X).trunc(moved, out=moved)
 
 
 class _Whole:
