@@ -18,7 +18,7 @@ from ..card import labels_of
 from ..cases import LAYERS, LOSSES, to_backend
 from ..equation import Case, derivative, value
 from ..stated import computed, stated
-from . import DERIVED, STEPPED, in_words, measures, printed, states, texts_of, worst
+from . import DERIVED, STEPPED, holds, in_words, measures, printed, states, texts_of, worst
 
 # norms that are rounded up are off by more than rounding alone
 CLOSE = COMPLEX_STEP._replace(apart=1e-10)
@@ -69,8 +69,12 @@ def _computed(bench, case):
 
 
 def _output(bench, case, card):
-    """The output beside its equation, which stands in `card`."""
+    """The output beside its equation, which stands in `card`, and the shape of that of no
+    example.
+    """
     texts = texts_of(card)
+    empty = _layer(bench, case).forward(bench.asarray(case.input(bench.rng, 0)))[0]
+    yield holds(empty.shape == (0, *case.shape))
     yield from (printed(texts, output_label(texts), found) for found in _computed(bench, case))
 
 
