@@ -235,11 +235,13 @@ def initial_weights(bench):
 
 @states("nn.dropout.Dropout", "F1 B1", EXACT)
 def a_drawn_mask(bench):
+    """And none, as with a rate of 0."""
     layer, (x, dy) = nn.Dropout(0.3), bench.rng.uniform(1, 2, (2, 20, 10))
     u = np.random.default_rng(7).random((20, 10))
-    y, cache = layer.forward(bench.asarray(x), rng=np.random.default_rng(7))
-    dx = layer.backward(bench.asarray(dy), cache)
-    yield Case({"x": x, "y": to_host(y), "u": u, "rate": 0.3, "dy": dy, "dx": to_host(dx)})
+    for rng, rate in ((np.random.default_rng(7), 0.3), (None, 0.0)):
+        y, cache = layer.forward(bench.asarray(x), rng=rng)
+        dx = layer.backward(bench.asarray(dy), cache)
+        yield Case({"x": x, "y": to_host(y), "u": u, "rate": rate, "dy": dy, "dx": to_host(dx)})
 
 
 @measures("nn.conv.Conv2D", "F1 B1 P1", "seven examples against each by itself, to 1e-10", 0.0)
