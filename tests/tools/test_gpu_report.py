@@ -41,7 +41,7 @@ def test_a_layer_that_differs_fails_the_report(factor, monkeypatch, tmp_path):
             return xp.tanh(x) * (1 if xp is np else factor)
 
     tanh = next(case for case in LAYERS if case.name == "tanh")
-    monkeypatch.setattr(gpu_report, "LAYERS", [replace(tanh, make=lambda rng, dtype: Other())])
+    monkeypatch.setattr(gpu_report, "LAYERS", [replace(tanh, of=Other)])
     part = made(tmp_path, "layers and losses", status=1)["layers and losses"]
     assert part["state"] == "failed" and part["message"].startswith("2 of ")  # one for each dtype
 
