@@ -18,7 +18,7 @@ from ..card import labels_of
 from ..cases import LAYERS, LOSSES, to_backend
 from ..equation import Case, derivative, value
 from ..stated import computed, stated
-from . import DERIVED, STEPPED, in_words, measures, printed, states, texts_of, worst
+from . import DERIVED, STEPPED, holds, in_words, measures, printed, states, texts_of, worst
 
 # norms that are rounded up are off by more than rounding alone
 CLOSE = COMPLEX_STEP._replace(apart=1e-10)
@@ -69,8 +69,12 @@ def _computed(bench, case):
 
 
 def _output(bench, case, card):
-    """The output beside its equation, which stands in `card`."""
+    """The output beside its equation, which stands in `card`, and the shape of that of no
+    example.
+    """
     texts = texts_of(card)
+    empty = _layer(bench, case).forward(bench.asarray(case.input(bench.rng, 0)))[0]
+    yield holds(empty.shape == (0, *case.shape))
     yield from (printed(texts, output_label(texts), found) for found in _computed(bench, case))
 
 
@@ -231,11 +235,13 @@ def initial_weights(bench):
 
 @states("nn.dropout.Dropout", "F1 B1", EXACT)
 def a_drawn_mask(bench):
+    """And none, as with a rate of 0."""
     layer, (x, dy) = nn.Dropout(0.3), bench.rng.uniform(1, 2, (2, 20, 10))
     u = np.random.default_rng(7).random((20, 10))
-    y, cache = layer.forward(bench.asarray(x), rng=np.random.default_rng(7))
-    dx = layer.backward(bench.asarray(dy), cache)
-    yield Case({"x": x, "y": to_host(y), "u": u, "rate": 0.3, "dy": dy, "dx": to_host(dx)})
+    for rng, rate in ((np.random.default_rng(7), 0.3), (None, 0.0)):
+        y, cache = layer.forward(bench.asarray(x), rng=rng)
+        dx = layer.backward(bench.asarray(dy), cache)
+        yield Case({"x": x, "y": to_host(y), "u": u, "rate": rate, "dy": dy, "dx": to_host(dx)})
 
 
 @measures("nn.conv.Conv2D", "F1 B1 P1", "seven examples against each by itself, to 1e-10", 0.0)

@@ -9,12 +9,12 @@ from scipy.special import ndtr
 
 from ...privacy.events import BallsInBins, FixedSizeSampled, Gaussian, PoissonSampled
 from ...privacy.gaussian import gaussian_delta
-from ...privacy.pld import kernels
+from ...privacy.pld import balls, kernels
 from ...privacy.pld.accountant import LossDistributionAccountant
 from ...privacy.pld.masses import ADD, REMOVE, masses_of
 from ...privacy.pld.variants import _log_atom
 from ..equation import Case
-from . import excess, in_words, measures, states
+from . import excess, in_words, measures, relative, states
 from .truths import ledger_of
 
 CARD = "privacy.pld.accountant.LossDistributionAccountant"
@@ -166,6 +166,17 @@ def _fixed_size_masses():
         event = FixedSizeSampled(1000, lot, Gaussian(sigma))
         for direction in (REMOVE, ADD):
             yield lot, sigma, masses_of(event, direction, True, STEP, (1e-3, math.inf), 9.0)
+
+
+@measures(
+    "privacy.pld.balls.masses", "C1", "sums of masses and of mass e^-loss before and after", 1e-12
+)
+def losses_moved_to_two_knots_keep_two_sums(bench):
+    losses, masses = np.sort(bench.rng.uniform(-2, 3, 50)), bench.rng.random(50)
+    knots = np.linspace(-2.1, 3.1, 8)
+    found = balls.spread_losses(losses, masses, knots)
+    yield relative(found.sum(), masses.sum())
+    yield relative(found @ np.exp(-knots), masses @ np.exp(-losses))
 
 
 @states(FIXED_SIZE, "C1", 1e-8, error=excess)

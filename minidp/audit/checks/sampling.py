@@ -109,6 +109,21 @@ def weights_of_sizes(bench):
 in_words("mechanism.plan.Plan", "S1", "a sequence of events")
 
 
+def _later(bench, sampler):
+    """Lots of the second epoch."""
+    epoch, stream = sampler.period, Streams(3).sampling
+    whole = sampler.lots(9, 2 * epoch, stream)
+    later = sampler.lots(9, epoch, Streams(3).sampling, epoch)
+    return holds([*map(list, later)] == [*map(list, [*whole][epoch:])])
+
+
+for _periodic in (mechanism.ShuffleSampler(9, 2), mechanism.BallsInBinsSampler(9, 2)):
+    _card = f"{SAMPLING}.{type(_periodic).__name__}"
+    measures(_card, "F1", "those drawn from the first step on", 0.0, "lots_of_a_later_epoch")(
+        partial(_later, sampler=_periodic)
+    )
+
+
 def _event(bench, sampler, sampled, relation, charged):
     """charged: {steps: number of events}."""
     yield holds((sampler.wrap(RELEASE), sampler.relation) == (sampled, relation))
@@ -167,12 +182,16 @@ class _NotQuiteGaussian(Sanitizer):
         return TotalVariation(2.0**-64, 30)
 
 
-@measures("mechanism.plan.Plan", "S1", "distances of all steps of an epoch, shuffled", 0.0)
+@measures("mechanism.plan.Plan", "S1", "distances of every step, or of an epoch's", 0.0)
 def every_step_is_charged_its_distance(bench):
-    """Beside the event, and for all steps of each epoch begun."""
-    sanitizer = _NotQuiteGaussian(flat_group(KEYS, 1.0, 2.0))
-    for lot, epochs, period in ((4, 3, 3), (5, 5, 2)):
-        sampler = mechanism.ShuffleSampler(10, lot)
+    """Beside the event; with shuffled lots for all steps of each epoch begun."""
+    sanitizer, shuffled = _NotQuiteGaussian(flat_group(KEYS, 1.0, 2.0)), mechanism.ShuffleSampler
+    for sampler, charges, steps in (
+        (PoissonSampler(0.1), 9, 1),
+        (shuffled(10, 4), 3, 3),
+        (shuffled(10, 5), 5, 2),
+    ):
         plan = Plan(sampler, sanitizer, 9, sampler.lot_sizes(10)[1])
-        charged = Gaussian(2.0 / plan.products.factor), TotalVariation(2.0**-64, 30 * period)
-        yield holds(plan.charges(0, 9) == [(Composed(charged), epochs)])
+        event = sampler.wrap(Gaussian(2.0 / plan.products.factor))
+        beside = Composed((event, TotalVariation(2.0**-64, 30 * steps)))
+        yield holds(plan.charges(0, 9) == [(beside, charges)])
