@@ -25,7 +25,9 @@ TWINS = {  # dtypes of the arrays that each twin takes
     **dict.fromkeys(("softmax_cross_entropy", "add_blocks", "put_back", "descend"), SINGLE),
     **dict.fromkeys(("words", "choose"), ("uint64",)),
     **dict.fromkeys(("clip_weights", "add_whole", "add_integers"), DOUBLE),
-    **dict.fromkeys(("cut", "pairs", "add_normals", "release"), EITHER),
+    **dict.fromkeys(
+        ("cut", "cut_squares", "contributions", "pairs", "add_normals", "release"), EITHER
+    ),
 }
 PLAIN = {np.ndarray, np.memmap}  # of other classes the definitions compute
 _DTYPE = attrgetter("dtype")

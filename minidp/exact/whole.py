@@ -9,9 +9,11 @@ any order, in any batches, on any threads and on both devices.
 import math
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import add_whole, in_pairs, namespace_of, row_squares, zero_rows_unless
+from ..kernels import kernel
 from .cuts import cut
 
 UNITS = 2.0**32  # of the grid in a clip norm
@@ -35,10 +37,25 @@ def squares(G: NDArray) -> NDArray:
     return in_pairs(xp.concatenate([row_squares(blocks), row_squares(rest)], axis=1), 1)
 
 
-def contributions(X: NDArray, scale: NDArray) -> NDArray:
-    """trunc(scale_b X_b) of X (B, P), and 0 where scale_b is."""
-    moved = scale[:, None] * zero_rows_unless(scale != 0, X)
-    return namespace_of(X).trunc(moved, out=moved)
+def cut_squares(x: NDArray) -> tuple[NDArray, NDArray]:
+    """(e, squares(X)), (B,) each, X and e the cut of x (B, P) to the nearest integers of 20
+    bits.
+    """
+    if twin := kernel("cut_squares", x):
+        e, sums = twin(x, BITS, BLOCK)
+        return e, sums[:, 0] if sums.shape[1] == 1 else in_pairs(sums, 1)
+    X, e = cut(x, BITS, nearest=True)
+    return e[:, 0], squares(X)
+
+
+def contributions(x: NDArray, e: NDArray, scale: NDArray) -> NDArray:
+    """trunc(scale_b X_b) of the same X (B, P), e (B,), and 0 where scale_b is."""
+    if twin := kernel("contributions", x):
+        twin(np.ascontiguousarray(x), e, BITS, scale, out := np.empty(x.shape))
+        return out
+    xp = namespace_of(x)
+    X = xp.rint(xp.ldexp(x.astype(xp.float64), BITS - e[:, None]))
+    return xp.trunc(scale[:, None] * zero_rows_unless(scale != 0, X))
 
 
 class _Whole:
@@ -125,14 +142,12 @@ class WholeOuter(_Whole):
     """
 
     def __init__(self, a: NDArray, d: NDArray):
-        self.n_examples, self.shape = a.shape[0], (a.shape[1], d.shape[1])
-        (self.A, e), (self.D, f) = (cut(x, BITS, nearest=True) for x in (a, d))  # [F1]
-        self.e, self.f = e[:, 0], f[:, 0]
-        self.A_sq, self.D_sq = squares(self.A), squares(self.D)
+        self.n_examples, self.shape, self.a, self.d = a.shape[0], (a.shape[1], d.shape[1]), a, d
+        (self.e, self.A_sq), (self.f, self.D_sq) = cut_squares(a), cut_squares(d)  # [F1]
 
     @property
     def xp(self) -> Any:
-        return namespace_of(self.A)
+        return namespace_of(self.a)
 
     def sq_norms(self) -> NDArray:
         """(B,) squared L2 norms of what was cut."""
@@ -142,8 +157,8 @@ class WholeOuter(_Whole):
         """The sum of the contributions."""
         xp, less = self.xp, 1 - 2.0**-40
         length = xp.sqrt(xp.where((w != 0) & (self.D_sq > 0), self.D_sq, 1))
-        t = contributions(self.D, xp.where(w != 0, HALF / length * less, 0))  # [P1]
+        t = contributions(self.d, self.f, xp.where(w != 0, HALF / length * less, 0))  # [P1]
         # above, |g| is infinite, or A is 0 and not to meet infinity
         e = xp.minimum(self.e + self.f - 2 * BITS, 512)
-        s = contributions(self.A, xp.ldexp(w * length, e) / HALF * less)  # [P1]
+        s = contributions(self.a, self.e, xp.ldexp(w * length, e) / HALF * less)  # [P1]
         return s.T @ t  # [P1]

@@ -1,5 +1,5 @@
-"""Compiled twins of the definitions in `arrays` and `exact.cuts`, for float32 and float64: the same
-bits, in fewer passes.
+"""Compiled twins of definitions in `arrays` and `exact`, for float32 and float64: the same bits,
+in fewer passes.
 """
 
 from math import frexp, ldexp
@@ -20,25 +20,55 @@ def cut(x, bits, axis, nearest):
     turned = along == (axis == 0)
     matrix = np.ascontiguousarray(x.T if turned else x)
     X, e = np.empty(matrix.shape), np.empty(matrix.shape[0 if along else 1], np.int32)
-    patterns = matrix.view(f"i{x.itemsize}")
+    patterns = matrix.view("i4" if x.itemsize == 4 else "i8")
     (cut_rows if along else cut_columns)(matrix, patterns, LARGEST[x.itemsize], bits, nearest, X, e)
     return X.T if turned else X, e[None] if axis == 0 else e[:, None]
 
 
-@inlined
+def cut_squares(x, bits, block):
+    """exact.whole.cut_squares of a host array: e (B,), and the sums of squares of blocks of the
+    integers, the last one shorter.
+    """
+    x = np.ascontiguousarray(x)
+    e, sums = np.empty(x.shape[0], np.int32), np.empty((x.shape[0], x.shape[1] // block + 1))
+    _cut_squares(
+        x, x.view("i4" if x.itemsize == 4 else "i8"), LARGEST[x.itemsize], bits, block, e, sums
+    )
+    return e, sums
+
+
+@compiled
+def _powers(e, bits):
+    """Two factors whose product is 2^(bits - e)."""
+    half = (bits - e) // 2
+    return ldexp(1.0, half), ldexp(1.0, bits - e - half)
+
+
+@compiled
 def _scales(largest, bits):
     """(e, two factors whose product is 2^(bits - e)) for a largest number below 2^e."""
     if not np.isfinite(largest):
         return 0, np.nan, 1.0
     e = frexp(largest)[1]
-    half = (bits - e) // 2
-    return e, ldexp(1.0, half), ldexp(1.0, bits - e - half)
+    first, second = _powers(e, bits)
+    return e, first, second
 
 
 @inlined
-def _cut(x, first, second, nearest):
-    scaled = x * first * second
-    return np.rint(scaled) if nearest else np.trunc(scaled)
+def _cut_row(x, patterns, b, unsigned, bits, nearest, pattern, X, at):
+    """Row b of cut_rows to row `at` of X; returns e. pattern (1,) is scratch; indices cost less
+    than views of short rows.
+    """
+    pattern[0] = 0
+    largest = pattern[0]
+    for k in range(x.shape[1]):
+        largest = max(largest, patterns.dtype.type(patterns[b, k] & unsigned))
+    pattern[0] = largest
+    e, first, second = _scales(pattern.view(x.dtype)[0], bits)
+    for k in range(x.shape[1]):
+        scaled = x[b, k] * first * second
+        X[at, k] = np.rint(scaled) if nearest else np.trunc(scaled)
+    return e
 
 
 @compiled
@@ -48,15 +78,32 @@ def cut_rows(x, patterns, unsigned, bits, nearest, X, e):
     patterns (B, K): the bits of x, `unsigned` all of them but the sign: ordered as |x| is, infinity
     and NaN above all.
     """
-    largest = np.zeros(1, patterns.dtype)
+    pattern = np.empty(1, patterns.dtype)
     for b in range(x.shape[0]):
-        most = patterns.dtype.type(0)
+        e[b] = _cut_row(x, patterns, b, unsigned, bits, nearest, pattern, X, b)
+
+
+@compiled
+def _cut_squares(x, patterns, unsigned, bits, block, e, sums):
+    pattern, row = np.empty(1, patterns.dtype), np.empty((1, x.shape[1]))
+    for b in range(x.shape[0]):
+        e[b] = _cut_row(x, patterns, b, unsigned, bits, True, pattern, row, 0)
+        for j in range(sums.shape[1]):
+            part = row[0, j * block : (j + 1) * block]
+            sums[b, j] = np.dot(part, part)  # exact, so in any order
+
+
+@compiled
+def contributions(x, e, bits, scale, out):
+    """exact.whole.contributions of x (B, K), e, scale (B,) to out (B, K) float64."""
+    for b in range(x.shape[0]):
+        first, second = _powers(e[b], bits)
+        factor = scale[b]
+        if factor == 0:
+            out[b] = 0
+            continue
         for k in range(x.shape[1]):
-            most = max(most, patterns.dtype.type(patterns[b, k] & unsigned))
-        largest[0] = most
-        e[b], first, second = _scales(largest.view(x.dtype)[0], bits)
-        for k in range(x.shape[1]):
-            X[b, k] = _cut(x[b, k], first, second, nearest)
+            out[b, k] = np.trunc(factor * np.rint(x[b, k] * first * second))
 
 
 @compiled
@@ -64,8 +111,11 @@ def cut_columns(x, patterns, unsigned, bits, nearest, X, e):
     """exact.cuts.cut of columns, in two passes along memory: x, patterns (K, O) as in
     cut_rows to X (K, O), e (O,).
     """
-    largest = np.zeros(x.shape[1], patterns.dtype)
-    first, second = np.empty(x.shape[1]), np.empty(x.shape[1])
+    largest, first, second = (
+        np.zeros(x.shape[1], patterns.dtype),
+        np.empty(x.shape[1]),
+        np.empty(x.shape[1]),
+    )
     for k in range(x.shape[0]):
         for o in range(x.shape[1]):
             largest[o] = max(largest[o], patterns.dtype.type(patterns[k, o] & unsigned))
@@ -73,7 +123,8 @@ def cut_columns(x, patterns, unsigned, bits, nearest, X, e):
         e[o], first[o], second[o] = _scales(largest.view(x.dtype)[o], bits)
     for k in range(x.shape[0]):
         for o in range(x.shape[1]):
-            X[k, o] = _cut(x[k, o], first[o], second[o], nearest)
+            scaled = x[k, o] * first[o] * second[o]
+            X[k, o] = np.rint(scaled) if nearest else np.trunc(scaled)
 
 
 @compiled

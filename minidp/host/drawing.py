@@ -9,22 +9,15 @@ become one operation.
 import numpy as np
 from numba import float64, int32, int64, uint32, uint64
 
-from .chacha import COS, LANES, ROUNDS, SIN, STRETCH
-from .inlined import horner, inlined, log_of, split
-from .jit import compiled
+from .chacha import COS, LANES, ROUNDS, SIN, SPLIT, STRETCH
+from .inlined import horner, inlined, log_of
+from .jit import njit
 
 U1, U7, U8, U12, U16, U20, U24, U25, U32 = (np.uint32(n) for n in (1, 7, 8, 12, 16, 20, 24, 25, 32))
 U64_1, U64_6, U64_32, U64_63, LOW = (np.uint64(n) for n in (1, 6, 32, 63, 2**32 - 1))
 PAIRS = 4 * LANES
-SET = np.arange(LANES, dtype=np.uint64)  # numbers of 64 blocks, one after another
-
-
-@inlined
-def _turn(a, b, d, left, right):
-    """a + b, and d ^ (a + b), turned: a quarter of a quarter round."""
-    a = uint32(a + b)
-    d = uint32(d ^ a)
-    return a, uint32(uint32(d << left) | uint32(d >> right))
+FRACTION = 2**52 - 1
+_options = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
 @inlined
@@ -33,24 +26,32 @@ def _quarter(x, i, j, k, m):
     for l in range(LANES):
         a, b = x[i * LANES + l], x[j * LANES + l]
         c, d = x[k * LANES + l], x[m * LANES + l]
-        a, d = _turn(a, b, d, U16, U16)
-        c, b = _turn(c, d, b, U12, U20)
-        a, d = _turn(a, b, d, U8, U24)
-        c, b = _turn(c, d, b, U7, U25)
+        a = uint32(a + b)
+        d = uint32(d ^ a)
+        d = uint32(uint32(d << U16) | uint32(d >> U16))
+        c = uint32(c + d)
+        b = uint32(b ^ c)
+        b = uint32(uint32(b << U12) | uint32(b >> U20))
+        a = uint32(a + b)
+        d = uint32(d ^ a)
+        d = uint32(uint32(d << U8) | uint32(d >> U24))
+        c = uint32(c + d)
+        b = uint32(b ^ c)
+        b = uint32(uint32(b << U7) | uint32(b >> U25))
         x[i * LANES + l], x[j * LANES + l] = a, b
         x[k * LANES + l], x[m * LANES + l] = c, d
 
 
-@compiled
-def _cipher(state, blocks):
-    """(1024,), row after row: the words of 64 blocks, by their numbers, as `chacha.chacha` has
+@njit("void(uint32[::1], uint64[::1], uint32[::1])", **_options)
+def _cipher(state, blocks, x):
+    """x (1024,), row after row: the words of 64 blocks, by their numbers, as `chacha.chacha` has
     it.
     """
-    start = np.repeat(state, LANES)
+    for k in range(16):
+        for l in range(LANES):
+            x[k * LANES + l] = state[k]
     for l in range(LANES):
-        start[12 * LANES + l] = uint32(blocks[l])
-        start[13 * LANES + l] = uint32(blocks[l] >> U32)
-    x = start.copy()
+        x[12 * LANES + l], x[13 * LANES + l] = uint32(blocks[l]), uint32(blocks[l] >> U32)
     for _ in range(ROUNDS // 2):
         _quarter(x, 0, 4, 8, 12)
         _quarter(x, 1, 5, 9, 13)
@@ -60,51 +61,78 @@ def _cipher(state, blocks):
         _quarter(x, 1, 6, 11, 12)
         _quarter(x, 2, 7, 8, 13)
         _quarter(x, 3, 4, 9, 14)
-    for k in range(x.size):
-        x[k] = uint32(x[k] + start[k])
-    return x
+    for k in range(16):
+        for l in range(LANES):
+            x[k * LANES + l] = uint32(x[k * LANES + l] + state[k])
+    for l in range(LANES):
+        x[12 * LANES + l] = uint32(x[12 * LANES + l] + uint32(blocks[l]))
+        x[13 * LANES + l] = uint32(x[13 * LANES + l] + uint32(blocks[l] >> U32))
 
 
-@compiled
+@njit("void(uint32[::1], uint64[::1], uint32[:, ::1])", **_options)
 def words(state, blocks, out):
     """chacha.chacha: state (16,), the blocks' input without their numbers, blocks (n,) to out (n,
     16).
     """
-    numbers = np.zeros(LANES, np.uint64)
-    for at in range(0, blocks.size, LANES):
-        size = min(LANES, blocks.size - at)
-        numbers[:size] = blocks[at : at + size]
-        x = _cipher(state, numbers)
+    x, numbers = np.empty(16 * LANES, np.uint32), np.zeros(LANES, np.uint64)
+    for at in range(0, out.shape[0], LANES):
+        size = min(LANES, out.shape[0] - at)
+        for l in range(size):
+            numbers[l] = blocks[at + l]
+        _cipher(state, numbers, x)
         for l in range(size):
             for k in range(16):
                 out[at + l, k] = x[k * LANES + l]
 
 
-@compiled
-def _normals(w):
-    """(512,), the normal numbers of 64 blocks' words w (1024,), by `chacha.normals`."""
-    z = np.empty(STRETCH)
+@njit(
+    "void(uint32[::1], float64[::1], int64[::1], float64[::1], int64[::1], float64[::1])",
+    **_options,
+)
+def _normals(w, u, ubits, m, mbits, z):
+    """z (512,): the normal numbers of 64 blocks' words w (1024,), by `chacha.normals`; the others
+    are scratch.
+    """
     for p in range(PAIRS):
-        u = float64(w[p]) * 2.0**-32 + (float64(w[p + PAIRS]) + 0.5) * 2.0**-64
-        m, e = split(u)
-        r = np.sqrt(-2.0 * log_of(m, e, horner))
+        u[p] = float64(w[p]) * 2.0**-32 + (float64(w[p + PAIRS]) + 0.5) * 2.0**-64
+    for p in range(PAIRS):
+        bits = ubits[p] - SPLIT
+        u[p] = float64(bits >> 52)
+        mbits[p] = (bits & FRACTION) + SPLIT
+    for p in range(PAIRS):
+        r = np.sqrt(-2.0 * log_of(m[p], u[p], horner))
         v, low = w[p + 2 * PAIRS], w[p + 3 * PAIRS]
         f = float64(int32(v)) * 2.0**-32 + (float64(uint32(low >> U1)) + 0.5) * 2.0**-63
         c = 1.0 - 2.0 * float64(uint32(low & U1))
         q = f * f
         z[p] = r * (c * horner(COS, q))
         z[p + PAIRS] = r * (f * horner(SIN, q))
-    return z
 
 
-@compiled
+@njit(
+    [
+        "void(uint32[::1], int64, float64, float64, float32[::1])",
+        "void(uint32[::1], int64, float64, float64, float64[::1])",
+    ],
+    **_options,
+)
 def add_normals(state, begin, std, grid, out):
     """out (n,) <- chacha.rounded(out + std z_(begin + i), grid) in float64, z by chacha.normals,
     block 0 first.
     """
+    x, z, u, m = (
+        np.empty(16 * LANES, np.uint32),
+        np.empty(STRETCH),
+        np.empty(PAIRS),
+        np.empty(PAIRS),
+    )
+    ubits, mbits, blocks = u.view(np.int64), m.view(np.int64), np.empty(LANES, np.uint64)
     end, cells = begin + out.size, 1 / grid if grid else 0.0
     for stretch in range(begin // STRETCH, -(-end // STRETCH)):
-        z = _normals(_cipher(state, SET + uint64(stretch * LANES)))
+        for l in range(LANES):
+            blocks[l] = uint64(stretch * LANES + l)
+        _cipher(state, blocks, x)
+        _normals(x, u, ubits, m, mbits, z)
         low, high = max(begin, stretch * STRETCH), min(end, (stretch + 1) * STRETCH)
         place, drawn = low - begin, low - stretch * STRETCH
         for i in range(high - low):
@@ -112,26 +140,36 @@ def add_normals(state, begin, std, grid, out):
             out[place + i] = np.rint(value * cells) * grid if grid else value
 
 
-@compiled
+@njit(
+    "void(uint32[::1], int64, int64, int64, int64, uint64[::1], uint16[::1], float64[::1])",
+    **_options,
+)
 def add_integers(state, first, begin, parts, scale, thresholds, aliases, out):
     """out (n,) += Z_(begin + i), Z by discrete.integers of the blocks from number 64 first on.
 
     parts, scale, thresholds, aliases: a discrete.Table. Exact where out holds integers and sums
     stay below 2^53.
     """
-    fields, z = np.empty(STRETCH, np.uint64), np.empty(STRETCH, np.int64)
+    x, fields, z, blocks = (
+        np.empty(16 * LANES, np.uint32),
+        np.empty(STRETCH, np.uint64),
+        np.empty(STRETCH, np.int64),
+        np.empty(LANES, np.uint64),
+    )
     mask, bits, end = uint64(thresholds.size - 1), uint64(0), begin + out.size
     while thresholds.size >> bits > 1:
         bits += U64_1
     for stretch in range(begin // STRETCH, -(-end // STRETCH)):
-        for j in range(parts + 1):
-            x = _cipher(state, SET + uint64((first + stretch * (parts + 1) + j) * LANES))
+        for j in range(-1, parts):
+            for l in range(LANES):
+                blocks[l] = uint64((first + stretch * (parts + 1) + j + 1) * LANES + l)
+            _cipher(state, blocks, x)
+            if j < 0:
+                for q in range(STRETCH):
+                    fields[q], z[q] = uint64(uint64(x[q]) << U64_32) | uint64(x[q + STRETCH]), 0
+                continue
             for q in range(STRETCH):
-                u = uint64(uint64(x[q]) << U64_32) | uint64(x[q + STRETCH])
-                if j == 0:
-                    fields[q], z[q] = u, 0
-                    continue
-                cell = fields[q] & mask
+                u, cell = uint64(uint64(x[q]) << U64_32) | uint64(x[q + STRETCH]), fields[q] & mask
                 sign = int64(fields[q] >> bits & U64_1)
                 fields[q] >>= bits + U64_1
                 other = int64(aliases[cell])
@@ -143,7 +181,7 @@ def add_integers(state, first, begin, parts, scale, thresholds, aliases, out):
             out[place + i] += float64(z[drawn + i])
 
 
-@compiled
+@njit("boolean(uint64[::1], int64, uint64[::1], int64[::1])", **_options)
 def choose(drawn, n, taken, out):
     """chacha.choose; n below 2^32."""
     at = 0

@@ -50,3 +50,39 @@ def relu_gradient(dy, y, dx):
     """nn.ReLU [B1]: dy, y (N,) to dx (N,)."""
     for i in range(y.size):
         dx[i] = dy[i] if y[i] > 0 else 0.0
+
+
+@compiled
+def softmax_cross_entropy(z, target, losses, dz):
+    """nn.SoftmaxCrossEntropy: z (B, K), target (B,) to losses (B,), dz (B, K); sums as in
+    arithmetic.in_pairs.
+    """
+    classes = z.shape[1]
+    terms, chosen = np.empty(classes, np.float32), np.zeros(z.shape[0], np.float32)
+    for b in range(z.shape[0]):
+        largest = z[b, 0]
+        for k in range(1, classes):
+            largest = largest if largest > z[b, k] or largest != largest else z[b, k]
+        for k in range(classes):
+            dz[b, k] = z[b, k] - largest
+        if 0 <= target[b] < classes:
+            chosen[b] = dz[b, target[b]]
+    flat = dz.reshape(dz.size)
+    exp(flat, flat)
+    for b in range(z.shape[0]):
+        terms[:] = dz[b]
+        n = classes
+        while n > 1:
+            half = (n + 1) // 2
+            for k in range(n - half):
+                terms[k] += terms[half + k]
+            n = half
+        losses[b] = terms[0]
+        known = 0 <= target[b] < classes
+        for k in range(classes):
+            dz[b, k] = dz[b, k] / terms[0] if known else 0.0
+        if known:
+            dz[b, target[b]] -= np.float32(1)
+    log(losses, losses)
+    for b in range(z.shape[0]):
+        losses[b] = losses[b] - chosen[b] if 0 <= target[b] < classes else 0.0

@@ -1,7 +1,8 @@
 """Numba kernels for images, float32 on the host: twins of `nn.window`, with the same bits.
 
-Cutting patches has no twin: NumPy copies runs of bytes faster. Nor has a convolution without
-patches: written as loops it takes ten times as long as cutting patches and their product.
+Work goes along runs of numbers that lie together in memory. Cutting patches has no twin: NumPy
+copies runs of bytes faster. Nor has a convolution without patches: written as loops it takes ten
+times as long as cutting patches and their product.
 """
 
 import numpy as np
@@ -35,15 +36,22 @@ def pool(x, y, place, window):
     """Window.maxima: x (B, H, W, C), padded, to y and place (B, H', W', C)."""
     tall, wide, down, across = window[:4]
     examples, rows, columns, channels = y.shape
+    # what lies together in memory
+    runs, size = (1, columns * channels) if across == 1 else (columns, channels)
+    images = x.reshape((examples, x.shape[1], x.shape[2] * channels))
+    maxima = y.reshape((examples, rows, runs, size))
+    places = place.reshape((examples, rows, runs, size))
     for b in range(examples):
         for i in range(rows):
-            for j in range(columns):
-                most, at = y[b, i, j], place[b, i, j]
+            for j in range(runs):
+                most, at = maxima[b, i, j], places[b, i, j]
                 most[:] = -np.inf
                 at[:] = 0
                 for number in range(tall * wide):
-                    pixels = x[b, i * down + number // wide, j * across + number % wide]
-                    for c in range(channels):
+                    k, l = divmod(number, wide)
+                    start = (j * across + l) * channels
+                    pixels = images[b, i * down + k, start : start + size]
+                    for c in range(most.size):
                         larger = pixels[c] > most[c] or pixels[c] != pixels[c]
                         most[c] = pixels[c] if larger else most[c]
                         at[c] = number if larger else at[c]
@@ -54,12 +62,18 @@ def pool_gradient(dy, place, dx, window):
     """Window.spread: dy, place (B, H', W', C) to dx (B, H, W, C), which is padded."""
     tall, wide, down, across = window[:4]
     examples, rows, columns, channels = dy.shape
+    runs, size = (1, columns * channels) if across == 1 else (columns, channels)
+    images = dx.reshape((examples, dx.shape[1], dx.shape[2] * channels))
+    gradients = dy.reshape((examples, rows, runs, size))
+    places = place.reshape((examples, rows, runs, size))
     for b in range(examples):
-        dx[b] = 0
+        images[b] = 0
         for number in range(tall * wide):
+            k, l = divmod(number, wide)
             for i in range(rows):
-                for j in range(columns):
-                    target = dx[b, i * down + number // wide, j * across + number % wide]
-                    gradient, at = dy[b, i, j], place[b, i, j]
-                    for c in range(channels):
+                for j in range(runs):
+                    start = (j * across + l) * channels
+                    target = images[b, i * down + k, start : start + size]
+                    gradient, at = gradients[b, i, j], places[b, i, j]
+                    for c in range(size):
                         target[c] += gradient[c] if at[c] == number else np.float32(0)

@@ -96,6 +96,18 @@ class Sequential:
         ]
         self._lowest_trained = trained[0] if trained else len(self._steps)
 
+    def __repr__(self):
+        lines = [f"Sequential of input shape {self.input_shape}:"]
+        sizes, total = self.input_shape, 0
+        for layer in self.layers:
+            sizes = layer.output_shape(sizes)
+            numbers = sum(array.size for array in layer.params.values())
+            frozen = layer.name in self.frozen
+            total += 0 if frozen else numbers
+            held = f", {numbers:,} numbers{', frozen' if frozen else ''}" if numbers else ""
+            lines.append(f"    {layer.name}: {type(layer).__name__} -> {sizes}{held}")
+        return "\n".join([*lines, f"    {total:,} trained parameters"])
+
     @property
     def draws(self) -> bool:
         """True if forward takes numbers from its generator."""

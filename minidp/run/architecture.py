@@ -14,6 +14,7 @@ from ..errors import CheckpointError, ParameterError
 from ..nn.chain import every_layer
 from .checkpoint import refuse_misfits
 
+MOST_LAYERS = 1000  # in a file; each takes time to make, whatever its size
 CLASSES = {
     f"nn.{name}": found
     for name in nn.__all__
@@ -31,6 +32,7 @@ def describe(network: nn.Sequential) -> dict[str, Any]:
     rows, again = [], []
     try:
         every = [network, *every_layer(network.layers)]
+        _refuse_too_many(every[1:])
         own = {_name(type(each)): type(each) for each in every}
         arrays = {name: to_host(array) for name, array in network.state().items()}
         for part in every:
@@ -66,8 +68,22 @@ def describe(network: nn.Sequential) -> dict[str, Any]:
 
 def build(path, found: dict, arrays: dict, own: dict) -> nn.Sequential:
     """The network that `describe` described, with these arrays; whatever does not fit raises."""
+    _refuse_too_many(list(_every_row(found["layers"])))
     layers = [_layer(path, row, arrays, own) for row in found["layers"]]
     return _network(path, found, layers, arrays, own)
+
+
+def _refuse_too_many(layers):
+    """Raise ValueError for a chain of layers that would take minutes to make."""
+    if len(layers) > MOST_LAYERS:
+        raise ValueError(f"expected at most {MOST_LAYERS} layers, got {len(layers)}")
+
+
+def _every_row(rows):
+    """The rows and those of the layers that they are made of."""
+    for row in rows:
+        yield row
+        yield from _every_row(row.get("layers", ()))
 
 
 def _row(layer):

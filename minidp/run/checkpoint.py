@@ -80,6 +80,8 @@ def _check_archive(path, archive):
     hold no more bytes than the file: a small file cannot fill the memory.
     """
     infos = archive.infolist()
+    if len({info.filename for info in infos}) < len(infos):
+        raise ValueError("two arrays have the same name")
     for info in infos:
         if info.compress_type != zipfile.ZIP_STORED:
             raise ValueError(f"{info.filename} is compressed: minidp compresses nothing")

@@ -160,6 +160,11 @@ class Run:
                     "same calls of release_first again"
                 )
             return namespace_of(*self.network.params.values()).asarray(stored)
+        if self.folder.finished:  # another charge would take the place of the run's own
+            raise CheckpointError(
+                f"{self.folder.path / folders.CHECKPOINT} is missing, and the run is finished: put "
+                "the file back, or choose another folder"
+            )
         self.budget.charge(event, purpose=SETUP)
         self.folder.charge(self.ledger)
         self.releases[name] = self.ranks.of_first(function)

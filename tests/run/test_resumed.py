@@ -224,3 +224,13 @@ def test_a_release_that_is_left_out_of_a_resumed_run_is_refused(tmp_path):
     train(tmp_path / "run", stop=interrupt)
     with pytest.raises(CheckpointError, match="make the same calls of release_first again"):
         make_run(tmp_path / "run").train(*make_arrays())
+
+
+@pytest.mark.parametrize("seed", [None, 5])
+def test_a_finished_run_without_its_checkpoint_charges_nothing_more(seed, tmp_path):
+    train(tmp_path, seed)
+    charged = (tmp_path / "ledger.json").read_bytes()
+    (tmp_path / "checkpoint.npz").unlink()
+    with pytest.raises(CheckpointError, match="missing, and the run is finished"):
+        train(tmp_path, seed)
+    assert (tmp_path / "ledger.json").read_bytes() == charged

@@ -7,7 +7,7 @@ import numpy as np
 from ...backend import to_host
 from ...exact import integers, laws
 from ...exact.arithmetic import Exact
-from ...exact.whole import WholeOuter, WholeRows
+from ...exact.whole import WholeOuter, WholeRows, contributions
 from ...mechanism import ClipGroup, clip_weights
 from ..equation import Case
 from . import by_definition, states
@@ -58,10 +58,10 @@ def sums_of_rows_in_whole_numbers(bench):
 def _outer(bench, a, d):
     """(gradients, what the equations name of them), of both dtypes, by definition and compiled."""
     for dtype, given in product(("float32", "float64"), (by_definition, np.asarray)):
-        factors = [bench.asarray(given(x.astype(dtype))) for x in (a, d)]
-        grad = WholeOuter(*factors)
-        found = {"a": factors[0], "d": factors[1], "sq": grad.sq_norms()}
-        found.update({"A": grad.A, "D": grad.D, "e": grad.e, "f": grad.f})
+        grad = WholeOuter(*(bench.asarray(given(x.astype(dtype))) for x in (a, d)))
+        found = {"a": grad.a, "d": grad.d, "sq": grad.sq_norms(), "e": grad.e, "f": grad.f}
+        found["A"] = contributions(grad.a, grad.e, grad.e * 0.0 + 1)
+        found["D"] = contributions(grad.d, grad.f, grad.f * 0.0 + 1)
         yield grad, {name: to_host(x).astype(float) for name, x in found.items()}
 
 
