@@ -29,7 +29,9 @@ class Lot(NamedTuple):
     scale: float = 1
 
     def __str__(self):
-        return f"({self.made} made rows and {self.copies} copies of row 0 times {self.scale:g})"
+        copies = f"{self.copies} copies of row 0 times {self.scale:g}"
+        made = f"{self.made} made rows"
+        return made if not self.copies else f"{made} and {copies}" if self.made else copies
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ class Trials:
         """[(p, text, part, norm)]: whether a sum of lots' means, of (weight, lot), is longer than
         `most` times C in a part; its norm over C.
         """
-        what = " ".join(f"{weight:+} {lot}" for weight, lot in lots)
+        what = " less ".join(f"{f'{-w} times ' * (w < -1)}{lot}" for w, lot in lots)
         means = [(weight, *self.mean(lot, n)) for weight, lot in lots]
         for i, part in enumerate(self.parts):
             mean = sum(weight * each[part.where] for weight, each, _ in means)

@@ -2,6 +2,7 @@
 
 import pickle
 import zipfile
+from copy import copy
 
 import numpy as np
 import pytest
@@ -40,11 +41,15 @@ def test_compressed_arrays_are_refused_so_that_a_small_file_cannot_fill_the_memo
         load_arrays(tmp_path / "c.npz")
 
 
-def test_arrays_that_claim_more_than_the_file_holds_are_refused(tmp_path):
+@pytest.mark.parametrize(
+    "name, why", [("W.npy", "arrays larger than the file"), ("header.npy", "the same name")]
+)
+def test_a_member_that_is_listed_twice_is_refused(name, why, tmp_path):
     with zipfile.ZipFile(tmp_path / "c.npz", "w") as archive:
         archive.writestr("header.npy", bytes(800))
-        archive.filelist.append(archive.filelist[-1])
-    with pytest.raises(CheckpointError, match=r"c.npz: .*\(arrays larger than the file"):
+        archive.filelist.append(copy(archive.filelist[-1]))
+        archive.filelist[-1].filename = name
+    with pytest.raises(CheckpointError, match=rf"c.npz: .*{why}"):
         load_arrays(tmp_path / "c.npz")
 
 

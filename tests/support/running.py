@@ -37,6 +37,7 @@ def make_run(
     accountant=MomentsAccountant,
     arithmetic="ordinary",
     backend=Backend.numpy(),
+    loss=nn.SoftmaxCrossEntropy(),
     **named,
 ):
     """A Run on `make_arrays`, before its first charge."""
@@ -54,7 +55,7 @@ def make_run(
 
     training = Training(
         network,
-        nn.SoftmaxCrossEntropy(),
+        loss,
         optimizer or Averaged(SGD(0.5), 0.9),
         Streams(seed),
         **given(Training),

@@ -72,8 +72,8 @@ def test_another_figure_is_noticed_and_mended(tmp_path, monkeypatch, capsys):
     [
         ({"ledger_sha256": "0" * 64}, "its settings give another ledger than the one"),
         ({"epsilon": {"moments": {"lower": None, "upper": 1.9}}}, "states epsilon"),
-        ({"sampler": "CyclicSampler"}, "the ledger of a run with CyclicSampler cannot be rebuilt"),
-        ({"settings": {}}, "'setup'"),
+        ({"sampler": "CyclicSampler"}, "got 'CyclicSampler': what its lots cost"),
+        ({"settings": {}}, "'dataset_size'"),
     ],
 )
 def test_a_run_whose_ledger_or_epsilon_does_not_follow_from_its_settings_is_refused(
