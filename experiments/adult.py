@@ -165,8 +165,6 @@ def figures(args):
         words = "accuracy {accuracy:.2%}, AUROC {auroc:.4f}, {seconds:.1f} s a fit"
         print(f"{name}: {words.format(**found[name])}", flush=True)
     return {
-        "command": args.command,
-        "device": "cpu",
         "dataset_sha256": digest,
         "delta": DELTA,
         "schema": schema(),

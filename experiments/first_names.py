@@ -115,7 +115,6 @@ def figures(args):
         "unit": "one first name, which is not a person",
         "names": len(y),
         "sha256": digests,
-        "device": "cpu",
         "runs": runs,
     }
 

@@ -277,7 +277,7 @@ def figures(args):
         run["tables"] = tables(trained, held, settings, epsilon, seed)
         runs.append(run)
         show(run)
-        write(args.json, {**about, "device": "cpu", "bits": summary(runs), "runs": runs})
+        write(args, {**about, "bits": summary(runs), "runs": runs})
     for epsilon, row in summary(runs).items():
         listed = ", ".join(f"{name} {row[name]['mean']:.3f}" for name in list(row)[1:])
         print(f"epsilon {epsilon}, {row['seeds']} seeds: {listed}")

@@ -89,9 +89,7 @@ def figures(args):
         means = (f"{way} {each['mean']:.2%}" for way, each in figures["ways"].items())
         print(f"{make.__name__}: {', '.join(means)}", flush=True)
     return {
-        "command": args.command,
         "seeds": SPLITS,
-        "device": "cpu",
         "epsilon": EPSILON,
         "settings": CANDIDATES,
         "data": found,

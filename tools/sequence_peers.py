@@ -230,7 +230,8 @@ def main(argv=None):
             print(f"ours to {name}: time {ours['time']:.2f}, memory {ours['memory']:.2f}")
     if args.json:
         names = ("numpy", "torch", "opacus")
-        found |= {"device": "cpu", "load": os.getloadavg()[0]}
+        found |= {"command": f"python -m tools.sequence_peers --json {args.json}", "device": "cpu"}
+        found["load"] = os.getloadavg()[0]
         write_json(args.json, {"versions": {name: version(name) for name in names}, **found})
     return 0 if worst <= TOLERANCE else 1
 

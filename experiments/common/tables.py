@@ -38,7 +38,7 @@ def main_of_table(script, about, files, smoke, measure, flags=None):
         args.splits = 1 if args.smoke else SPLITS
         args.command = f"python experiments/{script} {' '.join(argv)}"
         with user_errors():
-            write(args.json, measure(args))
+            write(args, measure(args))
 
     return main
 
@@ -107,7 +107,10 @@ def mean_and_error(values):
     return {"mean": statistics.mean(values), "standard_error": error}
 
 
-def write(file, found):
-    """Write the figures, with the versions that made them; nothing without a file or figures."""
-    if file and found:
-        write_json(file, {**found, "versions": versions(), "commit": git_commit()})
+def write(args, found):
+    """Write the figures into --json, if it is given, with what made them; nothing without
+    figures.
+    """
+    if args.json and found:
+        about = {"command": args.command, "device": "cpu"}
+        write_json(args.json, {**about, **found, "versions": versions(), "commit": git_commit()})
