@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import minidp
 from minidp import nn
-from minidp.errors import CheckpointError
+from minidp.errors import CheckpointError, ParameterError
 from minidp.run import load_model, save_model
 from minidp.run.checkpoint import load_arrays, save_arrays
 from tests.support.scripts import ROOT
@@ -94,6 +95,18 @@ def test_edits_of_the_header_are_refused_in_one_line(example, data):
                 del inner[last]
 
     refused_or_whole(crafted(example, edit))
+
+
+def test_a_chain_of_too_many_layers_is_refused_before_one_is_made(example, monkeypatch):
+    row = {"class": "nn.ReLU", "settings": {}, "constants": {}}
+    rows = [{**row, "name": f"more{k}"} for k in range(991)]
+    path = crafted(example, lambda header: header["architecture"]["layers"].extend(rows))
+    network = nn.Sequential([nn.ReLU() for _ in range(1001)], (3,))
+    monkeypatch.setattr(minidp.run.architecture, "_layer", lambda *given: pytest.fail("made one"))
+    with pytest.raises(CheckpointError, match="expected at most 1000 layers, got 1001"):
+        load_model(path)
+    with pytest.raises(ParameterError, match="expected at most 1000 layers, got 1001"):
+        save_model(path, network)
 
 
 @pytest.mark.parametrize("name", ["cifar_transfer_deep", "strokes_features-1"])
