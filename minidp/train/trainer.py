@@ -239,9 +239,7 @@ class Trainer:
                 stop = self._charge(progress.step, stop)  # [F1]
                 self._check_equal(stop, streams)
                 if stop == progress.step:
-                    if self.ledger.count_of(STEP) == 0:  # too small a budget, not used up
-                        held = self.budget
-                        plan.check_budget(held.accountant, self.ledger, held.epsilon, held.delta)
+                    self._check_budget()
                     stopped = "budget"
                     break
                 progress = replace(progress, charged=stop)
@@ -281,6 +279,12 @@ class Trainer:
             )
             budget.charge_all(charges(start, start + steps))
             return start + steps
+
+    def _check_budget(self):
+        """Raise BudgetExceededError if the budget was too small for a single step, not used up."""
+        budget = self.budget
+        if self.ledger.count_of(STEP) == 0:
+            self.plan.check_budget(budget.accountant, self.ledger, budget.epsilon, budget.delta)
 
     def _check_equal(self, step, streams):
         """Raise RanksError unless all ranks are as far as each other, hold the same parameters, and
@@ -329,10 +333,8 @@ class Trainer:
         shards = self._shards(examples, lot, streams.views(step))
         raw_sum, *others = threads.map_parallel(clipped_sum, shards)
         scale = 1 / self.plan.expected_lot_size  # [F3]
-        noise = streams.noise(step)
-        g = sanitizer.release(
-            raw_sum, noise, others, scale, self._array.dtype, self.ranks
-        )  # [F2] [F3]
+        noise, dtype = streams.noise(step), self._array.dtype
+        g = sanitizer.release(raw_sum, noise, others, scale, dtype, self.ranks)  # [F2] [F3]
         self.optimizer.update(self.network.params, g, step, sanitizer.noise_std(scale))  # [F4]
 
     def _shards(self, examples, lot, views):

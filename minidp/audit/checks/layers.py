@@ -210,9 +210,9 @@ for _kind, _grads in CHAINS.items():
     ):
         measures(_card, _labels, _method, _tolerance, "chains")(partial(_function, kind=_kind))
 
-for _case in LAYERS:
-    if not CHAINS.keys() & {type(_case.make(np.random.default_rng(0), "float64"))}:
-        _register_layer(_case)
+for _layer_case in LAYERS:
+    if type(_layer_case.make(np.random.default_rng(0), "float64")) not in CHAINS:
+        _register_layer(_layer_case)
 
 
 @states("nn.loss.SoftmaxCrossEntropy", "F2 B2", 0.0)
