@@ -22,15 +22,17 @@ from .blas import thread_functions
 MAX_THREADS = (
     4  # measured on two cores; with more than four, products of a few rows each lose the gain
 )
-MIN_SHARD = 64  # fewest examples that are worth a hand-over to another thread
+# Work that is worth a hand-over to another thread: so many examples, or numbers in their layers
+MIN_SHARD, MIN_NUMBERS = 64, 2**22
 
 _pool = None
 _busy = threading.Lock()
 
 
-def shards_for(examples):
-    """The number of shards to cut a lot of this many examples into."""
-    return max(1, min(limit(), examples // MIN_SHARD))
+def shards_for(examples, numbers):
+    """The number of shards to cut a lot of this many examples into, each with so many numbers."""
+    worth = max(examples // MIN_SHARD, examples * numbers // MIN_NUMBERS)
+    return max(1, min(limit(), worth))
 
 
 @cache

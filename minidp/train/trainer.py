@@ -342,7 +342,9 @@ class Trainer:
         batches.
         """
         mine = examples.share(lot, self.ranks)
-        side_by_side = threads.shards_for(len(mine)) if examples.in_host_memory else 1
+        side_by_side = 1
+        if examples.in_host_memory:
+            side_by_side = threads.shards_for(len(mine), self.network.example_numbers * self._rows)
         shards = np.array_split(mine, side_by_side)
         if self.batch_size is None:  # whole batches of about as many as the cache holds
             longest = max(1, *map(len, shards))

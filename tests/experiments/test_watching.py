@@ -16,7 +16,7 @@ from tests.support.training import make_data, make_trainer, values
 
 def watched(monkeypatch, shards, change=lambda x: x):
     """(medians by group, trained weights) of 25 seeded lots in so many shards."""
-    monkeypatch.setattr(threads, "shards_for", lambda examples: shards)
+    monkeypatch.setattr(threads, "shards_for", lambda *lot: shards)
     trainer, watcher = make_trainer(steps=25), MedianNorms()
     trainer.plan = replace(trainer.plan, sanitizer=replace(trainer.plan.sanitizer, watcher=watcher))
     x, y = make_data()

@@ -74,7 +74,7 @@ def side_by_side(count, monkeypatch):
     monkeypatch.setattr(threads, "limit", lambda: count)
     monkeypatch.setattr(threads, "thread_functions", lambda: (lambda: 1, lambda number: None))
     monkeypatch.setattr(threads, "_pool", None)
-    monkeypatch.setattr(threads, "shards_for", lambda rows: count)
+    monkeypatch.setattr(threads, "shards_for", lambda *lot: count)
 
 
 def values(network):
