@@ -159,6 +159,7 @@ for steps in (1, 100, 1000):
 #
 # Put one more row into the lot by hand: the row `x = 100 * np.ones(8)` of class 0. By how much does
 # the clipped sum move, as a length (`np.linalg.norm`)? By how much would the sum move without
-# clipping? Which noise multiplier would hide the second as well as 2 hides the first?
+# clipping? Which standard deviation of the noise would hide the second move as well as the present
+# one hides the first?
 #
 # Next: [where epsilon comes from](3_epsilon.ipynb).

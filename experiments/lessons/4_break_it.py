@@ -102,9 +102,9 @@ check(divided)
 # Read all three messages. *divisor* names the fault: 192 copies should move the sum twice as far as
 # 96 copies, so that nothing should be left after subtracting twice. The other two follow from it.
 # *noise* was measured on an empty lot (`few rows`). The step divides this lot by 1 and not by 16,
-# and its noise is 16 times as large as promised. (More noise is no danger to Ann, but it is not
-# what the step promises.) *independence of rows* fails because each row counts less when more rows
-# are beside it.
+# and its noise is 16 times as large as promised. (More noise is no danger to Ann. But lots of more
+# than 16 rows get less noise than promised.) *independence of rows* fails because each row counts
+# less when more rows are beside it.
 #
 # A wrong divisor seems harmless, since the size is only a number. Let an attacker show that it is
 # not. Take a smaller step, with an expected lot size of 10 and noise multiplier 1. Nine rows of the

@@ -25,8 +25,8 @@ UNLIKELY = 1e-6  # a right step's chance
 AT_HAND = "the sum is divided by the number of rows at hand, not by the expected lot size"
 MEAN = "the loss is a mean over the lot, and 1/B is in the gradients that are clipped"
 OTHERS = (
-    "what rows add depends on the other rows: batch statistics, a mean over the lot, or a sum "
-    "clipped as a whole"
+    "what rows add depends on the other rows: batch statistics, a mean over the lot, sums of "
+    "several rows that are clipped as one, or a clip norm that follows the lot"
 )
 
 
@@ -70,10 +70,10 @@ def divisor(trials):
 
 
 def independence(trials):
-    """What rows add does not change with the other rows."""
+    """What rows add does not change with the other rows, whether these are more or fewer."""
     m = trials.copies
-    for scale in (1, LOUD):
-        lots = (1, Lot(m, m, scale)), (-1, Lot(0, m, scale)), (-1, Lot(m))
+    for scale, copies in ((1, m + 1), (LOUD, m - 1), (SCALES[0], 2 * m + 1)):
+        lots = (1, Lot(m, copies, scale)), (-1, Lot(0, copies, scale)), (-1, Lot(m))
         yield from ((p, f"{text}: {OTHERS}") for p, text, *_ in trials.moved(0, *lots))
 
 

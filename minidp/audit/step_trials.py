@@ -107,9 +107,10 @@ class Trials:
         return released
 
     def releases(self, lot, n, step=None):
-        """New releases of a lot, one after the other."""
+        """New releases of a lot, one after the other, its rows always in the same mixed order."""
         copies = np.repeat((self.rows[:1] * lot.scale).astype(self.rows.dtype), lot.copies, axis=0)
         rows = np.concatenate([self.rows[: lot.made], copies])
+        rows = np.random.default_rng(0).permutation(rows)
         if n > self.stated.most_releases:
             self.short, n = n, self.stated.most_releases
         return (self.call(rows, step) / self.unit for _ in range(n))

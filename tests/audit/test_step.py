@@ -120,6 +120,16 @@ def by_tensor(self, g):
     return np.concatenate([clipped(g[:, :10]), clipped(g[:, 10:])], axis=1)
 
 
+def micro_batches(self, g):
+    """TensorFlow Privacy's micro-batches, priced as if each row were one."""
+    return clipped(np.array([g[at : at + 4].mean(axis=0) for at in range(0, len(g), 4)] or g))
+
+
+def clipped_to_the_median(self, g):
+    norms = np.linalg.norm(g, axis=1)
+    return clipped(g, min(1.0, max(np.median(norms), 1e-9)) if len(g) else 1.0)
+
+
 def half(self, rows):
     return gradients(rows) * (np.arange(D) < 15)
 
@@ -156,6 +166,16 @@ FINDINGS = {
         plain(divide=lambda self, total, rows: total / max(1, len(rows))),
         {},
         r"violated +divisor: .*number of rows at hand",
+    ),
+    "rows clipped several together": (
+        plain(clip=micro_batches),
+        {},
+        r"violated +independence of rows: .*clipped as one",
+    ),
+    "a clip norm that follows the lot": (
+        plain(clip=clipped_to_the_median),
+        {},
+        r"violated +independence of rows: .*a clip norm that follows",
     ),
     "noise not scaled with accumulation, jax_privacy#287": (
         plain(noise=in_batches),
