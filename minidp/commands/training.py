@@ -162,6 +162,8 @@ def _train(args):
         made = fit
         if args.candidates is not None:
             candidates = read_json(args.candidates, kind=list)
+            if args.law is not None and args.runs is None:
+                raise ParameterError("expected --law together with --runs MEAN")
             law = {} if args.law is None else {"law": args.law}
             made = partial(tune, candidates=candidates, runs=args.runs, **law)
         elif (args.runs, args.law) != (None, None):

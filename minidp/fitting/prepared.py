@@ -169,12 +169,18 @@ def _public_rows(x, test, settings):
         )
     if public is not None and not (isinstance(public, (tuple, list)) and len(public) == 2):
         raise ParameterError("expected validation or test to be a pair (x, y)")
-    if public is not None and public[0] is x:
+    if public is not None and _same_rows(public[0], x):
         raise ParameterError(
             "expected public rows for validation or test, got the training rows: what is measured "
             "or chosen on them would not be private"
         )
     return public
+
+
+def _same_rows(public, x):
+    """Whether both are the same object, or arrays with the same numbers."""
+    arrays = isinstance(public, np.ndarray) and isinstance(x, np.ndarray)
+    return public is x or (arrays and np.array_equal(public, x))
 
 
 def _subgroups(test, names):

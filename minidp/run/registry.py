@@ -151,10 +151,15 @@ def fields_of(result: dict[str, Any]) -> Iterator[tuple[str, str, int, Any, str]
         before,
         "preparation other_runs",
     )
+    warning = ""
+    if quoted is None:
+        warning = "Not private: something was released without noise. "
+    elif result["reproducible"]:
+        warning = "Not for release: whoever knows the seed of this run can compute its noise. "
     mechanism = (
-        "Gaussian noise on sums of clipped gradients (Abadi et al. 2016, Algorithm 1), by minidp "
-        f"{versions['minidp']}, commit {result['commit'] or 'unknown'}; {result['sampler']}, "
-        f"{result['arithmetic']} arithmetic, random numbers by {result['generator']}; no measures "
+        f"{warning}Gaussian noise on sums of clipped gradients (Abadi et al. 2016, Algorithm 1), "
+        f"by minidp {versions['minidp']}, commit {result['commit'] or 'unknown'}; "
+        f"{result['sampler']}, {result['arithmetic']} arithmetic, random numbers by {result['generator']}; no measures "
         "against timing or against other programs on the machine."
     )
     yield "implementation", "mechanisms", 3, mechanism, "raw_data"

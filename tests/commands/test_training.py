@@ -102,6 +102,7 @@ def test_a_search_is_charged_once_and_says_so_beforehand(folder, run, refused):
     assert "expected a list" in refused(*TRAIN, "--candidates", "one.json")
     for alone in ("--runs 3", "--law poisson"):
         assert "--candidates FILE" in refused(*TRAIN, alone)
+    assert "--runs MEAN" in refused(*TRAIN, "--candidates", "two.json", "--law", "poisson")
     search = [*TRAIN, "--candidates", "two.json", "--runs", "2"]
     told = run(*search)
     assert told.startswith("the whole search is charged first: epsilon 2")

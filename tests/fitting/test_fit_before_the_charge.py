@@ -71,6 +71,7 @@ def clamped():
         ({"example_weight": [1.0]}, "same number"),
         ({"test": (1,)}, "a pair"),
         ({"test": (X, SIDES)}, "got the training rows"),
+        ({"test": (X.copy(), SIDES)}, "got the training rows"),
         ({"test": (X[:, :3], SIDES)}, "got (3,)"),
         ({"test": (X[:9], SIDES)}, "y has 300"),
         ({"test": (X[:9], SIDES[:9]), "validation": (X[:9], SIDES[:9])}, "test=, got both"),

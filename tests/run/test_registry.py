@@ -175,3 +175,11 @@ def test_an_edited_sentence_is_shown_where_it_differs(results, tmp_path):
     (tmp_path / "a").write_text(text.replace("each run drew", "each run took"))
     (found,) = registry.differences(results["search"], tmp_path / "a")
     assert "each run took" in found and "each run drew" in found
+
+
+def test_a_record_says_first_that_a_run_is_not_for_release(result, results):
+    mechanism = registry.record(result)["deployment"]["implementation"]["mechanisms"]
+    expected = "Not for release: " if result["reproducible"] else "Gaussian noise"
+    if result is results["not private"]:
+        expected = "Not private: "
+    assert mechanism.startswith(expected)
