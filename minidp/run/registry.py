@@ -160,7 +160,8 @@ def fields_of(result: dict[str, Any]) -> Iterator[tuple[str, str, int, Any, str]
         f"{warning}Gaussian noise on sums of clipped gradients (Abadi et al. 2016, Algorithm 1), "
         f"by minidp {versions['minidp']}, commit {result['commit'] or 'unknown'}; "
         f"{result['sampler']}, {result['arithmetic']} arithmetic, random numbers by "
-        f"{result['generator']}; no measures against timing or against other programs on the machine."
+        f"{result['generator']}; no measures against timing or against other programs on the "
+        "machine."
     )
     yield "implementation", "mechanisms", 3, mechanism, "raw_data"
     yield "implementation", "justification", 3, None, "justification"
