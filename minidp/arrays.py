@@ -150,9 +150,9 @@ def add_products(total, a, d, rows):
         )
     if not rows:
         for at in range(0, examples, DOUBLE_ROWS):
-            total += a[at : at + DOUBLE_ROWS].T.astype(total.dtype) @ d[
-                at : at + DOUBLE_ROWS
-            ].astype(total.dtype)
+            here = slice(at, at + DOUBLE_ROWS)
+            left, right = (each[here].astype(total.dtype, copy=False) for each in (a, d))
+            total += left.T @ right
         return total
     rows = max(-(-examples // max(blocks, 1)), 1)  # the blocks are about as large as each other
     if add_blocks is None or not total.flags.c_contiguous:

@@ -22,6 +22,7 @@ TWINS = {  # dtypes of the arrays that each twin takes
     **dict.fromkeys(("row_norms", "form_outer", "gram_norms", "sum_of_squares"), SINGLE),
     **dict.fromkeys(("add_weighted", "add_weighted_each", "add_weighted_products"), SINGLE),
     **dict.fromkeys(("patches", "fold", "pool", "pool_gradient"), SINGLE),
+    **dict.fromkeys(("lstm_state", "lstm_gradient"), SINGLE),
     **dict.fromkeys(("softmax_cross_entropy", "add_blocks", "put_back", "descend"), SINGLE),
     **dict.fromkeys(("words", "choose"), ("uint64",)),
     **dict.fromkeys(("clip_weights", "add_whole", "add_integers"), DOUBLE),
@@ -52,9 +53,9 @@ def _twin(name, xp, dtype):
         return None
     if xp is not np:
         return getattr(device, name, None)
-    from .host import cutting, drawing, elementwise, images, kernels  # load Numba
+    from .host import cutting, drawing, elementwise, images, kernels, recurrent  # load Numba
 
-    modules = elementwise, kernels, images, cutting, drawing
+    modules = elementwise, kernels, images, recurrent, cutting, drawing
     return next((vars(m)[name] for m in modules if name in vars(m)), None)
 
 

@@ -95,13 +95,11 @@ def sum_of_squares(parts, huge, examples):
     return sq
 
 
-def gram_norms(a, d, cancelling):
-    """grads.forms.OuterSum.sq_norms_upper of a (B, T, I) and d (B, T, O); 2 T + 64 stands for the
-    definition's 2 log2 T + 32.
-    """
+def gram_norms(a, d, lost, cancelling):
+    """grads.forms.OuterSum.sq_norms_upper of a (B, T, I) and d (B, T, O)."""
     (examples, positions, inputs), outputs, xp = a.shape, d.shape[2], library(a)
     a, d = (xp.ascontiguousarray(factor.transpose(0, 2, 1)) for factor in (a, d))
-    upper, lost = xp.empty(examples), (inputs + outputs + 2 * positions + 64) * 2.0**-52
+    upper = xp.empty(examples)
     launch(
         xp,
         "norms.cu",
@@ -113,7 +111,7 @@ def gram_norms(a, d, cancelling):
         positions,
         inputs,
         outputs,
-        lost,
+        float(lost),
         float(cancelling),
         threads=128,
     )

@@ -301,7 +301,7 @@ class OuterSum(_Factored):
         [F1]  g_bio = sum_t a_bti d_bto
         [N1]  sq_b = sum_tu A_btu D_btu,  A_btu = sum_i a_bti a_bui,  D_btu = sum_o d_bto d_buo
         [N3]  upper_b = max(sq_b + n eps m_b^2, (m_b / 64)^2), m_b = sum_t |a_bt| |d_bt|, n = I + O
-              + 2 ceil(log2 T) + 32
+              + 2 T + 64
         [P1]  total_io = sum_bt (w_b a_bti) d_bto
         [V1]  merged_bio = sum_vt a_bvti d_bvto    the positions of all rows of an example are
               positions of that example (`sum_over_views`)
@@ -310,10 +310,9 @@ class OuterSum(_Factored):
         [N1]  Rochette, Manoel, Tramel 2019, arXiv:1912.06015; Bu, Mao, Xu 2022, arXiv:2205.10683
         [N3]  own derivation: the terms of [N1] may cancel, so their roundings count against
               absolute values. All are below |a_t| |a_u| |d_t| |d_u|, and chains of roundings are no
-              longer than n: what sq_b loses is at most n eps m_b^2 (Higham, section 3.1; sums over
-              t and u in pairs; chains of the CUDA twin may have 2 T more, and so has its n). The
-              least value also bounds what the terms of [P1] add up to, and so their roundings, for
-              all examples together
+              longer than n, also where u and t are added one after the other: what sq_b loses is at
+              most n eps m_b^2 (Higham, section 3.1). The least value also bounds what the terms of
+              [P1] add up to, and so their roundings, for all examples together
 
     Guarantees
         A term of [P1] goes through at most 2^12 additions, and one more for each 2^22 terms of the
@@ -338,24 +337,25 @@ class OuterSum(_Factored):
 
     def sq_norms_upper(self):
         """(B,) squared norms, rounded up by the bound on what the sums lost."""
+        lost = (sum(self.shape) + 2 * self.positions + 64) * 2.0**-52  # [N3]
         if twin := given.kernel("gram_norms", self.a, self.d):
-            return twin(self.a, self.d, CANCELLING)
+            return twin(self.a, self.d, lost, CANCELLING)
         a, d = row_norms(self.a), row_norms(self.d)
         most = self.xp.where(
             (self.xp.maximum(a, d) > HUGE).any(axis=1), math.inf, (a * d).sum(axis=1)
         )
-        lost = (sum(self.shape) + 2 * (self.positions - 1).bit_length() + 32) * 2.0**-52
         return self.xp.maximum(self.sq_norms() + lost * most**2, (most / CANCELLING) ** 2)  # [N3]
 
     def add_weighted_sum(self, total, w, rows=0):
         """total += sum_b w_b g_b, in place, always in float64: terms of one example may cancel."""
-        n = self.n_examples * self.positions
-        a, d = (factor.reshape((n, factor.shape[2])) for factor in self._weighted(w))
-        rows = self.product_rows()
+        n, rows = self.n_examples * self.positions, self.product_rows()
+        a, d = (factor.reshape((n, factor.shape[2])) for factor in self.arrays)
+        w = self.xp.repeat(w, self.positions)
         for start in range(0, n, TOGETHER * rows):
             part = self.zeros()
             for at in range(start, min(start + TOGETHER * rows, n), rows):
-                add_products(part, a[at : at + rows], d[at : at + rows], 0)  # [P1]
+                here = slice(at, min(at + rows, n))
+                Outer(a[here], d[here]).add_weighted_sum(part, w[here])  # [P1]
             total += part
 
     def product_rows(self):

@@ -100,12 +100,36 @@ def add_blocks(total, parts):
 
 
 @njit(**_options)
+def dot(x, y):
+    """sum_p x_p y_p in float64, of float32."""
+    total = 0.0
+    for p in range(x.size):
+        total += np.float64(x[p]) * np.float64(y[p])
+    return total
+
+
+@njit(**_options)
 def row_norms(x, norms):
     """arrays.row_norms: of x (B, P) float32 to norms (B,) float64, where no square overflows or
     vanishes.
     """
     for b in range(x.shape[0]):
-        total, row = 0.0, x[b]
-        for p in range(row.size):
-            total += np.float64(row[p]) * np.float64(row[p])
-        norms[b] = np.sqrt(total)
+        norms[b] = np.sqrt(dot(x[b], x[b]))
+
+
+@njit(**_options)
+def gram_norms(a, d, lost, cancelling):
+    """grads.OuterSum [N1] [N3]: of a (B, T, I) and d (B, T, O), (B,) float64."""
+    upper, positions = np.empty(a.shape[0]), a.shape[1]
+    for b in range(upper.size):
+        sq, most = 0.0, 0.0
+        for t in range(positions):
+            left, right = dot(a[b, t], a[b, t]), dot(d[b, t], d[b, t])
+            most += np.sqrt(left) * np.sqrt(right)
+            row = left * right
+            for u in range(t + 1, positions):
+                row += 2 * dot(a[b, t], a[b, u]) * dot(d[b, t], d[b, u])
+            sq += row
+        upper[b] = max(sq, 0.0) + lost * most**2
+        upper[b] = max(upper[b], (most / cancelling) ** 2) if most < np.inf else np.inf
+    return upper

@@ -6,6 +6,7 @@ from numpy.typing import DTypeLike
 
 from ..backend import namespace_of
 from ..exact.elementwise import tanh
+from ..kernels import kernel
 from ..util.validate import count, one_of
 from .dense import affine_grads
 from .init import Initializer, Rng, truncated_normal
@@ -81,54 +82,33 @@ class LSTM(Drawn):
         return (input_shape[0], self.hidden) if self.states == ALL else (self.hidden,)
 
     def compute_y(self, x, rng):
-        """(y, (u, dz as a function of dy)); arrays but u have their positions first."""
+        """(y, (u, dz as a function of dy)); what a position remembers is a list."""
         xp, (B, T, I), H = namespace_of(x), x.shape, self.hidden
         W, b = self.params["W"], self.params["b"]
-        z = self.matmul(x.transpose(1, 0, 2), W[:I]) + b  # [F1]
         u = xp.zeros((B, T, I + H), x.dtype)
         u[:, :, :I] = x
-        a = xp.empty((T, B, 4 * H), x.dtype)
-        c = xp.zeros((T + 1, B, H), x.dtype)
-        tanh_c, h = xp.empty((T, B, H), x.dtype), xp.zeros((T, B, H), x.dtype)
-        half = xp.full(4 * H, 0.5, x.dtype)
-        half[3 * H :] = 1
+        y = xp.empty((B, T, H), x.dtype)
+        kept, before = [], xp.zeros((B, H), x.dtype)
         for t in range(T):
+            rows = I + H if t else I  # no state before the first
             if t:
-                u[:, t, I:] = h[t - 1]
-                z[t] += self.matmul(h[t - 1], W[I:])  # [F1]
-            a[t] = tanh(z[t] * half)  # [F1]
-            a[t, :, : 3 * H] = (a[t, :, : 3 * H] + 1) * half[0]  # [F1]
-            i, f, o, g = self._four(a[t])
-            c[t + 1] = i * g + f * c[t]  # [F1]
-            tanh_c[t] = tanh(c[t + 1])  # [F1]
-            h[t] = o * tanh_c[t]  # [F1]
-        y = h[-1] if self.states == LAST else xp.ascontiguousarray(h.transpose(1, 0, 2))
-        return y, (u, Remembered(partial(self._dz, a, c, tanh_c)))
+                u[:, t, I:] = y[:, t - 1]  # [F1]
+            z = self.matmul(u[:, t, :rows], W[:rows])  # [F1]
+            a, c, tanh_c, y[:, t] = _state(z, b, before)  # [F1]
+            kept.append((a, before, tanh_c))
+            before = c
+        return y[:, -1] if self.states == LAST else y, (u, Remembered(partial(self._dz, kept)))
 
-    def _four(self, a):
-        """The parts (B, H) of an array (B, 4 H)."""
-        H = self.hidden
-        return [a[:, n * H : (n + 1) * H] for n in range(4)]
-
-    def _dz(self, a, c, tanh_c, dy):
+    def _dz(self, kept, dy):
         """dz (B, T, 4 H), from the last position to the first."""
-        xp, (T, B, _), H = namespace_of(dy), a.shape, self.hidden
+        xp, T, (B, H) = namespace_of(dy), len(kept), kept[0][1].shape
         recurrent = self.params["W"][self.inputs :].T
-        dz = xp.empty((B, T, 4 * H), a.dtype)
-        dh, dc = dy if self.states == LAST else dy[:, -1], xp.zeros((B, H), a.dtype)
+        dz, dc = xp.empty((B, T, 4 * H), dy.dtype), xp.zeros((B, H), dy.dtype)
+        dh = dy if self.states == LAST else dy[:, -1].copy()
         for t in reversed(range(T)):
-            i, f, o, g = self._four(a[t])
-            dc = dc + dh * o * (1 - tanh_c[t] * tanh_c[t])  # [B1]
-            d = xp.empty((B, 4 * H), a.dtype)
-            di, df, do, dg = self._four(d)
-            di[...] = dc * g * i * (1 - i)  # [B1]
-            df[...] = dc * c[t] * f * (1 - f)  # [B1]
-            do[...] = dh * tanh_c[t] * o * (1 - o)  # [B1]
-            dg[...] = dc * i * (1 - g * g)  # [B1]
-            dz[:, t] = d
+            dc = _gradient(*kept[t], dh, dc, dz, t)
             if t:
-                dc = dc * f  # [B1]
-                dh = self.matmul(d, recurrent)  # [B1]
+                dh = self.matmul(dz[:, t], recurrent)  # [B1]
                 if self.states == ALL:
                     dh += dy[:, t - 1]  # [B1]
         return dz
@@ -139,3 +119,41 @@ class LSTM(Drawn):
     def compute_grads(self, dy, kept):
         u, dz = kept
         return affine_grads(u, dz(dy))  # [P1] [P2]
+
+
+def _state(z, b, before):
+    """(a, c, tanh c, h) of a position from the product z and the c before; z is overwritten."""
+    xp, H = namespace_of(z), before.shape[1]
+    a, c, tanh_c, h = (xp.empty_like(each) for each in (z, before, before, before))
+    if twin := kernel("lstm_state", z, b, before):
+        twin(z, b, before, a, c, tanh_c, h)
+        return a, c, tanh_c, h
+    z += b  # [F1]
+    z[:, : 3 * H] *= 0.5
+    a[...] = tanh(z)  # [F1]
+    a[:, : 3 * H] = (a[:, : 3 * H] + 1) * 0.5  # [F1]
+    i, f, o, g = _four(a)
+    c = i * g + f * before  # [F1]
+    tanh_c = tanh(c)  # [F1]
+    return a, c, tanh_c, o * tanh_c  # [F1]
+
+
+def _gradient(a, before, tanh_c, dh, dc, dz, t):
+    """The dc of the position before; position t of dz is written."""
+    if twin := kernel("lstm_gradient", a, before, tanh_c, dh, dc, dz):
+        twin(a, before, tanh_c, dh, dc, dz, t)
+        return dc
+    i, f, o, g = _four(a)
+    di, df, do, dg = _four(dz[:, t])
+    dc = dc + dh * o * (1 - tanh_c * tanh_c)  # [B1]
+    di[...] = dc * g * i * (1 - i)  # [B1]
+    df[...] = dc * before * f * (1 - f)  # [B1]
+    do[...] = dh * tanh_c * o * (1 - o)  # [B1]
+    dg[...] = dc * i * (1 - g * g)  # [B1]
+    return dc * f  # [B1]
+
+
+def _four(a):
+    """The parts (B, H) of an array (B, 4 H)."""
+    H = a.shape[1] // 4
+    return [a[:, n * H : (n + 1) * H] for n in range(4)]

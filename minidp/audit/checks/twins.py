@@ -10,7 +10,7 @@ import numpy as np
 
 from ...arrays import row_norms, to_host
 from ...kernels import only
-from ...nn import SoftmaxCrossEntropy
+from ...nn import LSTM, SoftmaxCrossEntropy
 from ...nn.window import Window
 from ...streams import Streams
 from ...train import twins
@@ -82,6 +82,28 @@ def _windows(rng):
         yield x, _integers(rng, 2, *window.output("images", x.shape[1:]), 3), window
 
 
+def _gated(x, W, b, dy):
+    layer = LSTM(x.shape[2], len(b) // 4)
+    layer.params |= {"W": W, "b": b}
+    y, cache = layer.forward(x)
+    return y, layer.param_grads(dy, cache)["W"].d
+
+
+def _gates(rng):
+    for b, t, i, h in ((0, 2, 1, 3), (3, 1, 2, 1), (9, 5, 3, 40)):
+        W, bias = _numbers(rng, i + h, 4 * h), _numbers(rng, 4 * h)
+        yield _numbers(rng, b, t, i), W, bias, _numbers(rng, b, t, h)
+        shapes = (b, t, i), W.shape, bias.shape, (b, t, h)
+        yield [rng.standard_normal(shape).astype("float32") for shape in shapes]
+
+
+def _positions(rng):
+    for b, t, i, o in ((0, 2, 1, 3), (3, 1, 2, 9), (4, 5, 70, 3)):
+        a, d = _integers(rng, b, t, i), _integers(rng, b, t, o)
+        yield a, d
+        yield np.concatenate([a, -a], 1), np.concatenate([d, d], 1)  # sums of 0
+
+
 def _rows(rng):
     sizes = 10.0 ** rng.uniform(-44, 37, (40, 3, 1))
     yield ((rng.standard_normal((40, 3, 17)) * sizes).astype("float32"),)
@@ -113,6 +135,8 @@ for _cards, _labels, _tolerance, _compute, _drawn in (
     ("grads.forms.Explicit", "N1", 1e-13, twins._formed, _factors),
     (SUMS, "P1", 0.0, twins._summed, _weighted),
     ("grads.forms.OuterSum", "N3", 1e-15, lambda x: [row_norms(x)], _rows),
+    ("grads.forms.OuterSum", "N1 N3", 3e-15, lambda a, d: [twins._gram_norms(a, d)], _positions),
+    ("nn.recurrent.LSTM", "F1 B1", 0.0, _gated, _gates),
     ("host.chacha.chacha host.chacha.rounded", "F1", 0.0, _noise, _releases),
     ("host.chacha.normals", "F3", 0.0, _noise, _releases),
     ("host.discrete.integers", "F4", 0.0, _noise, _releases),
