@@ -21,7 +21,7 @@ TWINS = {  # dtypes of the arrays that each twin takes
     **dict.fromkeys(("exp", "log", "tanh", "relu", "relu_gradient"), SINGLE),
     **dict.fromkeys(("row_norms", "form_outer", "gram_norms", "sum_of_squares"), SINGLE),
     **dict.fromkeys(("add_weighted", "add_weighted_each", "add_weighted_products"), SINGLE),
-    **dict.fromkeys(("patches", "fold", "pool", "pool_gradient"), SINGLE),
+    **dict.fromkeys(("patches", "short_runs", "fold", "pool", "pool_gradient"), SINGLE),
     **dict.fromkeys(("lstm_state", "lstm_gradient"), SINGLE),
     **dict.fromkeys(("softmax_cross_entropy", "add_blocks", "put_back", "descend"), SINGLE),
     **dict.fromkeys(("words", "choose"), ("uint64",)),

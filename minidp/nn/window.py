@@ -14,6 +14,7 @@ from ..errors import ParameterError, ShapeError
 from ..kernels import kernel
 from ..util.validate import count, one_of
 
+SHORT = 64  # numbers in a row of a window, up to which a kernel copies it faster than NumPy
 Padding = str | int | tuple[int, int]
 
 
@@ -134,6 +135,15 @@ class Window:
             (x.shape[0], *counts, self.size[0], self.size[1] * c),
             (per_b, per_row * self.stride[0], per_pixel * self.stride[1], per_row, per_channel),
         )
+        if (twin := kernel("short_runs", padded)) and view.shape[-1] <= SHORT:
+
+            def cut_runs(examples):
+                part = padded[examples]
+                y = xp.empty((part.shape[0], *view.shape[1:]), x.dtype)
+                twin(part, y, self._described(counts))
+                return y.reshape((part.shape[0], *sizes))
+
+            return cut_runs
 
         if xp is np:  # a row is one thing, which NumPy copies up to twice as fast
             view = view.view(np.dtype((np.void, view.shape[-1] * view.itemsize)))
