@@ -45,9 +45,12 @@ _GUARD = (
 )
 _INFERRED = "reshape takes a negative number of examples as one to infer, which is the same number"
 _TWICE = "both factors change their sign, and so their product does not"
+_SHAPE = "of x only the shape is asked: its patches are cut from what forward kept"
 _ANY_SIGN = "a direction's sign is arbitrary, as the card says"
 
 EQUIVALENT = {  # name of a mutant: the reason why no measurement can tell it from the original
+    "nn.conv.Conv2D [P1] sign 2": _SHAPE,
+    "nn.conv.Conv2D [P1] scale 2": _SHAPE,
     "nn.norm.GroupNorm [F0] sign 1": _INFERRED,
     "nn.norm.LayerNorm [F0] sign 1": _INFERRED,
     "grads.forms.Outer [V1] sign 1": _TWICE,

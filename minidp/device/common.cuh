@@ -1,5 +1,6 @@
 // What the kernels share. Compile with --fmad=false: no product and sum become one operation, as on the host.
 typedef long long i64;
+typedef unsigned short u16;
 typedef unsigned int u32;
 typedef unsigned long long u64;
 #ifndef INFINITY  // NVRTC knows neither

@@ -38,7 +38,7 @@ extern "C" __global__ void fold(const float* y, float* dx, View v, i64 n) {
 }
 
 // Window.maxima: x (B, H, W, C), padded already, to y and place (B, H', W', C); NaN wins
-extern "C" __global__ void pool(const float* x, float* y, int* place, View v, i64 n) {
+extern "C" __global__ void pool(const float* x, float* y, u16* place, View v, i64 n) {
     for EACH(i, n) {
         i64 b = i / ((i64)v.rows * v.columns * v.channels);
         u32 q = (u32)(i - b * v.rows * v.columns * v.channels);
@@ -60,12 +60,12 @@ extern "C" __global__ void pool(const float* x, float* y, int* place, View v, i6
 }
 
 // Window.spread: dy (B, H', W', C) to dx (B, H, W, C), which is padded, by the places that `pool` found
-extern "C" __global__ void pool_gradient(const float* dy, const int* place, float* dx, View v, i64 n) {
+extern "C" __global__ void pool_gradient(const float* dy, const u16* place, float* dx, View v, i64 n) {
     for EACH(i, n) {
         float sum = 0;
         WINDOWS(i, v, {
             i64 at = ((b * v.rows + row) * v.columns + column) * v.channels + c;
-            sum += place[at] == (int)(k * v.wide + l) ? dy[at] : 0;
+            sum += place[at] == k * v.wide + l ? dy[at] : 0;
         })
         dx[i] = sum;
     }

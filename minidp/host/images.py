@@ -82,13 +82,14 @@ def pool(x, y, place, window):
         for i in range(rows):
             for j in range(runs):
                 most, at = maxima[b, i, j], places[b, i, j]
-                most[:] = -np.inf
-                at[:] = 0
-                for number in range(tall * wide):
+                first = images[b, i * down, j * across * channels :]
+                for c in range(size):
+                    most[c], at[c] = first[c], 0
+                for number in range(1, tall * wide):
                     k, l = divmod(number, wide)
                     start = (j * across + l) * channels
                     pixels = images[b, i * down + k, start : start + size]
-                    for c in range(most.size):
+                    for c in range(size):
                         larger = pixels[c] > most[c] or pixels[c] != pixels[c]
                         most[c] = pixels[c] if larger else most[c]
                         at[c] = number if larger else at[c]

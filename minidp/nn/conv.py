@@ -1,6 +1,5 @@
 """Convolution as one product: a matrix whose rows are the windows' patches, times the kernels."""
 
-from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -58,6 +57,7 @@ class SumInChunks(PerExampleGrad):
         g = self.xp.empty((self.n_examples, *self._matrix), dtype=self.d.dtype)
         for start, chunk in self.chunks():
             chunk.materialise(out=g[start : start + chunk.n_examples])
+            del chunk  # so that the next one takes its place in the cache
         return g.reshape((self.n_examples, *self.shape))
 
     def materialise_exactly(self, product):
@@ -73,20 +73,21 @@ class SumInChunks(PerExampleGrad):
 class ConvGrad(SumInChunks):
     """Gradients of a kernel (kh, kw, C, O): an OuterSum of patches."""
 
-    def __init__(self, x: NDArray, d: NDArray, window: Window):
-        """x (B, H, W, C) the layer's input, d (B, H', W', O) the gradient of its output."""
+    def __init__(self, x: NDArray, d: NDArray, window: Window, cut: Any = None, start: int = 0):
+        """x (B, H, W, C) the layer's input, d (B, H', W', O) the gradient of its output; cut: the
+        `Window.cutter` of a batch from whose example `start` on these are, if there is one.
+        """
         super().__init__(x, d, (*window.size, x.shape[3], d.shape[3]))
-        self.window = window
-
-    @cached_property
-    def _cut(self):
-        return self.window.cutter(self.x, turned=True)
+        self.window, self.start = window, start
+        self.cut = cut or window.cutter(x)
 
     def first(self, start, stop):
-        return self._cut(slice(start, stop))  # [P1]
+        here = slice(self.start + start, self.start + stop)
+        return self.cut(here, turned=True)  # [P1]
 
     def rows(self, start, stop):
-        return ConvGrad(self.x[start:stop], self.d[start:stop], self.window)
+        x, d = self.x[start:stop], self.d[start:stop]
+        return ConvGrad(x, d, self.window, self.cut, self.start + start)
 
 
 def in_chunks(xp: Any, examples: int, example_bytes: int) -> list[tuple[int, int]]:
@@ -182,9 +183,10 @@ class Conv2D(Drawn):
             )  # [F1]
             if bias is not None:
                 y[here] += bias  # [F1]
-        return y.reshape((x.shape[0], *counts, outputs)), x
+        return y.reshape((x.shape[0], *counts, outputs)), (x, cut if given is x else None)
 
-    def compute_dx(self, dy, x):
+    def compute_dx(self, dy, kept):
+        x, _ = kept
         xp, W = namespace_of(dy), self._matrix()
         counts, (inputs, outputs) = dy.shape[1:3], W.shape
         dx = xp.empty(x.shape, xp.result_type(dy, W))
@@ -195,8 +197,9 @@ class Conv2D(Drawn):
             dx[start:stop] = self.window.fold(patches, (stop - start, *x.shape[1:]))  # [B1]
         return dx
 
-    def compute_grads(self, dy, x):
-        grads = {"W": ConvGrad(x, dy, self.window)}  # [P1]
+    def compute_grads(self, dy, kept):
+        x, cut = kept
+        grads = {"W": ConvGrad(x, dy, self.window, cut)}  # [P1]
         if "b" in self.params:
             grads["b"] = Explicit(in_pairs(dy, (1, 2)))  # [P2]
         return grads

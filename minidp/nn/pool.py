@@ -1,11 +1,15 @@
 """Pooling over windows of an image: the maximum or the mean, channel by channel."""
 
+from math import prod
 from operator import ge
 
 from ..backend import namespace_of
 from ..errors import ParameterError
+from ..util.validate import in_range
 from .layer import Layer
 from .window import Window, pair
+
+MOST_PIXELS = 2**16  # of a window, numbered in 16 bits
 
 
 class _Pool(Layer):
@@ -22,6 +26,7 @@ class _Pool(Layer):
         """
         super().__init__(name)
         size = pair(window=window)
+        in_range(1, MOST_PIXELS, pixels_of_a_window=prod(size))
         self.window = Window(size, size if stride is None else pair(stride=stride), padding)
         if not isinstance(padding, str) and any(map(ge, pair(0, padding=padding), size)):
             raise ParameterError(
@@ -60,7 +65,8 @@ class MaxPool2D(_Pool):
 
     Raises
         ShapeError      x is smaller than a window
-        ParameterError  window or stride below 1, padding of another kind, or as large as the window
+        ParameterError  window or stride below 1, a window of more than 65,536 pixels, padding of
+                        another kind, or as large as the window
     """
 
     kind = "maxpool"
@@ -95,7 +101,8 @@ class AvgPool2D(_Pool):
 
     Raises
         ShapeError      x is smaller than a window
-        ParameterError  window or stride below 1, padding of another kind, or as large as the window
+        ParameterError  window or stride below 1, a window of more than 65,536 pixels, padding of
+                        another kind, or as large as the window
     """
 
     kind = "avgpool"

@@ -110,10 +110,10 @@ class Window:
 
         turned: on a device with the positions last in memory, as products over positions read it.
         """
-        return self.cutter(x, turned)(slice(None))
+        return self.cutter(x)(slice(None), turned)
 
-    def cutter(self, x, turned=False):
-        """A function of a slice of the examples that gives their `patches`."""
+    def cutter(self, x):
+        """A function of a slice of the examples that gives their `patches`, turned or not."""
         xp, c = namespace_of(x), x.shape[3]
         counts = self.output("patches", x.shape[1:])
         sizes = prod(counts), prod(self.size) * c
@@ -121,7 +121,7 @@ class Window:
         if twin and prod(sizes) < 2**32:  # the kernel numbers an image's places in 32 bits
             (above, _), (left, _) = self.around(x.shape)
 
-            def cut_by_twin(examples):
+            def cut_by_twin(examples, turned=False):
                 part = xp.ascontiguousarray(x[examples])
                 y = xp.empty((part.shape[0], *(sizes[::-1] if turned else sizes)), x.dtype)
                 twin(part, y, self._described(counts, above, left), turned)
@@ -137,7 +137,7 @@ class Window:
         )
         if (twin := kernel("short_runs", padded)) and view.shape[-1] <= SHORT:
 
-            def cut_runs(examples):
+            def cut_runs(examples, turned=False):
                 part = padded[examples]
                 y = xp.empty((part.shape[0], *view.shape[1:]), x.dtype)
                 twin(part, y, self._described(counts))
@@ -148,7 +148,7 @@ class Window:
         if xp is np:  # a row is one thing, which NumPy copies up to twice as fast
             view = view.view(np.dtype((np.void, view.shape[-1] * view.itemsize)))
 
-        def cut(examples):
+        def cut(examples, turned=False):
             y = view[examples].copy()
             return y.view(x.dtype).reshape((y.shape[0], *sizes))
 
@@ -168,10 +168,10 @@ class Window:
         xp, shape = namespace_of(padded), (padded.shape[0], *counts, padded.shape[3])
         twin = kernel("pool", padded)
         if twin:
-            y, place = xp.empty(shape, padded.dtype), xp.empty(shape, xp.int32)
+            y, place = xp.empty(shape, padded.dtype), xp.empty(shape, xp.uint16)
             twin(xp.ascontiguousarray(padded), y, place, self._described(counts))
             return y, place
-        y, place = xp.full(shape, -math.inf, padded.dtype), xp.zeros(shape, xp.int32)
+        y, place = xp.full(shape, -math.inf, padded.dtype), xp.zeros(shape, xp.uint16)
         for number, seen in enumerate(self.slices(counts)):
             larger = (padded[seen] > y) | (padded[seen] != padded[seen])
             y, place = xp.where(larger, padded[seen], y), xp.where(larger, number, place)

@@ -36,7 +36,7 @@ SIGNATURES = {
     name: inspect.signature(eval(f"lambda {text}: None")) for name, text in _TEXTS.items()
 }
 # the same objects in both libraries
-SHARED = "bool_ int32 int64 uint8 float32 float64 pi inf nan newaxis".split()
+SHARED = "bool_ int32 int64 uint8 uint16 float32 float64 pi inf nan newaxis".split()
 _FROM_HOST = {"asarray", "ascontiguousarray"}  # the door: takes host arrays and lists
 _OF_LISTS = {"concatenate", "zeros", "ones", "empty", "full"}
 FREE = 8 * 10**10  # bytes of memory on the device that is not there
