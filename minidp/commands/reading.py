@@ -11,6 +11,7 @@ import numpy as np
 
 from ..data.tables import TRUTH, number_in
 from ..errors import DataError, ParameterError
+from ..run.checkpoint import open_npz
 from ..util.files import damage_named
 from ..util.text import listed
 
@@ -27,7 +28,7 @@ def read_npy(path):
 
 def read_npz(path, wanted):
     """({key: array} of the wanted keys that a .npz file has, all its keys). Raises DataError."""
-    with damage_named(path, DataError), np.load(path, allow_pickle=False) as stored:
+    with damage_named(path, DataError), open_npz(path) as stored:
         return {key: _text(stored[key]) for key in wanted if key in stored.files}, stored.files
 
 

@@ -231,6 +231,8 @@ def rows_not_finite(x: Any) -> int:
 
 def one_axis(y: Any, name: str = "y") -> NDArray:
     """y as an array (N,) on the host; bytes are decoded as UTF-8."""
+    if np.ma.isMaskedArray(y):
+        raise DtypeError(f"{name}: masked arrays are not supported; drop the masked rows")
     if hasattr(y, "to_numpy"):
         y = y.to_numpy()
     elif hasattr(y, "get") and hasattr(y, "dtype"):

@@ -138,7 +138,7 @@ class Schema:
             if not isinstance(source, Mapping):
                 source = json.loads(Path(source).read_text(encoding="utf-8"))
             source = jsonable(source, "schema")
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OSError) as error:
             raise DataError(
                 f"schema: expected a dict, or the path of a JSON file, got {source!r:.80} ({error})"
             ) from None

@@ -19,6 +19,7 @@ from ..run.brief import by_sampling
 from ..run.folder import FILES, LEDGER, MANIFEST, MODEL, STATEMENT
 from ..run.model import Model, load_model, write_model
 from ..util.atomic import StrPath
+from ..util.files import check_path
 from ..util.text import lower_text, upper_text
 from ..util.validate import same_batch
 
@@ -113,6 +114,7 @@ class Fitted(Model):
         The folder's key is not copied: whoever has it and the checkpoint could test a guess about
         the training data.
         """
+        check_path(folder=folder)
         return current().of_first(lambda: self._copied(Path(folder)))
 
     def _copied(self, folder):

@@ -25,6 +25,7 @@ from ..util.text import listed
 from ..util.validate import count, same_batch
 from ..util.waiting import say
 from .heads import scaled
+from .settings import Settings
 
 SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
 FAR = 10  # times the rows, or persons, or a tenth: a public N that is probably a mistake
@@ -178,9 +179,23 @@ def _public_rows(x, test, settings):
 
 
 def _same_rows(public, x):
-    """Whether both are the same object, or arrays with the same numbers."""
+    """Whether both are the same object, arrays with the same numbers, or tables in which all
+    columns that both have hold the same.
+    """
+    if public is x:
+        return True
+    tables = table_of(public), table_of(x)
+    if None not in tables:
+        shared = tables[0].keys() & tables[1].keys()
+        return bool(shared) and all(
+            _same_rows(*(table[name] for table in tables)) for name in shared
+        )
     arrays = isinstance(public, np.ndarray) and isinstance(x, np.ndarray)
-    return public is x or (arrays and np.array_equal(public, x))
+    if not arrays or public.shape != x.shape:
+        return False
+    if "O" in public.dtype.kind + x.dtype.kind:
+        return [*map(str, public.flat)] == [*map(str, x.flat)]
+    return bool(np.all((public == x) | (public != public) & (x != x)))
 
 
 def _subgroups(test, names):
@@ -205,12 +220,17 @@ def _subgroups(test, names):
     return found
 
 
+def refuse_bounds(settings: Settings) -> None:
+    """Raise ParameterError for a scale or bounds beside a schema."""
+    given = [name for name in ("scale", "bounds") if getattr(settings, name) not in (None, "auto")]
+    if given and settings.schema is not None:
+        raise ParameterError(f"expected schema= or {given[0]}=, got both: a schema has the bounds")
+
+
 def _of_schema(settings, person):
     """The settings with the schema as a Schema, and what it says of the label."""
     schema = Schema.of(settings.schema)
-    given = [name for name in ("scale", "bounds") if getattr(settings, name) not in (None, "auto")]
-    if given:
-        raise ParameterError(f"expected schema= or {given[0]}=, got both: a schema has the bounds")
+    refuse_bounds(settings)
     if person in [each.name for each in schema.inputs]:
         raise ParameterError(
             f"schema: the column {person} says whose row each is, and is no input: call it "

@@ -17,7 +17,7 @@ from ..exact.arithmetic import ARITHMETICS, ORDINARY
 from ..privacy.risk import Risk
 from ..util.files import check_path
 from ..util.options import Checked, option
-from ..util.validate import count, flag, positive_finite
+from ..util.validate import count, flag, positive, positive_finite
 
 SCALES = ("auto", "unit-norm", "bounds", "private", "none")
 POSITIVE = partial(count, 1)
@@ -254,6 +254,8 @@ def settings_of(
             raise ParameterError(f"fit: {name} given both by settings= and by its name")
     settings = replace(base, **more)
     flag(quiet=quiet)
+    if epsilon is not None:
+        positive(epsilon=epsilon)
     check_path(folder=folder, ledger=ledger)
     if (epsilon is None) == (settings.attack is None):
         raise ParameterError(

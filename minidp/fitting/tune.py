@@ -41,7 +41,7 @@ from ..util.waiting import quietly, waiting
 from .fit import _budget, _charge_shared, _fitted_at, _Planned, _temporary
 from .fitted import Fitted
 from .heads import trained_network
-from .prepared import data_of, sum_of, train
+from .prepared import data_of, refuse_bounds, sum_of, train
 from .rule import mu_of
 from .settings import Settings, settings_of
 
@@ -117,6 +117,7 @@ def tune(
                     names = ", ".join(TUNED)
                     raise ParameterError(f"expected a dict of {names}, got {candidate!r:.80}")
                 each.append(replace(settings, **candidate))
+                refuse_bounds(each[-1])
         budget, how_delta = _budget(epsilon, delta, data.size, quiet)
         if runs is not None:
             budget = Filter("renyi", budget.epsilon, budget.delta)

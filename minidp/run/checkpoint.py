@@ -9,6 +9,7 @@ import os
 import reprlib
 import zipfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..nn import Sequential
 from ..privacy.ledger import Ledger
 from ..train.trainer import Progress
 from ..util.atomic import StrPath, atomic_write
-from ..util.files import damage_named, jsonable
+from ..util.files import check_path, damage_named, jsonable
 
 FORMAT = 1
 _SHORT = reprlib.Repr()  # whatever a crafted file holds, in one line
@@ -33,6 +34,7 @@ def save_arrays(path: StrPath, arrays: Mapping[str, NDArray], header: Mapping[st
 
     Raises DivergedError, before anything is written, for numbers that `load_arrays` would refuse.
     """
+    check_path(path=path)
     held: dict[str, Any] = {name: to_host(array) for name, array in arrays.items()}
     for name, array in held.items():
         if not np.isfinite(array).all():
@@ -49,11 +51,7 @@ def load_arrays(
 
     Raises CheckpointError, naming the file.
     """
-    with (
-        damage_named(path, CheckpointError),
-        open(path, "rb") as file,
-        np.load(file, allow_pickle=False) as stored,
-    ):
+    with damage_named(path, CheckpointError), open_npz(path) as stored:
         _check_archive(path, stored.zip)
         arrays = dict(stored)
         header = json.loads(str(arrays.pop("header")))
@@ -71,6 +69,19 @@ def load_arrays(
         name = " ".join(odd[0].split())
         raise CheckpointError(f"{path}: expected finite floating-point numbers in {name:.80}")
     return arrays, header
+
+
+@contextmanager
+def open_npz(path: StrPath) -> Iterator[Any]:
+    """The arrays of a .npz file; nothing is unpickled. Raises ValueError for a file of another
+    kind.
+    """
+    with open(path, "rb") as file:
+        if not zipfile.is_zipfile(file):
+            raise ValueError("expected a .npz file, as numpy.savez writes it")
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as stored:
+            yield stored
 
 
 def _check_archive(path, archive):

@@ -16,7 +16,7 @@ from ..data.schema import Schema
 from ..data.tables import numbers_of, table_of
 from ..errors import CheckpointError, DtypeError, ParameterError, RowsError, ShapeError
 from ..util.atomic import StrPath
-from ..util.files import damage_named
+from ..util.files import check_path, damage_named
 from ..util.text import listed
 from ..util.validate import shown
 from .architecture import build, describe
@@ -233,6 +233,7 @@ def load_model(path: StrPath, layers: dict[str, type[nn.Layer]] | None = None) -
     Only constructors of `minidp.nn` and of `layers` are called; nothing is unpickled. Raises
     CheckpointError, one line, for any other contents of the file.
     """
+    check_path(path=path)
     with damage_named(path, CheckpointError):
         arrays, header = load_arrays(path, "model")
         network = build(path, header["architecture"], arrays, layers or {})

@@ -10,7 +10,7 @@ from ..backend import to_host
 from ..errors import CheckpointError, DataError, DivergedError
 from ..privacy.ledger import STEP
 from ..util.text import upper_text
-from .folder import CHECKPOINT, LEDGER
+from .folder import CHECKPOINT, KEY, LEDGER
 
 HASHED = 2**28  # bytes of an array that a resumed run recognises it by
 
@@ -58,6 +58,11 @@ def resumed(run):
         raise CheckpointError(
             f"{path}: the run released something else at first; make the same calls of "
             "release_first again"
+        )
+    if header["extra"]["examples"] and not (run.folder.path / KEY).is_file():
+        raise CheckpointError(
+            f"{run.folder.path / KEY} is missing, which tells whether x and y are the same as "
+            "before; put it back, or choose another folder"
         )
     if header["extra"]["examples"] != identity(run):
         raise DataError(

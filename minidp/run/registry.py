@@ -14,7 +14,7 @@ from ..errors import DataError, ParameterError
 from ..privacy.catalogue import row_to_quote
 from ..privacy.meaning import in_words
 from ..util.atomic import atomic_write
-from ..util.files import damage_named
+from ..util.files import check_path, damage_named
 from ..util.text import upper_text
 from .brief import NEIGHBOURS, _success, asked, unit_of
 from .checkpoint import differences as unequal
@@ -53,6 +53,7 @@ def as_about(given: Any) -> dict[str, Any]:
     if given is None:
         return {}
     if not isinstance(given, Mapping):
+        check_path(about=given)
         path = Path(given)
         if not path.exists():
             if path.suffix != ".toml":

@@ -255,8 +255,8 @@ class Run:
 
     def _train(self, model):
         """(TrainRecord, history, (seconds in all, seconds in steps))."""
-        identity = recovery.identity(self)
         plan, progress, history, before = self._start()
+        identity = recovery.identity(self)
         self.curve_epsilon = self._epsilon_of_curve()
         trainer = Trainer(
             self.network,

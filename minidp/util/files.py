@@ -21,7 +21,7 @@ def check_path(**named: Any) -> None:
     """
     for name, value in named.items():
         try:
-            fits = value is None or b"\0" not in os.fsencode(Path(value))
+            fits = value is None or value != "" and b"\0" not in os.fsencode(Path(value))
         except (TypeError, UnicodeEncodeError):
             fits = False
         if not fits:

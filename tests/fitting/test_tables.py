@@ -71,7 +71,8 @@ def test_a_model_says_which_table_it_takes_and_a_file_of_it_does_the_same(tmp_pa
 def test_a_label_of_numbers_has_the_schemas_bounds_and_a_test_set_is_encoded():
     found = table()
     schema = SCHEMA | {"age": SCHEMA["age"] | {"role": "label"}, "sick": {"type": "ignore"}}
-    named = {"schema": schema, "test": (table(), None), "epsilon": 2.0, "steps": 3}
+    public = {name: cells[::-1] for name, cells in table().items()}
+    named = {"schema": schema, "test": (public, None), "epsilon": 2.0, "steps": 3}
     model = minidp.fit(found, None, quiet=True, **named)
     assert model.target_bounds == (0, 100) and model.result["test_r2"] is not None
 

@@ -214,6 +214,11 @@ def test_searches_and_fits_share_a_ledger(tmp_path, capsys):
     [
         ({"candidates": []}, "a list with at least one candidate"),
         ({"candidates": [{"epsilon": 3}]}, "candidate 0: expected a dict of hidden.*'epsilon'"),
+        (
+            {"x": {"a": np.ones(3)}, "schema": {"a": {"type": "number", "low": 0, "high": 1}}}
+            | {"y": [0, 1, 0], "candidates": [{}, {"scale": "none"}]},
+            "candidate 1: expected schema= or scale=",
+        ),
         ({"candidates": [{}, {"lot_size": 9999}]}, "candidate 1: expected lot_size"),
         ({"candidates": [{}, {"steps": -1}]}, "candidate 1: expected steps"),
         ({"runs": 0.5}, "runs"),

@@ -132,7 +132,11 @@ def test_other_arrays_are_refused_and_their_plain_hash_is_nowhere(stop, tmp_path
     x[0] = 0
     with pytest.raises(DataError, match="began with other examples"):
         train(tmp_path / "run", arrays=(x, *others))
-    assert os.stat(tmp_path / "run" / "folder.key").st_mode & 0o777 == 0o600
+    key = tmp_path / "run" / "folder.key"
+    assert os.stat(key).st_mode & 0o777 == 0o600
+    key.unlink()
+    with pytest.raises(CheckpointError, match="folder.key is missing"):
+        train(tmp_path / "run")
 
 
 def no_such_locks(*given):
