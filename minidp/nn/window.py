@@ -158,8 +158,10 @@ class Window:
         """The adjoint of `patches`: dx of `shape` (B, H, W, C) from patches (B, H', W', kh, kw,
         C).
         """
-        places = list(np.ndindex(self.size))
-        return self._collect("fold", shape, [patches], lambda n: patches[:, :, :, *places[n]])
+        wide = self.size[1]
+        return self._collect(
+            "fold", shape, [patches], lambda n: patches[:, :, :, n // wide, n % wide]
+        )
 
     def maxima(self, padded, counts):
         """(y, place), each (B, H', W', C): the largest number that each window sees of padded
