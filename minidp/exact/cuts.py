@@ -69,7 +69,9 @@ def products_of_examples(a: NDArray, d: NDArray) -> NDArray:
     """
     xp, bits = namespace_of(a, d), precision(a.shape[1])
     (A, e), (D, f) = map(_cut_examples, (a, d), bits)
-    return xp.ldexp(xp.matmul(A.transpose(0, 2, 1), D), (e + f - sum(bits))[:, :, None])
+    S = xp.matmul(A.transpose(0, 2, 1), D)
+    S *= xp.ldexp(1.0, e + f - sum(bits))[:, :, None]
+    return S
 
 
 def _cut_examples(x, bits):
