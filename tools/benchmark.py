@@ -176,10 +176,12 @@ def serve(prepare):
 
 
 def turn(step, seconds):
-    """The median milliseconds of a turn's steps; its first third only wakes threads and caches."""
+    """The median milliseconds of a turn's steps, three at least; their first third only wakes
+    threads and caches.
+    """
     times = []
     end = time.perf_counter() + seconds
-    while not times or time.perf_counter() < end:
+    while len(times) < 3 or time.perf_counter() < end:
         started = time.perf_counter()
         step()
         times.append(1000 * (time.perf_counter() - started))

@@ -61,9 +61,9 @@ class SumInChunks(PerExampleGrad):
         return g.reshape((self.n_examples, *self.shape))
 
     def materialise_exactly(self, product):
-        return self.xp.concatenate(
-            [chunk.materialise_exactly(product) for _, chunk in self.chunks()]
-        ).reshape((self.n_examples, *self.shape))
+        parts = [chunk.materialise_exactly(product) for _, chunk in self.chunks()]
+        g = parts[0] if len(parts) == 1 else self.xp.concatenate(parts)
+        return g.reshape((self.n_examples, *self.shape))
 
     @property
     def factored_is_cheaper(self):
