@@ -91,11 +91,12 @@ class ConvGrad(SumInChunks):
 
 
 def in_chunks(xp: Any, examples: int, example_bytes: int) -> list[tuple[int, int]]:
-    """(start, stop) of chunks of examples whose patches, of `example_bytes` each, fit into memory;
-    at least one.
+    """(start, stop) of chunks of as many examples each, whose patches, of `example_bytes` each,
+    about fit into memory; at least one.
     """
-    most = max(1, patch_budget(xp) // max(example_bytes, 1))
-    return [(start, min(start + most, examples)) for start in range(0, max(examples, 1), most)]
+    parts = max(round(examples * example_bytes / patch_budget(xp)), 1)
+    size = max(-(-examples // parts), 1)
+    return [(start, min(start + size, examples)) for start in range(0, max(examples, 1), size)]
 
 
 class Conv2D(Drawn):
