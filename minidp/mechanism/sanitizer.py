@@ -322,11 +322,12 @@ class Sanitizer:
         return counts.pop()
 
     def _chunks(self, chunked, size):
-        """(start, stop) of examples whose materialised gradients fit into memory; one chunk if none
-        is materialised.
+        """(start, stop) of as many examples each, whose materialised gradients about fit into
+        memory; one chunk if none is materialised.
         """
         each = sum(g.explicit_bytes for g in chunked.values()) * self.numbers.copies
         if each == 0 or size == 0:
             return [(0, size)]
-        most = max(MIN_CHUNK, given.explicit_budget(next(iter(chunked.values())).xp) // each)
+        budget = given.explicit_budget(next(iter(chunked.values())).xp)
+        most = max(MIN_CHUNK, -(-size // max(round(size * each / budget), 1)))
         return [(start, min(start + most, size)) for start in range(0, size, most)]

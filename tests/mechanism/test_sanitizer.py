@@ -33,7 +33,7 @@ def make_grads(rng, backend, batch):
         (guarded_backend(), 800, "auto", {KEYS[1]}, [9]),
         (guarded_backend(), 100, "auto", {KEYS[1]}, [2, 2, 2, 2, 1]),
         (Backend.numpy(), 10**4, "auto", {KEYS[1]}, [9]),
-        (Backend.numpy(), 400, "explicit", set(), [2, 2, 2, 2, 1]),
+        (Backend.numpy(), 400, "explicit", set(), [3, 3, 3]),
     ],
 )
 def test_auto_is_explicit_on_a_device_where_all_fit_and_what_does_not_fit_is_formed_in_parts(
