@@ -67,10 +67,10 @@ def softmax_cross_entropy(z, target, losses, dz):
             dz[b, k] = z[b, k] - largest
         if 0 <= target[b] < classes:
             chosen[b] = dz[b, target[b]]
-    flat = dz.reshape(dz.size)
-    exp(flat, flat)
+    e = np.empty_like(dz)  # of an array in its own place exp would have no vectors
+    exp(dz.reshape(dz.size), e.reshape(e.size))
     for b in range(z.shape[0]):
-        terms[:] = dz[b]
+        terms[:] = e[b]
         n = classes
         while n > 1:
             half = (n + 1) // 2
@@ -80,7 +80,7 @@ def softmax_cross_entropy(z, target, losses, dz):
         losses[b] = terms[0]
         known = 0 <= target[b] < classes
         for k in range(classes):
-            dz[b, k] = dz[b, k] / terms[0] if known else 0.0
+            dz[b, k] = e[b, k] / terms[0] if known else 0.0
         if known:
             dz[b, target[b]] -= np.float32(1)
     log(losses, losses)
