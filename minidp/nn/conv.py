@@ -61,7 +61,10 @@ class SumInChunks(PerExampleGrad):
         return g.reshape((self.n_examples, *self.shape))
 
     def materialise_exactly(self, product):
-        parts = [chunk.materialise_exactly(product) for _, chunk in self.chunks()]
+        parts = []
+        for _, chunk in self.chunks():
+            parts.append(chunk.materialise_exactly(product))
+            del chunk  # as above
         g = parts[0] if len(parts) == 1 else self.xp.concatenate(parts)
         return g.reshape((self.n_examples, *self.shape))
 
