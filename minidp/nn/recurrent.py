@@ -5,6 +5,7 @@ from functools import partial
 from numpy.typing import DTypeLike
 
 from ..backend import namespace_of
+from ..errors import ShapeError
 from ..exact.elementwise import tanh
 from ..kernels import kernel
 from ..util.validate import count, one_of
@@ -48,7 +49,7 @@ class LSTM(Drawn):
         [P1]  Li et al. 2021, arXiv:2110.05679, section 4
 
     Raises
-        ShapeError       x is not (B, T, I)
+        ShapeError       x is not (B, T, I), or T is 0
         ParameterError   states is neither "all" nor "last"
     """
 
@@ -79,6 +80,8 @@ class LSTM(Drawn):
         self.input_shape = ("T", inputs)
 
     def shape_of_y(self, input_shape):
+        if not input_shape[0]:
+            raise ShapeError(f"{self.where}: expected at least one position, got {input_shape}")
         return (input_shape[0], self.hidden) if self.states == ALL else (self.hidden,)
 
     def compute_y(self, x, rng):

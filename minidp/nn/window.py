@@ -28,7 +28,7 @@ def pair(least=1, **named):
         raise ParameterError(f"expected {name}={value!r} to be an integer or a pair of them")
     for one in both:
         count(least, **{name: one})
-    return both
+    return tuple(map(int, both))
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,8 @@ def test_chains_that_do_not_fit_are_refused():
         ShapeError, match=r"residual1: expected the layers to keep the shape \(3,\)"
     ):
         nn.Sequential([nn.Residual([nn.Dense(3, 2)])], (3,))
+    with pytest.raises(ShapeError, match="lstm1: expected at least one position"):
+        nn.Sequential([nn.LSTM(3, 4)], (0, 3))
     with pytest.raises(ShapeError, match=r"tied1: expected the last layer to give \(3, 4\)"):
         nn.Sequential([nn.Tied([nn.Embedding(V, WIDTH), nn.Dense(WIDTH, 2)])], (T,))
     with pytest.raises(ParameterError, match="expected an Embedding as the first layer"):
