@@ -127,8 +127,9 @@ class LSTM(Drawn):
 def _state(z, b, before):
     """(a, c, tanh c, h) of a position from the product z and the c before; z is overwritten."""
     xp, H = namespace_of(z), before.shape[1]
-    a, c, tanh_c, h = (xp.empty_like(each) for each in (z, before, before, before))
+    a = xp.empty_like(z)
     if twin := kernel("lstm_state", z, b, before):
+        c, tanh_c, h = (xp.empty_like(before) for _ in range(3))
         twin(z, b, before, a, c, tanh_c, h)
         return a, c, tanh_c, h
     z += b  # [F1]

@@ -82,6 +82,15 @@ def _windows(rng):
         yield x, _integers(rng, 2, *window.output("images", x.shape[1:]), 3), window
 
 
+def _cuts(rng):
+    """Runs below, of, and above eight numbers, and longer than a kernel copies."""
+    for channels, wide in ((1, 3), (2, 4), (3, 5), (16, 4), (40, 2)):
+        window = Window((2, wide), (1, 2), "same")
+        x = _integers(rng, 2, 5, 6, channels)
+        counts = window.output("images", x.shape[1:])
+        yield x, _integers(rng, 2, *counts, 2, wide, channels), window
+
+
 def _gated(x, W, b, dy):
     layer = LSTM(x.shape[2], len(b) // 4)
     layer.params |= {"W": W, "b": b}
@@ -141,6 +150,7 @@ for _cards, _labels, _tolerance, _compute, _drawn in (
     ("host.chacha.normals", "F3", 0.0, _noise, _releases),
     ("host.discrete.integers", "F4", 0.0, _noise, _releases),
     ("nn.pool.MaxPool2D", "B1", 0.0, twins._maxima, _windows),
+    ("nn.conv.Conv2D", "F1 B1", 0.0, twins._patches, _cuts),
 ):
     for _card in _cards.split():
         _register = measures(_card, _labels, COMPILED, _tolerance, "compiled")
