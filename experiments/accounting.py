@@ -31,7 +31,6 @@ from common.sweep_flags import DigitSweepFlags
 from common.sweeps import Point
 
 from minidp.privacy import (
-    BallsInBins,
     Gaussian,
     JointGaussian,
     Ledger,
@@ -179,9 +178,7 @@ def costs(sigma, sigma_pca, epsilon, accuracy, lots=None):
     def spent(accountant, event, count=lots):
         return accountant.epsilon(Ledger(before.relation, [*before.items(), (event, count)]), DELTA)
 
-    # each epoch's lots together hold every example once; the last epoch is charged whole
     tight = make("loss_distribution", before.relation)
-    in_bins = BallsInBins(round(1 / Q), step.event)
     same_epsilon = [reached for at, reached in trained_today() if epsilon and at <= epsilon]
     same_accuracy = [at for at, reached in trained_today() if accuracy and reached >= accuracy]
     return {
@@ -199,7 +196,6 @@ def costs(sigma, sigma_pca, epsilon, accuracy, lots=None):
         "joint_moments": spent(moments, step).upper,
         "flat_moments": spent(moments, PoissonSampled(Q, Gaussian(sigma))).upper,
         "joint_loss_distribution": spent(tight, step).to_json(),
-        "joint_balls_in_bins": spent(tight, in_bins, math.ceil(lots * Q)).to_json(),
     }
 
 
@@ -214,7 +210,6 @@ def draw_prices(path, settings):
         "the 2016 ledger": "ledger_2016",
         "both layers from one lot, moments": "joint_moments",
         "the same, loss distribution": "joint_loss_distribution.upper",
-        "the same, balls in bins": "joint_balls_in_bins.upper",
     }
     paper = [one for one in settings if one["reported_accuracy"]]
     accuracies = [one["reported_accuracy"] for one in paper]
@@ -235,8 +230,8 @@ def draw_prices(path, settings):
 
 
 def ledgers(config):
-    """Epsilon of the paper's settings by its ledger, by the joint rule, tightly and with balls in
-    bins; today's accuracies at that epsilon; the cost of a search by Theorem D.1.
+    """Epsilon of the paper's settings by its ledger, by the joint rule, and tightly; today's
+    accuracies at that epsilon; the cost of a search by Theorem D.1.
     """
     out, search = folder_of(config, "ledgers"), theorem_d1(0.0, **SEARCH)
     settings = {f"{setting[0]}-{setting[1]}": costs(*setting) for setting in SETTINGS}

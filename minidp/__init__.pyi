@@ -93,7 +93,6 @@ def fit(
     rows_per_person: int | None = None,
     subgroups: Any = None,
     validation: tuple[Any, ArrayLike] | None = None,
-    sampler: str = "poisson",
     lot_size: int | None = None,
     steps: int | None = None,
     clip_norm: float | None = None,

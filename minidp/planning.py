@@ -71,7 +71,7 @@ def epsilon(
 
     noise_multiplier      noise standard deviation / clip norm; several for the layers of one step
     sampling_probability  each example's chance per step; or dataset_size and lot_size
-    sampler               "poisson" (the default), "fixed", "shuffle" or "balls-in-bins"
+    sampler               "poisson" (the default), "fixed" or "shuffle"
     steps                 number of steps; or epochs, passes over the data
     pca_noise_multiplier  noise of private PCA before the first step
     ledger                a Ledger, or a run's ledger.json or folder, in place of all above

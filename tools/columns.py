@@ -83,7 +83,6 @@ reported: {reported_epsilon:g?none}
 2016 ledger, a comparison: {ledger_2016:.3f}
 joint rule, moments: {joint_moments:upper}
 joint rule, loss distribution: {joint_loss_distribution.upper:upper}
-the same, balls in bins: {joint_balls_in_bins.upper:upper}
 flat clipping, moments: {flat_moments:upper}
 accuracy reported: {reported_accuracy:.0%?none}
 today at the reported epsilon: {today.accuracy_at_reported_epsilon:.2%?none}
@@ -112,15 +111,6 @@ SAMPLERS = columns("""
 lots: {lots}
 neighbours: {neighbours}
 epsilon at most: {loss_distribution.upper:upper}
-""")
-LOTTERIES = columns("""
-experiment: {experiment}
-lots drawn: {sampler}
-sigma: {SIGMA:g}
-epsilon by loss distribution: {epsilon.loss_distribution.upper:upper}
-lots: {steps:,}
-test accuracy, mean (range): {test_accuracy:spread}
-seeds: {seed:count}
 """)
 STEPS = columns("""
 workload: {workload}

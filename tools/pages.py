@@ -22,7 +22,6 @@ from tools.columns import (
     LEARNED,
     LEDGERS,
     LEVELS,
-    LOTTERIES,
     NAMES,
     OWN,
     PANELS,
@@ -271,14 +270,6 @@ PAGES = {
     },
     "experiments/README.md": {
         "names": lambda: table(NAMES, names()),
-        "samplers": lambda: table(
-            LOTTERIES,
-            [
-                runs(f"{job}-{name}", "balls_in_bins")
-                for job in JOBS
-                for name in ("poisson", "balls-in-bins")
-            ],
-        ),
         "adult": lambda: table(
             ADULT,
             entries("adult.json", "figures") + entries("adult_diffprivlib.json", "figures"),

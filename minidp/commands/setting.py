@@ -45,8 +45,8 @@ FLAGS = {
     "--sampler": dict(
         choices=tuple(SAMPLERS),
         help="each example with probability q (poisson, the default), L of N "
-        "without replacement (fixed), a shuffled order cut into lots, which gains nothing "
-        "(shuffle), or each epoch every example in one random lot of N // L (balls-in-bins)",
+        "without replacement (fixed), or a shuffled order cut into lots, which gains nothing "
+        "(shuffle)",
     ),
     "--relation": dict(
         choices=[relation.value for relation in NeighbouringRelation],

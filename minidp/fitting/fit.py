@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from .. import nn
 from ..errors import MinidpError, ParameterError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
-from ..mechanism.samplers import make_sampler
 from ..nn.chain import every_layer
 from ..privacy import Filter
 from ..privacy.gaussian import gaussian_epsilon
@@ -74,7 +73,7 @@ def fit(
     quiet     print nothing
     settings  a `minidp.Settings`; help(minidp.Settings) describes each field: public facts of the
               data (classes, target_bounds, bounds, dataset_size, validation), what is trained
-              (scale, hidden, network, sampler, lot_size, steps, clip_norm, learning_rate,
+              (scale, hidden, network, lot_size, steps, clip_norm, learning_rate,
               example_weight), what the statement and the checks cover, and where it is computed.
               Each field may also be given by its own name, as in fit(x, y, epsilon=1, hidden=8)
 
@@ -148,7 +147,7 @@ class _Planned:
         data.model([*self.head.first, *network.layers])
 
     def _plan(self, budget):
-        settings, data, head, params = self.settings, self.data, self.head, self.network.params
+        data, head, params = self.data, self.head, self.network.params
         epsilon, delta = budget.epsilon, budget.delta
         if self.risk is not None:  # for the rule: that of a Gaussian mechanism
             epsilon = gaussian_epsilon(self.risk.likeness, delta)
@@ -168,15 +167,13 @@ class _Planned:
                 f"expected lot_size={choice.lot_size} to be at most the {data.size} "
                 f"{'rows' if data.persons is None else 'persons'} (dataset_size)"
             )
-        lots = make_sampler(settings.sampler, data.size, choice.lot_size)
-        choice = replace(choice, steps=-(-choice.steps // lots.period) * lots.period)
         sampler = PoissonSampler(choice.lot_size / data.size)
         self.before = head.events(budget.accountant, sampler, epsilon, delta)
         if not private:
             choice = unclipped(choice, self.given, ours=head.ours, **kind)
         groups = flat_group(params, choice.clip_norm, float(private))
         sanitizer = Sanitizer(groups, arithmetic=head.arithmetic)
-        plan = Plan(lots, sanitizer, choice.steps, choice.lot_size)
+        plan = Plan(sampler, sanitizer, choice.steps, choice.lot_size)
         if self.risk is not None:
             plan = plan.calibrated(before=self.before, attack=self.risk)
         elif private:

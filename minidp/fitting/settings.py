@@ -68,9 +68,6 @@ class Settings(Checked):
         each of their values.
     validation: (x, y), default None
         Public data: the weights that were best on these during the run are released.
-    sampler: str, default "poisson"
-        "poisson", or "balls-in-bins": in every epoch each row is in exactly one lot, and steps are
-        rounded up to whole epochs.
     lot_size: int, default None
         L, rows per step, on average. This and the next three are None for `rule.choose`: chosen
         from N, epsilon, delta and the number of parameters alone.
@@ -181,9 +178,6 @@ class Settings(Checked):
         recorded=True,
     )
     validation: tuple[Any, ArrayLike] | None = option(None, public="rows of validation")
-    sampler: str = option(
-        "poisson", "how rows are drawn", choices=("poisson", "balls-in-bins"), recorded=True
-    )
     lot_size: int | None = option(None, f"rows per step, on average {RULE}", POSITIVE, metavar="L")
     steps: int | None = option(None, f"number of steps {RULE}", POSITIVE, metavar="T")
     clip_norm: float | None = option(

@@ -8,12 +8,11 @@ from .before.scaling import PrivateScaling
 from .clip import ClipGroup, clip_weights, flat_group, per_layer_groups
 from .noise import add_gaussian
 from .plan import Plan
-from .sampling import BallsInBinsSampler, FixedSizeSampler, PoissonSampler, ShuffleSampler
+from .sampling import FixedSizeSampler, PoissonSampler, ShuffleSampler
 from .sanitizer import Sanitizer
 from .schedule import LinearDecay, Stages
 
 __all__ = [
-    "BallsInBinsSampler",
     "ClipGroup",
     "FixedSizeSampler",
     "LinearDecay",

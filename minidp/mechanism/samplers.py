@@ -7,7 +7,6 @@ from typing import Any
 from ..errors import DataError
 from ..util.validate import one_of
 from .sampling import (
-    BallsInBinsSampler,
     FixedSizeSampler,
     PoissonSampler,
     Sampler,
@@ -15,8 +14,7 @@ from .sampling import (
 )
 
 SAMPLERS: dict[str, Any] = {
-    each.name: each
-    for each in (PoissonSampler, FixedSizeSampler, ShuffleSampler, BallsInBinsSampler)
+    each.name: each for each in (PoissonSampler, FixedSizeSampler, ShuffleSampler)
 }
 
 
@@ -24,8 +22,6 @@ def steps_of_epochs(sampler: Sampler, epochs: float) -> float:
     """Steps of so many passes over the data, on average; not rounded."""
     if isinstance(sampler, PoissonSampler):
         return epochs / sampler.sampling_probability if sampler.sampling_probability else math.inf
-    if isinstance(sampler, BallsInBinsSampler):
-        return epochs * sampler.period
     return epochs * sampler.dataset_size / sampler.lot_size
 
 
@@ -37,8 +33,8 @@ def make_sampler(name: str, dataset_size: int, lot_size: int) -> Sampler:
 
 
 def sampler_from(settings: Mapping[str, Any]) -> Sampler:
-    """The sampler of a run, from its settings: `sampler` and `period`, as the sampler's `settings`
-    gave them, and the public `dataset_size` and `expected_lot_size`.
+    """The sampler of a run, from its settings: `sampler`, as the sampler's `settings` gave it, and
+    the public `dataset_size` and `expected_lot_size`.
 
     Raises DataError for any other class.
     """
@@ -48,5 +44,4 @@ def sampler_from(settings: Mapping[str, Any]) -> Sampler:
             f"expected a sampler of {', '.join(found)}, got {settings['sampler']!r:.80}: what its "
             "lots cost is not known here"
         )
-    sizes = settings["dataset_size"], settings["expected_lot_size"]
-    return found[settings["sampler"]].of(*sizes, settings["period"])
+    return found[settings["sampler"]].of(settings["dataset_size"], settings["expected_lot_size"])

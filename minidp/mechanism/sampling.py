@@ -12,12 +12,10 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ParameterError
 from ..privacy.events import (
-    BallsInBins,
     Event,
     FixedSizeSampled,
     NeighbouringRelation,
@@ -37,10 +35,8 @@ class _Sampler:
     period: Any = 1
 
     @classmethod
-    def of(cls, dataset_size: int, lot_size: float, period: int | None = None) -> Any:
-        """The sampler that draws lots of `lot_size` from `dataset_size` examples, on average;
-        `period` where it is known, because `lot_size` may then be the mean.
-        """
+    def of(cls, dataset_size: int, lot_size: float) -> Any:
+        """The sampler that draws lots of `lot_size` from `dataset_size` examples, on average."""
         return cls(dataset_size, lot_size)  # type: ignore[call-arg]
 
     def settings(self) -> dict[str, Any]:
@@ -76,9 +72,9 @@ class _Sampler:
 
 
 @dataclass(frozen=True)
-class _Parts(_Sampler):
-    """Lots that are parts of a data set of public size; ParameterError where lot_size is above
-    dataset_size.
+class _Sized(_Sampler):
+    """Lots of a data set of public size. ParameterError where lot_size is above dataset_size, and
+    for another number of examples.
     """
 
     dataset_size: int
@@ -98,10 +94,6 @@ class _Parts(_Sampler):
         """
         mean = dataset_size / self.period
         return min(self.lot_size, mean), max(self.lot_size, mean)
-
-
-class _Sized(_Parts):
-    """Lots of exactly dataset_size examples' parts; ParameterError for another number of them."""
 
     def check(self, num_examples: int) -> None:
         """Raise ParameterError unless there are dataset_size examples."""
@@ -148,7 +140,7 @@ class PoissonSampler(_Sampler):
         probability(sampling_probability=self.sampling_probability)
 
     @classmethod
-    def of(cls, dataset_size: int, lot_size: float, period: int | None = None) -> "PoissonSampler":
+    def of(cls, dataset_size: int, lot_size: float) -> "PoissonSampler":
         """q is lot_size / dataset_size."""
         return cls(lot_size / dataset_size)
 
@@ -243,63 +235,7 @@ class ShuffleSampler(_Sized):
         return event  # [S1]
 
 
-@dataclass(frozen=True)
-class BallsInBinsSampler(_Parts):
-    r"""Each epoch every example falls into exactly one of B = dataset_size // lot_size lots. Lots
-    vary in size.
-
-    Shapes
-        a lot: sorted indices (size,), possibly empty
-
-    Forward
-        [F1]  each example's lot uniform among B, independent of all others; drawn anew for every
-              epoch
-
-    Event
-        [S1]  BallsInBins(B, event) once per epoch begun, proved for ADD_REMOVE
-
-    Source
-        [F1] [S1]  Chua et al. 2024, arXiv:2412.16802, "balls and bins"
-
-    Guarantees
-        dataset_size is public and nominal: any number of examples will do.
-
-    >>> from minidp.streams import Streams
-    >>> lots = BallsInBinsSampler(10, 4).lots(10, steps=2, stream=Streams(1).sampling)
-    >>> [lot.tolist() for lot in lots]
-    [[0, 1, 5, 6, 7, 8], [2, 3, 4, 9]]
-    """
-
-    name: ClassVar = "balls-in-bins"
-    relation: ClassVar = NeighbouringRelation.ADD_REMOVE
-
-    @classmethod
-    def of(
-        cls, dataset_size: int, lot_size: float, period: int | None = None
-    ) -> "BallsInBinsSampler":
-        """With B = `period` lots if it is given."""
-        return super().of(dataset_size, dataset_size // period if period else lot_size)
-
-    @property
-    def period(self) -> int:
-        """B, the lots of an epoch; stopping inside one would put an example into two lots of it."""
-        return self.dataset_size // self.lot_size
-
-    def _lots(self, num_examples, steps, stream):
-        for number, step in enumerate(steps):
-            place = number % self.period
-            if place == 0:
-                bins = stream(step).below(self.period, num_examples)  # [F1]
-                order = np.argsort(bins, kind="stable")
-                ends = np.searchsorted(bins[order], np.arange(self.period + 1))
-            yield order[ends[place] : ends[place + 1]]  # [F1]
-
-    def wrap(self, event: Event) -> BallsInBins:
-        """The event of releasing `event` from each lot of an epoch."""
-        return BallsInBins(self.period, event)  # [S1]
-
-
-Sampler = PoissonSampler | FixedSizeSampler | ShuffleSampler | BallsInBinsSampler
+Sampler = PoissonSampler | FixedSizeSampler | ShuffleSampler
 
 
 @lru_cache(256)

@@ -26,9 +26,6 @@ from .events import (
     ApproximateDP as ApproximateDP,
 )
 from .events import (
-    BallsInBins as BallsInBins,
-)
-from .events import (
     Composed as Composed,
 )
 from .events import (

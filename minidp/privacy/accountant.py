@@ -17,7 +17,6 @@ from ..util.validate import non_negative_finite, one_of, open_probability
 from .bound import Bound, Exposed, Within
 from .events import (
     ApproximateDP,
-    BallsInBins,
     Event,
     FixedSizeSampled,
     Gaussian,
@@ -109,7 +108,7 @@ class Accountant:
 
     name = ""
     kind = "bound"
-    lots: tuple[type, ...] = (PoissonSampled, FixedSizeSampled, BallsInBins)
+    lots: tuple[type, ...] = (PoissonSampled, FixedSizeSampled)
 
     def __init__(self, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE):
         one_of(tuple(NeighbouringRelation), relation=relation)

@@ -12,7 +12,6 @@ from ..util.validate import in_range
 from .accountant import Accountant, Bound
 from .conversion import tail_bound_delta, tail_bound_epsilon
 from .events import (
-    BallsInBins,
     Event,
     FixedSizeSampled,
     Gaussian,
@@ -42,8 +41,7 @@ class MomentsAccountant(Accountant):
               (nu_x/mu_x)^lambda, mu_x = (1-q) nu_x + q exp(-(x-1)^2/(2 sigma^2)) / (sigma sqrt(2
               pi)), nu_x = exp(-x^2/(2 sigma^2)) / (sigma sqrt(2 pi))    for PoissonSampled(q,
               Gaussian(sigma)); nu is the density without the example, mu with it
-        [M2]  alpha = lambda (lambda+1) / (2 sigma^2)    for Gaussian(sigma), and for BallsInBins as
-              if it were not sampled
+        [M2]  alpha = lambda (lambda+1) / (2 sigma^2)    for Gaussian(sigma)
         [M3]  alpha = min(a (a-1) / (2 s2), ln(1 + g^2 C(a,2) min(4 (exp(1/s2) - 1), 2 exp(1/s2)) +
               sum_(j=3..a) g^j C(a,j) min(2 exp(j (j-1) / (2 s2)), 4 sqrt(B_(2 floor(j/2)) B_(2
               ceil(j/2)))))), a = lambda+1, g = lot/size, s2 = sigma^2, B_l = sum_(i=0..l)
@@ -122,10 +120,9 @@ def _noise_moments(event, orders):
     raise UnsupportedEventError(f"no log moments of {event!r} are known")
 
 
-@_noise_moments.register(Gaussian)
-@_noise_moments.register(BallsInBins)
-def _unsampled_moments(event, orders):
-    return gaussian_log_moments(event.noise.noise_multiplier, orders)
+@_noise_moments.register
+def _unsampled_moments(event: Gaussian, orders):
+    return gaussian_log_moments(event.noise_multiplier, orders)
 
 
 @_noise_moments.register

@@ -20,7 +20,6 @@ from ..mechanism import ClipGroup, Plan, Sanitizer
 from ..mechanism.samplers import sampler_from
 from ..mechanism.schedule import from_json, to_json
 from ..privacy import (
-    BallsInBins,
     Composed,
     FixedSizeSampled,
     Ledger,
@@ -306,11 +305,10 @@ def unamplified(accountant, charged, delta, steps_per_epoch):
     ledger = Ledger(charged.relation)
     for event, times in charged.items():
         for part in event.events if isinstance(event, Composed) else (event,):
-            sampled = isinstance(part, (PoissonSampled, FixedSizeSampled))
-            ledger.append(
-                part.event if sampled or isinstance(part, BallsInBins) else part,
-                math.ceil(times / steps_per_epoch) if sampled else times,
-            )
+            if isinstance(part, (PoissonSampled, FixedSizeSampled)):
+                ledger.append(part.event, math.ceil(times / steps_per_epoch))
+            else:
+                ledger.append(part, times)
     return accountant.epsilon(ledger, delta)
 
 

@@ -59,7 +59,6 @@ def test_without_noise_epsilon_is_infinite(flags, made):
     [
         ("--sampler fixed --gradients explicit", "FixedSizeSampler", "replace_one"),
         ("--sampler shuffle --clipping flat --projection random", "ShuffleSampler", "zero_out"),
-        ("--sampler balls-in-bins --epochs 2", "BallsInBinsSampler", "add_remove"),
         (
             "--projection none --activation tanh --optimizer adam --no-train-metrics",
             "PoissonSampler",

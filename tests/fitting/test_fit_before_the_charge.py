@@ -48,7 +48,6 @@ def clamped():
         ({"bounds": (-4, 4), "network": clamped()}, "layers with different names"),
         ({"learning_rate": 1e38, "clip_norm": 1e12}, "smaller learning rate"),
         ({"check": Fraction(1)}, "check=Fraction(1, 1) to be True or False"),
-        ({"sampler": "shuffle"}, "sampler='shuffle' to be one of"),
         ({"scale": "private", "bounds": (0, 1)}, "with no other"),
         ({"epsilon": 0}, "epsilon=0 to be above 0"),
         ({"epsilon": math.inf}, "no place in a ledger"),

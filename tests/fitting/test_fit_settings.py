@@ -17,7 +17,7 @@ from minidp.fitting.settings import settings_of
 FIELDS = {field.name: field for field in fields(Settings)}
 # of the others, config.json and result.json hold what became of them: shapes and the plan
 RECORDED = set(
-    "classes target_bounds scale bounds schema sampler check group_size subgroups attack".split()
+    "classes target_bounds scale bounds schema check group_size subgroups attack".split()
 )
 ELSEWHERE = set("hidden network dataset_size validation example_weight device ledger_limit".split())
 ELSEWHERE |= {"person", "rows_per_person", "about", "source"}

@@ -196,11 +196,3 @@ def test_lots_below_all_rows_are_paid_for(capsys):
     assert 1.98 < model.epsilon.upper <= 2.0 and model.ledger.count_of("setup") == 1
     assert "NOTICE: delta=0.01 is not below 1/1200" in capsys.readouterr().out
     assert "not below 1/1200" in model.statement
-
-
-def test_balls_in_bins_train_whole_epochs_and_verify(tmp_path):
-    model = fitted(sampler="balls-in-bins", lot_size=200, steps=20, folder=tmp_path / "run")
-    # four epochs of six lots
-    assert model.result["steps"] == 24 and model.result["sampler"] == "BallsInBinsSampler"
-    assert model.ledger.count_of("step") == 4 and 1.98 < model.epsilon.upper <= 2.0
-    assert not verify(tmp_path / "run").failed

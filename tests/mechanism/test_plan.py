@@ -4,7 +4,6 @@ import pytest
 
 from minidp.errors import BudgetExceededError, ParameterError
 from minidp.mechanism import (
-    BallsInBinsSampler,
     FixedSizeSampler,
     LinearDecay,
     Plan,
@@ -126,7 +125,6 @@ SAMPLERS = {
     "poisson": PoissonSampler(0.3),
     "fixed": FixedSizeSampler(10, 4),
     "shuffle": ShuffleSampler(10, 4),
-    "balls-in-bins": BallsInBinsSampler(10, 3),
 }
 samplers = pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS)
 

@@ -11,7 +11,6 @@ import pytest
 from minidp.errors import DataError, ParameterError
 from minidp.privacy import (
     ApproximateDP,
-    BallsInBins,
     Composed,
     FixedSizeSampled,
     Gaussian,
@@ -44,7 +43,6 @@ EVERY = [
     Unknown(),
     STEP,
     FixedSizeSampled(9, 5, Gaussian(0.1)),
-    BallsInBins(7, Gaussian(3.0)),
     Composed((STEP, Composed(()))),
     Repeated(STEP, 0),
     OneOf((STEP, NonPrivate())),

@@ -14,7 +14,6 @@ from minidp.errors import (
     ParameterError,
 )
 from minidp.mechanism import (
-    BallsInBinsSampler,
     FixedSizeSampler,
     PoissonSampler,
     ShuffleSampler,
@@ -40,7 +39,6 @@ SAMPLERS = {
     "poisson": PoissonSampler(LOT / SIZE),
     "fixed": FixedSizeSampler(SIZE, LOT),
     "shuffle": ShuffleSampler(SIZE, LOT),
-    "balls": BallsInBinsSampler(SIZE, LOT),
 }
 
 

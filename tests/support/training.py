@@ -4,7 +4,6 @@ from minidp import nn
 from minidp.backend import Backend, to_host
 from minidp.host import threads
 from minidp.mechanism import (
-    BallsInBinsSampler,
     FixedSizeSampler,
     Plan,
     PoissonSampler,
@@ -20,9 +19,8 @@ SAMPLERS = {
     "poisson": PoissonSampler(LOT / EXAMPLES),
     "fixed": FixedSizeSampler(EXAMPLES, LOT),
     "shuffle": ShuffleSampler(EXAMPLES, 12),  # lots of 12, 12, 12 and 4: four an epoch
-    "balls-in-bins": BallsInBinsSampler(EXAMPLES, 10),  # four an epoch
 }
-LOTS = {"poisson": LOT, "fixed": LOT, "shuffle": 12, "balls-in-bins": 10}
+LOTS = {"poisson": LOT, "fixed": LOT, "shuffle": 12}
 NUMPY = Backend.numpy()
 
 

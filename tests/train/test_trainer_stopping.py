@@ -9,7 +9,6 @@ import pytest
 from minidp.errors import BudgetExceededError
 from minidp.mechanism import LinearDecay, flat_group
 from minidp.privacy import (
-    BallsInBins,
     Filter,
     FixedSizeSampled,
     Gaussian,
@@ -134,7 +133,6 @@ def test_shuffled_training_stops_at_the_end_of_an_epoch_only(steps, asked, block
     "sampler, event, count",
     [
         ("fixed", lambda sigma: FixedSizeSampled(40, 8, JointGaussian((sigma / 2,) * 2)), 10),  # 2C
-        ("balls-in-bins", lambda sigma: BallsInBins(4, JointGaussian((sigma,) * 2)), 3),
         ("shuffle", lambda sigma: JointGaussian((sigma,) * 2), 3),  # ten lots begin three epochs
     ],
 )

@@ -5,16 +5,15 @@ import math
 
 import mpmath
 import numpy as np
-from scipy.special import ndtr
 
-from ...privacy.events import BallsInBins, FixedSizeSampled, Gaussian, PoissonSampled
+from ...privacy.events import FixedSizeSampled, Gaussian, PoissonSampled
 from ...privacy.gaussian import gaussian_delta
-from ...privacy.pld import balls, kernels
+from ...privacy.pld import kernels
 from ...privacy.pld.accountant import LossDistributionAccountant
 from ...privacy.pld.masses import ADD, REMOVE, masses_of
 from ...privacy.pld.variants import _log_atom
 from ..equation import Case
-from . import excess, in_words, measures, relative, states
+from . import excess, in_words, measures, states
 from .truths import ledger_of
 
 CARD = "privacy.pld.accountant.LossDistributionAccountant"
@@ -121,62 +120,12 @@ def crossing_of_the_target(bench):
         yield Case({**given, **found, "delta": _delta_at})
 
 
-def stop_loss(sigma, value):
-    """E (L - value)_+ of the mean L of two lognormals: one by its closed form, the other by the
-    trapezoidal rule.
-    """
-    x = np.linspace(-9, 14, 20_001)
-    density = np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi) * (x[1] - x[0])
-    strike = 2 * value - np.exp(x / sigma - 0.5 / sigma**2)
-    z = np.log(np.maximum(strike, 1e-300)) * sigma
-    call = np.where(strike > 0, ndtr(0.5 / sigma - z) - strike * ndtr(-0.5 / sigma - z), 1 - strike)
-    return float(np.sum(density * call)) / 2
-
-
-def _masses_against_quadrature(upper):
-    """Relative distance, on the one side that is safe, of delta of two lots' masses from the truth,
-    in both directions.
-    """
-    for direction, epsilon in itertools.product((REMOVE, ADD), (0.3, 0.6, 1.0)):
-        event = BallsInBins(2, Gaussian(1.0))
-        masses = masses_of(event, direction, upper, 0.005, (0.0025, 0.02), 8.0)
-        found = _summed(masses, 0.005, epsilon) + upper * math.exp(masses.infinite)
-        truth = (
-            stop_loss(1.0, math.exp(epsilon))
-            if direction == REMOVE
-            else 1 + math.exp(epsilon) * (stop_loss(1.0, math.exp(-epsilon)) - 1)
-        )
-        above = (found / truth - 1) * (1 if upper else -1)
-        yield above if above > -1e-9 else math.inf
-
-
-for _label, _upper in (("C1", True), ("C2", False)):
-    _method = "delta of two lots by quadrature: on its safe side, and near"
-    measures("privacy.pld.balls.masses", _label, _method, 3e-4, f"masses_{_label}")(
-        lambda bench, upper=_upper: _masses_against_quadrature(upper)
-    )
-
-
-in_words("privacy.pld.balls.masses", "C1 C2", "says between which points masses move")
-
-
 def _fixed_size_masses():
     """(lot of 1000, sigma, masses in either direction)."""
     for lot, sigma in ((10, 2.0), (300, 0.8), (50, 5.0)):
         event = FixedSizeSampled(1000, lot, Gaussian(sigma))
         for direction in (REMOVE, ADD):
             yield lot, sigma, masses_of(event, direction, True, STEP, (1e-3, math.inf), 9.0)
-
-
-@measures(
-    "privacy.pld.balls.masses", "C1", "sums of masses and of mass e^-loss before and after", 1e-12
-)
-def losses_moved_to_two_knots_keep_two_sums(bench):
-    losses, masses = np.sort(bench.rng.uniform(-2, 3, 50)), bench.rng.random(50)
-    knots = np.linspace(-2.1, 3.1, 8)
-    found = balls.spread_losses(losses, masses, knots)
-    yield relative(found.sum(), masses.sum())
-    yield relative(found @ np.exp(-knots), masses @ np.exp(-losses))
 
 
 @states(FIXED_SIZE, "C1", 1e-8, error=excess)

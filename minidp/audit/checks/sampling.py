@@ -11,7 +11,6 @@ import numpy as np
 from ... import mechanism
 from ...mechanism import Plan, PoissonSampler, Sanitizer, flat_group, sampling
 from ...privacy.events import (
-    BallsInBins,
     Composed,
     FixedSizeSampled,
     Gaussian,
@@ -57,11 +56,6 @@ for _sampler, _examples, _chances in (
         3,
         {(order[:2], order[2:]): 1 / 6 for order in permutations(range(3))},
     ),
-    (
-        mechanism.BallsInBinsSampler(4, 2),
-        4,
-        {(lot, tuple(sorted({*range(4)} - {*lot}))): 1 / 16 for lot in FEW},
-    ),
 ):
     _card = f"{SAMPLING}.{type(_sampler).__name__}"
     _how = {"sampler": _sampler, "examples": _examples, "chances": _chances}
@@ -74,12 +68,6 @@ for _sampler, _examples, _chances in (
 def inclusions_of_many_examples(bench):
     lots = PoissonSampler(0.5).lots(3000, 200, Streams(3).sampling)
     return abs(sum(map(len, lots)) - 300_000) / math.sqrt(150_000)
-
-
-@measures(f"{SAMPLING}.BallsInBinsSampler", "F1", "each example once", 0.0)
-def an_epoch_of_many_lots(bench):
-    lots = mechanism.BallsInBinsSampler(8000, 1).lots(8000, 8000, Streams(3).sampling)
-    return holds(sorted(np.concatenate(list(lots))) == list(range(8000)))
 
 
 @measures(
@@ -109,19 +97,13 @@ def weights_of_sizes(bench):
 in_words("mechanism.plan.Plan", "S1", "a sequence of events")
 
 
-def _later(bench, sampler):
-    """Lots of the second epoch."""
-    epoch, stream = sampler.period, Streams(3).sampling
-    whole = sampler.lots(9, 2 * epoch, stream)
-    later = sampler.lots(9, epoch, Streams(3).sampling, epoch)
-    return holds([*map(list, later)] == [*map(list, [*whole][epoch:])])
-
-
-for _periodic in (mechanism.ShuffleSampler(9, 2), mechanism.BallsInBinsSampler(9, 2)):
-    _card = f"{SAMPLING}.{type(_periodic).__name__}"
-    measures(_card, "F1", "those drawn from the first step on", 0.0, "lots_of_a_later_epoch")(
-        partial(_later, sampler=_periodic)
-    )
+@measures(f"{SAMPLING}.ShuffleSampler", "F1", "those drawn from the first step on", 0.0)
+def lots_of_a_later_epoch(bench):
+    sampler, stream = mechanism.ShuffleSampler(9, 2), Streams(3).sampling
+    epoch = sampler.period
+    whole = [*map(list, sampler.lots(9, 2 * epoch, stream))]
+    later = [*map(list, sampler.lots(9, epoch, stream, epoch))]
+    return holds(later == whole[epoch:])
 
 
 def _event(bench, sampler, sampled, relation, charged):
@@ -132,12 +114,10 @@ def _event(bench, sampler, sampled, relation, charged):
 
 
 RELEASE = Gaussian(3.0)
-EPOCHS = {0: 0, 1: 1, 234: 1, 235: 2, 468: 2}  # begun after so many steps
-FIXED, BINS = mechanism.FixedSizeSampler(1000, 20), mechanism.BallsInBinsSampler(60_000, 256)
+FIXED = mechanism.FixedSizeSampler(1000, 20)
 for _sampler, _sampled, _relation, _charged in (
     (PoissonSampler(0.02), PoissonSampled(0.02, RELEASE), Relation.ADD_REMOVE, {7: 7}),
     (FIXED, FixedSizeSampled(1000, 20, RELEASE), Relation.REPLACE_ONE, {7: 7}),
-    (BINS, BallsInBins(234, RELEASE), Relation.ADD_REMOVE, EPOCHS),
     (mechanism.ShuffleSampler(10, 4), RELEASE, Relation.ZERO_OUT, {0: 0, 1: 1, 3: 1, 4: 2}),
 ):
     _card = f"{SAMPLING}.{type(_sampler).__name__}"

@@ -9,12 +9,11 @@ refuses.
 from .base import Event, NeighbouringRelation, NonPrivate, Unknown
 from .noise import Gaussian, JointGaussian, Laplace
 from .pairs import ApproximateDP, PureDP, TotalVariation
-from .sampled import BallsInBins, FixedSizeSampled, PoissonSampled
+from .sampled import FixedSizeSampled, PoissonSampled
 from .several import Composed, Repeated
 
 __all__ = [
     "ApproximateDP",
-    "BallsInBins",
     "Composed",
     "Event",
     "FixedSizeSampled",

@@ -1,4 +1,4 @@
-"""Events over random lots: Poisson, of fixed size, balls in bins.
+"""Events over random lots: Poisson, or of fixed size.
 
 Only Gaussian and Laplace noise can be inside a lot, and only Gaussians compose within one. A lot
 without noise gives itself away with the probability that the example is in it, and is
@@ -135,28 +135,3 @@ class FixedSizeSampled(Sampled):
     @property
     def share(self):
         return self.lot_size / self.dataset_size
-
-
-@dataclass(frozen=True)
-class BallsInBins(Sampled):
-    """`event` over each of `bins` lots, where every example is in exactly one of them, drawn
-    uniformly and independently.
-
-    One epoch; a new epoch draws all examples' lots again.
-    """
-
-    bins: int = field(metadata=number(_number, int))
-    event: Event
-
-    sampling = "balls in bins are"
-
-    def primitives(self, relation, count=1):
-        for inner in self.one_lot(relation):
-            alone = self.bins == 1 or isinstance(inner, NonPrivate)
-            yield inner if alone else replace(self, event=inner), count
-
-    def for_group(self, k):
-        """The unsampled noise of k: whichever lots hold them, together they move these by k at
-        most.
-        """
-        return self.event.for_group(k)

@@ -1,3 +1,3 @@
 """The distribution of the privacy loss. Masses of events are registered here."""
 
-from . import balls, cells, variants  # noqa: F401
+from . import cells, variants  # noqa: F401

@@ -110,7 +110,6 @@ class LossDistributionAccountant(Accountant):
             mean=float(np.sum(mass * losses)),
             log_right=log_moment(mass, losses, grid.right_order),
             log_left=log_moment(mass, losses, -grid.left_order),
-            widened=float(masses.widened),
         )
 
     def cached_cost(self, event, grid):

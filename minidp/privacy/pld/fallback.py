@@ -2,8 +2,6 @@
 
     when                             to whom                         why
     all is unsampled Gaussian noise  the Gaussian accountant         its curve is exact
-    balls in bins, and the upper     the same, each epoch one        joint convexity: no assignment
-    end is larger or not computed    unsampled release               to bins costs more
     the interval stays wide, or no   the lowest of the Renyi, basic  each is a bound, whatever the
     grid serves                      and advanced accountants        noise and the counts
 
@@ -16,11 +14,10 @@ import numpy as np
 
 from ..bound import Bound
 from ..composition import AdvancedAccountant, BasicAccountant
-from ..events import BallsInBins, Gaussian
+from ..events import Gaussian
 from ..events.noise import combined_noise_multiplier
 from ..gaussian import GaussianAccountant
 from ..renyi import RenyiAccountant
-from .balls import in_range
 from .interval import between
 from .saddle import MAX_POINTS
 
@@ -31,23 +28,6 @@ REFINEMENTS = 5  # times that the grid is chosen, at most
 
 def answer(question, accountant, parts, target):
     """The Bound that the Question's class finds for (primitive, count) pairs."""
-    bins = [event for event, _ in parts if isinstance(event, BallsInBins)]
-    if not bins:
-        return _answer(question, accountant, parts, target)
-    plain = {}
-    for event, n in parts:
-        noise = event.noise if isinstance(event, BallsInBins) else event
-        plain[noise] = plain.get(noise, 0) + n
-    cap = _answer(question, accountant, sorted(plain.items(), key=repr), target).upper
-    bound = Bound(None, math.inf, math.inf)
-    if all(in_range(event.bins, event.noise.noise_multiplier) for event in bins):
-        bound = _answer(question, accountant, parts, target)
-    if bound.upper <= cap:
-        return bound
-    return Bound(bound.lower, cap, cap, fallback="the same without sampling")
-
-
-def _answer(question, accountant, parts, target):
     if all(isinstance(event, Gaussian) for event, _ in parts):
         return question(accountant, parts, target).by(GaussianAccountant(accountant.relation))
     asked = question(accountant, merged(parts), target)

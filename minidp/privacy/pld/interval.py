@@ -9,7 +9,6 @@ from ..bound import Bound
 from ..events import FixedSizeSampled, NeighbouringRelation
 from .losses import LossWindow
 from .masses import ADD, REMOVE, largest_loss
-from .saddle import MAX_POINTS
 
 FINENESS = 0.08  # grid step over the (tilted) standard deviation of one step's loss
 WIDTH = 2e-3  # wanted width of an interval of epsilon, relative ...
@@ -80,7 +79,7 @@ class EpsilonAt(Question):
         if not self.known:
             return between(None, uppers[decides]), grid.points
         window = self.lower(grid)
-        return between(window.epsilon(self.target), uppers[decides]), _points(window)
+        return between(window.epsilon(self.target), uppers[decides]), window.grid.points
 
 
 class DeltaAt(Question):
@@ -113,7 +112,7 @@ class DeltaAt(Question):
             if self.known:
                 window = self.lower(grid)
                 lower = max(lower, window.delta(self.target))
-                points[direction] = _points(window)
+                points[direction] = window.grid.points
         self.directions = [each for each in self.directions if uppers.get(each, 0.0) >= lower]
         if not self.known:
             lower = None
@@ -131,13 +130,6 @@ def _known_below(parts):
         for event, n in parts
         if event.pure_epsilon is None and not isinstance(event, FixedSizeSampled)
     ]
-
-
-def _points(window):
-    """The points of a window's grid; as many as are allowed where a finer grid would gain
-    little.
-    """
-    return MAX_POINTS if window.widened else window.grid.points
 
 
 def between(lower, upper):

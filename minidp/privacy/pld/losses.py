@@ -36,7 +36,6 @@ class ComposedLoss:
         float  # ln of the tilted moment e^(right_order * loss): bounds what lies far to the right
     )
     log_left: float  # ln of the tilted moment e^(-left_order * loss), for the left
-    widened: float  # the number of releases whose masses come from grids at their limit
 
     def __add__(self, other):
         return ComposedLoss(
@@ -61,7 +60,6 @@ class LossWindow:
 
     def __init__(self, loss, grid):
         self.grid, self.centre, self.rounding = grid, loss.mean, loss.rounding
-        self.widened = loss.widened > 0  # a smaller step gains little
         self.infinite = -math.expm1(-loss.log_finite) if grid.upper else 0.0
         self.log_factor = loss.log_total - grid.tilt * loss.mean
         log_modulus, phase, log_size, relative_error = loss.spectrum

@@ -2,7 +2,7 @@
 
 A direction is REMOVE (loss of the data set with the example against that without) or ADD (the
 reverse). The masses of the second are those of the first at the negative losses, times e^-loss.
-`cells`, `variants` and `balls` register their events.
+`cells` and `variants` register their events.
 """
 
 import math
@@ -20,15 +20,12 @@ REMOVE, ADD = "remove", "add"
 class Masses:
     """log P-masses (K,) at the losses offset + knots * step; `infinite`: of what lies above them
     all.
-
-    `widened`: they come from grids at their limit, and a smaller step gains little.
     """
 
     log_mass: np.ndarray
     knots: np.ndarray
     offset: float
     infinite: float
-    widened: bool = False
 
     def losses(self, step):
         return self.offset + step * self.knots
