@@ -6,7 +6,7 @@
 As in mnist_best.py: scattering coefficients of each colour, normalised within each image, and
 cosines of them along random directions, here of each cell's own, as the mean over parts of the
 image and over its mirror image. Every setting follows from epsilon, delta and the number of
-training images by a rule that `settings.py cifar_best` found on public images of other classes.
+training images by a rule that was found on public images of other classes.
 """
 
 import sys
@@ -22,7 +22,8 @@ from common.linear import LinearFlags, Problem, fixed_features, linear_experimen
 from features.colours import features
 
 NAME = "cifar_best"
-# What `settings.py cifar_best` chose. form: see features/colours.py; rule: see common/linear.py
+# Chosen on other data (results/cifar_best_settings.json); form: see features/colours.py,
+# rule: see common/linear.py
 FORM = {
     "opponent": True,
     "mirrored": True,

@@ -49,8 +49,8 @@ from minidp.util.validate import count, non_negative_finite, positive_finite
 
 FEW = 50, 1  # lot size and epochs of --smoke
 BASELINE_EPOCHS = 30
-# What `settings.py cifar_transfer` chose: from how many layers `head` takes features; the rule (see
-# common/linear.py)
+# Chosen on other data (results/cifar_transfer_settings.json): from how many layers `head` takes
+# features; the rule (see common/linear.py)
 TAPS = 3
 RULE = {"steps": 100, "sigma": 3.0, "share": 0.03, "travel": 1.0, "clip": 0.121, "decay": 0.9}
 SPACE = (

@@ -8,8 +8,8 @@ them along random directions (`features/random_features.py`: a Gaussian kernel) 
 data is seen, so they cost no privacy. Abadi et al. 2016, Section 4, suggests fixed features; Tramer
 and Boneh 2021, arXiv:2011.11660, use scattering. The features' mean is released with noise and
 subtracted. Lots are large, and the clip norm is small. Epsilon is by the loss distribution. Every
-setting follows from epsilon, delta and the number of training images by a rule that `settings.py
-mnist_best` found on synthetic digits.
+setting follows from epsilon, delta and the number of training images by a rule that
+was found on synthetic digits.
 """
 
 import sys
@@ -26,7 +26,8 @@ from common.linear import LinearFlags, Problem, fixed_features, linear_experimen
 from features.digits import features
 
 NAME = "mnist_best"
-# What `settings.py mnist_best` chose. form: see features/digits.py; rule: see common/linear.py
+# Chosen on other data (results/mnist_best_settings.json); form: see features/digits.py,
+# rule: see common/linear.py
 FORM = {"side": 24, "groups": 27, "width": 1.0, "cosines": 1024}
 RULE = {"steps": 300, "sigma": 3.0, "share": 0.03, "travel": 4.0, "clip": 0.0015, "decay": 0.98}
 WIDTH = FORM["cosines"]

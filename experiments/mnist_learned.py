@@ -7,7 +7,7 @@ Networks that are trained without privacy on synthetic digits (`strokes_features
 image and cost no privacy. Their features join the scattering of `mnist_best.py`, inside the cosines
 and beside them. The dense layer begins with the networks' own last layers and is trained as in
 mnist_best.py. Every setting was chosen on synthetic digits other than those that the networks
-learned from (`settings.py mnist_learned`).
+learned from.
 """
 
 import sys
@@ -25,7 +25,8 @@ from common.linear import LinearFlags, Problem, fixed_features, linear_experimen
 from features import learned
 
 NAME = "mnist_learned"
-# What `settings.py mnist_learned` chose. form: see features/learned.py; rule: see common/linear.py
+# Chosen on other data (results/mnist_learned_settings.json); form: see features/learned.py,
+# rule: see common/linear.py
 FORM = {"inside": 0.7, "beside": 0.4, "prior": 1.0, "cosines": 1024, "networks": 4}
 RULE = {"steps": 300, "sigma": 3.0, "share": 0.03, "travel": 4.0, "clip": 0.0015, "decay": 0.98}
 

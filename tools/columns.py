@@ -50,6 +50,11 @@ LEARNED = [
     *BEST[-2:],
 ]
 BEST_OF_ALL = [BEST[0], *BEST[-3:], ("with features learned from synthetic digits", "{beside:.2%}")]
+EARLIER = columns("""
+file: [{stem}](results/{stem}.json)
+made by: `{command}`
+last commit: {last_commit}
+""")
 SWEEPS = columns("""
 figure: {figure}
 command: `{command}`

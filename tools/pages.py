@@ -19,6 +19,7 @@ from tools.columns import (
     CIFAR,
     CLAIMS,
     CNN,
+    EARLIER,
     LEARNED,
     LEDGERS,
     LEVELS,
@@ -226,6 +227,14 @@ def sweeps():
             yield Row([{**data, "stem": path.stem}], f"results/{path.name}")
 
 
+def earlier():
+    """A row for each file whose program is no longer part of the project."""
+    for path in sorted(RESULTS.glob("*.json")):
+        data = load(path.name)
+        if "last_commit" in data:
+            yield Row([{**data, "stem": path.stem}], f"results/{path.name}")
+
+
 def transfer():
     """A row for each setting of CIFAR-10 by transfer, beside the paper's accuracy if it has one."""
     papers = {
@@ -301,6 +310,7 @@ PAGES = {
             ],
         ),
         "best": lambda: table(LEARNED, with_learned(best(*LITTLE, *USUAL))),
+        "earlier programs": lambda: table(EARLIER, earlier()),
         "scratch": lambda: table(BEST, best("0.5", "1", "2", "4", "8", job="cifar_best")),
     },
 }

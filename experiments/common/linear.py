@@ -27,7 +27,6 @@ NORM = 54.0  # that all features are scaled to
 ROWS = 1000  # images whose features are computed at a time
 BASELINE_EPOCHS = 20
 SMOKE = 100, 2  # lot size, epochs
-SEARCH = "experiments/settings.py"  # which chose every rule
 # flags that no rule sets: its inputs, how the run is computed, and what else is written
 PUBLIC = """
     target_epsilon delta dataset seed smoke arithmetic gradients batch_size train_metrics pretrained
@@ -198,27 +197,34 @@ def begin(dense, first, centre):
     dense.params["b"][:] = biases + centre @ weights
 
 
-def _public(problem, typed):
+def _tries(ready):
+    """The file of all settings that were tried for an experiment's rule, on other data."""
+    return f"experiments/results/{ready.name}_settings.json"
+
+
+def _public(problem, ready):
     """Lines of the statement on public facts, which cost nothing."""
+    typed = ready.config
     if not typed.as_chosen:
         return problem.public
     chosen_on = {"strokes": "synthetic digits"}.get(problem.chosen_on, problem.chosen_on)
     but = " but the lots and epochs of --smoke" if typed.smoke else ""
     return [
         *problem.public,
-        f"every setting{but}: a rule in epsilon, delta and N, chosen on {chosen_on} by "
-        f"{SEARCH}; {problem.space}",
+        f"every setting{but}: a rule in epsilon, delta and N, chosen on {chosen_on} "
+        f"({_tries(ready)}); {problem.space}",
     ]
 
 
-def _about(problem, typed, dataset, tested):
+def _about(problem, ready, tested):
     """Entries of result.json besides a run's own; tested: features of the test set."""
     about = {**problem.inputs, **problem.about}
-    if typed.as_chosen:
+    dataset = ready.dataset
+    if ready.config.as_chosen:
         about["tuning"] = {
             "chosen_on": problem.chosen_on,
             "looked_at_training_data": dataset.name == problem.chosen_on,
-            "by": SEARCH,
+            "by": _tries(ready),
             "space": problem.space,
         }
     if problem.first is not None:
@@ -255,7 +261,7 @@ def train_linear(problem, ready):
         before=before,
         calibrated=config.noise_multiplier is None and config.rule["steps"],
         command=problem.command,
-        public=_public(problem, typed),
+        public=_public(problem, ready),
         inputs=problem.inputs,
     )
     run.open()
@@ -263,7 +269,7 @@ def train_linear(problem, ready):
     others = {
         entry: make(dataset.x_test, backend, config) for entry, make in problem.others.items()
     }
-    about = _about(problem, typed, dataset, tested)
+    about = _about(problem, ready, tested)
     (group,) = mean.groups
     what = (
         f"mean of the features, clipped to norm {group.clip_norm:g}: noise std "

@@ -59,25 +59,21 @@ def to_float(images):
     return images[..., None] / np.float32(255)
 
 
-def draw(split, chunks, held_out=0):
+def draw(split, chunks):
     """Images and labels of a split's first chunks, STRAYS in turn."""
-    drawn = [
-        strokes.draw(split, chunk, STRAYS[chunk % len(STRAYS)], held_out) for chunk in range(chunks)
-    ]
+    drawn = [strokes.draw(split, chunk, STRAYS[chunk % len(STRAYS)]) for chunk in range(chunks)]
     images, labels = map(np.concatenate, zip(*drawn))
     return images, labels.astype(np.int64)
 
 
-def train(seed, epochs=4, size=60_000, held_out=0):
-    """The network, trained on `size` digits an epoch, less the last `held_out` ways of writing
-    each.
-    """
+def train(seed, epochs=4, size=60_000):
+    """The network, trained on `size` digits an epoch."""
     streams, loss = Streams(seed), nn.SoftmaxCrossEntropy()
     network = make_network(streams.init)
     steps = size // BATCH
     optimizer = Momentum(LinearDecay(RATE, RATE / 100, epochs * steps))
     for epoch in range(epochs):
-        images, labels = draw(FIRST_SPLIT + epoch, math.ceil(size / strokes.CHUNK), held_out)
+        images, labels = draw(FIRST_SPLIT + epoch, math.ceil(size / strokes.CHUNK))
         draws = streams.sampling(epoch)
         order = draws.permutation(len(images))
         for i in tqdm(range(steps), f"epoch {epoch + 1}", disable=None, file=sys.stderr):

@@ -24,7 +24,7 @@ from tqdm import tqdm
 from minidp import nn
 from minidp.backend import Backend, namespace_of
 from minidp.data import centre_crop, distort, draw_distortions, load_public, standardise_images
-from minidp.errors import DataError, ParameterError
+from minidp.errors import ParameterError
 from minidp.mechanism import LinearDecay
 from minidp.privacy import Ledger
 from minidp.run import load_checkpoint, restore_training, save_checkpoint, save_model
@@ -38,7 +38,6 @@ from minidp.util.validate import non_negative_finite, seed_number
 NAME = "cifar_transfer"
 NETWORKS = "paper", "deep"
 SIDE, UNITS, GROUPS = 24, 384, 8  # Section 5.3: 24 x 24 crops, 384 units; ours: groups of channels
-CLASSES = 200  # of the public set: Tiny ImageNet's
 SMOKE_IMAGES, SMOKE_EPOCHS = 500, 2
 STATISTICS = 10_000  # public images that features are standardised on
 SPREAD_FLOOR = 0.1  # of the mean spread
@@ -55,9 +54,6 @@ class PretrainConfig(Checked):
         None, "folder with train.bin and test.bin in CIFAR-100's record layout"
     )
     out: str | None = option(None, "folder for pretrained.npz and a checkpoint")
-    even: bool = option(
-        False, "on the even classes alone: settings are chosen on the others (settings.py)"
-    )
     epochs: int = option(20, "passes over the data", POSITIVE)
     batch_size: int = option(128, "examples per step", POSITIVE)
     optimizer: str = option("momentum", "of the mean gradient", choices=tuple(OPTIMIZERS))
@@ -87,32 +83,6 @@ class PretrainConfig(Checked):
             if getattr(self, name) is None:
                 raise ParameterError(f"--{name.replace('_', '-')} DIR is needed")
         super().__post_init__()
-
-
-def some_classes(path, name, kept, label):
-    """The data set of the classes `kept` of the public set at `path`, class c relabelled label[c].
-
-    Raises DataError for a set of another number of classes.
-    """
-    whole = load_public(path)
-    if whole.classes != CLASSES:
-        raise DataError(f"{path}: expected a public set of {CLASSES} classes, got {whole.classes}")
-    train, test = (np.isin(y, kept) for y in (whole.y_train, whole.y_test))
-    return replace(
-        whole,
-        name=name,
-        x_train=whole.x_train[train],
-        y_train=label[whole.y_train[train]],
-        x_test=whole.x_test[test],
-        y_test=label[whole.y_test[test]],
-        classes=len(set(label[kept].flat)),
-        nominal_size=int(train.sum()),
-    )
-
-
-def even_classes(path):
-    """The even classes of the public set; the others stand in for private data in settings.py."""
-    return some_classes(path, "public-even", range(0, CLASSES, 2), np.arange(CLASSES) // 2)
 
 
 def build(network, rng, classes, dropout=0.0):
@@ -262,7 +232,7 @@ def pretrain(config):
     """Train the whole network on the public set; returns the exit status."""
     if config.smoke and config.epochs == PretrainConfig.epochs:
         config = replace(config, epochs=SMOKE_EPOCHS)
-    dataset = even_classes(config.public_data) if config.even else load_public(config.public_data)
+    dataset = load_public(config.public_data)
     if config.smoke:
         dataset = dataset.first(SMOKE_IMAGES, SMOKE_IMAGES)
     backend = Backend.pick(config.device, partial(tell, config))
@@ -306,8 +276,6 @@ def pretrain(config):
     save_model(file, standardised(network, x[:STATISTICS]), about)
     write_json(out / "pretrain.json", about)
     use = f"{NAME}.py {'train' if config.network == 'paper' else 'head'}"
-    if config.even:
-        use = f"settings.py {NAME}"
     print(
         f"accuracy {about['test_accuracy']:.2%} on {dataset.classes} classes after {config.epochs} "
         f"epochs, {about['train_accuracy']:.2%} on {len(seen):,} of the images trained on\n"

@@ -2,11 +2,9 @@
 
 import json
 import shlex
-import sys
 from importlib import import_module
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from minidp.privacy import Ledger
@@ -53,38 +51,3 @@ def made(run_script, tmp_path):
         )
 
     return made
-
-
-@pytest.fixture
-def public_set(tmp_path):
-    """public_set(classes): the folder of two training images and one test image of each class,
-    whose pixels are all its label.
-    """
-
-    def records(classes):
-        for name, each in (("train.bin", 2), ("test.bin", 1)):
-            labels = np.repeat(np.arange(classes, dtype="u1"), each)[:, None]
-            (tmp_path / name).write_bytes(
-                np.concatenate(
-                    [np.full_like(labels, each), np.repeat(labels, 3073, 1)], 1
-                ).tobytes()
-            )
-        return tmp_path
-
-    return records
-
-
-_opened, _watched = [], []
-# for good
-sys.addaudithook(
-    lambda event, args: _opened.append(str(args[0])) if _watched and event == "open" else None
-)
-
-
-@pytest.fixture
-def opened():
-    """The names of the files that the test opens."""
-    _watched.append(True)
-    yield _opened
-    _watched.clear()
-    _opened.clear()

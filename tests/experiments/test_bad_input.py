@@ -57,11 +57,6 @@ WRONG = {
     "adult.py": {
         "": "take fairness/data/raw/adult.csv from the wheel of the package fairness 0.1.8"
     },
-    "settings.py": {
-        "mnist_best --json none/found.json": "expected a file in a folder",
-        "cifar_best": "--public-data DIR is needed",
-        "cifar_transfer --public-data .": "--pretrained FILE is needed",
-    },
 }
 
 

@@ -13,7 +13,6 @@ from common.linear import NORM
 import cifar_transfer
 import numpy as np
 import pytest
-import settings
 from cifar_transfer import RULE
 
 from features import frozen, views
@@ -40,7 +39,7 @@ def folders(tmp_path_factory):
         rows[:, label_bytes - 1] = np.arange(n) % classes
         return rows.tobytes()
 
-    for folder in ("cifar", "public", "whole"):
+    for folder in ("cifar", "public"):
         (place / folder).mkdir()
     for name in (*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"):
         with open(place / "cifar" / name, "wb") as file:
@@ -48,17 +47,17 @@ def folders(tmp_path_factory):
             file.truncate(10_000 * (RECORD + 1))  # sparse: label 0, black
     for name in ("train.bin", "test.bin"):
         (place / "public" / name).write_bytes(records(140, 2, 7))
-        (place / "whole" / name).write_bytes(records(600, 2, 200))
     return place
 
 
 @pytest.fixture(scope="session")
 def pretrain(folders):
-    """pretrain(set, flags): the folder of a tiny pre-training run."""
+    """pretrain(network): the folder of a tiny pre-training run."""
 
-    def run(name, flags=""):
-        out = folders / f"pre-{name}"
-        line = f"pretrain --public-data {folders / name} --out {out} {PRETRAIN} {flags}"
+    def run(network):
+        out = folders / network
+        line = f"pretrain --public-data {folders / 'public'} --out {out} {PRETRAIN}"
+        line += f" --network {network}"
         assert cifar_transfer.main(line.split()) == 0
         return out
 
@@ -67,8 +66,8 @@ def pretrain(folders):
 
 @pytest.fixture(scope="session")
 def pretrained(pretrain):
-    """The folder of a run on all classes of `public`."""
-    return pretrain("public")
+    """The folder of a run of the paper's layers."""
+    return pretrain("paper")
 
 
 @pytest.fixture(scope="session")
@@ -176,35 +175,10 @@ def test_head_trains_one_layer_on_what_several_layers_give(pretrained, train, fo
     np.testing.assert_allclose(rows, np.concatenate(found, axis=1), rtol=1e-3, atol=1e-3)
 
 
-@pytest.fixture(scope="session")
-def even(pretrain):
-    """The file of a deep network that learned the even classes."""
-    return pretrain("whole", "--even --network deep") / "pretrained.npz"
-
-
-def test_choosing_settings_on_a_network_of_the_even_classes_opens_no_file_of_cifar10(
-    even, folders, tmp_path, opened
-):
-    layers, _ = frozen.load_pretrained(even, np.random.default_rng(0))
+def test_each_convolution_of_the_deep_network_is_normalised(pretrain):
+    file = pretrain("deep") / "pretrained.npz"
+    layers, _ = frozen.load_pretrained(file, np.random.default_rng(0))
     assert [layer.kind for layer in layers].count("groupnorm") == 3
-    found = str(tmp_path / "found.json")
-    choice = settings.search(
-        "cifar_transfer", settings.Config(found, str(folders / "whole"), str(even), smoke=True)
-    )
-    assert [*choice["form"]] == ["taps"] and [*choice["rule"]] == [*RULE]
-    assert any("found.json" in path for path in opened) and not [
-        path for path in opened if "_batch" in path
-    ]
-    load_cifar10(folders / "cifar", progress=False)
-    assert [path for path in opened if "_batch" in path]
-
-
-def test_a_network_that_saw_the_stand_in_is_refused(pretrained, folders):
-    config = settings.Config(
-        None, str(folders / "whole"), str(pretrained / "pretrained.npz"), smoke=True
-    )
-    with pytest.raises(ParameterError, match="7 classes, expected the 100 even ones"):
-        settings.search("cifar_transfer", config)
 
 
 def test_a_file_that_pretraining_did_not_write_is_refused(train):
