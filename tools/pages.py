@@ -9,7 +9,6 @@ from minidp.privacy import Ledger, PoissonStopped, RenyiAccountant
 from minidp.privacy.search_cost import run_event
 from minidp.util.files import read_json
 from minidp.util.text import upper_text
-from tools import guarantee
 from tools.cells import RESULTS, Row, TableError, entries, load, markdown, runs, spread, table
 from tools.columns import (
     ADULT,
@@ -267,7 +266,6 @@ PAGES = {
         "results": lambda: table(BEST_OF_ALL, beside(best(), "mnist_learned")),
     },
     "minidp/README.md": {
-        "guarantee": lambda: guarantee.table(markdown),
         "own data": lambda: table(OWN, scores()),
         "persons": listed(PERSONS, "persons.json", "auroc"),
         "tuning": lambda: table(TUNING, tuning()),
