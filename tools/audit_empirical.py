@@ -18,15 +18,13 @@ from itertools import product
 from pathlib import Path
 
 from minidp.commands.flags import Parser, user_errors
-from minidp.data import load
 from minidp.util.files import write_json
 from minidp.util.text import lower_text, upper_text
-from tools.attacks import black_box, canaries, pictures
+from tools.attacks import canaries, pictures
 from tools.machine import available_cores, processor, vector_flags, versions
 
 SETTINGS, EPSILONS = ((1.0, 10), (0.01, 1000)), (1.0, 2.0, 4.0, 8.0)  # q, T; certified
-SHARE, BLACK_BOX = 0.94, 6.5  # of the certified epsilon, and epsilon, that attacks have to reach
-BOX = "black box, worst-case start"
+SHARE = 0.94  # of the certified epsilon, that watching every step has to reach
 upper, lower = partial(upper_text, decimals=2), partial(lower_text, decimals=2)
 
 
@@ -49,43 +47,29 @@ def attacked(smoke, seed):
         name = f"attack q={q:g} T={steps} epsilon={epsilon:g}"
         attacks.append(run(name, canaries.attack, epsilon, q, steps, side=side))
     old = run("2016", canaries.attack_2016, **paper)
-    name, records = ("strokes", 100) if smoke else ("auto", black_box.RECORDS)
-    dataset = load(name, sizes=(records, 10))
-    box = black_box.BlackBox(dataset, seed_of("start"))
-    runs = black_box.CHUNK if smoke else box.needed()
-    scores = [run(f"black box {at}", box.scores) for at in range(0, runs, black_box.CHUNK)]
-    inside, outside = (sum(each, []) for each in zip(*scores))
-    data = {"name": dataset.name, "sha256": dataset.sha256}
     return {
         "delta": canaries.DELTA,
         "confidence": 1 - canaries.ERROR,
         "ledger_2016": old,
         "attacks": attacks,
-        "black_box": {**box.figures(inside, outside), "data": data},
     }
 
 
-def verdicts(result, smoke=False):
-    """Yield (what has to hold, whether it does); what the black box has to reach is left out where
-    it is small.
-    """
-    for found in [*result["attacks"], result["black_box"]]:
-        where = f"{found['steps']} steps" + (f" at q {found['q']:g}" if "q" in found else "")
+def verdicts(result):
+    """Yield (what has to hold, whether it does)."""
+    for found in result["attacks"]:
+        where = f"{found['steps']} steps at q {found['q']:g}"
         of, certified = found["bounds"], found["certified"][1]
         for name, bound in of.items():
             trials = f"({bound['trials']:,} trials), certified {upper(certified)}"
             text = f"{where}, {name}: epsilon at least {lower(bound['lower'])} {trials}"
             yield text, bound["beyond_doubt"] <= certified
-        if "q" in found:
-            share = of["every step, releases composed"]["lower"] / certified
-            text = f"{where}: every step shows {share:.1%} of it, to be at least {SHARE:.0%}"
-            yield text, share >= SHARE
-            steinke, f_dp = (of[f"one run, {name}"]["lower"] for name in ("Steinke", "f-DP"))
-            yield f"{where}: one run shows more by f-DP than by Steinke's bound", f_dp > steinke
-    box, old = of[BOX]["lower"], result["ledger_2016"]
-    if not smoke:
-        text = f"black box: epsilon at least {lower(box)}, to be at least {BLACK_BOX}"
-        yield text, box >= BLACK_BOX
+        share = of["every step, releases composed"]["lower"] / certified
+        text = f"{where}: every step shows {share:.1%} of it, to be at least {SHARE:.0%}"
+        yield text, share >= SHARE
+        steinke, f_dp = (of[f"one run, {name}"]["lower"] for name in ("Steinke", "f-DP"))
+        yield f"{where}: one run shows more by f-DP than by Steinke's bound", f_dp > steinke
+    old = result["ledger_2016"]
     printed, shown, most = old["printed"][-1], old["lower"][-1], old["certified"][-1][1]
     text = f"2016: {upper(printed)} printed, at least {lower(shown)} shown, {upper(most)} certified"
     yield text, printed < shown <= most
@@ -93,15 +77,13 @@ def verdicts(result, smoke=False):
 
 def in_words(result):
     """The figures in words for a reader who knows none of the terms."""
-    steps, box = result["attacks"][-1], result["black_box"]
-    proofs = [upper(found["certified"][1]) for found in (steps, box)]
-    bounds = steps["bounds"]["every step, releases composed"], box["bounds"][BOX]
-    shown = [lower(bound["lower"]) for bound in bounds]
+    steps = result["attacks"][-1]
+    proof = upper(steps["certified"][1])
+    shown = lower(steps["bounds"]["every step, releases composed"]["lower"])
     return (
         "Epsilon bounds how much anybody can find out about one person's record from training; 0 "
-        f"is nothing. Where the proof allows {proofs[0]}, somebody who watches every step finds "
-        f"out {shown[0]}; where it allows {proofs[1]}, somebody who only uses the finished model "
-        f"finds out {shown[1]}. Each figure is too high in one audit of twenty at most."
+        f"is nothing. Where the proof allows {proof}, somebody who watches every step finds "
+        f"out {shown}. That figure is too high in one audit of twenty at most."
     )
 
 
@@ -117,7 +99,7 @@ def main(argv=None):
     with user_errors():
         seed = secrets.randbits(32) if options.seed is None else options.seed
         result = attacked(options.smoke, seed)
-        words, checks = in_words(result), list(verdicts(result, options.smoke))
+        words, checks = in_words(result), list(verdicts(result))
         for text, right in checks:
             print("ok  " if right else "FAIL", text)
         print(words)

@@ -58,7 +58,7 @@ def test_it_attacks_reports_and_draws(tmp_path, capsys, drawn, monkeypatch):
     assert "FAIL" not in out and found["in_words"] in out and found["failed"] == 0
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == ["attacks.json", "attacks.png", "attacks_2016.png"] and len(drawn) == 2
-    assert found["seed"] == 1 and found["black_box"]["data"]["name"] == "strokes"
+    assert found["seed"] == 1
     attack = found["attacks"][0]
     for place, key, value in (
         (attack["certified"], 1, 0.1),
@@ -66,7 +66,5 @@ def test_it_attacks_reports_and_draws(tmp_path, capsys, drawn, monkeypatch):
         (found["ledger_2016"]["printed"], 1, 4.5),
     ):
         right, place[key] = place[key], value
-        assert not all(right for _, right in audit_empirical.verdicts(found, smoke=True))
+        assert not all(right for _, right in audit_empirical.verdicts(found))
         place[key] = right
-    few = dict(audit_empirical.verdicts(found))  # 50 runs of the black box are not 2,000
-    assert [what.split(":")[0] for what, right in few.items() if not right] == ["black box"]

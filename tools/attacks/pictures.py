@@ -6,16 +6,10 @@ from minidp.util import plotting
 
 
 def draw_attacks(result, words, path):
-    """Every bound as a mark beside the certified interval; a panel for each setting and one for the
-    black box.
-    """
+    """Every bound as a mark beside the certified interval; a panel for each setting."""
     settings, trials, marks = {}, {}, {}
-    for found in [*result["attacks"], result["black_box"]]:
-        where = (
-            f"q {found['q']:g}, {found['steps']} steps"
-            if "q" in found
-            else f"{found['data']['name']}, {found['records']:,} records"
-        )
+    for found in result["attacks"]:
+        where = f"q {found['q']:g}, {found['steps']} steps"
         settings.setdefault(where, []).append(found)
         for name, bound in found["bounds"].items():
             trials.setdefault(name, []).append(bound["trials"])
@@ -24,7 +18,6 @@ def draw_attacks(result, words, path):
         len(settings),
         panel=(3.9, 4.2),
         notice=words,
-        width_ratios=[2] * (len(settings) - 1) + [1.3],
         title="How much of the certified epsilon attacks show, with 95% confidence",
     )
     for axis, (where, rows) in zip(panels, settings.items()):
@@ -41,9 +34,8 @@ def draw_attacks(result, words, path):
             )
             for name, bound in found["bounds"].items():
                 i, few, many = list(trials).index(name), min(trials[name]), max(trials[name])
-                at = place + (0.16 * (i - 2) if "q" in found else 0)
                 (marks[name],) = axis.plot(
-                    at,
+                    place + 0.16 * (i - 2),
                     bound["lower"],
                     plotting.MARKERS[i],
                     color=plotting.COLOURS[i],
