@@ -3,8 +3,6 @@
 
     python experiments/mnist_sweeps.py --figure 5a      # one panel; --figure 5 for all six
     python experiments/mnist_sweeps.py --figure 3 --seeds 5
-    # eight workers of MPI
-    mpiexec -n 9 python -m mpi4py.futures experiments/mnist_sweeps.py --executor mpi
 
 Finished runs are kept: the same command resumes after an interrupt, and more seeds add runs.
 """

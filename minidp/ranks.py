@@ -298,7 +298,7 @@ def current() -> Any:
     """
     global _current
     if _current is None or getattr(_current, "pid", os.getpid()) != os.getpid():
-        solo = os.environ.get("MINIDP_RANKS") == "solo" or "mpi4py.futures" in sys.modules
+        solo = os.environ.get("MINIDP_RANKS") == "solo"
         expected = 1 if solo else _launched(*LAUNCHED)
         _current = SOLO if expected == 1 else Mpi(expected)
     return _current

@@ -1,7 +1,6 @@
 """Flags of all sweeps: which runs to make, how many at a time, and in which folder."""
 
 import os
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,9 +11,9 @@ from minidp.util.files import write_json
 
 from .config import FREE, POSITIVE, Checked, command_of, device_option, digits_option, option
 from .results import committed, compare, packed, row_of
-from .sweeps import Run, ignore_interrupts, perform
+from .sweeps import Run, perform
 
-HERE = (*FREE, "jobs", "executor", "draw", "partial")  # not in a summary's command
+HERE = (*FREE, "jobs", "draw", "partial")  # not in a summary's command
 
 
 @dataclass(frozen=True)
@@ -27,13 +26,8 @@ class SweepFlags(Checked):
     seeds: int = option(1, "runs of every setting, with seeds 1, 2, ...", POSITIVE)
     jobs: int | None = option(
         None,
-        "runs at a time (default: one per core or worker of MPI; one with --device gpu)",
+        "runs at a time (default: one per core; one with --device gpu)",
         POSITIVE,
-    )
-    executor: str = option(
-        "processes",
-        "where runs are made: in processes of this machine, or by workers of MPI",
-        choices=("processes", "mpi"),
     )
     arithmetic: str = option(
         ORDINARY,
@@ -70,22 +64,10 @@ class SweepFlags(Checked):
         return os.cpu_count() or 1
 
     def perform(self, runs):
-        """{run: result} by the workers of --executor."""
+        """{run: result} of all runs; makes the missing ones."""
         if current().size > 1:
-            raise MinidpError(
-                "a sweep is not one run over several ranks: start its workers by mpiexec -n N "
-                "python -m mpi4py.futures, then the script, its flags and --executor mpi"
-            )
-        if self.executor == "processes":
-            return perform(runs, self.processes, None, self.quiet)
-        try:
-            from mpi4py.futures import MPIPoolExecutor
-        except (ImportError, RuntimeError) as error:
-            raise MinidpError(
-                f"--executor mpi needs MPI ({error}); pip install 'minidp[mpi]' brings one"
-            ) from None
-        with MPIPoolExecutor(self.processes, ignore_interrupts, main=False, path=sys.path) as pool:
-            return perform(runs, self.jobs or pool.num_workers, pool, self.quiet)
+            raise MinidpError("a sweep is not one run over several ranks: start it without mpiexec")
+        return perform(runs, self.processes, self.quiet)
 
     def make(self, experiment, made, stem, common="", subcommand="", **more):
         """Make a figure's missing runs, draw it, write and judge its summary; returns the summary.

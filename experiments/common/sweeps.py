@@ -1,7 +1,8 @@
-"""Many runs of an experiment on any executor. Neither a kill nor an interrupt loses finished work.
+"""Many runs of an experiment, in processes of this machine. Neither a kill nor an interrupt loses
+finished work.
 
-A worker of the executor starts a separate process for each run. If that process is killed, another
-resumes the run. The worker survives: it may be a rank of MPI, whose death would end all ranks.
+Threads give the runs to processes of their own. If such a process is killed, another resumes the
+run.
 """
 
 import os
@@ -103,19 +104,16 @@ class Run:
         return found
 
 
-def perform(runs, jobs, pool=None, quiet=False):
+def perform(runs, jobs, quiet=False):
     """Make the runs that are not finished, `jobs` at a time; returns {run: result} in the order of
     `runs`.
-
-    pool    any concurrent.futures.Executor, whose workers call `work` (default: threads of this
-            process)
 
     Raises MinidpError, with the names of the runs that failed, after the others are done.
     KeyboardInterrupt stops every process at its next checkpoint; the same call resumes them.
     """
     runs = list(dict.fromkeys(runs))
     waiting = [run for run in runs if run.result() is None]
-    failed, pending, pool = [], {}, pool or ThreadPoolExecutor(jobs)
+    failed, pending, pool = [], {}, ThreadPoolExecutor(jobs)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops like Ctrl-C
     _stopping.clear()
     try:
@@ -155,12 +153,12 @@ def perform(runs, jobs, pool=None, quiet=False):
 
 
 _stopping = Event()
-_idle = []  # processes of this worker, or of the threads that are workers, that wait for a run
+_idle = []  # processes that wait for a run
 
 
 def work(run):
-    """Make one run in a process of this worker; if it is killed, another process resumes it from
-    the checkpoint. Raises MinidpError.
+    """Make one run in a process; if it is killed, another process resumes it from the checkpoint.
+    Raises MinidpError.
     """
     for name in THREADS:
         os.environ.setdefault(name, "1")
@@ -190,14 +188,10 @@ def work(run):
     )
 
 
-def ignore_interrupts():
-    """Ignore Ctrl-C in a worker that waits, because the processes that train get it too."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
 def obey_parent():
     """Stop this process, which makes runs, when its parent sends SIGTERM or ends."""
-    ignore_interrupts()
+    # a terminal's Ctrl-C reaches this process too, and the parent passes it on
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     # whatever launcher started the parent, this is no rank of its run
     os.environ["MINIDP_RANKS"] = "solo"
     tqdm.set_lock(RLock())  # its own is a semaphore, which stays behind when this process is killed

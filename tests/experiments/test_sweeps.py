@@ -1,4 +1,4 @@
-"""Runs over executors, on an experiment that takes no time."""
+"""Many runs in processes, on an experiment that takes no time."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from common.sweeps import NO_LOT, Point, Run, perform
 import pytest
 
 from minidp.errors import MinidpError
-from tests.support.scripts import MPIEXEC, ROOT, environment
+from tests.support.scripts import ROOT, environment
 
 TOY = """
 import os
@@ -75,10 +75,10 @@ common.start(__name__)
 from common.sweep_flags import SweepFlags
 from common.sweeps import Point, Run
 if __name__ == "__main__":
-    executor, jobs, last, *wishes = sys.argv[1:]
+    jobs, last, *wishes = sys.argv[1:]
     runs = [Run(Point(wish, f"--wish '{wish}'", "toy"), seed, "", (), Path("out"))
             for wish in wishes for seed in range(1, int(last) + 1)]
-    print(len(SweepFlags(executor=executor, jobs=int(jobs), quiet=True).perform(runs)))
+    print(len(SweepFlags(jobs=int(jobs), quiet=True).perform(runs)))
 """
 
 
@@ -96,17 +96,13 @@ def toy(tmp_path, monkeypatch):
 
 @pytest.fixture
 def sweep(tmp_path):
-    """sweep(executor, jobs, last seed, *wishes) -> Popen of a sweep in tmp_path, in a group of its
-    own.
-    """
+    """sweep(jobs, last seed, *wishes) -> Popen of a sweep in tmp_path, in a group of its own."""
 
-    def start(executor, jobs, *words):
-        ranks = (MPIEXEC, "-n", jobs + 1), ("-m", "mpi4py.futures")
-        before, module = ranks if executor == "mpi" else ((), ())
+    def start(*words):
         path = os.pathsep.join([str(ROOT), str(ROOT / "experiments"), str(tmp_path)])
         # which a shell's background jobs ignore
         return subprocess.Popen(
-            [*map(str, (*before, sys.executable, *module, "sweep.py", executor, jobs, *words))],
+            [sys.executable, "sweep.py", *map(str, words)],
             cwd=tmp_path,
             text=True,
             env={**environment(), "PYTHONPATH": path},
@@ -139,9 +135,8 @@ def test_runs_that_fail_or_are_killed_again_and_again_are_named_and_the_others_a
     assert toy().result()
 
 
-@pytest.mark.parametrize("executor", ["processes", "mpi"])
-def test_killed_processes_are_replaced_and_every_run_is_made_by_one_process(executor, toy, sweep):
-    sweeping = sweep(executor, 2, 2, "finish", "die once")
+def test_killed_processes_are_replaced_and_every_run_is_made_by_one_process(toy, sweep):
+    sweeping = sweep(2, 2, "finish", "die once")
     said = sweeping.communicate(timeout=120)
     assert said[0].split() == ["4"] and sweeping.returncode == 0, said
     made = [toy(wish, seed).result() for wish in ("finish", "die once") for seed in (1, 2)]
@@ -159,10 +154,9 @@ def test_a_result_of_another_command_is_refused(toy):
         perform([toy()], 1, quiet=True)
 
 
-@pytest.mark.parametrize("executor", ["processes", "mpi"])
 @pytest.mark.parametrize("how", ["interrupt", "kill"])
-def test_workers_end_with_their_parent_and_the_next_call_goes_on(executor, how, toy, sweep):
-    run, sweeping = toy("wait"), sweep(executor, 1, 4, "wait")
+def test_workers_end_with_their_parent_and_the_next_call_goes_on(how, toy, sweep):
+    run, sweeping = toy("wait"), sweep(1, 4, "wait")
     alive, deadline = run.out / run.name / "config.json", time.monotonic() + 120
     try:
         while not alive.exists() and time.monotonic() < deadline:
@@ -181,7 +175,6 @@ def test_workers_end_with_their_parent_and_the_next_call_goes_on(executor, how, 
         "wait-seed1.log"
     ]
     assert how == "kill" or "interrupted" in said and "Traceback" not in said
-    if (executor, how) != ("mpi", "kill"):  # MPI's launcher kills whatever its ranks started
-        assert "interrupted" in run.json.with_suffix(".log").read_text()
+    assert "interrupted" in run.json.with_suffix(".log").read_text()
     (done,) = perform([run], 1, quiet=True).values()
     assert done["resumed"] is True
