@@ -69,10 +69,6 @@ class RowsError(DataError, ValueError):
     """
 
 
-class DataUnavailableError(DataError):
-    """No copy of a data set was found, and none could be downloaded."""
-
-
 class RanksError(MinidpError):
     """The ranks of a run do not hold the same; nothing more was released."""
 

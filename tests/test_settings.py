@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minidp.data import centre_crop, draw_distortions
 from minidp.errors import DtypeError, ParameterError, ShapeError
 from minidp.mechanism import (
     ClipGroup,
@@ -218,8 +217,6 @@ ONE = Gaussian(1)
         (lambda: theorem_d1(1.0, 0.5, 0.0, 0.1), "delta="),
         (lambda: theorem_d1(1.0, 0.5, 0.05, 0.0), "good_share="),
         (lambda: Streams(-1), "expected seed=-1"),
-        (lambda: centre_crop(np.zeros((1, 24, 24, 3)), 25), "size=25"),
-        (lambda: draw_distortions(2, None, size=33), "size=33"),
     ],
 )
 def test_a_wrong_setting_is_named(make, words):

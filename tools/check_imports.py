@@ -38,7 +38,7 @@ APART = (
     {"mechanism", "nn"},
     {"mechanism", "data"},
 )
-OUTSIDE = {"tests", "tools", "experiments", "common", "features"}
+OUTSIDE = {"tests", "tools", "experiments", "common", "datasets", "features"}
 
 
 def main(root):

@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from minidp import data, nn
+from datasets import cifar, mnist
+from datasets.dataset import Dataset
+from minidp import nn
 from minidp.backend import Backend, to_host
 from minidp.errors import ParameterError
 from minidp.mechanism import (
@@ -56,7 +58,7 @@ class Ready:
     folder: RunFolder
     backend: Backend
     streams: Streams
-    dataset: data.Dataset
+    dataset: Dataset
 
     def run(
         self,
@@ -157,7 +159,7 @@ def experiment(name, load, train, smoke=SMOKE):
 
 def load_digits(config, smoke_sizes=(600, 300)):
     """The digits of --dataset; with --smoke the first few of them."""
-    return data.load(
+    return mnist.load(
         config.dataset,
         config.data_dir,
         on_notice=lambda line: print(f"NOTICE: {line}"),
@@ -168,7 +170,7 @@ def load_digits(config, smoke_sizes=(600, 300)):
 
 def load_colours(config):
     """CIFAR-10; with --smoke the first SMOKE_COLOURS images of each part."""
-    dataset = data.load_cifar10(config.data_dir, progress=not config.quiet)
+    dataset = cifar.load_cifar10(config.data_dir, progress=not config.quiet)
     if dataset.notice:
         print(f"NOTICE: {dataset.notice}")
     return dataset.first(SMOKE_COLOURS, SMOKE_COLOURS) if config.smoke else dataset

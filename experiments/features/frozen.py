@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from datasets.fetch import cache_dir
 from minidp import nn
 from minidp.backend import namespace_of, to_host
-from minidp.data import cache_dir
 from minidp.errors import DataError, ParameterError
 from minidp.run import load_arrays, restore
 from minidp.util.atomic import atomic_write

@@ -12,8 +12,8 @@ from common.linear import NORM, ROWS
 import numpy as np
 from tqdm import tqdm
 
+from datasets import strokes
 from minidp import load_model, nn
-from minidp.data import strokes
 from minidp.exact.arithmetic import ORDINARY
 from minidp.mechanism import LinearDecay
 from minidp.streams import Streams

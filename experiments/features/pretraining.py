@@ -21,9 +21,10 @@ from common.config import (
 import numpy as np
 from tqdm import tqdm
 
+from datasets.augment import centre_crop, distort, draw_distortions, standardise_images
+from datasets.cifar import load_public
 from minidp import nn
 from minidp.backend import Backend, namespace_of
-from minidp.data import centre_crop, distort, draw_distortions, load_public, standardise_images
 from minidp.errors import ParameterError
 from minidp.mechanism import LinearDecay
 from minidp.privacy import Ledger

@@ -7,8 +7,8 @@ import sys
 import numpy as np
 from tqdm import tqdm
 
+from datasets.augment import centre_crop, distort, draw_distortions, standardise_images
 from minidp.backend import namespace_of, to_host
-from minidp.data import centre_crop, distort, draw_distortions, standardise_images
 from minidp.streams import Streams
 
 from .frozen import feature_path, kept_features

@@ -1,4 +1,4 @@
-"""The interface of a data set for training, and how a lot is split into batches."""
+"""The interface of examples for training, and how a lot is split into batches."""
 
 from collections.abc import Iterator
 from hashlib import sha256

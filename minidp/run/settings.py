@@ -70,8 +70,8 @@ class About:
     """What is said of a run, in its files and on the screen.
 
     name       of the experiment
-    data       data.Dataset or another object with name, nominal_size, sha256, published and notice;
-               None for your own arrays, of which the folder keeps a keyed hash only
+    data       an object with name, nominal_size, sha256, published and notice; None for your own
+               arrays, of which the folder keeps a keyed hash only
     source     what your own arrays are called
     flags      what else decides about the run, {name: JSON value}; a resumed run must have the same
     inputs     the same for what is found while the run is prepared, such as hashes of other files

@@ -5,10 +5,10 @@ it lies.
 import numpy as np
 import pytest
 
+from datasets.augment import distort, draw_distortions, standardise_images
 from minidp import nn
 from minidp.audit.cases import LAYERS, LOSSES
 from minidp.backend import to_host
-from minidp.data.augment import distort, draw_distortions, standardise_images
 from minidp.exact import elementwise
 from minidp.host.blas import thread_functions
 from minidp.mechanism.before.pca import unit_rows

@@ -5,9 +5,9 @@ from common import job
 import cifar_best
 import numpy as np
 
+from datasets.dataset import Dataset
 from features import colours
 from minidp.backend import Backend
-from minidp.data import Dataset
 
 
 def test_colours_are_told_apart_privately(made, monkeypatch, rng):
@@ -16,7 +16,7 @@ def test_colours_are_told_apart_privately(made, monkeypatch, rng):
         rng.integers(0, 100, (400, 32, 32, 3)) + 15 * y[:, None, None, None] * (np.arange(3) == 1)
     ).astype("uint8")
     dataset = Dataset("cifar10", x, y, x[:100], y[:100], classes=10, nominal_size=400)
-    monkeypatch.setattr(job.data, "load_cifar10", lambda *args, **flags: dataset)
+    monkeypatch.setattr(job.cifar, "load_cifar10", lambda *args, **flags: dataset)
     run = made("cifar_best.py --smoke --quiet --target-epsilon 50")
     assert (
         run.result["tuning"]["looked_at_training_data"] is False

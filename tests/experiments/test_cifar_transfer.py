@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 from cifar_transfer import RULE
 
+from datasets.augment import centre_crop, standardise_images
+from datasets.cifar import load_cifar10
 from features import frozen, views
-from minidp.data import centre_crop, load_cifar10, standardise_images
 from minidp.errors import ParameterError
 from minidp.run import load_model
 from minidp.run.verify import verify
@@ -84,7 +85,7 @@ def train(pretrained, folders, tmp_path_factory):
         line += "" if line.startswith("head") or "--views" in line else " --views 2"
         flags = f"--data-dir {folders / 'cifar'} --smoke --quiet --out {out}"
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(job.data, "load_cifar10", load)
+            patch.setattr(job.cifar, "load_cifar10", load)
             patch.setattr(job, "SMOKE_COLOURS", IMAGES)
             words = f"{line} {flags} --pretrained {pretrained / 'pretrained.npz'}".split()
             assert cifar_transfer.main(words) == 0
@@ -209,7 +210,7 @@ def here(monkeypatch):
             return made
 
     monkeypatch.setattr(sweeps, "ThreadPoolExecutor", Here)
-    monkeypatch.setattr(job.data, "load_cifar10", cache(load_cifar10))
+    monkeypatch.setattr(job.cifar, "load_cifar10", cache(load_cifar10))
     monkeypatch.setattr(job, "SMOKE_COLOURS", IMAGES)
 
 

@@ -5,10 +5,10 @@ from common.linear import NORM, begin
 import numpy as np
 from mnist_learned import FORM
 
+from datasets import strokes
 from features import learned
 from minidp import load_model, nn
 from minidp.backend import Backend
-from minidp.data import strokes
 from minidp.privacy import Gaussian
 
 IMAGES, LABELS = strokes.draw(1, 0)

@@ -8,7 +8,7 @@ from common.results import EXPECTED, look_up
 
 import pytest
 
-from minidp.data import load_strokes
+from datasets.strokes import load_strokes
 from minidp.mechanism import Sanitizer
 from minidp.mechanism.rounding import products
 from minidp.privacy import Gaussian, JointGaussian, MomentsAccountant, PoissonSampled

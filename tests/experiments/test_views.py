@@ -5,11 +5,10 @@ and layers only.
 import numpy as np
 import pytest
 
+from datasets.augment import Distortions, distort, standardise_images
 from features import views
 from features.frozen import feature_path
 from minidp import nn
-from minidp.data import distort, standardise_images
-from minidp.data.augment import Distortions
 from minidp.errors import DataError
 from minidp.streams import Streams
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from datasets.strokes import load_strokes
 from minidp import fit
-from minidp.data.strokes import load_strokes
 from minidp.fitting.rule import LARGEST_LOT, choose, mu_of
 from minidp.privacy.gaussian import gaussian_epsilon
 

@@ -6,9 +6,10 @@ import hashlib
 import numpy as np
 import pytest
 
-from minidp.data import mnist
-from minidp.data.mnist import load, load_mnist
-from minidp.errors import DataError, DataUnavailableError, ParameterError
+from datasets import mnist
+from datasets.fetch import DataUnavailableError
+from datasets.mnist import load, load_mnist
+from minidp.errors import DataError, ParameterError
 from tests.support.refused import refused
 
 from .test_fetch import DEAD

@@ -3,9 +3,8 @@ import hashlib
 
 import pytest
 
-from minidp.data import fetch as module
-from minidp.data.fetch import RemoteFile, fetch
-from minidp.errors import DataUnavailableError
+from datasets import fetch as module
+from datasets.fetch import DataUnavailableError, RemoteFile, fetch
 from tests.support.refused import refused
 
 CONTENTS = bytes(range(256)) * 700

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from minidp.data import cifar, load_cifar10, load_public
+from datasets import cifar
+from datasets.cifar import load_cifar10, load_public
 from minidp.errors import DataError
 from tests.support.refused import refused
 

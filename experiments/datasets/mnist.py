@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..errors import DataUnavailableError
-from ..util import validate
-from ..util.atomic import StrPath
-from .arrays import Dataset
-from .fetch import RemoteFile, find
+from minidp.util import validate
+from minidp.util.atomic import StrPath
+
+from .dataset import Dataset
+from .fetch import DataUnavailableError, RemoteFile, find
 from .strokes import SIZES, load_strokes
 
 MIRRORS = (

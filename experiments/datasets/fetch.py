@@ -20,10 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import DataError, DataUnavailableError
-from ..util.atomic import StrPath, atomic_write
+from minidp.errors import DataError
+from minidp.util.atomic import StrPath, atomic_write
 
 TIMEOUT = 10  # seconds
+
+
+class DataUnavailableError(DataError):
+    """No copy of a data set was found, and none could be downloaded."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ def read_bytes(path: StrPath) -> bytes:
 
 
 def cache_dir() -> Path:
-    """The folder for data that minidp downloads or makes: $MINIDP_CACHE if set, else the user's
+    """The folder for data that the experiments download or make: $MINIDP_CACHE, else the user's
     cache.
     """
     if os.environ.get("MINIDP_CACHE"):

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backend import namespace_of
-from ..errors import ParameterError
-from ..exact.arithmetic import in_pairs
-from ..streams import Draws, RowDraws
-from ..util import validate
+from minidp.arrays import in_pairs
+from minidp.backend import namespace_of
+from minidp.errors import ParameterError
+from minidp.streams import Draws, RowDraws
+from minidp.util import validate
 
 SIZE = 24  # pixels, side of the crop
 BRIGHTNESS = 63.0  # largest shift, of 255

@@ -14,16 +14,18 @@ import zipfile
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..util import validate
-from ..util.atomic import atomic_write
-from .arrays import Dataset
+from minidp.util import validate
+from minidp.util.atomic import atomic_write
+
+from .dataset import Dataset
 from .fetch import cache_dir
 
+SKELETONS = Path(__file__).with_name("skeletons.json")
 VERSION = 1  # of the images: raise it with every change that alters a pixel
 SEED = 20160701
 CHUNK = 250  # images drawn together; part of what makes the images
@@ -221,7 +223,7 @@ def skeleton_tables() -> Tables:
     starts (V, S)                       points where a segment to the next point begins; the last is
                                         repeated as padding
     """
-    stored = json.loads(files(__package__).joinpath("skeletons.json").read_text(encoding="ascii"))
+    stored = json.loads(SKELETONS.read_text(encoding="ascii"))
     count = np.array([len(stored[str(digit)]) for digit in range(10)])
     ways = [_tabulate(way) for digit in range(10) for way in stored[str(digit)]]
     controls, near, weights, starts = map(_padded, zip(*ways))

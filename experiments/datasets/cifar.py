@@ -13,9 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import DataError
-from ..util.atomic import StrPath
-from .arrays import Dataset
+from minidp.errors import DataError
+from minidp.util.atomic import StrPath
+
+from .dataset import Dataset
 from .fetch import RemoteFile, find, read_bytes
 
 MIRRORS = ("https://www.cs.toronto.edu/~kriz/",)

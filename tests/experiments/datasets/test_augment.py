@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from datasets.augment import centre_crop, distort, draw_distortions, standardise_images
 from minidp.backend import to_host
-from minidp.data.augment import centre_crop, distort, draw_distortions, standardise_images
 from minidp.errors import DtypeError, ParameterError, ShapeError
 
 
@@ -97,3 +97,7 @@ def test_wrong_input(rng):
         distort(images[:2], d)
     with pytest.raises(DtypeError, match="standardise_images"):
         standardise_images(images)
+    with pytest.raises(ParameterError, match="size=25"):
+        centre_crop(np.zeros((1, 24, 24, 3)), 25)
+    with pytest.raises(ParameterError, match="size=33"):
+        draw_distortions(2, None, size=33)

@@ -8,7 +8,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
-from minidp.data import mnist
+from datasets import mnist
 
 
 class Mirror(SimpleHTTPRequestHandler):

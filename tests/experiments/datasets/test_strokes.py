@@ -3,7 +3,8 @@ import hashlib
 import numpy as np
 import pytest
 
-from minidp.data import load_strokes, strokes
+from datasets import strokes
+from datasets.strokes import load_strokes
 
 
 def test_the_images_are_the_same_everywhere():
