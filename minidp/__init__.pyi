@@ -1,4 +1,3 @@
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -49,24 +48,6 @@ from .sklearn import PrivateRegressor as PrivateRegressor
 from .util.files import StrPath
 
 __version__: str
-
-def tune(
-    x: Any,
-    y: ArrayLike | None,
-    candidates: Sequence[Mapping[str, Any]],
-    *,
-    epsilon: float,
-    delta: float | None = None,
-    runs: float | None = None,
-    law: str = "geometric",
-    folder: StrPath | None = None,
-    ledger: StrPath | None = None,
-    test: tuple[Any, ArrayLike] | None = None,
-    seed: int | None = None,
-    quiet: bool = False,
-    settings: Settings | None = None,
-    **more: Any,
-) -> Fitted: ...
 
 # every field of Settings by its name, as `help(fit)` shows them
 def fit(

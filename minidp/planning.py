@@ -18,7 +18,7 @@ import numpy as np
 from .errors import BudgetExceededError, MinidpError, ParameterError
 from .mechanism import ClipGroup, PoissonSampler, PrivatePCA, Sanitizer
 from .mechanism.samplers import make_sampler, steps_of_epochs
-from .privacy import Gaussian, Ledger, Repeated
+from .privacy import Gaussian, Ledger
 from .privacy.budget import max_steps
 from .privacy.calibrate import noise_multiplier_for, sampling_probability_for
 from .privacy.catalogue import ACCOUNTANTS, all_bounds, make, row_to_quote
@@ -26,7 +26,6 @@ from .privacy.group_privacy import GroupAccountant
 from .privacy.ledger import SETUP
 from .privacy.meaning import meaning_of, upper_ends
 from .privacy.risk import Risk
-from .privacy.search_cost import LAWS, geometric_gamma, run_event, tuning_event
 from .util.atomic import StrPath
 from .util.text import lower_text
 from .util.validate import count as check_count
@@ -65,7 +64,6 @@ def epsilon(
     ledger: StrPath | Ledger | None = None,
     group_size: int = 1,
     accountant: str = "bounds",
-    runs: float | None = None,
 ) -> dict[str, Any]:
     """Epsilon of a run at a given delta: the dictionary that `minidp epsilon --json` prints.
 
@@ -77,7 +75,6 @@ def epsilon(
     ledger                a Ledger, or a run's ledger.json or folder, in place of all above
     group_size            examples of each person, all in the data or none
     accountant            "bounds", "all", or one by name
-    runs                  also what the best of so many such runs costs: see `tuning_costs`
 
     "quote" names the accountant with the smallest certified bound, None if there is no finite one.
 
@@ -88,8 +85,7 @@ def epsilon(
     setting = _setting(locals(), relation=None)
     with _flags_as_arguments():
         found = ledger_of(setting)
-        record = compared(found, accountants_of(accountant), group_size, delta=delta)[1]
-        return record if runs is None else record | tuning_costs(found, delta, runs)
+        return compared(found, accountants_of(accountant), group_size, delta=delta)[1]
 
 
 def calibrate(
@@ -165,30 +161,6 @@ def compared(
     if "delta" in given and (said := meaning_of(ledger, given["delta"], group_size)):
         record["meaning"] = said
     return found, {**record, "ledger": ledger.to_json()}
-
-
-def tuning_costs(ledger: Ledger, delta: float, runs: float) -> dict[str, Any]:
-    """{"tuning": {"runs", "epsilon": {way: epsilon}, "cheapest": way}} of the best of several runs
-    as `ledger` describes one; None where no bound is known.
-
-    The ways: "each_once", so many runs (rounded up), all counted; "geometric" and "poisson", a
-    random number of runs of that mean. Scores on public data are free, and so are noisy counts on
-    examples that are held out, if their noise is that of `minidp.tune`.
-    """
-    run, found = run_event(ledger), {}
-    geometric_gamma(runs)  # checks them
-    for way in ("each_once", *LAWS):
-        searched = Ledger(ledger.relation)
-        if way == "each_once":
-            searched.append(Repeated(run, math.ceil(runs)))
-        else:
-            searched.append(tuning_event(ledger.relation, [run], mean=runs, law=way))
-        rows = rows_of(all_bounds(searched, ("loss_distribution", "renyi"), delta=delta))
-        quoted = row_to_quote(rows)
-        found[way] = None if quoted is None else rows[quoted]["upper"]
-    known = {way: upper for way, upper in found.items() if upper is not None}
-    cheapest = min(known, key=known.__getitem__, default=None)
-    return {"tuning": {"runs": runs, "epsilon": found, "cheapest": cheapest}}
 
 
 def rows_of(found: dict[str, Any]) -> dict[str, dict[str, Any]]:

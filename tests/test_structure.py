@@ -40,7 +40,6 @@ INTERNAL = (
     "minidp.run.progress",
     "minidp.run.result",
     "minidp.run.statement",
-    "minidp.run.tuning",
     "minidp.train.selfcheck",
     "minidp.train.trial",
     "minidp.run.architecture",

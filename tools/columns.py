@@ -37,7 +37,6 @@ sigma, of the mean: {SIGMA:.3g}, {settings.mean_noise_multiplier:.3g}
 lots of: {settings.expected_lot_size:,}
 lots: {steps:,}
 rate, C: {settings.learning_rate:.3g}, {C:.3g}
-epsilon if tuned there: {searched:upper}
 test accuracy, mean (range): {test_accuracy:spread}
 seeds: {seed:count}
 published: {published}
@@ -146,15 +145,6 @@ model: {key}
 accuracy, five splits: {accuracy:.2%}
 AUROC: {auroc:.4f}
 seconds a fit: {seconds:.1f}
-""")
-TUNING = columns("""
-data: {about}
-rows: {rows:,}
-the defaults: {ways.defaults.mean:.2%} ({ways.defaults.spread:.2%})
-each of six once: {ways.each once.mean:.2%} ({ways.each once.spread:.2%})
-runs geometric, mean six: {ways.geometric.mean:.2%} ({ways.geometric.spread:.2%})
-the best, unpaid: {ways.unpaid.mean:.2%} ({ways.unpaid.spread:.2%})
-epsilon, but for the last: {spent}
 """)
 NAMES = columns("""
 epsilon: {key}

@@ -4,11 +4,8 @@ from functools import partial
 
 import numpy as np
 
-from experiments.common.results import EXPECTED, ledger_of, rows_of, verdict
-from minidp.privacy import Ledger, PoissonStopped, RenyiAccountant
-from minidp.privacy.search_cost import run_event
+from experiments.common.results import EXPECTED, rows_of, verdict
 from minidp.util.files import read_json
-from minidp.util.text import upper_text
 from tools.cells import RESULTS, Row, TableError, entries, load, markdown, runs, spread, table
 from tools.columns import (
     ADULT,
@@ -31,7 +28,6 @@ from tools.columns import (
     SWEEPS,
     TRAINED,
     TUNED,
-    TUNING,
 )
 
 LITTLE = ("0.01", "0.02", "0.03", "0.05", "0.1", "0.2")  # budgets
@@ -97,13 +93,6 @@ def names():
         epsilon = float(row[0]["key"])
         runs = [run["generated"] for run in made if float(run["target_epsilon"]) == epsilon]
         yield row.having(**{key: np.mean([run[key] for run in runs]) for key in COPIES})
-
-
-def tuning():
-    """What a search that is paid for gives, beside the defaults and one that nobody pays for."""
-    for row in entries("tuning.json", "data"):
-        ways = row[0]["ways"].values()
-        yield row.having(spent=upper_text(max(way.get("epsilon", 0.0) for way in ways)))
 
 
 def steps(path):
@@ -190,13 +179,11 @@ def _number(entry, value, sign=""):
 
 
 def best(*budgets, job="mnist_best"):
-    """A data set at every budget, and what a private search of so many settings would cost."""
-    compared = np.size(load(f"{job}_settings.json")["tried"][-1]["accuracies"])
-    for name in budgets or USUAL:
-        row = runs(f"eps{name}", job, published=PUBLISHED.get((job, name), ""))
-        search = PoissonStopped(run_event(ledger_of(row[0])), compared)
-        price = RenyiAccountant().epsilon(Ledger(entries=[(search,)]), row[0]["delta"])
-        yield row.having(searched=price.upper)
+    """A row for each budget of a data set."""
+    return [
+        runs(f"eps{name}", job, published=PUBLISHED.get((job, name), ""))
+        for name in budgets or USUAL
+    ]
 
 
 def beside(rows, job):
@@ -268,7 +255,6 @@ PAGES = {
     "minidp/README.md": {
         "own data": lambda: table(OWN, scores()),
         "persons": listed(PERSONS, "persons.json", "auroc"),
-        "tuning": lambda: table(TUNING, tuning()),
         "which sampler": listed(SAMPLERS, "samplers.json", "runs"),
     },
     "tools/README.md": {

@@ -4,7 +4,7 @@ import math
 import sys
 import time
 
-from ..planning import accountants_of, calibrated, compared, tuning_costs
+from ..planning import accountants_of, calibrated, compared
 from ..privacy.catalogue import ACCOUNTANTS, make
 from ..privacy.meaning import in_words, large_delta
 from ..privacy.risk import BY_SAMPLING, Risk
@@ -16,11 +16,11 @@ from .setting import LENGTH, RISK, SAMPLING, add, add_run, described
 
 
 def epsilon(parser):
-    add_run(parser, *LENGTH, "--ledger", "--delta", "--runs")
+    add_run(parser, *LENGTH, "--ledger", "--delta")
     parser.epilog = (
         "examples:\n  %(prog)s --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4 "
         "--delta 1e-5\n  %(prog)s --noise-multiplier 1 --dataset-size 6e4 --lot-size 256 --epochs "
-        "9 --delta 1e-5\n  %(prog)s --ledger runs/mine/ledger.json --delta 1e-5 --runs 10"
+        "9 --delta 1e-5\n  %(prog)s --ledger runs/mine/ledger.json --delta 1e-5"
     )
     return lambda args: _compare(args, {"delta": args.delta})
 
@@ -51,26 +51,8 @@ def _compare(args, given):
     lines = [f"{title}, {at}", *table(found, args.command, worthless)]
     if "meaning" in record:
         lines.append(in_words(record["meaning"], args.group_size))
-    if getattr(args, "runs", None) is not None:
-        record |= tuning_costs(ledger, args.delta, args.runs)
-        lines += _tuned(record["tuning"])
     show(args, record, lines)
     refuse_unbounded(found, worthless)
-
-
-WAYS = {
-    "each_once": "every setting once, all runs counted",
-    "geometric": "K runs, K geometric, settings drawn",
-    "poisson": "K runs, K Poisson, settings drawn",
-}
-
-
-def _tuned(found):
-    """Lines on what the best of several runs costs, in each of the ways to run them."""
-    yield f"the best of {found['runs']:g} such runs, at the same delta (mean of K for a random K):"
-    for way, epsilon in found["epsilon"].items():
-        mark = "  <- the cheapest" if way == found["cheapest"] else ""
-        yield f"  {WAYS[way]:<36}  epsilon {upper_text(epsilon)}{mark}"
 
 
 def _remark_delta(args):

@@ -98,12 +98,6 @@ FLAGS = {
         type=number,
         help="his task is no easier than telling N(0, 1) from N(mu, 1), at rates of at least 1e-6",
     ),
-    "--runs": dict(
-        type=number,
-        metavar="MEAN",
-        help="also what the best of so many such runs costs, in the ways that `minidp train "
-        "--candidates` has",
-    ),
     "--json": dict(action="store_true", help="print JSON in place of the table"),
     "--quiet": dict(action="store_true", help="say nothing while it computes"),
     "--force": dict(action="store_true", help="replace files that are there already"),

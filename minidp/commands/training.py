@@ -7,7 +7,6 @@ import math
 import sys
 import warnings
 from dataclasses import fields, replace
-from functools import partial
 from pathlib import Path
 from shlex import quote
 
@@ -18,17 +17,15 @@ from ..data.tables import table_of
 from ..errors import DataError, ParameterError
 from ..fitting.fit import fit
 from ..fitting.settings import Settings
-from ..fitting.tune import tune
 from ..privacy.budget import Filter
 from ..privacy.catalogue import row_to_quote
 from ..privacy.ledger import Ledger
-from ..privacy.search_cost import LAWS
 from ..run import load_model
 from ..run.brief import quote_line
 from ..run.folder import CONFIG, CURVES, MODEL, RESULT, STATEMENT
 from ..run.shared import sum_line
 from ..util.atomic import atomic_write
-from ..util.files import read_json, write_json
+from ..util.files import write_json
 from ..util.program import program
 from ..util.text import listed
 from ..util.validate import positive
@@ -99,20 +96,6 @@ def train(parser):
                 help="ledger that runs on the same data share, charged first; the sum is printed",
             )
         add_field(parser, field)
-    add(
-        "--candidates",
-        metavar="FILE",
-        help='JSON list of settings to choose among, such as [{"learning_rate": 5}, {"hidden": '
-        "[8]}]: each is trained once, and the best by a noisy count on held-out rows is kept; "
-        "epsilon covers the whole search, which is charged first and does not resume",
-    )
-    add(
-        "--runs",
-        type=number,
-        metavar="MEAN",
-        help="with --candidates: a random number of runs of this mean, each of a drawn candidate",
-    )
-    add("--law", choices=LAWS, help=f"of that number (default: {LAWS[0]})")
     add("--quiet", action="store_true", help="no bar, and only the last three lines")
     add(
         "--seed",
@@ -159,16 +142,7 @@ def _train(args):
         if args.classes is not None:
             classes = _classes(args.classes, "?" if y is None else y.dtype.kind)
             settings = replace(settings, classes=classes)
-        made = fit
-        if args.candidates is not None:
-            candidates = read_json(args.candidates, kind=list)
-            if args.law is not None and args.runs is None:
-                raise ParameterError("expected --law together with --runs MEAN")
-            law = {} if args.law is None else {"law": args.law}
-            made = partial(tune, candidates=candidates, runs=args.runs, **law)
-        elif (args.runs, args.law) != (None, None):
-            raise ParameterError("expected --runs and --law together with --candidates FILE")
-        model = made(
+        model = fit(
             x,
             y,
             epsilon=args.target_epsilon,
@@ -180,13 +154,11 @@ def _train(args):
             quiet=args.quiet or args.json,
             settings=settings,
         )
-    except KeyboardInterrupt as stopped:
-        if args.candidates is not None and stopped.args:
-            raise
+    except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"interrupted; run the same command again to resume the run in {folder}; "
             f"`{program()} verify {folder}` says what is spent so far"
-            if args.candidates is None and (folder / CONFIG).exists()
+            if (folder / CONFIG).exists()
             else "interrupted before anything was charged"
         ) from None
     if done:

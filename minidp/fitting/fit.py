@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from .. import nn
 from ..errors import MinidpError, ParameterError
+from ..exact.arithmetic import ORDINARY
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ..nn.chain import every_layer
 from ..privacy import Filter
@@ -26,14 +27,15 @@ from ..run.shared import charge_shared, sum_line
 from ..streams import Streams
 from ..train import SGD, Averaged, Momentum, selfcheck
 from ..util.atomic import StrPath
-from ..util.validate import open_probability, positive
+from ..util.files import check_path
+from ..util.validate import flag, open_probability, positive
 from ..util.waiting import quietly
 from .fitted import Fitted
 from .heads import Head, trained_network
 from .prepared import data_of, train
 from .records import choices_of, config_of, public_facts
 from .rule import WITHOUT_PRIVACY, Choice, choose, unclipped
-from .settings import Settings, settings_of
+from .settings import Settings
 
 MEASUREMENTS = 20  # along a run, with a checkpoint each
 
@@ -93,7 +95,7 @@ def fit(
     >>> model.predict(x[:3]).shape, model.score(x, y) > 0.8, float(model.epsilon) <= 1.0
     ((3,), True, True)
     """
-    settings = settings_of(fit, settings, more, epsilon, folder, ledger, quiet)
+    settings = settings_of(settings, more, epsilon, folder, ledger, quiet)
     quiet = quiet or current().rank > 0
     with quietly(quiet), ExitStack() as undo:
         data, settings = data_of(x, y, test, settings)
@@ -102,7 +104,7 @@ def fit(
         budget, how_delta = _budget(whole, delta, data.size, quiet)
         planned = _Planned(settings, data, budget, streams)
         at = _temporary(undo) if folder is None else folder
-        about = planned.about("fit", how_delta, seed, test, ledger, quiet)
+        about = planned.about(how_delta, seed, test, ledger, quiet)
         run = Run(at, planned.training(streams), planned.privacy(budget), about)
         _charge(run, data, planned.before, ledger, settings.ledger_limit)
         result = train(run, data, planned.head, ledger)
@@ -110,17 +112,11 @@ def fit(
             raise KeyboardInterrupt(
                 run.summary() if folder is not None else "interrupted; nothing was kept"
             )
-        fitted = _fitted_at(at, result, planned.network, undo)
+        kinds = {type(layer).__name__: type(layer) for layer in every_layer(planned.network.layers)}
+        fitted = current().of_first(lambda: Fitted(at, result, kinds))
+        weakref.finalize(fitted, undo.pop_all().close)  # a temporary folder ends with it
     if not quiet:
         print(fitted)
-    return fitted
-
-
-def _fitted_at(at, result, network, undo):
-    """The Fitted of a folder's files, which end with it if they are temporary."""
-    kinds = {type(layer).__name__: type(layer) for layer in every_layer(network.layers)}
-    fitted = current().of_first(lambda: Fitted(at, result, kinds))
-    weakref.finalize(fitted, undo.pop_all().close)
     return fitted
 
 
@@ -208,12 +204,12 @@ class _Planned:
             risk=self.risk,
         )
 
-    def about(self, name, how_delta, seed, test, ledger, quiet):
+    def about(self, how_delta, seed, test, ledger, quiet):
         """The part of a run that says what was done."""
         settings, data, head = self.settings, self.data, self.head
         choices = choices_of(self.choice, self.given, head.scale, settings, ledger)
         return About(
-            name,
+            "fit",
             source=settings.source or ("arrays" if data.columns is None else "a table"),
             flags=config_of(settings, data, head, self.network, seed, test, ledger),
             choices=choices | {"delta": how_delta},
@@ -223,6 +219,58 @@ class _Planned:
             owner=settings.about,
             quiet=quiet,
         )
+
+
+def settings_of(
+    settings: Settings | None,
+    more: dict[str, Any],
+    epsilon: float | None,
+    folder: Any,
+    ledger: Any,
+    quiet: bool,
+) -> Settings:
+    """`settings` with the fields `more` that `fit` was given by their own names.
+
+    Raises ParameterError for an unknown name, with the nearest one, for a field that is given both
+    ways, and unless the settings and the other arguments fit each other.
+    """
+    from difflib import get_close_matches  # here, because it is for errors alone
+
+    known = {field.name: field.default for field in fields(Settings)}
+    base = Settings() if settings is None else settings
+    if not isinstance(base, Settings):
+        raise ParameterError(
+            f"expected settings to be a minidp.Settings, got {type(settings).__name__}"
+        )
+    for name in more:
+        if name not in known:
+            near = get_close_matches(name, list(signature(fit).parameters), 1)
+            hint = f"did you mean {near[0]}?" if near else f"its settings are {', '.join(known)}"
+            raise ParameterError(f"fit has no parameter {name!r}; {hint}")
+        if getattr(base, name) is not known[name]:
+            raise ParameterError(f"fit: {name} given both by settings= and by its name")
+    settings = replace(base, **more)
+    flag(quiet=quiet)
+    if epsilon is not None:
+        positive(epsilon=epsilon)
+    check_path(folder=folder, ledger=ledger)
+    if (epsilon is None) == (settings.attack is None):
+        raise ParameterError(
+            "expected epsilon=, or in its place attack=, the risk that an attacker may reach"
+        )
+    if settings.ledger_limit is not None and ledger is None:
+        raise ParameterError("expected ledger_limit= together with ledger=FILE, which it limits")
+    if epsilon == math.inf and ledger is not None:
+        raise ParameterError(
+            "expected no ledger= with epsilon=inf: what is not private has no place in a ledger "
+            "that private fits share"
+        )
+    if epsilon == math.inf and settings.arithmetic != ORDINARY:
+        raise ParameterError(
+            f"expected arithmetic='ordinary' with epsilon=inf, got {settings.arithmetic!r}: "
+            "without noise there is nothing to make exact"
+        )
+    return settings
 
 
 # `help(fit)` shows the fields of Settings in place of **more
@@ -263,25 +311,13 @@ def _charge(run, data, before, ledger, limit):
     run.check_rows(data.inputs, data.targets, data.weight, data.labels)
     # before anything is charged, the scaling included
     selfcheck.check(run.network, run.loss, data.targets)
-    if ledger is not None and not run.begun and not run.folder.finished:
-        charges, unit = run.plan.ledger(before=before), run.facts["unit"]
-        _charge_shared(run.folder, ledger, charges, run.budget, limit, unit, run.quiet)
-
-
-def _charge_shared(folder, ledger, charges, budget, limit, unit, quiet, tell=None):
-    """Charge the shared ledger, if there is one, and print the sum; a refusal leaves the folder
-    free. `tell` is called just before.
-    """
-    if ledger is None:
-        if tell is not None:
-            tell()
+    if ledger is None or run.begun or run.folder.finished:
         return
+    charges, unit = run.plan.ledger(before=before), run.facts["unit"]
     try:
-        total = current().of_first(
-            lambda: charge_shared(ledger, charges, budget, limit, unit, tell)
-        )
+        total = current().of_first(lambda: charge_shared(ledger, charges, run.budget, limit, unit))
     except MinidpError:
-        folder.give_up()
+        run.folder.give_up()
         raise
-    if not quiet:
-        print(sum_line(ledger, total, budget))
+    if not run.quiet:
+        print(sum_line(ledger, total, run.budget))

@@ -148,7 +148,7 @@ class Fitted(Model):
         yield (
             "trained",
             f"{result['steps']} lots of about {settings['expected_lot_size']:g} of "
-            f"{settings['dataset_size']} {unit}s ({self._nominal()}), {self._noise()}",
+            f"{settings['dataset_size']} {unit}s (nominal), {self._noise()}",
         )
         if result["choices"].get("scale") == "unit-norm":
             yield "scale", "rows in unit norm; for columns in different units: scale='private'"
@@ -160,13 +160,6 @@ class Fitted(Model):
         for name, what in (("test_accuracy", "accuracy"), ("test_r2", "R2")):
             if result[name] is not None:
                 yield measured, f"{what} {result[name]:.2%}"
-
-    def _nominal(self):
-        """What the public number of rows, or persons, is."""
-        searched = self.result.get("search") or {}
-        if not searched.get("held_out"):
-            return "nominal"
-        return f"nominal: {searched['examples']} less the {searched['held_out']:g} held out"
 
     def _noise(self):
         """The noise multiplier as drawn, and as charged where rounding makes that smaller."""

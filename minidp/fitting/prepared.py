@@ -1,4 +1,4 @@
-"""Training data in the form that a fit needs, parts of them, and the training itself."""
+"""Training data in the form that a fit needs, and the training itself."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,7 +25,6 @@ from ..util.text import listed
 from ..util.validate import count, same_batch
 from ..util.waiting import say
 from .heads import scaled
-from .settings import Settings
 
 SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
 FAR = 10  # times the rows, or persons, or a tenth: a public N that is probably a mistake
@@ -68,34 +67,6 @@ class Data:
         """The model of these layers."""
         network = nn.Sequential(layers, self.shape)
         return Model(network, self.labels, self.target_bounds, about)
-
-    def part(self, chosen: NDArray, size: int) -> "Data":
-        """The data of some rows, or persons: chosen (units,) bool; size: their public number."""
-        inputs, weight, persons = self.inputs, self.weight, self.persons
-        rows = np.flatnonzero(chosen if persons is None else chosen[persons.number])
-        if persons is not None:
-            persons = Persons(persons.number[rows], persons.rows_per_person)
-        asarray = inputs.backend.asarray
-        return replace(
-            self,
-            inputs=Inputs(_Rows(inputs.source, rows), inputs.backend),
-            targets=self.targets[asarray(rows)],
-            weight=None if weight is None else weight[asarray(np.flatnonzero(chosen))],
-            persons=persons,
-            size=size,
-        )
-
-
-class _Rows:
-    """Some rows of a source, by their numbers; not copied."""
-
-    def __init__(self, source, rows):
-        self.source, self.rows = source, rows
-        self.shape, self.dtype = (len(rows), *source.shape[1:]), source.dtype
-
-    def __getitem__(self, places):
-        rows = self.rows[places]
-        return self.source.take(rows, axis=0) if hasattr(self.source, "take") else self.source[rows]
 
 
 def data_of(x, y, test, settings):
@@ -220,17 +191,12 @@ def _subgroups(test, names):
     return found
 
 
-def refuse_bounds(settings: Settings) -> None:
-    """Raise ParameterError for a scale or bounds beside a schema."""
-    given = [name for name in ("scale", "bounds") if getattr(settings, name) not in (None, "auto")]
-    if given and settings.schema is not None:
-        raise ParameterError(f"expected schema= or {given[0]}=, got both: a schema has the bounds")
-
-
 def _of_schema(settings, person):
     """The settings with the schema as a Schema, and what it says of the label."""
     schema = Schema.of(settings.schema)
-    refuse_bounds(settings)
+    given = [name for name in ("scale", "bounds") if getattr(settings, name) not in (None, "auto")]
+    if given:
+        raise ParameterError(f"expected schema= or {given[0]}=, got both: a schema has the bounds")
     if person in [each.name for each in schema.inputs]:
         raise ParameterError(
             f"schema: the column {person} says whose row each is, and is no input: call it "
@@ -300,12 +266,9 @@ def _disclosed(settings, labels, persons, units, columns):
     return disclosed
 
 
-def train(run, data, head, ledger, layers=None):
-    """Release the scaling, unless the fixed layers are given, then train; returns the result, None
-    if interrupted.
-    """
-    if layers is None:
-        layers = head.layers(run)
+def train(run, data, head, ledger):
+    """Release the scaling, then train; returns the result, None if interrupted."""
+    layers = head.layers(run)
     inputs = scaled(data.inputs, layers, head.arithmetic)
     if run.plan.expected_lot_size < SPARSE * data.size and isinstance(inputs, Inputs):
         inputs.read_at_random()

@@ -2,22 +2,17 @@
 `minidp train` and entries of config.json follow from these fields.
 """
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import partial
-from inspect import signature
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from .. import nn
-from ..errors import ParameterError
 from ..exact.arithmetic import ARITHMETICS, ORDINARY
 from ..privacy.risk import Risk
-from ..util.files import check_path
 from ..util.options import Checked, option
-from ..util.validate import count, flag, positive, positive_finite
+from ..util.validate import count, flag, positive_finite
 
 SCALES = ("auto", "unit-norm", "bounds", "private", "none")
 POSITIVE = partial(count, 1)
@@ -214,57 +209,3 @@ class Settings(Checked):
         positive_finite,
         metavar="EPSILON",
     )
-
-
-def settings_of(
-    function: Callable[..., Any],
-    settings: Settings | None,
-    more: dict[str, Any],
-    epsilon: float | None,
-    folder: Any,
-    ledger: Any,
-    quiet: bool,
-) -> Settings:
-    """`settings` with the fields `more` that `function`, `fit` or `tune`, was given by their own
-    names.
-
-    Raises ParameterError for an unknown name, with the nearest one, for a field that is given both
-    ways, and unless the settings and the other arguments fit each other.
-    """
-    from difflib import get_close_matches  # here, because it is for errors alone
-
-    known = {field.name: field.default for field in fields(Settings)}
-    base = Settings() if settings is None else settings
-    if not isinstance(base, Settings):
-        raise ParameterError(
-            f"expected settings to be a minidp.Settings, got {type(settings).__name__}"
-        )
-    for name in more:
-        if name not in known:
-            near = get_close_matches(name, list(signature(function).parameters), 1)
-            hint = f"did you mean {near[0]}?" if near else f"its settings are {', '.join(known)}"
-            raise ParameterError(f"fit has no parameter {name!r}; {hint}")
-        if getattr(base, name) is not known[name]:
-            raise ParameterError(f"fit: {name} given both by settings= and by its name")
-    settings = replace(base, **more)
-    flag(quiet=quiet)
-    if epsilon is not None:
-        positive(epsilon=epsilon)
-    check_path(folder=folder, ledger=ledger)
-    if (epsilon is None) == (settings.attack is None):
-        raise ParameterError(
-            "expected epsilon=, or in its place attack=, the risk that an attacker may reach"
-        )
-    if settings.ledger_limit is not None and ledger is None:
-        raise ParameterError("expected ledger_limit= together with ledger=FILE, which it limits")
-    if epsilon == math.inf and ledger is not None:
-        raise ParameterError(
-            "expected no ledger= with epsilon=inf: what is not private has no place in a ledger "
-            "that private fits share"
-        )
-    if epsilon == math.inf and settings.arithmetic != ORDINARY:
-        raise ParameterError(
-            f"expected arithmetic='ordinary' with epsilon=inf, got {settings.arithmetic!r}: "
-            "without noise there is nothing to make exact"
-        )
-    return settings

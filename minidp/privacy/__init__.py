@@ -27,7 +27,6 @@ __getattr__, __dir__, __all__ = names_of(
         "group_privacy": "group_epsilon",
         "budget": "Odometer Filter max_steps",
         "calibrate": "noise_multiplier_for sampling_probability_for",
-        "searches": "OneOf RandomlyStopped PoissonStopped",
-        "search_cost": "theorem_d1 tuning_event",
+        "search_cost": "theorem_d1",
     },
 )

@@ -70,18 +70,4 @@ from .ledger import Ledger as Ledger
 from .moments import MomentsAccountant as MomentsAccountant
 from .pld.accountant import LossDistributionAccountant as LossDistributionAccountant
 from .renyi import RenyiAccountant as RenyiAccountant
-from .search_cost import (
-    theorem_d1 as theorem_d1,
-)
-from .search_cost import (
-    tuning_event as tuning_event,
-)
-from .searches import (
-    OneOf as OneOf,
-)
-from .searches import (
-    PoissonStopped as PoissonStopped,
-)
-from .searches import (
-    RandomlyStopped as RandomlyStopped,
-)
+from .search_cost import theorem_d1 as theorem_d1

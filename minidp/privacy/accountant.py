@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import given
 from ..errors import ParameterError, UnsupportedEventError
 from ..util.validate import non_negative_finite, one_of, open_probability
 from .bound import Bound, Exposed, Within
@@ -95,15 +94,12 @@ class Accountant:
               D    delta' of `delta_of`, q_i the share sampled
         [C3]  epsilon(t) = epsilon'((t - D) / (1 - D)) where D < 1e-6 t    epsilon' of the ledger
               without the releases of which D is so small, as in `Exposed`
-        [C4]  delta(E) = max_i d(i, E), epsilon(t) = max_i e(i, t)    of `searches.sides` i
 
     Source
         [C1]  Dwork, Roth 2014, Theorem 3.14
         [C2]  own derivation: with probability 1 - D the example is in no lot, and then nothing
               depends on it
         [C3]  own derivation: `Exposed`, each of these releases taken as if it gave itself away
-        [C4]  own derivation: where an example is in one part, the curve of that part's ledger
-              holds; of a draw, whose law neighbours share, the divergence is a mean
     """
 
     name = ""
@@ -146,16 +142,7 @@ class Accountant:
     def epsilon(self, ledger: Ledger, delta: float) -> Bound:
         """Bound on the epsilon for which the ledger is (epsilon, delta)-DP; delta in (0, 1)."""
         open_probability(delta=delta)
-        return self._largest(ledger, self._epsilon, delta)
-
-    def _largest(self, ledger, bound, place):
-        """The Bound on the costliest of `searches.sides`; lower is unknown if there are several."""
         self._check(ledger)
-        bounds = [bound(side, place) for side in given.sides(ledger)]
-        upper = max(bounds, key=float)  # [C4]
-        return upper if len(bounds) == 1 else replace(upper, lower=None)
-
-    def _epsilon(self, ledger, delta):
         charged = self._charged(ledger)
         if charged.lost:
             return Bound(math.inf, math.inf, math.inf)
@@ -168,9 +155,7 @@ class Accountant:
         finite.
         """
         non_negative_finite(epsilon=epsilon)
-        return self._largest(ledger, self._delta, epsilon)
-
-    def _delta(self, ledger, epsilon):
+        self._check(ledger)
         charged = self._charged(ledger)
         if charged.lost:
             return Bound(0.0, 1.0, 1.0)

@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-from .. import given
 from ..errors import DataError, ParameterError
 from . import events
 from .events import Event
@@ -49,10 +48,9 @@ def event_to_json(event: Event) -> dict[str, Any]:
 def event_from_json(data: Any) -> Event:
     """The event that `event_to_json` wrote; DataError for anything else."""
     name = data.get("event") if isinstance(data, dict) else data
-    known = EVENTS | given.SEARCHES
-    if not isinstance(name, str) or name not in known:
+    if not isinstance(name, str) or name not in EVENTS:
         raise DataError(
-            f"expected an event of {', '.join(known)}, got {name!r}; refused, since its cost is "
+            f"expected an event of {', '.join(EVENTS)}, got {name!r}; refused, since its cost is "
             "unknown"
         )
     values = {
@@ -61,6 +59,6 @@ def event_from_json(data: Any) -> Event:
         if key != "event"
     }
     try:
-        return known[name](**values)
+        return EVENTS[name](**values)
     except (ParameterError, TypeError, OverflowError) as error:
         raise DataError(f"{name}: {error}") from error

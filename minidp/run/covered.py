@@ -3,23 +3,18 @@
 import math
 from collections import Counter
 
-from ..privacy.event_json import event_from_json, event_to_json
+from ..privacy.event_json import event_to_json
 from ..privacy.ledger import SETUP, STEP
-from ..privacy.search_cost import run_event, tuning_event
 from .checkpoint import differences
-from .folder import EARLIER, LEDGER, RESULT
-from .tuning import TUNING
+from .folder import EARLIER, LEDGER
 
 
 def uncovered(result, ledger, plan, before):
     """Yield charges that are missing, and charges for something else, in words.
 
     before: the events before the first step. The ledger of a run may hold more than the run
-    needed, because a run that begins again forgets no charge. That of a search holds one charge.
+    needed, because a run that begins again forgets no charge.
     """
-    if "search" in result:
-        yield from _of_search(result, ledger, plan, before)
-        return
     steps, charged = result["steps"], ledger.count_of(STEP) * plan.sampler.period
     if ledger.relation is not plan.relation:
         yield f"{LEDGER} is under {ledger.relation.value}, the plan {plan.relation.value}"
@@ -43,22 +38,6 @@ def _of_run(steps, ledger, plan, before):
         yield f"{LEDGER} has other releases before the first step"
     if {purpose for _, _, purpose in entries} - {SETUP, STEP, EARLIER}:
         yield f"{LEDGER} has charges for another purpose"
-
-
-def _of_search(result, ledger, plan, before):
-    tuning = result["search"]
-    events = [event_from_json(each) for each in tuning["events"]]
-    score = tuning["score_event"] and event_from_json(tuning["score_event"])
-    named = {} if tuning["runs"] is None else {"mean": tuning["runs"], "law": tuning["law"]}
-    search = tuning_event(ledger.relation, events, score, **named)
-    if ledger.entries() != [(search, 1, TUNING)]:
-        yield f"{LEDGER} does not hold the search, once, that {RESULT} describes"
-    ran, number = run_event(plan.ledger(result["steps"], before)), tuning["released"]
-    if number is not None and not _same(tuning["events"][number], event_to_json(ran)):
-        yield f"not charged: {ran}"
-    held = tuning["held_out"] is not None
-    if held != (score is not None) or held == result["best_of_measured"]:
-        yield f"{RESULT}: scores on held-out rows and their charge contradict each other"
 
 
 def _counts(ledger, own):

@@ -18,7 +18,6 @@ from ..util.files import check_path, damage_named
 from ..util.text import upper_text
 from .brief import NEIGHBOURS, _success, asked, unit_of
 from .checkpoint import differences as unequal
-from .tuning import procedure
 
 NOT_STATED = "not stated"
 LISTS = ("curators", "authors")
@@ -91,13 +90,6 @@ def fields_of(result: dict[str, Any]) -> Iterator[tuple[str, str, int, Any, str]
         f"Releases before the first step: {result['setup_charged']}; steps: "
         f"{result['steps_charged']}"
     )
-    if tuning := result.get("search"):
-        charged = "One charge, before the first run, for all runs of a search and their scores"
-        before = (
-            f"A search. {procedure(tuning, result['unit'])} Its settings: "
-            f"{json.dumps(tuning['candidates'])}. Charged with it: {prepared}. Of the released "
-            f"run: {chosen}."
-        )
     open_facts = [*result["disclosed"], *result["public"], *result["not_private"]]
     averaged = f", then averaged (decay {settings['average']:g})" if settings["average"] else ""
     best = ", the best on public validation data" if result["best_of_measured"] else ""

@@ -27,7 +27,7 @@ from ..privacy import (
     total_variation,
 )
 from ..privacy.bound import Within
-from ..privacy.catalogue import UNKNOWN, all_bounds
+from ..privacy.catalogue import all_bounds
 from ..privacy.event_json import event_to_json
 from ..privacy.ledger import SETUP, STEP
 from ..privacy.meaning import meaning_of
@@ -37,7 +37,6 @@ from ..train import Averaged
 from ..util.files import jsonable
 from .folder import EARLIER, KEY, MAY_BE_PRIVATE
 from .statement import FORMAT
-from .tuning import TUNING
 
 ROOT = Path(__file__).resolve().parents[2]
 ACCOUNTANTS = ("moments", "renyi", "loss_distribution", "gaussian_clt", "advanced", "basic")
@@ -64,7 +63,6 @@ def derived(plan, budget, setup, *, size, steps, group_size, attack):
     attack      the risk that was asked for, by name
     """
     ledger, period = budget.ledger, plan.sampler.period
-    searched = ledger.count_of(TUNING)
     steps_per_epoch = size / plan.expected_lot_size
     # {name: (Bound, kind, note)} of the usual accountants and the one that held the target; null
     # where one has no theorem
@@ -85,7 +83,7 @@ def derived(plan, budget, setup, *, size, steps, group_size, attack):
             "sampler": type(plan.sampler).__name__,
             "relation": plan.relation.value,
             "settings": {**settings_of(plan, size), "setup": releases, **noises},
-            "steps_charged": steps if searched else ledger.count_of(STEP) * period,
+            "steps_charged": ledger.count_of(STEP) * period,
             "setup_charged": ledger.count_of(SETUP),
             "earlier_lots_charged": ledger.count_of(EARLIER) * period,
             "epochs": steps / steps_per_epoch,
@@ -93,9 +91,7 @@ def derived(plan, budget, setup, *, size, steps, group_size, attack):
                 name: {**bound.to_json(), "kind": kind, "note": note}
                 for name, (bound, kind, note) in bounds.items()
             },
-            "epsilon_without_amplification": UNKNOWN.to_json()
-            if searched
-            else unamplified(
+            "epsilon_without_amplification": unamplified(
                 budget.accountant, ledger, budget.delta, steps_per_epoch / period
             ).to_json(),
             "group": group_of(ledger, bounds, budget.delta, group_size),

@@ -5,14 +5,12 @@ drawn.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from ..errors import BudgetExceededError, ParameterError, UnsupportedEventError
+from ..errors import BudgetExceededError, ParameterError
 from ..privacy.budget import Filter
 from ..privacy.ledger import Ledger
-from ..privacy.renyi import RenyiAccountant
 from ..util.atomic import StrPath
 from ..util.files import waiting_lock
 from ..util.text import upper_text
@@ -25,10 +23,9 @@ def charge_shared(
     budget: Filter | None = None,
     limit: float | None = None,
     unit: str = "row",
-    tell: Callable[[], None] | None = None,
 ) -> Ledger:
     """Append all entries of `charges` to the ledger file at `path`, which is made if it is not
-    there; returns the sum. `tell` is called just before, if nothing is refused.
+    there; returns the sum.
 
     Clones and worker processes that share the file wait for each other, so that no charge is lost.
     Symbolic links are resolved first, because the lock belongs to the file and not to one of its
@@ -84,20 +81,13 @@ def charge_shared(
                     f"{budget.delta:g}, above ledger_limit={limit:g}; nothing was charged: choose "
                     "a smaller epsilon, or end here"
                 )
-        if tell is not None:
-            tell()
         total.save(path)
     return total
 
 
 def spent_of(total: Ledger, budget: Filter) -> float:
-    """Epsilon of a shared ledger at the delta of a budget, by its accountant; where a random search
-    is charged by Renyi divergences, which alone have a bound.
-    """
-    try:
-        return budget.accountant.epsilon(total, budget.delta).upper
-    except UnsupportedEventError:
-        return RenyiAccountant(total.relation).epsilon(total, budget.delta).upper
+    """Epsilon of a shared ledger at the delta of a budget, by its accountant."""
+    return budget.accountant.epsilon(total, budget.delta).upper
 
 
 def sum_line(path: StrPath, total: Ledger, budget: Filter) -> str:

@@ -12,7 +12,6 @@ from ..privacy.catalogue import row_to_quote
 from ..util.text import estimate_text, lower_text, upper_text
 from .brief import in_short, is_not_private, unit_of
 from .registry import NOT_STATED, entries
-from .tuning import described
 
 FORMAT = 14  # of the text: one more whenever `render` would write other bytes for the same result
 
@@ -218,7 +217,6 @@ def _covered(result):
         "## What is covered",
         "One guarantee covers all of the following together: the weights after every step, of "
         f"which model.npz holds the last{setup}.",
-        described(result),
         "Not for release: any file of a seeded run."
         if result["reproducible"]
         else f"Keep {', '.join(result['not_for_release'])} secret. The guarantee still holds if "
@@ -231,12 +229,10 @@ def _covered(result):
 def _not_covered(result):
     charged = ", ".join(setup["name"] for setup in result["settings"]["setup"])
     figures = "; ".join(result["not_private"])
-    others = "Other runs on the same data: tuning, other seeds, runs that were thrown away."
-    if result.get("search"):
-        others = "Any training on these data outside this search."
     tested = {result["test_accuracy"], result["test_r2"]} != {None}
     return [
-        f"{others} Each such run weakens the protection further: their epsilons add up.",
+        "Other runs on the same data: tuning, other seeds, runs that were thrown away. Each such "
+        "run weakens the protection further: their epsilons add up.",
         "Anything computed from the rows before this run, such as scalers, medians, categories, or "
         "a choice of columns. "
         + (

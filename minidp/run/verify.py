@@ -265,7 +265,7 @@ class Files:
             yield f"epsilon is {upper_text(total, 6)}, above the target {budget.epsilon:g}"
         if self.risk and (found := result["attack"])["reached"] > self.risk.target:
             yield f"an attacker reaches {found['reached']:g}, more than was asked for"
-        done = "search" in result or result["steps_charged"] >= self.settings["planned_steps"]
+        done = result["steps_charged"] >= self.settings["planned_steps"]
         stopped = "finished" if done else "budget"
         if result["stopped"] != stopped:
             yield f"stopped is {short(result['stopped'])} and should be {stopped}"

@@ -85,24 +85,3 @@ def _sums(loss, z, target, centre):
     elif centre is None and target.ndim == 1 and z.ndim == 2 and z.shape[1] > 1:
         found["correct"] = (z.argmax(axis=1) == target).sum()
     return found
-
-
-def right_answers(model: Sequential, inputs: NDArray | Examples, targets: NDArray) -> NDArray:
-    r"""How right each row's prediction is, (N,) float64 in [0, 1]; 0 where it is not finite.
-
-    Labels t: 1 where the largest output is the label's, else 0.
-
-    Forward
-        [F1]  v_b = 1 - ((y_b - t_b) / 2)^2, y_b = min(1, max(-1, z_b))    of a regression, output z
-              and target t in [-1, 1]
-
-    Source
-        own derivation: bounded by 1, so that a sum over rows has sensitivity 1
-    """
-    with np.errstate(all="ignore"):
-        z, t = to_host(model.predict(inputs)), to_host(targets)
-        if t.dtype.kind == "f":
-            right = 1 - ((np.clip(z[:, 0], -1, 1) - t.reshape(len(t))) / 2) ** 2  # [F1]
-        else:
-            right = z.argmax(axis=1) == t
-    return np.where(np.isfinite(z).all(axis=1), right, 0.0)

@@ -99,13 +99,12 @@ def json_text(value: object, where: str = "result") -> str:
     return json.dumps(jsonable(value, where), indent=2, allow_nan=False) + "\n"
 
 
-def read_json(path: StrPath, error: type[Exception] = DataError, kind: type = dict) -> Any:
-    """The object, or the list, in a JSON file. Raises `error`, naming the file, where there is none
-    or it holds something else.
+def read_json(path: StrPath, error: type[Exception] = DataError) -> dict[str, Any]:
+    """The object in a JSON file. Raises `error`, naming the file, where there is none or it holds
+    something else.
     """
     with damage_named(path, error):
         found = json.loads(Path(path).read_text(encoding="utf-8"))
-    if not isinstance(found, kind):
-        expected = "an object" if kind is dict else "a list"
-        raise error(f"{path}: damaged: expected {expected}, got {type(found).__name__}")
+    if not isinstance(found, dict):
+        raise error(f"{path}: damaged: expected an object, got {type(found).__name__}")
     return found

@@ -43,15 +43,6 @@ def test_epsilon_by_every_accountant(answer):
     assert record == answer(EPSILON, RUN, "--accountant", "all")
 
 
-def test_the_best_of_several_runs_costs_what_the_search_of_them_would(answer, run):
-    once = "--noise-multiplier 10 --sampling-probability 1 --steps 1"
-    few, many = (answer(EPSILON, once, "--runs", mean)["tuning"] for mean in ("1.5", "40"))
-    assert few["cheapest"] == "poisson" and many["cheapest"] == "geometric"
-    assert many["epsilon"]["geometric"] < many["epsilon"]["poisson"] < many["epsilon"]["each_once"]
-    (line,) = (line for line in run(EPSILON, once, "--runs 40").splitlines() if "cheapest" in line)
-    assert "K geometric" in line
-
-
 def test_joint_layers_and_pca_share_one_ledger(answer):
     flags = f"{EPSILON} --noise-multipliers 1,1 {SAMPLING} --steps 1000 --pca-noise-multiplier 4"
     found = uppers(answer(flags, "--all"))

@@ -96,21 +96,6 @@ def test_npz_npy_and_csv_are_the_same_data(folder, answer):
     assert "Revealed exactly" not in (folder / "one/privacy.md").read_text()
 
 
-def test_a_search_is_charged_once_and_says_so_beforehand(folder, run, refused):
-    for name, found in (("two", [{"steps": 10}, {}]), ("one", {"steps": 10})):
-        (folder / f"{name}.json").write_text(json.dumps(found))
-    assert "expected a list" in refused(*TRAIN, "--candidates", "one.json")
-    for alone in ("--runs 3", "--law poisson"):
-        assert "--candidates FILE" in refused(*TRAIN, alone)
-    assert "--runs MEAN" in refused(*TRAIN, "--candidates", "two.json", "--law", "poisson")
-    search = [*TRAIN, "--candidates", "two.json", "--runs", "2"]
-    told = run(*search)
-    assert told.startswith("the whole search is charged first: epsilon 2")
-    assert Ledger.load("mine/ledger.json").count_of("tune") == 1
-    assert "does not resume" in refused(*search)
-    run("predict", "mine/model.npz", "x.npy", "--out", "y.csv")
-
-
 def test_a_table_with_a_schema_is_trained_on_and_predicted(folder, run, refused):
     rows = [
         [i, f" {i % 90}", ["nurse", "clerk", "?"][i % 3], ["no", "yes"][i % 90 > 45]]

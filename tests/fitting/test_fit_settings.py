@@ -12,7 +12,7 @@ from minidp import Settings
 from minidp.commands.training import train
 from minidp.errors import ParameterError
 from minidp.fitting import fit as fit_module
-from minidp.fitting.settings import settings_of
+from minidp.fitting.fit import settings_of
 
 FIELDS = {field.name: field for field in fields(Settings)}
 # of the others, config.json and result.json hold what became of them: shapes and the plan
@@ -73,5 +73,5 @@ def test_settings_are_refused_before_anything_else(named, words):
 
 def test_a_field_is_the_same_by_its_name_and_in_settings():
     files = {"epsilon": 1, "folder": None, "ledger": None, "quiet": True}
-    found = settings_of(minidp.fit, Settings(steps=4), {"hidden": (3,)}, **files)
+    found = settings_of(Settings(steps=4), {"hidden": (3,)}, **files)
     assert found == Settings(hidden=(3,), steps=4)

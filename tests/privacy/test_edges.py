@@ -17,7 +17,6 @@ from minidp.privacy import (
     NonPrivate,
     PoissonSampled,
     PureDP,
-    RandomlyStopped,
     RenyiAccountant,
     group_epsilon,
 )
@@ -118,20 +117,6 @@ def test_an_approximate_release_adds_both_of_its_numbers(name):
     assert 0.5 < accountant.epsilon(thrice, 1e-5).upper <= 1.5 * (1 + 1e-9)
     assert accountant.delta(thrice, 1.5 * (1 + 1e-9)).upper == pytest.approx(3e-6, rel=1e-5)
     assert group_epsilon(accountant, once, 1e-5, 3).upper >= 1.4999
-
-
-def test_a_search_among_approximate_releases_has_no_bound():
-    lost, bounded = (
-        spent(RENYI, (RandomlyStopped(ApproximateDP(0.5, d), 1.0, 0.1), 1)).upper
-        for d in (1e-6, 0.0)
-    )
-    assert lost == math.inf and bounded < 2
-
-
-def test_a_search_of_one_run_is_the_run():
-    search = RandomlyStopped(Composed((STEP,) * 10), 1.0, 1.0)
-    for name in BOUNDS:
-        assert spent(make(name), (search, 100)) == spent(make(name), (STEP, 1000))
 
 
 def test_noise_too_small_for_a_grid_falls_back_on_the_exact_curve_of_one_release():

@@ -8,15 +8,11 @@ import mpmath
 import numpy as np
 import pytest
 
-from minidp.errors import UnsupportedEventError
 from minidp.privacy import (
     FixedSizeSampled,
     Gaussian,
     MomentsAccountant,
     PoissonSampled,
-    RandomlyStopped,
-    RenyiAccountant,
-    Unknown,
 )
 from minidp.privacy import (
     moment_kernels as kernels,
@@ -52,17 +48,6 @@ def test_a_fixed_size_sample_of_everything_is_no_sample():
         for event in (FixedSizeSampled(10, 10, Gaussian(4.0)), Gaussian(4.0))
     )
     assert whole == unsampled
-
-
-def test_random_stopping_checks_what_it_stops():
-    search, unknown, bare = (
-        ledger_of((RandomlyStopped(run, 1.0, 0.1), 1)) for run in (STEP, Unknown(), Gaussian(0.0))
-    )
-    with pytest.raises(UnsupportedEventError, match="a random number of runs"):
-        RenyiAccountant().epsilon(unknown, 1e-5)
-    with pytest.raises(UnsupportedEventError, match="a random number of runs"):
-        MomentsAccountant().epsilon(search, 1e-5)
-    assert RenyiAccountant().epsilon(bare, 1e-5).upper == math.inf
 
 
 @pytest.mark.parametrize("moments", [[math.inf, math.inf], [math.nan, math.inf]])

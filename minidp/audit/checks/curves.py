@@ -9,9 +9,7 @@ import mpmath
 import numpy as np
 
 from ...privacy import composition, group_privacy, search_cost, tradeoff
-from ...privacy.accountant import total_variation
 from ...privacy.events import (
-    Composed,
     FixedSizeSampled,
     Gaussian,
     JointGaussian,
@@ -23,7 +21,6 @@ from ...privacy.events import NeighbouringRelation as Relation
 from ...privacy.gaussian import GaussianAccountant, gaussian_delta
 from ...privacy.moments import MomentsAccountant
 from ...privacy.renyi import RenyiAccountant
-from ...privacy.searches import OneOf
 from ..equation import Case
 from . import excess, holds, in_words, measures, relative, states
 from .truths import ends_of, exact_epsilon, ledger_of
@@ -223,23 +220,3 @@ def theorem_d1(bench):
         found = {"calls": cost.calls, "loss": cost.accuracy_loss}
         ends = {"epsilon_shared": cost.epsilon, "epsilon_apart": cost.epsilon_validation}
         yield Case({**given, **found, **ends})
-
-
-@states("privacy.search_cost.tuning_event", "C1")
-def variation_of_a_search(bench):
-    exact = [Composed((Gaussian(9.0), TotalVariation(2.0**-30, n))) for n in (3, 5, 1)]
-    given = {"T": np.array([3, 5]) * 2.0**-30, "S": 2.0**-30}
-    for mean in (None, 2.5):
-        event = search_cost.tuning_event(Relation.ADD_REMOVE, exact[:2], exact[2], mean)
-        yield Case({**given, "T'": total_variation(ledger_of((event, 1))), "m": mean or 2})
-
-
-@states("privacy.accountant.Accountant", "C4")
-def the_costlier_side(bench):
-    """Which one it is depends on the place."""
-    accountant, parts = RenyiAccountant(), (Gaussian(9.0), PoissonSampled(0.01, Gaussian(0.8)))
-    both = [ends_of(accountant, (part, 1), (Laplace(20.0), 1)) for part in parts]
-    given = ends_of(accountant, (OneOf(parts), 1), (Laplace(20.0), 1))
-    given["d"] = lambda i, place: both[int(i)]["delta"](place)
-    given["e"] = lambda i, place: both[int(i)]["epsilon"](place)
-    yield Case(given, ranges={"i": (0, 1), "E": (0.1, 2.0), "t": (0.01, 1e-7)})

@@ -16,10 +16,9 @@ from ...privacy.events import (
 )
 from ...privacy.moments import log_moment_curve
 from ...privacy.renyi import RenyiAccountant
-from ...privacy.searches import OneOf, PoissonStopped, RandomlyStopped
 from ..equation import Case
 from . import excess, measures, relative, states
-from .truths import ends_of, log_integral
+from .truths import log_integral
 
 MOMENTS, RENYI = "privacy.moments.MomentsAccountant", "privacy.renyi.RenyiAccountant"
 GRID = (
@@ -125,34 +124,6 @@ def pure_divergences(bench):
         for scale in (10.0, 0.7, 1e9):
             found = _divergences(Laplace(scale), orders)
             yield Case({"D": found, "e": 1 / mpmath.mpf(scale)}, ranges={"a": orders})
-
-
-@states(RENYI, "M3")
-def divergences_of_random_stopping(bench):
-    orders, event = (2.0, 8.0, 20.0), PoissonSampled(0.02, Gaussian(2.0))
-    for eta, gamma, runs in ((1.0, 0.1, 10.0), (0.0, 0.1, 9 / math.log(10))):
-        given = {"D": _divergences(event, orders), "eta": eta, "gamma": gamma, "m": runs}
-        stopped = _divergences(RandomlyStopped(event, eta, gamma), orders)
-        yield Case({**given, "D'": stopped}, ranges={"a": orders, "b": orders})
-
-
-@states(RENYI, "M4")
-def divergences_of_poisson_stopping(bench):
-    orders, event = (2.0, 8.0, 20.0), PoissonSampled(0.02, Gaussian(2.0))
-    delta = ends_of(RenyiAccountant(orders=orders), (event, 1))["delta"]
-    for mean in (0.5, 20.0):
-        stopped = _divergences(PoissonStopped(event, mean), orders)
-        given = {"D": _divergences(event, orders), "d": delta, "m": mean, "D'": stopped}
-        yield Case(given, ranges={"a": orders})
-
-
-@states(RENYI, "M5")
-def divergences_of_one_of_several(bench):
-    orders, events = (2.0, 8.0, 90.0), (Gaussian(4.0), PoissonSampled(0.01, Gaussian(0.7)))
-    each = [_divergences(event, orders) for event in events]
-    given = {(i, *place): d for i, found in enumerate(each) for place, d in found.items()}
-    ranges = {"a": orders, "i": (0, 1)}
-    yield Case({"D": given, "D'": _divergences(OneOf(events), orders)}, ranges=ranges)
 
 
 ORDERS = np.arange(0.5, 40.0, 0.5)

@@ -10,19 +10,11 @@ from ...backend import to_host
 from ...grads.forms import Explicit
 from ...mechanism import LinearDecay, Plan, PoissonSampler, Sanitizer, per_layer_groups
 from ...streams import Streams
-from ...train.metrics import right_answers
 from ...train.trial import host_copy
 from ..equation import Case
 from . import in_words, measures, states, worst
 
 CARD = "train.trainer.Trainer"
-
-
-@states("train.metrics.right_answers", "F1", 1e-14)
-def right_answers_of_a_regression(bench):
-    z, t = bench.rng.uniform(-2, 2, (9, 1)), bench.rng.uniform(-1, 1, 9)
-    v = right_answers(nn.Sequential([nn.Flatten()], (1,)), z, t)
-    yield Case({"z": z[:, 0], "t": t, "v": v})
 
 
 class Mirrored:
