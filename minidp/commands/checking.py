@@ -147,12 +147,6 @@ def audit(parser):
         "arguments of minidp.audit.check_step",
     )
     add("--list", action="store_true", help="print the names that --layer takes, and end")
-    add(
-        "--mutants",
-        action="store_true",
-        help="break every labelled line and printed equation: a check must notice (a quarter of an "
-        "hour; with --layer, a minute or two)",
-    )
     add("--latex", action="store_true", help="print the equations in LaTeX, and end")
     add("--device", default="auto", help="auto (the default), cpu, gpu or gpu:N")
     add(
@@ -170,8 +164,8 @@ def _audit(args):
     from ..audit import report
 
     check_new(args, args.html, args.json)
-    if args.run and (args.mutants or args.list):
-        raise ParameterError(f"{args.run}: --mutants and --list take no run's folder")
+    if args.run and args.list:
+        raise ParameterError(f"{args.run}: --list takes no run's folder")
     if args.step:
         return _step(args)
     if args.list:
@@ -180,10 +174,6 @@ def _audit(args):
     if args.latex:
         print(*report.in_latex(args.layer), sep="\n")
         return 0
-    if args.mutants:
-        from ..audit import mutants
-
-        return mutants.main(args.layer)
     found = None
     if args.run:
         found, verified = _asked(args.run)
@@ -195,7 +185,7 @@ def _audit(args):
 def _step(args):
     from ..audit.step import checked_file
 
-    if args.run or args.layer or args.list or args.mutants or args.json:
+    if args.run or args.layer or args.list or args.json:
         raise ParameterError("--step goes with --html alone")
     found = checked_file(args.step)
     print(found)

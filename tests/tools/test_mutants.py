@@ -4,22 +4,23 @@ import ast
 
 import pytest
 
-from minidp.audit import mutants
-from minidp.audit.broken import _Changed, judged, noticed
+from tools.mutants import code, texts
+from tools.mutants.__main__ import main
+from tools.mutants.changes import _Changed, judged, noticed, unmatched
 
-MUTANTS = mutants.generate()
+MUTANTS = code.generate()
 SAMPLE = [
     m
     for m in MUTANTS
-    if m.name not in mutants.EQUIVALENT and m.card.startswith(("nn.", "mechanism.", "train."))
+    if m.name not in code.EQUIVALENT and m.card.startswith(("nn.", "mechanism.", "train."))
 ][::48]
 
 
 def changes(line):
     """{operator: texts} of one line."""
     found = {}
-    for operator, node, new in mutants._changes(ast.parse(line).body[0], 1, 1):
-        found.setdefault(operator, []).append(mutants._replaced([line], node, new).rstrip())
+    for operator, node, new in code._changes(ast.parse(line).body[0], 1, 1):
+        found.setdefault(operator, []).append(code._replaced([line], node, new).rstrip())
     return found
 
 
@@ -48,13 +49,13 @@ def test_there_are_many_each_with_a_name_of_its_own():
 
 
 def test_what_is_listed_as_equivalent_is_a_mutant():
-    assert mutants.unmatched(MUTANTS, mutants.EQUIVALENT) == []
-    assert mutants.unmatched(MUTANTS, {"nn.dense.Dense [F9] sign 1": "no such line"})
+    assert unmatched(MUTANTS, code.EQUIVALENT) == []
+    assert unmatched(MUTANTS, {"nn.dense.Dense [F9] sign 1": "no such line"})
 
 
 def test_some_are_killed():
     assert len(SAMPLE) > 8
-    assert mutants.judge(SAMPLE) == []
+    assert code.judge(SAMPLE) == []
 
 
 def test_a_survivor_and_a_row_that_is_killed_are_faults():
@@ -67,13 +68,13 @@ def test_a_survivor_and_a_row_that_is_killed_are_faults():
 
 def test_what_fails_before_anything_is_broken_is_a_fault(monkeypatch):
     mutant = MUTANTS[0]
-    monkeypatch.setattr(mutants, "noticed", lambda change, others=True: "a check")
-    assert mutants.judge([mutant]) == [f"fails before anything is broken: {mutant.card} a check"]
+    monkeypatch.setattr(code, "noticed", lambda change, others=True: "a check")
+    assert code.judge([mutant]) == [f"fails before anything is broken: {mutant.card} a check"]
 
 
 def test_an_equivalent_one_survives():
     listed = next(mutant for mutant in MUTANTS if mutant.card == "nn.norm.GroupNorm")
-    assert listed.name in mutants.EQUIVALENT and noticed(listed, others=False) is None
+    assert listed.name in code.EQUIVALENT and noticed(listed, others=False) is None
 
 
 def test_kernels_that_import_a_changed_module_are_compiled_again(tmp_path):
@@ -85,4 +86,33 @@ def test_kernels_that_import_a_changed_module_are_compiled_again(tmp_path):
 
 @pytest.mark.slow
 def test_all_are_killed_or_listed():
-    assert mutants.judge(MUTANTS) == []
+    assert code.judge(MUTANTS) == []
+
+
+@pytest.mark.slow
+def test_every_broken_text_is_noticed_or_listed():
+    assert texts.judge(texts.generate()) == []
+
+
+def test_some_broken_texts_are_noticed():
+    broken = texts.generate()
+    assert len(broken) >= 400 and not unmatched(broken, texts.EQUIVALENT)
+    assert texts.judge(broken[::29]) == []
+
+
+def test_every_kind_of_break():
+    kinds = {kind for kind, *_ in texts._changes("y_b = sum_i x_bi W_io - c")}
+    assert kinds == {"sign", "scale", "drop", "exchange", "index"}
+
+
+def test_one_layer_is_broken_and_the_program_says_how_many_beforehand(capfd):
+    assert main(["--layer", "ReLU"]) == 0
+    said = capfd.readouterr()
+    assert said.err.splitlines()[0].endswith(" of equations") and "mutants of code" in said.err
+    assert said.out.rstrip().endswith("mutants, 0 faults")
+
+
+def test_an_unknown_layer_is_refused(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--layer", "conv"])
+    assert ended.value.code == 2 and "near it: Conv2D" in capsys.readouterr().err

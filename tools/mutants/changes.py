@@ -1,7 +1,8 @@
-"""Run the checks of a card while one module is changed, in a process of their own.
+"""A change of what one label stands for, what notices it, and the verdict on many changes.
 
-The process is forked from a server that has loaded the libraries, and imports the package afresh,
-with the changed file in the place of its own.
+The checks run while one module is changed, in a process of their own. It is forked from a server
+that has loaded the libraries, and imports the package afresh, with the changed file in the place of
+its own.
 """
 
 import os
@@ -14,7 +15,7 @@ from importlib.util import spec_from_file_location
 from multiprocessing import get_all_start_methods, get_context
 from pathlib import Path
 
-from .card import PACKAGE
+from minidp.audit.card import PACKAGE
 
 SECONDS = 90  # of computing, for one change; the slowest that ends takes a third of it
 FORKS = "forkserver" in get_all_start_methods()
@@ -94,6 +95,14 @@ class Change:
         where = f"{self.path}:{self.line}  " if self.path else ""
         old, new = (" ".join(text.split()) for text in (self.old, self.new))
         return f"{self.name}  {where}{old}  ->  {new}"
+
+
+def unmatched(changes, equivalent):
+    """Rows of a table of equivalents that are no change's name: what they spoke of is gone."""
+    return [
+        f"listed as equivalent, but no such mutant: {name}"
+        for name in sorted(equivalent.keys() - {each.name for each in changes})
+    ]
 
 
 def judged(changes, killers, equivalent):

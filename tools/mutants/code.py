@@ -20,11 +20,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 
-from ..util.waiting import say
-from . import texts
-from .broken import Change, judged, noticed
-from .card import PACKAGE, statement_at
-from .report import cards, named, need_extra
+from minidp.audit.card import PACKAGE, statement_at
+from minidp.audit.report import cards
+
+from .changes import Change, judged, noticed
 
 PARTS = {
     ast.Dict: ["values"],
@@ -156,30 +155,3 @@ def judge(mutants):
             if problem
         ]
         return faults + judged(mutants, pool.map(noticed, mutants), EQUIVALENT)
-
-
-def unmatched(changes, equivalent):
-    """Rows of a table of equivalents that are no change's name: what they spoke of is gone."""
-    return [
-        f"listed as equivalent, but no such mutant: {name}"
-        for name in sorted(equivalent.keys() - {each.name for each in changes})
-    ]
-
-
-def main(only=None):
-    """Run all mutants, or those of the card `only` and its bases, print what notices each, return
-    the exit status.
-    """
-    need_extra()
-    lines, equations = generate(), texts.generate()
-    faults = unmatched(lines, EQUIVALENT) + unmatched(equations, texts.EQUIVALENT)
-    if only is not None:
-        wanted = named(only, [card for card, _ in cards()])
-        lines, equations = (
-            [each for each in changes if each.card in wanted] for changes in (lines, equations)
-        )
-    say(f"{len(lines):,} mutants of code, about a second each, and {len(equations):,} of equations")
-    faults += judge(lines) + texts.judge(equations)
-    print("", *faults, sep="\n")
-    print(f"{len(lines) + len(equations)} mutants, {len(faults)} faults")
-    return 1 if faults else 0

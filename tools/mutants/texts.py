@@ -13,10 +13,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from .broken import Change, judged
-from .card import labels_of
-from .checks import STATED, bench_for, load, printed, texts_of
-from .notation import equation_of, parse
+from minidp.audit.card import labels_of
+from minidp.audit.checks import STATED, bench_for, load, printed, texts_of
+from minidp.audit.notation import equation_of, parse
+
+from .changes import Change, judged
 
 SHIFT = "any shift gives the same quotient; the largest only keeps exp from overflowing"
 PAIRED = "two such are multiplied, and their signs cancel"
