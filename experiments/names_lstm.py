@@ -9,8 +9,8 @@ without it the words of Python's own `pydoc_data.topics`, which are no surnames.
 The unit is one surname, which is not a person: many persons share one, and one may have two. The
 alphabet is public: 26 letters and the end of a name. A name has at most 13 letters, and so 14
 positions. 80,000 names train and 8,799 judge. The network is an LSTM of 128 on one letter at a
-time, or causal attention. Tables of bigrams and trigrams are each released once at the same epsilon
-and delta: the counts of a name are clipped to L2 norm 4, summed, and get Gaussian noise.
+time. Tables of bigrams and trigrams are each released once at the same epsilon and delta: the
+counts of a name are clipped to L2 norm 4, summed, and get Gaussian noise.
 
 Clip norm, rate and the tables' constant were chosen on the words of `pydoc_data.topics` (--search,
 with 64 units and 150 steps), before the first run on names.
@@ -19,7 +19,6 @@ with 64 units and 150 steps), before the first run on names.
 import math
 import time
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -52,8 +51,7 @@ from minidp.train import AdamBC, Averaged, Trainer, evaluate
 from minidp.util.files import read_json
 
 DELTA, SEEDS, EPSILONS = 1e-6, 5, (1.0, 2.0, 8.0, math.inf)
-BEGIN = SYMBOLS  # an id of the position before the first
-SAMPLES, HEADS = 12, 4
+SAMPLES = 12
 SEARCHED = (
     *({"rate": rate, "clip_norm": 0.3} for rate in (0.005, 0.01, 0.02, 0.03, 0.06, 0.1)),
     *({"rate": rate, "clip_norm": 1.0} for rate in (0.01, 0.03, 0.06)),
@@ -81,32 +79,19 @@ WHOLE = Settings(), 2_000, None
 SMOKE = Settings(hidden=16, lot=60, steps=3), 50, 400
 
 
-def inputs(network, symbols):
-    """The symbol before each position: ids (N, 14) for a network that takes them, else (N, 14, 27)
-    rows of 0 and 1, all 0 before the first symbol.
-    """
-    before = np.concatenate([np.full_like(symbols[:, :1], BEGIN), symbols[:, :-1]], axis=1)
-    if network.takes_ids:
-        return before
+def inputs(symbols):
+    """The symbol before each position, (N, 14, 27): rows of 0 and 1, all 0 before the first."""
+    before = np.concatenate([np.full_like(symbols[:, :1], -1), symbols[:, :-1]], axis=1)
     return (before[:, :, None] == np.arange(SYMBOLS)).astype("float32")
 
 
-def make_network(kind, settings, rng):
+def make_network(settings, rng):
     """The model of the next symbol."""
-    dense, hidden = partial(nn.Dense, rng=rng), settings.hidden
-    if kind == "lstm":
-        layers = [nn.LSTM(SYMBOLS, hidden, rng=rng), dense(hidden, SYMBOLS)]
-        return nn.Sequential(layers, (POSITIONS, SYMBOLS))
-    width = hidden // 2
-    wide = [dense(width, 4 * width), nn.ReLU(), dense(4 * width, width)]
     layers = [
-        nn.Embedding(SYMBOLS + 1, width, rng=rng),
-        nn.Positions(POSITIONS, width, rng=rng),
-        nn.Residual([nn.LayerNorm(width), nn.CausalAttention(width, HEADS, rng=rng)]),
-        nn.Residual([nn.LayerNorm(width), *wide]),
-        nn.LayerNorm(width),
+        nn.LSTM(SYMBOLS, settings.hidden, rng=rng),
+        nn.Dense(settings.hidden, SYMBOLS, rng=rng),
     ]
-    return nn.Sequential([nn.Tied(layers)], (POSITIONS,))
+    return nn.Sequential(layers, (POSITIONS, SYMBOLS))
 
 
 def plan_of(params, size, settings, epsilon):
@@ -118,10 +103,10 @@ def plan_of(params, size, settings, epsilon):
     return plan.calibrated("loss_distribution", epsilon, DELTA) if private else plan
 
 
-def train(symbols, kind, settings, epsilon, seed):
+def train(symbols, settings, epsilon, seed):
     """(the network, a context in which it has its averaged weights, facts on its training)."""
     streams = Streams(seed)
-    network = make_network(kind, settings, streams.init)
+    network = make_network(settings, streams.init)
     plan = plan_of(network.params, len(symbols), settings, epsilon)
     (group,) = plan.sanitizer.groups
     noise = group.noise_multiplier and group.noise_std / settings.lot
@@ -133,7 +118,7 @@ def train(symbols, kind, settings, epsilon, seed):
     trainer = Trainer(
         network, nn.SequenceCrossEntropy(), optimizer, plan, budget, dataset_size=len(symbols)
     )
-    record = trainer.run(inputs(network, symbols), symbols, streams, block_steps=settings.steps)
+    record = trainer.run(inputs(symbols), symbols, streams, block_steps=settings.steps)
     facts = {
         "noise_multiplier": group.noise_multiplier,
         "epsilon": budget.accountant.epsilon(record.ledger, DELTA).upper if noise else None,
@@ -145,7 +130,7 @@ def train(symbols, kind, settings, epsilon, seed):
 
 def bits(network, symbols):
     """Bits per character, ends included."""
-    found = evaluate(network, nn.SequenceCrossEntropy(), inputs(network, symbols), symbols)
+    found = evaluate(network, nn.SequenceCrossEntropy(), inputs(symbols), symbols)
     return found.loss * POSITIONS * len(symbols) / (math.log(2) * (symbols >= 0).sum())
 
 
@@ -153,7 +138,7 @@ def generate(network, count, rng):
     """Names that the network makes up, a symbol at a time; those that do not end are cut."""
     symbols = np.full((count, POSITIONS), -1)
     for at in range(POSITIONS):
-        z = network.predict(inputs(network, symbols))[:, at, :SYMBOLS].astype("float64")
+        z = network.predict(inputs(symbols))[:, at, :SYMBOLS].astype("float64")
         gumbel = -np.log(-np.log(rng.random(z.shape)))
         symbols[:, at] = (z + gumbel).argmax(axis=1)
         ended = (symbols[:, :at] == END).any(axis=1)
@@ -174,10 +159,10 @@ def copied(names, trained, held):
     }
 
 
-def one_run(trained, held, kind, settings, epsilon, seed, generated):
+def one_run(trained, held, settings, epsilon, seed, generated):
     """A row of the table."""
     began = time.perf_counter()
-    network, averaged, facts = train(trained, kind, settings, epsilon, seed)
+    network, averaged, facts = train(trained, settings, epsilon, seed)
     with averaged:
         made = generate(network, generated, np.random.default_rng(seed))
         judged = bits(network, held)
@@ -201,14 +186,14 @@ def tables(trained, held, settings, epsilon, seed):
     }
 
 
-def search(settings, kind):
+def search(settings):
     """Print bits per character on held-out words of Python's documentation at epsilon 2, of
     settings with each of the changes.
     """
     trained, held = split(words())
     settings = replace(settings, hidden=64, steps=150)
     for change in SEARCHED:
-        row = one_run(trained, held, kind, replace(settings, **change), 2.0, 0, 1)
+        row = one_run(trained, held, replace(settings, **change), 2.0, 0, 1)
         print(change, f"{row['bits']:.4f}", flush=True)
     for order in (2, 3):
         counts = table(trained, order, 2.0, DELTA, Streams(0))
@@ -256,12 +241,12 @@ def figures(args):
     """Train, print, and write JSON after each run; a run that the file holds is not run again."""
     settings, generated, most = SMOKE if args.smoke else WHOLE
     if args.search:
-        return search(settings, args.network)
+        return search(settings)
     names, source = load(args.data_dir)
     trained, held = split(names[:most])
     about = {
         "unit": "one surname, which is not a person",
-        "network": args.network,
+        "network": "lstm",
         "delta": DELTA,
         "trained_on": len(trained),
         "held_out": len(held),
@@ -273,7 +258,7 @@ def figures(args):
     for seed, epsilon in product(args.seed, args.target_epsilon):
         if (epsilon, seed) in done:
             continue
-        run = one_run(trained, held, args.network, settings, epsilon, seed, generated)
+        run = one_run(trained, held, settings, epsilon, seed, generated)
         run["tables"] = tables(trained, held, settings, epsilon, seed)
         runs.append(run)
         show(run)
@@ -290,7 +275,6 @@ main = main_of_table(
     "a few hundred names, three steps",
     figures,
     {
-        "--network": {"choices": ("lstm", "attention"), "default": "lstm"},
         "--target-epsilon": {"type": number, "nargs": "+", "default": EPSILONS},
         "--seed": {"type": whole_number, "nargs": "+", "default": range(SEEDS)},
         "--search": {"action": "store_true", "help": "the search for the settings"},

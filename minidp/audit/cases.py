@@ -49,16 +49,6 @@ def _project(rng, dtype):
     return nn.Project(rng.uniform(-1, 1, (4, 2)).astype(dtype))
 
 
-def _residual(rng, dtype):
-    inner = nn.Residual([nn.Dense(3, 3, rng=rng, dtype=dtype)])
-    return nn.Residual([nn.LayerNorm(3, dtype=dtype), inner, nn.Tanh()])
-
-
-def _tied(rng, dtype):
-    table = nn.Embedding(4, 3, rng=rng, dtype=dtype)
-    return nn.Tied([table, nn.Dense(3, 3, rng=rng, dtype=dtype), nn.Tanh()])
-
-
 IMAGE = (4, 5, 2)
 LAYERS = [
     LayerCase("dense", partial(nn.Dense, 4, 3), (4,), (5,)),
@@ -66,10 +56,6 @@ LAYERS = [
     LayerCase("embedding", partial(nn.Embedding, 4, 3), (3,), (3, 2), 5),
     LayerCase("lstm", partial(nn.LSTM, 2, 2), (3, 2), (3, 3)),
     LayerCase("last state of an lstm", partial(nn.LSTM, 1, 2, states="last"), (2, 1), (1,)),
-    LayerCase("causal attention", partial(nn.CausalAttention, 4, 2), (3, 4), (3, 3)),
-    LayerCase("positions", partial(nn.Positions, 3, 2), (3, 2), (2, 2)),
-    LayerCase("residual", _residual, (2, 3), (2, 4)),
-    LayerCase("tied", _tied, (3,), (3, 2), 5),
     LayerCase("dense without bias", partial(nn.Dense, 4, 3, bias=False), (4,), (2, 2)),
     LayerCase("relu", nn.ReLU, (2, 3)),
     LayerCase("clamp", partial(nn.Clamp, 0.5), (2, 3)),

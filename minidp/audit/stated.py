@@ -134,13 +134,6 @@ def _recurrent(layer, given):
     given["ranges"] = {**ranges, "t": positions}
 
 
-def _attending(layer, given):
-    """The sizes and ranges of the card."""
-    positions, width = given["x"].shape[1:]
-    given |= {"M": width, "D": width // layer.heads}
-    given["ranges"] = dict.fromkeys("mn", width) | dict.fromkeys("ur", positions)
-
-
 def _evaluated(layer, given):
     """Nothing is dropped, as at a rate of 0."""
     given |= {"u": np.ones(given["x"].shape[1:]), "rate": 0}
@@ -152,7 +145,6 @@ def _rows(layer, given):
 
 
 SEEN = {
-    nn.CausalAttention: _attending,
     nn.Dense: _positions,
     nn.Dropout: _evaluated,
     nn.Embedding: _table,

@@ -15,7 +15,6 @@ from .. import nn
 from ..errors import MinidpError, ParameterError
 from ..exact.arithmetic import ORDINARY
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
-from ..nn.chain import every_layer
 from ..privacy import Filter
 from ..privacy.gaussian import gaussian_epsilon
 from ..privacy.meaning import large_delta
@@ -112,7 +111,7 @@ def fit(
             raise KeyboardInterrupt(
                 run.summary() if folder is not None else "interrupted; nothing was kept"
             )
-        kinds = {type(layer).__name__: type(layer) for layer in every_layer(planned.network.layers)}
+        kinds = {type(layer).__name__: type(layer) for layer in planned.network.layers}
         fitted = current().of_first(lambda: Fitted(at, result, kinds))
         weakref.finalize(fitted, undo.pop_all().close)  # a temporary folder ends with it
     if not quiet:

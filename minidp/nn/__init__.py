@@ -2,8 +2,6 @@
 
 from . import init
 from .activation import Clamp, ReLU, Sigmoid, Softmax, Tanh
-from .attention import CausalAttention
-from .chain import Residual, Tied
 from .conv import Conv2D
 from .dense import Dense
 from .dropout import Dropout
@@ -13,14 +11,12 @@ from .loss import SequenceCrossEntropy, SoftmaxCrossEntropy, SquaredError
 from .network import Sequential
 from .norm import GroupNorm, LayerNorm, UnitNorm
 from .pool import AvgPool2D, MaxPool2D
-from .positions import Positions
 from .recurrent import LSTM
 from .reshape import Flatten, Project, Standardise
 
 __all__ = [
     "LSTM",
     "AvgPool2D",
-    "CausalAttention",
     "Clamp",
     "Conv2D",
     "Dense",
@@ -31,10 +27,8 @@ __all__ = [
     "Layer",
     "LayerNorm",
     "MaxPool2D",
-    "Positions",
     "Project",
     "ReLU",
-    "Residual",
     "SequenceCrossEntropy",
     "Sequential",
     "Sigmoid",
@@ -43,7 +37,6 @@ __all__ = [
     "SquaredError",
     "Standardise",
     "Tanh",
-    "Tied",
     "UnitNorm",
     "init",
 ]

@@ -73,24 +73,15 @@ class Embedding(Drawn):
 class RowsGrad(SumInChunks):
     """Gradients of a table (V, J): an OuterSum of rows of 0 and 1."""
 
-    def __init__(self, x: NDArray, d: NDArray, vocabulary: int, dy: NDArray | None = None):
-        """x (B, T) ids, d (B, T, J) the gradients of the rows taken; where the table gives logits
-        too, dy (B, T, V) their gradient, and d (B, 2 T, J) with what they were made of.
-        """
+    def __init__(self, x: NDArray, d: NDArray, vocabulary: int):
+        """x (B, T) ids, d (B, T, J) the gradients of the rows taken."""
         super().__init__(x, d, (vocabulary, d.shape[2]))
-        self.dy = dy
 
     def first(self, start, stop):
-        rows = one_hot(self.x[start:stop], self.shape[0], self.d.dtype)  # [P1]
-        if self.dy is None:
-            return rows
-        return self.xp.concatenate([rows, self.dy[start:stop]], axis=1)
+        return one_hot(self.x[start:stop], self.shape[0], self.d.dtype)  # [P1]
 
     def rows(self, start, stop):
-        x, d, dy = (
-            each if each is None else each[start:stop] for each in (self.x, self.d, self.dy)
-        )
-        return RowsGrad(x, d, self.shape[0], dy)
+        return RowsGrad(self.x[start:stop], self.d[start:stop], self.shape[0])
 
 
 def ids_of(x: NDArray, vocabulary: int) -> tuple[NDArray, NDArray]:

@@ -11,7 +11,6 @@ import numpy as np
 from .. import nn
 from ..backend import to_host
 from ..errors import CheckpointError, ParameterError
-from ..nn.chain import every_layer
 from .checkpoint import refuse_misfits
 
 MOST_LAYERS = 1000  # in a file; each takes time to make, whatever its size
@@ -31,8 +30,8 @@ def describe(network: nn.Sequential) -> dict[str, Any]:
     part: Any = network
     rows, again = [], []
     try:
-        every = [network, *every_layer(network.layers)]
-        _refuse_too_many(every[1:])
+        _refuse_too_many(network.layers)
+        every = [network, *network.layers]
         own = {_name(type(each)): type(each) for each in every}
         arrays = {name: to_host(array) for name, array in network.state().items()}
         for part in every:
@@ -68,7 +67,7 @@ def describe(network: nn.Sequential) -> dict[str, Any]:
 
 def build(path, found: dict, arrays: dict, own: dict) -> nn.Sequential:
     """The network that `describe` described, with these arrays; whatever does not fit raises."""
-    _refuse_too_many(list(_every_row(found["layers"])))
+    _refuse_too_many(found["layers"])
     layers = [_layer(path, row, arrays, own) for row in found["layers"]]
     return _network(path, found, layers, arrays, own)
 
@@ -79,17 +78,8 @@ def _refuse_too_many(layers):
         raise ValueError(f"expected at most {MOST_LAYERS} layers, got {len(layers)}")
 
 
-def _every_row(rows):
-    """The rows and those of the layers that they are made of."""
-    for row in rows:
-        yield row
-        yield from _every_row(row.get("layers", ()))
-
-
 def _row(layer):
-    """{class, name, settings, constants: {argument: name of the constant}} of one layer, and
-    "layers", the rows of those that it is made of.
-    """
+    """{class, name, settings, constants: {argument: name of the constant}} of one layer."""
     plain, constants = {}, {}
     for key, value in layer.settings().items():
         same = [name for name, array in layer.constants.items() if array is value]
@@ -99,23 +89,20 @@ def _row(layer):
             plain[key] = json.loads(
                 json.dumps(value, allow_nan=False, default=lambda number: number.item())
             )
-    row = {
+    return {
         "class": _name(type(layer)),
         "name": layer.name,
         "settings": plain,
         "constants": constants,
     }
-    if inner := getattr(layer, "layers", ()):
-        row["layers"] = list(map(_row, inner))
-    return row
 
 
-def _layer(path, row, arrays, own, around=""):
+def _layer(path, row, arrays, own):
     """A layer out of its constructor; those of minidp hold no memory for their parameters yet,
-    whatever their size. around: the names of the layers that it is a part of, each with a dot.
+    whatever their size.
     """
     cls, name = _known(path, row["class"], own), row["name"]
-    prefix = f"{around}{name}."
+    prefix = f"{name}."
     dtype = next(
         (array.dtype for key, array in arrays.items() if key.startswith(prefix)), "float32"
     )
@@ -123,8 +110,6 @@ def _layer(path, row, arrays, own, around=""):
     given = {key: value for key, value in given.items() if key in signature(cls).parameters}
     for key, constant in row["constants"].items():
         given[key] = arrays[prefix + constant]
-    if "layers" in row:
-        given["layers"] = [_layer(path, each, arrays, own, prefix) for each in row["layers"]]
     with nn.init.shapes_only(cls in CLASSES.values()):
         layer = cls(**given, **{key: _tuples(value) for key, value in row["settings"].items()})
     if not isinstance(layer, nn.Layer) or not isinstance(name, str) or not name.isprintable():
@@ -139,12 +124,8 @@ def _network(path, found, layers, arrays, own):
     refuse_misfits(path, arrays, network.state())
     for layer in layers:
         for store in (layer.params, layer.constants):
-            for key, array in store.items():
-                values = arrays[f"{layer.name}.{key}"]
-                if array.flags.writeable and array.dtype == values.dtype:
-                    array[...] = values  # a layer made of others may share the array with them
-                else:
-                    store[key] = values
+            for key in store:
+                store[key] = arrays[f"{layer.name}.{key}"]
     return network
 
 

@@ -1,10 +1,9 @@
-"""experiments/names_lstm.py and first_names.py on made-up names."""
+"""experiments/names_lstm.py on made-up names."""
 
 import json
 
 from common import names
 
-import first_names
 import names_lstm
 import numpy as np
 import pytest
@@ -14,24 +13,19 @@ from minidp.streams import Streams
 
 @pytest.fixture
 def folder(tmp_path, rng):
-    """Files of the lists' layouts, in which the last letter says the sex."""
+    """A file of the list's layout."""
     made = ["".join(rng.choice(list("abcde"), size)) for size in rng.integers(2, 14, 300)]
-    made = list(dict.fromkeys(made))
-    lists = {
-        names.FILE: made,
-        "dist.female.first": [name[:9] + "a" for name in made],
-        "dist.male.first": [name[:9] + "o" for name in made],
-    }
-    for file, each in lists.items():
-        lines = [f"{name.upper():14} 0.1  0.2  {place}\n" for place, name in enumerate(each, 1)]
-        (tmp_path / file).write_text("".join(lines))
+    lines = [
+        f"{name.upper():14} 0.1  0.2  {place}\n"
+        for place, name in enumerate(dict.fromkeys(made), 1)
+    ]
+    (tmp_path / names.FILE).write_text("".join(lines))
     return tmp_path
 
 
-@pytest.mark.parametrize("network", ["lstm", "attention"])
-def test_bits_of_a_network_and_tables_are_resumed(network, folder, tmp_path, capsys):
+def test_bits_of_a_network_and_tables_are_resumed(folder, tmp_path, capsys):
     found = tmp_path / "found.json"
-    arguments = ["--data-dir", str(folder), "--smoke", "--network", network, "--json", str(found)]
+    arguments = ["--data-dir", str(folder), "--smoke", "--json", str(found)]
     names_lstm.main([*arguments, "--seed", "0", "--target-epsilon", "2"])
     names_lstm.main([*arguments, "--seed", "0", "--target-epsilon", "2", "inf"])
     one, other = json.loads(found.read_text())["runs"]
@@ -57,11 +51,3 @@ def test_without_surnames_words_are_named_as_such(monkeypatch, capsys):
     found, source = names.load()
     assert "these are WORDS" in capsys.readouterr().out and source == {"names": "pydoc_data.topics"}
     assert len(found) > 10_000
-
-
-def test_sex_is_learned_from_ids_by_fit(folder, tmp_path):
-    found = tmp_path / "found.json"
-    arguments = ["--data-dir", str(folder), "--target-epsilon", "8", "--smoke"]
-    first_names.main([*arguments, "--json", str(found)])
-    (run,) = json.loads(found.read_text())["runs"]
-    assert run["lstm"]["epsilon"] <= 8 and run["linear"]["accuracy"] > 0.7

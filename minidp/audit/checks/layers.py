@@ -23,6 +23,7 @@ from . import DERIVED, STEPPED, holds, in_words, measures, printed, states, text
 # norms that are rounded up are off by more than rounding alone
 CLOSE = COMPLEX_STEP._replace(apart=1e-10)
 EXACT, COMPLEX = 1e-12, COMPLEX_STEP.tolerance
+SEQUENTIAL = "nn.network.Sequential"
 
 
 def output_label(texts):
@@ -162,12 +163,8 @@ for _case in LOSSES:
     _register_gradients(_case, _card, ["B1"], _printed_loss, _loss_trial)
 
 
-def _chains(bench, kind):
-    """(chain, x): of networks, every kind of activation, the second layer of parameters frozen."""
-    if kind is not nn.Sequential:
-        case = SMALLEST[kind]
-        yield _layer(bench, case), case.input(bench.rng, 3)
-        return
+def _networks(bench):
+    """(network, x): every kind of activation, the second layer of parameters frozen."""
     dense = partial(nn.Dense, rng=bench.rng, dtype="float64")
     for activation in (nn.ReLU, nn.Tanh, nn.Sigmoid, nn.Softmax):
         hidden = [dense(6, 5), activation(), dense(5, 4, bias=False), activation()]
@@ -178,41 +175,30 @@ def _chains(bench, kind):
         yield network.to(bench.backend), bench.rng.uniform(-1, 1, (4, 2, 3))
 
 
-def _output_of_chain(bench, kind):
-    for chain, x in _chains(bench, kind):
-        each = bench.asarray(x)
-        for layer in chain.layers:
-            each = layer.forward(each)[0]
-        expected = to_host(each)
-        if kind is nn.Residual:
-            expected = x + expected
-        if kind is nn.Tied:
-            expected = np.einsum("btj,vj->btv", expected, to_host(chain.layers[0].params["E"]))
-        yield worst(chain.forward(bench.asarray(x))[0], expected)
+@measures(SEQUENTIAL, "F1", "each layer by itself", EXACT, "chains")
+def output_of_a_network(bench):
+    for network, x in _networks(bench):
+        expected = bench.asarray(x)
+        for layer in network.layers:
+            expected = layer.forward(expected)[0]
+        yield worst(network.forward(bench.asarray(x))[0], expected)
 
 
-def _gradients_of_chain(bench, kind):
+@measures(SEQUENTIAL, "B1 P1", "complex step through the chain", COMPLEX, "chains")
+def gradients_of_a_network(bench):
     """Of each parameter that is not frozen, and of no other."""
-    how = {"below": kind is not nn.Sequential, "how": COMPLEX_STEP, "asarray": bench.asarray}
-    for chain, x in _chains(bench, kind):
-        trial = LayerTrial(chain, x, bench.rng, **how)
+    for network, x in _networks(bench):
+        trial = LayerTrial(
+            network, x, bench.rng, below=False, how=COMPLEX_STEP, asarray=bench.asarray
+        )
         yield from (np.inf for _ in (*trial.forms(), *trial.derivatives()))
         yield from trial.errors.values()
 
 
-CHAINS = {nn.Residual: "B1 P1", nn.Tied: "B1 P1 P2", nn.Sequential: "B1 P1"}
-for _kind, _grads in CHAINS.items():
-    _card = card_of(_kind)
-    in_words(_card, f"F1 {_grads}", "a chain of layers, each with equations of its own")
-    for _labels, _method, _tolerance, _function in (
-        ("F1", "each layer by itself", EXACT, _output_of_chain),
-        (_grads, "complex step through the chain", COMPLEX, _gradients_of_chain),
-    ):
-        measures(_card, _labels, _method, _tolerance, "chains")(partial(_function, kind=_kind))
+in_words(SEQUENTIAL, "F1 B1 P1", "a chain of layers, each with equations of its own")
 
 for _layer_case in LAYERS:
-    if type(_layer_case.make(np.random.default_rng(0), "float64")) not in CHAINS:
-        _register_layer(_layer_case)
+    _register_layer(_layer_case)
 
 
 @states("nn.loss.SoftmaxCrossEntropy", "F2 B2", 0.0)
