@@ -69,7 +69,7 @@ def epsilon(
 
     noise_multiplier      noise standard deviation / clip norm; several for the layers of one step
     sampling_probability  each example's chance per step; or dataset_size and lot_size
-    sampler               "poisson" (the default), "fixed" or "shuffle"
+    sampler               "poisson" (the default) or "shuffle"
     steps                 number of steps; or epochs, passes over the data
     pca_noise_multiplier  noise of private PCA before the first step
     ledger                a Ledger, or a run's ledger.json or folder, in place of all above
@@ -214,9 +214,9 @@ def steps_of(setting: Any, sampler: Any) -> int:
 def ledger_with(setting: Any, sampler: Any, noises: Sequence[float], steps: int) -> Ledger:
     """The ledger of PCA, if there is one, and of `steps` steps with these noise multipliers."""
     check_count(0, MOST_STEPS, steps=steps)
-    relation, sigma = sampler.relation, setting.pca_noise_multiplier
-    setup = [] if sigma is None else [(PrivatePCA(1, sigma).event(relation), 1, SETUP)]
-    return Ledger(relation, [*setup, sampler.charges(_release_event(noises, relation), steps)])
+    sigma = setting.pca_noise_multiplier
+    setup = [] if sigma is None else [(PrivatePCA(1, sigma).event(), 1, SETUP)]
+    return Ledger(sampler.relation, [*setup, sampler.charges(_release_event(noises), steps)])
 
 
 def ledger_of(setting: Any) -> Ledger:
@@ -258,7 +258,7 @@ def path_of(ledger: StrPath) -> Path:
     return Path(ledger, "ledger.json") if Path(ledger).is_dir() else Path(ledger)
 
 
-def _release_event(noises, relation):
+def _release_event(noises):
     """What one step releases, before sampling, with these noise multipliers; infinite noise
     releases nothing.
     """
@@ -269,7 +269,7 @@ def _release_event(noises, relation):
             ClipGroup(f"layer {i}", [(f"layer {i}", "all")], 1.0, sigma)
             for i, sigma in enumerate(noises)
         ]
-    ).event(relation)
+    ).event()
 
 
 def calibrated(setting: Any, wait: AbstractContextManager[None] = nullcontext()) -> dict[str, Any]:

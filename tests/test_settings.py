@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from minidp.errors import DtypeError, ParameterError, ShapeError
 from minidp.mechanism import (
     ClipGroup,
-    FixedSizeSampler,
     LinearDecay,
     Plan,
     PoissonSampler,
@@ -29,7 +28,6 @@ from minidp.privacy import (
     ApproximateDP,
     Composed,
     Filter,
-    FixedSizeSampled,
     Gaussian,
     JointGaussian,
     MomentsAccountant,
@@ -170,7 +168,7 @@ ONE = Gaussian(1)
         (lambda: LinearDecay(nan, 1.0, 3), "initial=nan"),
         (lambda: LinearDecay(1.0, 1.0, -1), "steps=-1"),
         (lambda: PoissonSampler(1.2), "sampling_probability=1.2"),
-        (lambda: FixedSizeSampler(10, 0), "lot_size=0"),
+        (lambda: ShuffleSampler(10, 0), "lot_size=0"),
         (lambda: ShuffleSampler(0, 1), "dataset_size=0"),
         (lambda: Plan(POISSON, SANITIZER, -1, 600), "steps=-1"),
         (lambda: Plan(POISSON, SANITIZER, 1, 0), "expected_lot_size=0"),
@@ -200,7 +198,6 @@ ONE = Gaussian(1)
         (lambda: PoissonSampled(1.2, ONE), "sampling_probability=1.2"),
         (lambda: PoissonSampled(0.1, 4.0), "expected an Event"),
         (lambda: Composed((ONE, None)), "expected an Event"),
-        (lambda: FixedSizeSampled(10, 11, ONE), "lot_size"),
         (lambda: Repeated(ONE, 1.5), "count=1.5"),
         (lambda: TotalVariation(1.0, 3), "tau=1.0"),
         (lambda: MomentsAccountant(orders=()), "at least one"),

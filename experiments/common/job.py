@@ -252,7 +252,7 @@ def main_job(ready, make_body=make_body, make_sanitizer=make_sanitizer, about=No
     before = []
     if config.projection == "pca":
         pca = PrivatePCA(config.pca_dim, config.pca_sigma, config.arithmetic)
-        before.append(pca.charge(sampler.relation, pixels))
+        before.append(pca.charge(pixels))
     # the paper does not say how its baseline was trained; plain descent ends half a point lower
     name = config.optimizer or ("momentum" if config.baseline else "sgd")
     optimizer = config.falling_optimizer(size, name)
@@ -262,7 +262,7 @@ def main_job(ready, make_body=make_body, make_sanitizer=make_sanitizer, about=No
         what = (
             f"DP-PCA to {config.pca_dim} dimensions, all rows scaled to unit norm: noise std "
             f"{config.pca_sigma:g} on the second moments, whose sensitivity is "
-            f"{pca.sensitivity(sampler.relation):.4g}"
+            f"{pca.sensitivity:.4g}"
         )
 
         def release():  # of a new run; a resumed one has it

@@ -250,7 +250,7 @@ def train_linear(problem, ready):
     sampler = make_sampler(config, size)
     bound = math.inf if config.baseline else config.clip_norm
     groups = flat_group(body.params, bound, config.sigma)
-    before = [mean.charge(mean.event(sampler.relation))]
+    before = [mean.charge(mean.event())]
     run = ready.run(
         body,
         sampler,

@@ -17,7 +17,7 @@ from .step_tests import ANY_SIZE, TESTS
 from .step_trials import LEVEL, RAISED, Trials, Undecided
 
 CLAIMS = ("trained", "finite", "bits", "poisson", "processes")
-RELATIONS = ("add_remove", "replace_one", "zero_out")
+RELATIONS = ("add_remove", "zero_out")
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Stated:
     row_shape             of one row; labels are computed from the row, or are all the same
     clip_norm, noise_multiplier, expected_lot_size  C, sigma and L: noise has std sigma C / L
     sampling_probability  of a row in a lot; needed with lots and claimed_epsilon
-    relation              "add_remove", "replace_one" or "zero_out"
+    relation              "add_remove" or "zero_out"
     claims                any of "trained" (the rows move every part), "finite" (rows that are not
                           finite), "bits" (the last bits), "poisson", "processes"; what fails
                           without its claim is a note

@@ -11,7 +11,6 @@ import numpy as np
 from scipy import stats
 
 from ..privacy import (
-    FixedSizeSampled,
     JointGaussian,
     Ledger,
     LossDistributionAccountant,
@@ -248,9 +247,6 @@ def claim(trials):
         raise Undecided("what such lots cost is not known here: see sampler")
     sigmas = np.array([sigma for _, _, sigma in stated.clipped.values()])
     event = PoissonSampled(q, JointGaussian(sigmas))
-    if stated.relation == "replace_one":  # which moves the sum by 2 C
-        lot = round(stated.expected_lot_size)
-        event = FixedSizeSampled(round(lot / q), lot, JointGaussian(sigmas / 2))
     ledger = Ledger(NeighbouringRelation(stated.relation), [(event, stated.steps)])
     found = LossDistributionAccountant(ledger.relation).epsilon(ledger, stated.delta)
     low = found.lower or 0

@@ -44,9 +44,8 @@ FLAGS = {
     ),
     "--sampler": dict(
         choices=tuple(SAMPLERS),
-        help="each example with probability q (poisson, the default), L of N "
-        "without replacement (fixed), or a shuffled order cut into lots, which gains nothing "
-        "(shuffle)",
+        help="each example with probability q (poisson, the default), or a shuffled order cut "
+        "into lots, which gains nothing (shuffle)",
     ),
     "--relation": dict(
         choices=[relation.value for relation in NeighbouringRelation],

@@ -91,7 +91,7 @@ class Head:
         mu = mu_of(epsilon, delta)
         if self.scale == "private":
             self.scaling = PrivateScaling(math.sqrt(2 / SCALING_SHARE) / mu, self.arithmetic)
-            self.charges = self.scaling.charges(sampler.relation, self.width)
+            self.charges = self.scaling.charges(self.width)
         elif self.centred:
             mu *= math.sqrt(MEAN_SHARE)
             mean = mean_sanitizer(1 / mu, arithmetic=self.arithmetic, coordinates=self.width)
@@ -99,7 +99,7 @@ class Head:
                 # the noise that costs as much over a sampled lot as 1 / mu over all rows
                 plan = Plan(sampler, mean, 1, 1.0)
                 mean = plan.calibrated(accountant, gaussian_epsilon(mu, delta), delta).sanitizer
-            event: Event = mean.event(sampler.relation)
+            event: Event = mean.event()
             if sampler.sampling_probability < 1:
                 event = sampler.wrap(event)
             self.mean, self.charges = mean, [mean.charge(event)]
@@ -123,21 +123,19 @@ class Head:
 
     def _released_scaling(self, run):
         inputs, persons = self.data.inputs, self.data.persons
-        relation, noise = run.plan.relation, run.streams.noise
+        noise = run.streams.noise
         of_limits, of_moments = self.charges
         limits = run.release_first(
             "limits",
             of_limits,
             f"noisy powers of two that bound most values of {self.width} features",
-            lambda: self.scaling.release_limits(inputs, relation, noise("limits"), persons),
+            lambda: self.scaling.release_limits(inputs, noise("limits"), persons),
         )
         moments = run.release_first(
             "moments",
             of_moments,
             "their noisy sums and sums of squares within these limits",
-            lambda: self.scaling.release_moments(
-                inputs, limits, relation, noise("moments"), persons
-            ),
+            lambda: self.scaling.release_moments(inputs, limits, noise("moments"), persons),
         )
         mean, spread = centre_and_spread(limits, moments, self.data.size)
         return mean.reshape(self.data.shape), spread.reshape(self.data.shape)

@@ -8,13 +8,12 @@ from .before.scaling import PrivateScaling
 from .clip import ClipGroup, clip_weights, flat_group, per_layer_groups
 from .noise import add_gaussian
 from .plan import Plan
-from .sampling import FixedSizeSampler, PoissonSampler, ShuffleSampler
+from .sampling import PoissonSampler, ShuffleSampler
 from .sanitizer import Sanitizer
 from .schedule import LinearDecay, Stages
 
 __all__ = [
     "ClipGroup",
-    "FixedSizeSampler",
     "LinearDecay",
     "Plan",
     "PoissonSampler",

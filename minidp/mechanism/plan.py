@@ -134,7 +134,7 @@ class Plan:
 
     def release_event(self, step: int = 0) -> Event:
         """The event of one step's release, before sampling."""
-        return self.sanitizer.for_step(step).event(self.relation, self.products.factor)
+        return self.sanitizer.for_step(step).event(rounding=self.products.factor)
 
     def step_event(self, step: int = 0) -> Event:
         """The charge for one period of the sampler (usually one step): the sampled release and its

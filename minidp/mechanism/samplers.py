@@ -6,16 +6,9 @@ from typing import Any
 
 from ..errors import DataError
 from ..util.validate import one_of
-from .sampling import (
-    FixedSizeSampler,
-    PoissonSampler,
-    Sampler,
-    ShuffleSampler,
-)
+from .sampling import PoissonSampler, Sampler, ShuffleSampler
 
-SAMPLERS: dict[str, Any] = {
-    each.name: each for each in (PoissonSampler, FixedSizeSampler, ShuffleSampler)
-}
+SAMPLERS: dict[str, Any] = {each.name: each for each in (PoissonSampler, ShuffleSampler)}
 
 
 def steps_of_epochs(sampler: Sampler, epochs: float) -> float:

@@ -2,7 +2,7 @@
 
 Each sampler has the neighbouring relation for which its analysis is proved. The data set's size and
 the stream are arguments of `lots`; samplers store public configuration only. A step's lot follows
-from the stream and the step alone. Training may stop after every `period` steps.
+from the stream and the step alone.
 """
 
 from bisect import bisect_right
@@ -15,38 +15,24 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 
 from ..errors import ParameterError
-from ..privacy.events import (
-    Event,
-    FixedSizeSampled,
-    NeighbouringRelation,
-    PoissonSampled,
-)
+from ..privacy.events import Event, NeighbouringRelation, PoissonSampled
 from ..streams import Stream
 from ..util.validate import count, probability
 
 
 class _Sampler:
-    """Base of all samplers.
+    """Base of both samplers.
 
-    name  its name on command lines
+    name    its name on command lines
+    period  lots that are charged together: training may stop after every `period` steps
     """
 
     name: ClassVar[str]
     period: Any = 1
 
-    @classmethod
-    def of(cls, dataset_size: int, lot_size: float) -> Any:
-        """The sampler that draws lots of `lot_size` from `dataset_size` examples, on average."""
-        return cls(dataset_size, lot_size)  # type: ignore[call-arg]
-
     def settings(self) -> dict[str, Any]:
         """{"sampler": the name of its class, "period"}; see `sampler_from`."""
         return {"sampler": type(self).__name__, "period": self.period}
-
-    def check(self, num_examples: int) -> None:
-        """Raise ParameterError if the analysis does not cover so many examples; here it covers any
-        number.
-        """
 
     def lots(
         self, num_examples: int, steps: int, stream: Stream, start: int = 0
@@ -56,6 +42,11 @@ class _Sampler:
         """
         self.check(num_examples)
         return self._lots(num_examples, range(start, start + steps), stream)
+
+    def check(self, num_examples: int) -> None:
+        """Raise ParameterError if the analysis does not cover so many examples; here it covers any
+        number.
+        """
 
     def _lots(self, num_examples, steps, stream):
         raise NotImplementedError
@@ -69,39 +60,6 @@ class _Sampler:
         period begun.
         """
         return self.wrap(event), -(-steps // self.period)
-
-
-@dataclass(frozen=True)
-class _Sized(_Sampler):
-    """Lots of a data set of public size. ParameterError where lot_size is above dataset_size, and
-    for another number of examples.
-    """
-
-    dataset_size: int
-    lot_size: int
-
-    def __post_init__(self):
-        count(1, dataset_size=self.dataset_size, lot_size=self.lot_size)
-        if self.lot_size > self.dataset_size:
-            raise ParameterError(
-                f"expected lot_size={self.lot_size} to be at most the "
-                f"dataset_size={self.dataset_size}"
-            )
-
-    def lot_sizes(self, dataset_size: float) -> tuple[float, float]:
-        """(least, most) that may be called the mean lot over dataset_size examples: the one asked
-        for, and N / period.
-        """
-        mean = dataset_size / self.period
-        return min(self.lot_size, mean), max(self.lot_size, mean)
-
-    def check(self, num_examples: int) -> None:
-        """Raise ParameterError unless there are dataset_size examples."""
-        if num_examples != self.dataset_size:
-            raise ParameterError(
-                f"expected {self.dataset_size} examples, the public dataset_size of the sampler, "
-                f"got {num_examples}"
-            )
 
 
 @dataclass(frozen=True)
@@ -161,40 +119,7 @@ class PoissonSampler(_Sampler):
 
 
 @dataclass(frozen=True)
-class FixedSizeSampler(_Sized):
-    r"""A fixed number of examples without replacement, chosen anew at every step.
-
-    Shapes
-        a lot: sorted indices (lot_size,)
-
-    Forward
-        [F1]  all subsets of `lot_size` of the examples equally likely
-
-    Event
-        [S1]  FixedSizeSampled(N, L, event), proved for REPLACE_ONE, where the size N is public
-
-    Source
-        [S1]  Wang, Balle, Kasiviswanathan 2019, Theorem 9 (Renyi)
-    """
-
-    name: ClassVar = "fixed"
-    relation: ClassVar = NeighbouringRelation.REPLACE_ONE
-
-    def lot_sizes(self, dataset_size: float) -> tuple[float, float]:
-        """(least, most) of the mean lot over dataset_size examples."""
-        return self.lot_size, self.lot_size
-
-    def _lots(self, num_examples, steps, stream):
-        for step in steps:
-            yield stream(step).choice(num_examples, self.lot_size)  # [F1]
-
-    def wrap(self, event: Event) -> FixedSizeSampled:
-        """The event of releasing `event` from a lot drawn so."""
-        return FixedSizeSampled(self.dataset_size, self.lot_size, event)  # [S1]
-
-
-@dataclass(frozen=True)
-class ShuffleSampler(_Sized):
+class ShuffleSampler(_Sampler):
     r"""A random order each epoch, cut into lots: what most training loops do. It gets no
     amplification.
 
@@ -211,10 +136,28 @@ class ShuffleSampler(_Sized):
     Source
         [S1]  own derivation (parallel composition over the lots of an epoch). No amplification is
               claimed: the gap to the Poisson analysis is meant to be visible.
+
+    Raises
+        ParameterError   lot_size is above dataset_size; lots of another number of examples
     """
 
+    dataset_size: int
+    lot_size: int
     name: ClassVar = "shuffle"
     relation: ClassVar = NeighbouringRelation.ZERO_OUT
+
+    def __post_init__(self):
+        count(1, dataset_size=self.dataset_size, lot_size=self.lot_size)
+        if self.lot_size > self.dataset_size:
+            raise ParameterError(
+                f"expected lot_size={self.lot_size} to be at most the "
+                f"dataset_size={self.dataset_size}"
+            )
+
+    @classmethod
+    def of(cls, dataset_size: int, lot_size: int) -> "ShuffleSampler":
+        """The sampler of these sizes."""
+        return cls(dataset_size, lot_size)
 
     @property
     def period(self) -> int:
@@ -222,6 +165,21 @@ class ShuffleSampler(_Sized):
         epoch.
         """
         return -(-self.dataset_size // self.lot_size)
+
+    def lot_sizes(self, dataset_size: float) -> tuple[float, float]:
+        """(least, most) that may be called the mean lot over dataset_size examples: the one asked
+        for, and N / period.
+        """
+        mean = dataset_size / self.period
+        return min(self.lot_size, mean), max(self.lot_size, mean)
+
+    def check(self, num_examples: int) -> None:
+        """Raise ParameterError unless there are dataset_size examples."""
+        if num_examples != self.dataset_size:
+            raise ParameterError(
+                f"expected {self.dataset_size} examples, the public dataset_size of the sampler, "
+                f"got {num_examples}"
+            )
 
     def _lots(self, num_examples, steps, stream):
         for number, step in enumerate(steps):
@@ -235,7 +193,7 @@ class ShuffleSampler(_Sized):
         return event  # [S1]
 
 
-Sampler = PoissonSampler | FixedSizeSampler | ShuffleSampler
+Sampler = PoissonSampler | ShuffleSampler
 
 
 @lru_cache(256)

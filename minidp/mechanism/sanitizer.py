@@ -18,19 +18,13 @@ from ..errors import ParameterError, ShapeError
 from ..exact.ordinary import ORDINARY, Arithmetic
 from ..grads.forms import STRATEGIES, Arrays, Key, PerExampleGrad
 from ..grads.sums import add_weighted_sums, sum_of_squares
-from ..privacy.events import Event, Gaussian, JointGaussian, NeighbouringRelation, TotalVariation
+from ..privacy.events import Event, Gaussian, JointGaussian, TotalVariation
 from ..streams import Draws
 from ..util.validate import one_of, shape
 from .clip import ClipGroup, clip_weights
 from .noise import Law, beside, released
 from .rounding import DOUBLE, Products
 
-# Norm by which the clipped sum of one group can move between neighbours, in units of the clip norm.
-SENSITIVITY_FACTOR = {
-    NeighbouringRelation.ADD_REMOVE: 1,
-    NeighbouringRelation.ZERO_OUT: 1,
-    NeighbouringRelation.REPLACE_ONE: 2,
-}
 MIN_CHUNK = 2  # examples materialised at once: a product with a single row is slow in BLAS
 
 
@@ -62,8 +56,7 @@ class Sanitizer:
         [N1]  norm_bl^2 = sum_k |g_blk|^2    over the parameters k of group l
 
     Sensitivity
-        [S1]  S_l = 2 C_l where relation = REPLACE_ONE, else C_l    of group l, if one example is
-              replaced; if one is added, removed or zeroed
+        [S1]  S_l = C_l    of group l, if one example is added, removed or zeroed
 
     Event
         [S2]  m_l = sigma_l C_l / S_l, s = (sum_l m_l^-2)^(-1/2)    one joint Gaussian with noise
@@ -96,7 +89,7 @@ class Sanitizer:
     >>> sanitizer = Sanitizer(flat_group(grads, clip_norm=1.0, noise_multiplier=2.0))
     >>> sanitizer.add_clipped(grads)["dense1", "W"].round(5).tolist()  # 1 + 0.5 in that direction
     [0.9, 1.2]
-    >>> sanitizer.event(NeighbouringRelation.ADD_REMOVE)
+    >>> sanitizer.event()
     Gaussian(noise_multiplier=2.0)
     """
 
@@ -147,24 +140,18 @@ class Sanitizer:
             return self
         return replace(self, groups=tuple(group.for_step(step) for group in self.groups))
 
-    def sensitivity(
-        self, relation: NeighbouringRelation, rounding: float = 1.0
-    ) -> dict[str, float]:
+    def sensitivity(self, *, rounding: float = 1.0) -> dict[str, float]:
         """{group name: L2 sensitivity of the group's clipped sum}, in gradient units.
 
         rounding: the factor by which float32 products may raise it (`rounding.products`).
         """
-        factor = SENSITIVITY_FACTOR[relation] * rounding
-        return {group.name: factor * group.clip_norm for group in self.groups}  # [S1]
+        return {group.name: rounding * group.clip_norm for group in self.groups}  # [S1]
 
-    def event(
-        self, relation: NeighbouringRelation, rounding: float = 1.0
-    ) -> Gaussian | JointGaussian:
+    def event(self, *, rounding: float = 1.0) -> Gaussian | JointGaussian:
         """The event of one release, before sampling: a Gaussian, or a joint one for several groups.
         rounding: as in `sensitivity`.
         """
-        factor = SENSITIVITY_FACTOR[relation] * rounding
-        multipliers = tuple(group.noise_multiplier / factor for group in self.groups)  # [S2]
+        multipliers = tuple(group.noise_multiplier / rounding for group in self.groups)  # [S2]
         return Gaussian(multipliers[0]) if len(multipliers) == 1 else JointGaussian(multipliers)
 
     def noise(self, group: ClipGroup) -> Law:

@@ -11,7 +11,7 @@ __getattr__, __dir__, __all__ = names_of(
     {
         "events": (
             "NeighbouringRelation Event Gaussian JointGaussian Laplace PureDP ApproximateDP "
-            "TotalVariation PoissonSampled FixedSizeSampled Composed Repeated "
+            "TotalVariation PoissonSampled Composed Repeated "
             "NonPrivate Unknown"
         ),
         "ledger": "Ledger",

@@ -32,9 +32,6 @@ from .events import (
     Event as Event,
 )
 from .events import (
-    FixedSizeSampled as FixedSizeSampled,
-)
-from .events import (
     Gaussian as Gaussian,
 )
 from .events import (

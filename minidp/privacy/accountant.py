@@ -17,7 +17,6 @@ from .bound import Bound, Exposed, Within
 from .events import (
     ApproximateDP,
     Event,
-    FixedSizeSampled,
     Gaussian,
     NeighbouringRelation,
     NonPrivate,
@@ -35,9 +34,7 @@ def total_variation(ledger: Ledger) -> float:
     """T, the sum of tau * count over the ledger's TotalVariation events, rounded up; 0 where there
     are none.
     """
-    return variation_of(
-        part for event, n in ledger.items() for part in event.primitives(ledger.relation, n)
-    )
+    return variation_of(part for event, n in ledger.items() for part in event.primitives(n))
 
 
 def variation_of(parts: Iterable[tuple[Event, int]]) -> float:
@@ -104,7 +101,6 @@ class Accountant:
 
     name = ""
     kind = "bound"
-    lots: tuple[type, ...] = (PoissonSampled, FixedSizeSampled)
 
     def __init__(self, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE):
         one_of(tuple(NeighbouringRelation), relation=relation)
@@ -113,11 +109,11 @@ class Accountant:
 
     def covers(self, primitive: Event) -> bool:
         """Whether there is a theorem for this primitive; by default for pure DP, and for Gaussian
-        noise, unsampled or in `lots`.
+        noise, unsampled or in Poisson lots.
         """
         if primitive.pure_epsilon is not None:
             return True
-        known = isinstance(primitive, (Gaussian, *self.lots))
+        known = isinstance(primitive, (Gaussian, PoissonSampled))
         return known and isinstance(primitive.noise, Gaussian)
 
     def cost_curve(self, event: Event, grid: Any) -> Any:
@@ -258,7 +254,7 @@ class Accountant:
         """{primitive: count} of a ledger."""
         merged: dict[Event, int] = {}
         for event, count in self._charges(ledger):
-            for primitive, n in event.primitives(self.relation, count):
+            for primitive, n in event.primitives(count):
                 merged[primitive] = merged.get(primitive, 0) + n
                 check_releases(primitive, merged[primitive])
         return merged

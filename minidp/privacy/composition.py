@@ -24,12 +24,11 @@ class PairAccountant(Accountant):
               of the Gaussian, share the share of delta for releases, of which there are `kinds`
 
     Valid for
-        any mix of Gaussian and Laplace releases, Poisson-sampled (ADD_REMOVE) or of fixed size
-        (REPLACE_ONE); infinite where exp overflows
+        any mix of Gaussian and Laplace releases, Poisson-sampled or not; infinite where exp
+        overflows
 
     Source
-        [M1]  Balle, Wang 2018, Theorem 8; amplification: Balle, Barthe, Gaboardi 2018, Theorems 8
-              and 9
+        [M1]  Balle, Wang 2018, Theorem 8; amplification: Balle, Barthe, Gaboardi 2018, Theorem 8
     """
 
     release_share = 1.0  # of delta, for the releases

@@ -8,7 +8,7 @@ from ..errors import UnsupportedEventError
 from ..util.validate import count as check_count
 from .accountant import Accountant, Bound, variation_of
 from .bound import Within
-from .events.sampled import Sampled
+from .events import PoissonSampled
 from .ledger import Ledger
 
 # an interval of -ln d, below which no finite epsilon beside an infinite one is looked for
@@ -29,8 +29,8 @@ def group_epsilon(
     Bound
         [C2]  delta = d (e^(k epsilon) - 1) / (e^epsilon - 1) + (1 + e^(k epsilon)) T    (epsilon,
               d)-DP gives (k epsilon, delta)-DP; T the total variation of the ledger, added once
-        upper is the smaller of this and of what the group's own events cost (`Event.for_group`;
-        none for fixed lots); lower is the group's where nothing is sampled, else unknown.
+        upper is the smaller of this and of what the group's own events cost
+        (`Event.for_group`); lower is the group's where nothing is sampled, else unknown.
 
     Source
         [C2]  Vadhan 2017, the sum that Lemma 2.2 bounds by k e^((k-1) epsilon) d (Abadi et al.
@@ -63,8 +63,7 @@ def group_delta(
         [C3]  delta at epsilon of the group's events, as in `group_epsilon`
         [C4]  delta = d (e^epsilon - 1) / (e^(epsilon / k) - 1)    (epsilon / k, d)-DP gives
               (epsilon, delta)-DP
-        upper is the smaller of both (C3 is not for fixed lots); lower the group's, unknown where
-        something is sampled.
+        upper is the smaller of both; lower the group's, unknown where something is sampled.
 
     Source
         [C3]  own derivation: `PoissonSampled.for_group` [C1]
@@ -94,15 +93,13 @@ def _by_own_events(ledger, k, bound_of):
     """The Bound of the ledger that costs one example what this one costs k; infinite where there is
     no such rule, and without a lower end where anything is sampled.
     """
-    parts = [
-        part for event, count in ledger.items() for part in event.primitives(ledger.relation, count)
-    ]
+    parts = [part for event, count in ledger.items() for part in event.primitives(count)]
     try:
         group = Ledger(ledger.relation, [(event.for_group(k), n) for event, n in parts])
     except UnsupportedEventError:
         return Bound(None, math.inf, math.inf)
     bound = bound_of(group)
-    sampled = any(isinstance(event, Sampled) for event, _ in parts)
+    sampled = any(isinstance(event, PoissonSampled) for event, _ in parts)
     return replace(bound, lower=None if sampled else bound.lower)
 
 

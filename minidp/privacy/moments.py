@@ -1,27 +1,18 @@
 """The moments accountant of Abadi et al. 2016, by integration."""
 
-import math
 from collections.abc import Iterable
-from functools import singledispatch
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ParameterError, UnsupportedEventError
+from ..errors import ParameterError
 from ..util.validate import in_range
 from .accountant import Accountant, Bound
 from .conversion import tail_bound_delta, tail_bound_epsilon
-from .events import (
-    Event,
-    FixedSizeSampled,
-    Gaussian,
-    NeighbouringRelation,
-    PoissonSampled,
-)
+from .events import Event, Gaussian, NeighbouringRelation
 
 FAR_ORDERS = (72, *(k << bits for bits in range(4, 8) for k in range(5, 9)))  # 72 .. 1024
 PAPER_ORDERS = tuple(range(1, 33))
-MOST_REACH = 400  # l / sigma up to which E (dP/dQ - 1)^l is integrated
 
 
 class MomentsAccountant(Accountant):
@@ -42,12 +33,7 @@ class MomentsAccountant(Accountant):
               pi)), nu_x = exp(-x^2/(2 sigma^2)) / (sigma sqrt(2 pi))    for PoissonSampled(q,
               Gaussian(sigma)); nu is the density without the example, mu with it
         [M2]  alpha = lambda (lambda+1) / (2 sigma^2)    for Gaussian(sigma)
-        [M3]  alpha = min(a (a-1) / (2 s2), ln(1 + g^2 C(a,2) min(4 (exp(1/s2) - 1), 2 exp(1/s2)) +
-              sum_(j=3..a) g^j C(a,j) min(2 exp(j (j-1) / (2 s2)), 4 sqrt(B_(2 floor(j/2)) B_(2
-              ceil(j/2)))))), a = lambda+1, g = lot/size, s2 = sigma^2, B_l = sum_(i=0..l)
-              (-1)^i C(l,i) exp(i (i-1) / (2 s2))    for FixedSizeSampled(Gaussian) at integer
-              lambda; B_l, of even l, is E_Q (dP/dQ - 1)^l of the unsampled Gaussian
-        [M4]  alpha = min(lambda e, lambda e (exp(e)-1) + lambda^2 e^2 exp(2e)/2)    for an e-DP
+        [M3]  alpha = min(lambda e, lambda e (exp(e)-1) + lambda^2 e^2 exp(2e)/2)    for an e-DP
               release
         Composition adds alpha (Theorem 2, any adaptive choice of queries with noise fixed ahead).
         Numerical error is bounded and added to alpha.
@@ -61,9 +47,7 @@ class MomentsAccountant(Accountant):
               (arXiv:1908.10530)
         [M2]  Abadi et al. 2016, Section 3.2 at q = 1; own derivation: E exp(lambda(lambda+1)/(2
               sigma^2))
-        [M3]  Wang, Balle, Kasiviswanathan 2019 (arXiv:1808.00087), Theorems 9 and 27, with
-              epsilon(infinity) infinite; fractional orders by convexity of alpha in lambda
-        [M4]  Abadi et al. 2016, Lemma C.1; sampled pure DP: e = ln(1 + q (exp(1/b) - 1))
+        [M3]  Abadi et al. 2016, Lemma C.1; sampled pure DP: e = ln(1 + q (exp(1/b) - 1))
     """
 
     name = "moments"
@@ -107,30 +91,14 @@ def log_moment_curve(event: Event, orders: NDArray) -> NDArray:
     MomentsAccountant's.
     """
     pure = event.pure_epsilon
-    if pure is None:
-        return _noise_moments(event, orders)
-    with np.errstate(over="ignore", invalid="ignore"):
-        lemma = orders * pure * np.expm1(pure) + 0.5 * (orders * pure * np.exp(pure)) ** 2
-    return np.fmin(lemma, orders * pure) * (1 + 1e-14)  # [M4]
-
-
-@singledispatch
-def _noise_moments(event, orders):
-    """alpha(lambda) of Gaussian noise."""
-    raise UnsupportedEventError(f"no log moments of {event!r} are known")
-
-
-@_noise_moments.register
-def _unsampled_moments(event: Gaussian, orders):
-    return gaussian_log_moments(event.noise_multiplier, orders)
-
-
-@_noise_moments.register
-def _poisson_moments(event: PoissonSampled, orders):
+    if pure is not None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            lemma = orders * pure * np.expm1(pure) + 0.5 * (orders * pure * np.exp(pure)) ** 2
+        return np.fmin(lemma, orders * pure) * (1 + 1e-14)  # [M3]
     sigma = event.noise.noise_multiplier
     unsampled = gaussian_log_moments(sigma, orders)  # sampling never costs more
-    # squared terms would underflow; or the cost is far above any useful epsilon
-    if sigma > 1e9 or sigma < 1e-3:
+    # out of this range squared terms would underflow, or the cost is far above any useful epsilon
+    if isinstance(event, Gaussian) or not 1e-3 <= sigma <= 1e9:
         return unsampled
     # imported here, since Numba takes longer than most runs need
     from . import moment_kernels as kernels
@@ -144,50 +112,3 @@ def gaussian_log_moments(sigma: float, orders: NDArray) -> NDArray:
     """lambda (lambda+1) / (2 sigma^2), rounded up."""
     with np.errstate(over="ignore"):
         return 0.5 * (orders / sigma) * ((orders + 1.0) / sigma) * (1 + 1e-15)  # [M2]
-
-
-@_noise_moments.register
-def _fixed_size_moments(event: FixedSizeSampled, orders):
-    fraction, sigma = event.share, event.noise.noise_multiplier
-    low, high = np.floor(orders), np.ceil(orders)
-    tails = _fixed_size_tails(sigma, int(high.max()) + 1)
-    at = {
-        order: _fixed_size_log_moment(fraction, tails[: int(order)]) if order else 0.0
-        for order in {*low, *high}
-    }
-    below, above = (np.array([at[order] for order in ends]) for ends in (low, high))
-    return np.minimum(below + (orders - low) * (above - below), gaussian_log_moments(sigma, orders))
-
-
-def _fixed_size_tails(sigma, most):
-    """ln of the factor of g^j C(a, j) in [M3], for j = 2 .. most."""
-    j, m = np.arange(2, most + 1, dtype=np.float64), 1 / sigma
-    tails = math.log(2) + 0.5 * j * m * (j - 1) * m
-    tails[0] = min(
-        math.log(4) + (math.log(math.expm1(m * m)) if m * m < 700 else m * m), math.log(2) + m * m
-    )
-    # beyond, both are the same but for a factor of 2
-    even = np.arange(2, int(min(most + 1, MOST_REACH * sigma)) + 1, 2)
-    if not len(even):
-        return tails
-    # the rule errs by e^-100
-    x = np.arange(-math.sqrt(even[-1]) - 13, even[-1] * m + math.sqrt(even[-1]) + 13, 0.2)
-    with np.errstate(divide="ignore"):
-        log_excess = np.log(np.abs(np.expm1(m * x - 0.5 * m * m)))
-    chi = np.array([np.logaddexp.reduce(order * log_excess - 0.5 * x * x) for order in even])
-    chi += math.log(0.2 / math.sqrt(2 * math.pi))
-    j = np.arange(3, min(most, int(even[-1])) + 1)
-    tails[1 : len(j) + 1] = np.minimum(
-        tails[1 : len(j) + 1], math.log(4) + 0.5 * (chi[j // 2 - 1] + chi[(j + 1) // 2 - 1])
-    )
-    return tails
-
-
-def _fixed_size_log_moment(fraction, tails):
-    from scipy.special import gammaln, logsumexp
-
-    a = len(tails) + 1
-    j = np.arange(2, a + 1, dtype=np.float64)
-    log_binomial = gammaln(a + 1) - gammaln(j + 1) - gammaln(a - j + 1)
-    value = np.logaddexp(0.0, logsumexp(log_binomial + j * math.log(fraction) + tails))  # [M3]
-    return value * (1 + 1e-11) + 1e-15

@@ -18,11 +18,6 @@ FALSE_ALARMS = RATES[1]
 # a row or a person
 NEIGHBOURS = {
     "add_remove": ("added or removed", "whether one {0} was used", "a {0} that was used"),
-    "replace_one": (
-        "replaced by any other",
-        "which of two {0}s was used",
-        "one of the two, where it was used",
-    ),
     "zero_out": (
         "replaced by one that contributes nothing",
         "whether one {0} contributed",

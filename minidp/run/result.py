@@ -21,7 +21,6 @@ from ..mechanism.samplers import sampler_from
 from ..mechanism.schedule import from_json, to_json
 from ..privacy import (
     Composed,
-    FixedSizeSampled,
     Ledger,
     PoissonSampled,
     total_variation,
@@ -234,7 +233,7 @@ def not_for_release(not_private):
 def settings_of(plan, size):
     """The settings that follow from a plan and the public number of examples."""
     lot, factor = plan.expected_lot_size, plan.products.factor
-    sensitivity = plan.sanitizer.for_step(0).sensitivity(plan.relation, factor)
+    sensitivity = plan.sanitizer.for_step(0).sensitivity(rounding=factor)
     return jsonable(
         {
             "expected_lot_size": lot,
@@ -301,7 +300,7 @@ def unamplified(accountant, charged, delta, steps_per_epoch):
     ledger = Ledger(charged.relation)
     for event, times in charged.items():
         for part in event.events if isinstance(event, Composed) else (event,):
-            if isinstance(part, (PoissonSampled, FixedSizeSampled)):
+            if isinstance(part, PoissonSampled):
                 ledger.append(part.event, math.ceil(times / steps_per_epoch))
             else:
                 ledger.append(part, times)

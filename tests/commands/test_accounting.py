@@ -1,7 +1,6 @@
 """epsilon, delta and calibrate: what they answer, and what they refuse."""
 
 import json
-import math
 
 import pytest
 
@@ -11,7 +10,6 @@ from minidp.errors import ParameterError
 from minidp.mechanism import Plan, Sanitizer, flat_group
 from minidp.mechanism.samplers import make_sampler
 from minidp.privacy import Laplace, Ledger, RenyiAccountant, TotalVariation
-from minidp.privacy.gaussian import gaussian_epsilon
 from tests.support.accountants import ledger_of
 
 NOISE = "--noise-multiplier 4"
@@ -66,7 +64,7 @@ def test_where_nothing_is_bounded_or_guaranteed_no_row_is_to_be_quoted(
     assert record["quote"] is None and uppers(record)["moments"] == nothing
 
 
-@pytest.mark.parametrize("sampler", ["poisson", "fixed", "shuffle"])
+@pytest.mark.parametrize("sampler", ["poisson", "shuffle"])
 def test_sizes_and_epochs_say_what_the_plan_of_training_charges(sampler, answer):
     flags = "--noise-multiplier 1.1 --dataset-size 6e4 --lot-size 256 --epochs 1000"
     # nothing is charged for roundings
@@ -88,15 +86,6 @@ def test_a_ledger_of_a_run_is_read(answer, folder):
     Ledger.from_json(answer(EPSILON, RUN)["ledger"]).save(folder / "ledger.json")
     for command, path in ((EPSILON, "."), ("delta --epsilon 1", "ledger.json")):
         assert answer(command, "--ledger", path) == answer(command, RUN)
-
-
-def test_pca_costs_more_when_a_row_is_replaced(answer):
-    flags = (
-        f"{EPSILON} {NOISE} {SIZES} --steps 0 --pca-noise-multiplier 7 --accountant gaussian_clt"
-    )
-    one = uppers(answer(flags, "--sampler", "fixed"))["gaussian_clt"]
-    assert one == pytest.approx(gaussian_epsilon(math.sqrt(2) / 7, 1e-5), rel=1e-6)
-    assert uppers(answer(flags))["gaussian_clt"] < one
 
 
 def test_the_table_marks_the_smallest_bound_as_the_row_to_quote_on_its_safe_side(answer, run):
@@ -138,9 +127,9 @@ PLANNED = [
         ),
     ),
     (
-        f"{EPSILON} --noise-multipliers 4,8 {SIZES} --sampler fixed --steps 9",
+        f"{EPSILON} --noise-multipliers 4,8 {SIZES} --sampler shuffle --steps 9",
         lambda: minidp.epsilon(
-            delta=1e-5, noise_multiplier=[4, 8], **SIZED, sampler="fixed", steps=9
+            delta=1e-5, noise_multiplier=[4, 8], **SIZED, sampler="shuffle", steps=9
         ),
     ),
     (
@@ -180,7 +169,7 @@ def test_a_delta_that_is_large_for_the_data_is_remarked(capsys):
 
 
 def test_calibrate_finds_the_noise_and_the_steps_of_another_sampler(answer):
-    flags = f"{CALIBRATE} {SIZES} --sampler fixed"
+    flags = f"{CALIBRATE} {SIZES} --sampler shuffle"
     record = answer(flags, "--epochs", "5")
     assert record["accountant"] == "loss_distribution" and 1.99 < record["epsilon"]["upper"] <= 2
     found = answer(flags, "--noise-multiplier", str(record["noise_multiplier"]))
@@ -243,7 +232,10 @@ EITHER = "either --sampling-probability or --dataset-size and --lot-size"
 ONE_NOISE = [
     ("--dataset-size 100 --steps 3", EITHER),
     (f"{SIZES} {SAMPLING} {STEPS}", EITHER),
-    (f"--sampler fixed {SAMPLING} {STEPS}", "with --sampler fixed --dataset-size and --lot-size"),
+    (
+        f"--sampler shuffle {SAMPLING} {STEPS}",
+        "with --sampler shuffle --dataset-size",
+    ),
     (SIZES, "either --steps or"),
     (f"{SIZES} --steps 3 --epochs 1", "either --steps or --epochs"),
     (f"{SIZES} --steps 3 --sampler shuffle --relation add_remove", "--relation zero_out"),

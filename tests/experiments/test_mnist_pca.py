@@ -57,7 +57,7 @@ def test_without_noise_epsilon_is_infinite(flags, made):
 @pytest.mark.parametrize(
     "flags, sampler, relation",
     [
-        ("--sampler fixed --gradients explicit", "FixedSizeSampler", "replace_one"),
+        ("--sampler poisson --gradients explicit", "PoissonSampler", "add_remove"),
         ("--sampler shuffle --clipping flat --projection random", "ShuffleSampler", "zero_out"),
         (
             "--projection none --activation tanh --optimizer adam --no-train-metrics",

@@ -152,7 +152,7 @@ def test_the_picture_is_whole(name, drawn, tmp_path):
     "file, name, change",
     [
         ("figure_3", "moments-medium", ("settings__clip_groups__0__sensitivity_factor", 1.0)),
-        ("figure_3", "moments-medium", ("relation", "replace_one")),
+        ("figure_3", "moments-medium", ("relation", "zero_out")),
         (
             "figure_sentences",
             "falling-noise",

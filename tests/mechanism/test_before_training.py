@@ -2,8 +2,6 @@
 with their noise's distance.
 """
 
-import math
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -22,7 +20,6 @@ from minidp.mechanism import (
 )
 from minidp.mechanism.before.scaling import raw_moments
 from minidp.privacy import Composed, Gaussian, Ledger, TotalVariation
-from minidp.privacy.events import NeighbouringRelation as Relation
 from minidp.run.verify import verify
 from minidp.streams import Streams
 from tests.support.training import make_trainer
@@ -130,24 +127,20 @@ def noise(name="some"):
     return Streams(1).noise(name)
 
 
-@pytest.mark.parametrize("relation", Relation)
-def test_each_release_is_charged_with_the_distance_of_each_number(relation):
-    replaced = relation is Relation.REPLACE_ONE
-    event, distance = PrivatePCA(3, 7.0, "exact").charge(relation, 20).events
-    assert event == Gaussian(7 / math.sqrt(1 + replaced)) and distance.count == 210
+def test_each_release_is_charged_with_the_distance_of_each_number():
+    event, distance = PrivatePCA(3, 7.0, "exact").charge(20).events
+    assert event == Gaussian(7.0) and distance.count == 210
     assert distance.tau >= max(total_variation(7 * 2.0**32), total_variation(7 * 2.0**31.5))
-    for charge, numbers in zip(
-        PrivateScaling(3.0, "exact").charges(relation, 5), (5 * 61, 10), strict=True
-    ):
+    for charge, numbers in zip(PrivateScaling(3.0, "exact").charges(5), (5 * 61, 10), strict=True):
         assert charge == Composed((Gaussian(3.0), TotalVariation(charge.events[1].tau, numbers)))
     mean = mean_sanitizer(7.0, 2.0, "exact", 20)
-    event, tau = mean.event(relation), total_variation(7 * 2.0**32)
+    event, tau = mean.event(), total_variation(7 * 2.0**32)
     assert mean.charge(event) == Composed((event, TotalVariation(tau, 20)))
-    assert PrivatePCA(3, 7.0).charge(relation, 20) == PrivatePCA(3, 7.0).event(relation)
-    assert PrivateScaling(3.0).charges(relation, 5) == [Gaussian(3.0)] * 2
-    assert PrivatePCA(3, 0.0, "exact").charge(relation, 20) == Gaussian(0.0)
+    assert PrivatePCA(3, 7.0).charge(20) == PrivatePCA(3, 7.0).event()
+    assert PrivateScaling(3.0).charges(5) == [Gaussian(3.0)] * 2
+    assert PrivatePCA(3, 0.0, "exact").charge(20) == Gaussian(0.0)
     with pytest.raises(ParameterError, match=r"noise_std=1025.0 in \[0, 1024.0\]"):
-        PrivatePCA(3, 1025.0, "exact").charge(relation, 20)
+        PrivatePCA(3, 1025.0, "exact").charge(20)
 
 
 @pytest.mark.skipif(
@@ -161,8 +154,8 @@ def test_releases_are_the_same_bits_in_any_order_and_on_any_number_of_threads(rn
         for threads in (1, 2, 4):
             set_threads(threads)
             rows, scaling = rng.permutation(x), PrivateScaling(3.0, "exact")
-            limits = scaling.release_limits(rows, Relation.ADD_REMOVE, noise("limits"))
-            moments = scaling.release_moments(rows, limits, Relation.ADD_REMOVE, noise("moments"))
+            limits = scaling.release_limits(rows, noise("limits"))
+            moments = scaling.release_moments(rows, limits, noise("moments"))
             model = PrivatePCA(5, 7.0, "exact")
             mean = noisy_mean(rows, mean_sanitizer(7.0, 1.0, "exact", 30), 9000, noise("mean"))
             released = (

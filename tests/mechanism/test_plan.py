@@ -4,7 +4,6 @@ import pytest
 
 from minidp.errors import BudgetExceededError, ParameterError
 from minidp.mechanism import (
-    FixedSizeSampler,
     LinearDecay,
     Plan,
     PoissonSampler,
@@ -52,8 +51,8 @@ def test_shuffled_lots_refuse_a_schedule_of_the_noise():
 
 @pytest.mark.parametrize(
     "sampler, sanitizer",
-    [(POISSON, LAYERS), (FixedSizeSampler(60_000, 600), FLAT), (ShuffleSampler(60_000, 600), FLAT)],
-    ids=["poisson", "fixed", "shuffle"],
+    [(POISSON, LAYERS), (ShuffleSampler(60_000, 600), FLAT)],
+    ids=["poisson", "shuffle"],
 )
 @pytest.mark.parametrize("accountant", ["renyi", "moments"])
 def test_calibrated_is_the_least_noise_with_the_groups_ratios(sampler, sanitizer, accountant):
@@ -109,7 +108,6 @@ def test_a_target_for_not_one_lot_is_refused(noise, words):
     "sampler, size, near, far",
     [
         (POISSON, 60_000, 605, 606.1),
-        (FixedSizeSampler(60_000, 600), 60_000, 595, 593),
         (ShuffleSampler(100, 30), 100, 25, 24),
     ],
 )
@@ -123,7 +121,6 @@ def test_a_divisor_that_is_not_close_to_the_mean_lot_is_refused(sampler, size, n
 
 SAMPLERS = {
     "poisson": PoissonSampler(0.3),
-    "fixed": FixedSizeSampler(10, 4),
     "shuffle": ShuffleSampler(10, 4),
 }
 samplers = pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS)
@@ -139,9 +136,8 @@ def test_lots_are_drawn_one_at_a_time(sampler):
     assert asked == [0]
 
 
-@pytest.mark.parametrize("name", ["fixed", "shuffle"])
-def test_another_number_of_examples_is_refused(name):
+def test_another_number_of_examples_is_refused():
     with pytest.raises(
         ParameterError, match="expected 10 examples, the public dataset_size of the sampler, got 9"
     ):
-        next(SAMPLERS[name].lots(9, 1, Streams(1).sampling))
+        next(SAMPLERS["shuffle"].lots(9, 1, Streams(1).sampling))

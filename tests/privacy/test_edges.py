@@ -9,7 +9,6 @@ from minidp.privacy import (
     ApproximateDP,
     Bound,
     Composed,
-    FixedSizeSampled,
     Gaussian,
     GaussianAccountant,
     Laplace,
@@ -21,7 +20,7 @@ from minidp.privacy import (
     group_epsilon,
 )
 from minidp.privacy.catalogue import all_bounds, make
-from tests.support.accountants import REPLACE_ONE, ledger_of, spent
+from tests.support.accountants import ledger_of, spent
 
 TIGHT, RENYI = LossDistributionAccountant(), RenyiAccountant()
 STEP = PoissonSampled(0.01, Gaussian(4.0))
@@ -104,8 +103,6 @@ def test_a_sample_without_noise_costs_its_share_of_delta(name):
         assert accountant.epsilon(ledger, 0.003).upper == 0
         assert accountant.epsilon(ledger, 0.0029) == Bound(0.0, math.inf, math.inf)
         assert accountant.delta(ledger, 7.0).upper == pytest.approx(1 - 0.999**3, rel=1e-12)
-    fixed = ledger_of((FixedSizeSampled(1000, 1, NonPrivate()), 3), relation=REPLACE_ONE)
-    assert make(name, REPLACE_ONE).epsilon(fixed, 0.003).upper == 0
 
 
 @pytest.mark.parametrize("name", BOUNDS)

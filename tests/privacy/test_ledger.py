@@ -12,7 +12,6 @@ from minidp.errors import DataError, ParameterError
 from minidp.privacy import (
     ApproximateDP,
     Composed,
-    FixedSizeSampled,
     Gaussian,
     JointGaussian,
     Laplace,
@@ -38,7 +37,6 @@ EVERY = [
     NonPrivate(),
     Unknown(),
     STEP,
-    FixedSizeSampled(9, 5, Gaussian(0.1)),
     Composed((STEP, Composed(()))),
     Repeated(STEP, 0),
 ]
@@ -47,9 +45,7 @@ EVERY = [
 def test_equal_events_have_equal_json():
     forms = [Gaussian(4), Gaussian(4.0), Gaussian(np.float64(4)), Gaussian(np.int64(4))]
     assert len({json.dumps(event_to_json(event)) for event in forms}) == 1
-    assert FixedSizeSampled(np.int64(10), np.int64(2), forms[0]) == FixedSizeSampled(
-        10, 2, forms[1]
-    )
+    assert Repeated(forms[0], np.int64(10)) == Repeated(forms[1], 10)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import pytest
 
 from minidp.audit.checks.losses import exact_deltas
 from minidp.privacy import (
-    FixedSizeSampled,
     Gaussian,
     JointGaussian,
     Laplace,
@@ -19,9 +18,10 @@ from minidp.privacy import (
     RenyiAccountant,
 )
 from minidp.privacy.gaussian import gaussian_epsilon
+from minidp.privacy.pld.cells import masses_of
 from minidp.privacy.pld.fourier import spectrum_of
-from minidp.privacy.pld.masses import ADD, REMOVE, masses_of
-from tests.support.accountants import REPLACE_ONE, ledger_of, spent
+from minidp.privacy.pld.masses import ADD, REMOVE
+from tests.support.accountants import ledger_of, spent
 
 PEERS = json.loads((Path(__file__).parent / "dp_accounting.json").read_text())["rows"]
 ACCOUNTANT = LossDistributionAccountant()
@@ -93,22 +93,6 @@ def test_noise_that_costs_nothing_beside_noise_that_does(noise):
     ):
         both = spent(ACCOUNTANT, step, (other, 3), delta=1e-40)
         assert both.lower <= alone.upper * (1 + 1e-3) and alone.lower <= both.upper and narrow(both)
-
-
-@pytest.mark.parametrize(
-    "size, lot, sigma, steps, tight, renyi",
-    [
-        (60000, 600, 2.0, 10000, (1.993, 2.5625), 5.137),
-        (60000, 256, 0.65, 3515, (0, 5.0879), 7.18),
-        (21911, 464, 5.8, 17, (0, 0.04722), 0.2895),
-    ],
-)
-def test_lots_of_fixed_size(size, lot, sigma, steps, tight, renyi):
-    """Below what dp_accounting says by Renyi; 1.993 is what an explicit pair of data sets costs."""
-    lots = FixedSizeSampled(size, lot, Gaussian(sigma)), steps
-    bound = spent(LossDistributionAccountant(REPLACE_ONE), lots)
-    assert tight[0] <= bound.upper <= tight[1] and bound.lower is None
-    assert spent(RenyiAccountant(REPLACE_ONE), lots).upper <= renyi
 
 
 def test_epsilon_far_out_has_a_tiny_delta():

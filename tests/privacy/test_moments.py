@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from minidp.privacy import (
-    FixedSizeSampled,
     Gaussian,
     MomentsAccountant,
     PoissonSampled,
@@ -24,7 +23,7 @@ from minidp.privacy.conversion import (
     tail_bound_epsilon,
 )
 from minidp.privacy.moments import PAPER_ORDERS
-from tests.support.accountants import REPLACE_ONE, ledger_of, spent
+from tests.support.accountants import ledger_of
 
 STEP = PoissonSampled(0.01, Gaussian(4.0))
 
@@ -40,14 +39,6 @@ def test_ledger_of_the_2016_readme(epsilon, delta, digits):
     assert MomentsAccountant(orders=PAPER_ORDERS).delta(ledger, epsilon).upper == pytest.approx(
         delta, abs=digits
     )
-
-
-def test_a_fixed_size_sample_of_everything_is_no_sample():
-    whole, unsampled = (
-        spent(MomentsAccountant(REPLACE_ONE), (event, 5))
-        for event in (FixedSizeSampled(10, 10, Gaussian(4.0)), Gaussian(4.0))
-    )
-    assert whole == unsampled
 
 
 @pytest.mark.parametrize("moments", [[math.inf, math.inf], [math.nan, math.inf]])

@@ -54,7 +54,6 @@ NOT_BOUNDS = {f"epsilon {name} kind": "approximation" for name in BOUNDS}
 @pytest.mark.parametrize(
     "changes, words",
     [
-        ({"relation": "replace_one"}, "which of two rows was used. Somebody who accepts 1%"),
         ({f"{RATES} 0.01": 0.01771}, "recognises a row that was used at most 1.8% of the time;"),
         ({f"{RATES} 0.01": 0.99999, **LARGE}, "does not keep them from it"),
         ({"meaning": None, LEAST: 0.5}, "a row that was used at most 1.7% of the time"),

@@ -15,7 +15,6 @@ from minidp.commands.flags import user_errors
 from minidp.data import Block
 from minidp.errors import ParameterError
 from minidp.mechanism import (
-    FixedSizeSampler,
     Plan,
     PoissonSampler,
     Sanitizer,
@@ -33,7 +32,7 @@ from tests.support.training import EXAMPLES, make_data, make_network
 SAMPLERS = {
     "poisson": (PoissonSampler(0.2), 8),
     "nearly empty": (PoissonSampler(0.01), 0.4),
-    "fewer than ranks": (FixedSizeSampler(EXAMPLES, 2), 2),
+    "fewer than ranks": (ShuffleSampler(EXAMPLES, 2), 2),
     "shuffle": (ShuffleSampler(EXAMPLES, 12), 12),
 }
 

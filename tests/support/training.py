@@ -4,7 +4,6 @@ from minidp import nn
 from minidp.backend import Backend, to_host
 from minidp.host import threads
 from minidp.mechanism import (
-    FixedSizeSampler,
     Plan,
     PoissonSampler,
     Sanitizer,
@@ -17,10 +16,9 @@ from minidp.train import SGD, Trainer
 EXAMPLES, INPUTS, CLASSES, LOT = 40, 5, 3, 8
 SAMPLERS = {
     "poisson": PoissonSampler(LOT / EXAMPLES),
-    "fixed": FixedSizeSampler(EXAMPLES, LOT),
     "shuffle": ShuffleSampler(EXAMPLES, 12),  # lots of 12, 12, 12 and 4: four an epoch
 }
-LOTS = {"poisson": LOT, "fixed": LOT, "shuffle": 12}
+LOTS = {"poisson": LOT, "shuffle": 12}
 NUMPY = Backend.numpy()
 
 

@@ -131,7 +131,7 @@ def test_wrong_groups_relations_and_dtypes_are_refused():
     budget = Filter(MomentsAccountant(), 1.0, 1e-5)
     for words, named in (
         ("expected clip groups over the trained", {"plan": make_plan(frozen)}),
-        ("one relation per run", {"ledger": Ledger(NeighbouringRelation.REPLACE_ONE)}),
+        ("one relation per run", {"ledger": Ledger(NeighbouringRelation.ZERO_OUT)}),
         ("batch_size=0", {"batch_size": 0}),
         ("lots drawn from 400 examples have 80 on average", {"dataset_size": 400}),
         ("the budget has its own ledger", {"budget": budget, "ledger": Ledger()}),
@@ -156,7 +156,7 @@ def test_nothing_private_is_kept_or_returned():
 
 
 def test_what_is_not_taken_is_refused_before_a_charge():
-    (x, y), trainer = make_data(), make_trainer(sampler="fixed")
+    (x, y), trainer = make_data(), make_trainer(sampler="shuffle")
     for arguments, words in (
         ((x, y, "seed"), "expected streams='seed' to be Streams"),
         ((iter(x), y, 1), "Trainer.run: x: expected an array, a memory map, data.Examples"),

@@ -57,7 +57,7 @@ EQUIVALENT = {  # name of a mutant: the reason why no measurement can tell it fr
     "mechanism.before.pca.PrivatePCA [F4] sign 1": _ANY_SIGN,
     "mechanism.rounding.products [F2] drop 3": _GUARD,
     "privacy.moments.MomentsAccountant [M2] drop 1": _GUARD,
-    "privacy.moments.MomentsAccountant [M4] drop 1": _GUARD,
+    "privacy.moments.MomentsAccountant [M3] drop 1": _GUARD,
     "privacy.composition.BasicAccountant [C1] drop 1": _GUARD,
     "privacy.composition.PairAccountant [M1] drop 1": _GUARD,
     "privacy.renyi.RenyiAccountant [M2] drop 1": _GUARD,

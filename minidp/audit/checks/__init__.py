@@ -22,7 +22,6 @@ from importlib import import_module
 import numpy as np
 
 from ...backend import Backend, to_host
-from ...privacy.events import NeighbouringRelation
 from ..card import labels_of
 from ..equation import sides
 
@@ -235,16 +234,11 @@ def holds(condition):
     return 0.0 if condition else math.inf
 
 
-def slack(claimed, relation, raw, pairs):
-    """1 - reached / claimed, where neighbours move the array raw(example) by `reached` at most;
+def slack(claimed, raw, examples):
+    """1 - reached / claimed, where an example moves the array raw(example) by `reached` at most;
     infinity if by more than is claimed.
-
-    pairs: of examples; the first is added, or exchanged for the second.
     """
-    exchanged = relation is NeighbouringRelation.REPLACE_ONE
-    reached = max(
-        float(np.linalg.norm(raw(one) - (raw(other) if exchanged else 0))) for one, other in pairs
-    )
+    reached = max(float(np.linalg.norm(raw(one))) for one in examples)
     return math.inf if reached > claimed else 1 - reached / claimed
 
 

@@ -10,14 +10,13 @@ import numpy as np
 
 from ...privacy import composition, group_privacy, search_cost, tradeoff
 from ...privacy.events import (
-    FixedSizeSampled,
     Gaussian,
     JointGaussian,
     Laplace,
     PoissonSampled,
+    PureDP,
     TotalVariation,
 )
-from ...privacy.events import NeighbouringRelation as Relation
 from ...privacy.gaussian import GaussianAccountant, gaussian_delta
 from ...privacy.moments import MomentsAccountant
 from ...privacy.renyi import RenyiAccountant
@@ -72,8 +71,6 @@ def _central_limit(bench, event, **given):
 for _label, _event, _given in (
     ("M1", Gaussian(0.3), {}),
     ("M2", PoissonSampled(0.01, Gaussian(4.0)), {"q": 0.01}),
-    ("M3", FixedSizeSampled(1000, 10, Gaussian(0.8)), {"lot": 10, "size": 1000}),
-    ("M3", FixedSizeSampled(1000, 10, Gaussian(50.0)), {"lot": 10, "size": 1000}),
 ):
     states(GAUSSIAN, _label, name=repr(_event))(partial(_central_limit, event=_event, **_given))
 
@@ -167,8 +164,8 @@ def the_2016_ledger_charges_per_tensor(bench):
     return relative(got, honest.epsilon(apart, 1e-5).upper)
 
 
-# a fixed-size sample has no group form of its own, so that the generic rule decides
-FIXED = ledger_of((FixedSizeSampled(1000, 10, Gaussian(4.0)), 20), relation=Relation.REPLACE_ONE)
+# a pure release has no group form of its own, so that the generic rule decides
+MIXTURE = ledger_of((PoissonSampled(0.01, Gaussian(4.0)), 20), (PureDP(0.01), 1))
 
 
 @states("privacy.events.sampled.PoissonSampled.for_group", "C1")
@@ -184,12 +181,12 @@ def sampled_groups(bench):
 @states(f"{GROUPS}_epsilon", "C2", 2e-4)
 def the_generic_rule(bench):
     """By itself, and beside a law that is off by a total variation distance."""
-    accountant = RenyiAccountant(Relation.REPLACE_ONE)
+    accountant = RenyiAccountant()
     for tau in (0.0, 2.0**-20):
         beside = [(TotalVariation(tau, 1), 1)] if tau else []
-        ledger = ledger_of(*FIXED.items(), *beside, relation=Relation.REPLACE_ONE)
+        ledger = ledger_of(*MIXTURE.items(), *beside)
         epsilon = group_privacy.group_epsilon(accountant, ledger, 1e-5, 3).upper / 3
-        d = accountant.delta(FIXED, epsilon).upper
+        d = accountant.delta(MIXTURE, epsilon).upper
         given = {"epsilon": epsilon, "d": d, "delta": 1e-5, "k": 3, "T": tau}
         yield Case(given)
 
@@ -206,9 +203,9 @@ def delta_of_a_group(bench):
 
 @states(f"{GROUPS}_delta", "C4")
 def delta_of_a_group_by_the_generic_rule(bench):
-    accountant, epsilon = RenyiAccountant(Relation.REPLACE_ONE), 0.9
-    delta = group_privacy.group_delta(accountant, FIXED, epsilon, 3).upper
-    d = accountant.delta(FIXED, epsilon / 3).upper
+    accountant, epsilon = RenyiAccountant(), 0.9
+    delta = group_privacy.group_delta(accountant, MIXTURE, epsilon, 3).upper
+    d = accountant.delta(MIXTURE, epsilon / 3).upper
     yield Case({"epsilon": epsilon, "d": d, "delta": delta, "k": 3})
 
 

@@ -6,18 +6,15 @@ import math
 import mpmath
 import numpy as np
 
-from ...privacy.events import FixedSizeSampled, Gaussian, PoissonSampled
-from ...privacy.gaussian import gaussian_delta
+from ...privacy.events import Gaussian, PoissonSampled
 from ...privacy.pld import kernels
 from ...privacy.pld.accountant import LossDistributionAccountant
-from ...privacy.pld.masses import ADD, REMOVE, masses_of
-from ...privacy.pld.variants import _log_atom
+from ...privacy.pld.masses import ADD, REMOVE
 from ..equation import Case
-from . import excess, in_words, measures, states
+from . import in_words, measures, states
 from .truths import ledger_of
 
 CARD = "privacy.pld.accountant.LossDistributionAccountant"
-FIXED_SIZE = "privacy.pld.variants.fixed_size_masses"
 STEP = 2e-4
 
 
@@ -118,33 +115,3 @@ def crossing_of_the_target(bench):
         below = first + step * math.floor((epsilon - first) / step)
         found = {"epsilon": epsilon, "target": target, "l": below, "s": sign}
         yield Case({**given, **found, "delta": _delta_at})
-
-
-def _fixed_size_masses():
-    """(lot of 1000, sigma, masses in either direction)."""
-    for lot, sigma in ((10, 2.0), (300, 0.8), (50, 5.0)):
-        event = FixedSizeSampled(1000, lot, Gaussian(sigma))
-        for direction in (REMOVE, ADD):
-            yield lot, sigma, masses_of(event, direction, True, STEP, (1e-3, math.inf), 9.0)
-
-
-@states(FIXED_SIZE, "C1", 1e-8, error=excess)
-def profile_of_fixed_size_lots(bench):
-    for lot, sigma, masses in _fixed_size_masses():
-        given = {
-            "delta": lambda epsilon: _summed(masses, STEP, epsilon) + math.exp(masses.infinite),
-            "delta_G": lambda epsilon: gaussian_delta(epsilon, 1 / sigma),
-            "lot": lot,
-            "size": 1000,
-        }
-        yield Case(given, ranges={"epsilon": [0.0, 0.005, 0.02 if lot > 10 else 0.01]})
-
-
-@states(FIXED_SIZE, "C2")
-def masses_below_and_at_0(bench):
-    for lot, sigma, masses in _fixed_size_masses():
-        by_loss = dict(zip(masses.losses(STEP), np.exp(masses.log_mass)))
-        above = [loss for loss in by_loss if loss > 0][:-1:500]
-        at_0 = math.exp(_log_atom(lot / 1000, 1 / sigma))
-        given = {"g": lot / 1000, "sigma": sigma, "p_0": at_0}
-        yield Case({**given, "p": by_loss.__getitem__}, ranges={"l": above})

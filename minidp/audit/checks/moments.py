@@ -9,7 +9,6 @@ import numpy as np
 
 from ...privacy import conversion
 from ...privacy.events import (
-    FixedSizeSampled,
     Gaussian,
     Laplace,
     PoissonSampled,
@@ -17,7 +16,7 @@ from ...privacy.events import (
 from ...privacy.moments import log_moment_curve
 from ...privacy.renyi import RenyiAccountant
 from ..equation import Case
-from . import excess, measures, relative, states
+from . import excess, measures, states
 from .truths import log_integral
 
 MOMENTS, RENYI = "privacy.moments.MomentsAccountant", "privacy.renyi.RenyiAccountant"
@@ -53,32 +52,7 @@ def log_moments_of_gaussians(bench):
         yield Case({"alpha": alpha, "lambda": order, "sigma": sigma})
 
 
-@states(MOMENTS, "M3", 2e-11, error=excess)
-def log_moments_of_fixed_sizes(bench):
-    with mpmath.workdps(60):
-        for lot, sigma, order in (
-            (100, 4.0, 1),
-            (100, 4.0, 2),
-            (10, 4.0, 9),
-            (100, 1.5, 4),
-            (500, 0.8, 8),
-            (100, 30.0, 5),
-            (300, 0.02, 11),
-            (950, 4.0, 3),
-        ):
-            alpha = log_moment(FixedSizeSampled(1000, lot, Gaussian(sigma)), order)
-            given = {"alpha": alpha, "lambda": order, "lot": mpmath.mpf(lot), "size": 1000}
-            yield Case({**given, "sigma": mpmath.mpf(sigma)})
-
-
-@measures(MOMENTS, "M3", "between integers, their chord", 1e-13)
-def log_moments_of_fixed_sizes_at_fractions(bench):
-    event = FixedSizeSampled(1000, 10, Gaussian(4.0))
-    below, got, above = log_moment_curve(event, np.array([4.0, 4.25, 5.0]))
-    return relative(got, 0.75 * below + 0.25 * above)
-
-
-@states(MOMENTS, "M4", error=excess)
+@states(MOMENTS, "M3", error=excess)
 def log_moments_of_pure_releases(bench):
     sampled = PoissonSampled(0.1, Laplace(8.0)), math.log1p(0.1 * math.expm1(1 / 8))
     cases = (Laplace(10.0), 0.1), (Laplace(0.5), 2.0), sampled
@@ -86,7 +60,7 @@ def log_moments_of_pure_releases(bench):
         yield Case({"alpha": log_moment(event, order), "lambda": order, "e": mpmath.mpf(epsilon)})
 
 
-@measures(MOMENTS, "M4", "at least that of randomised response; the shortfall", 0.0)
+@measures(MOMENTS, "M3", "at least that of randomised response; the shortfall", 0.0)
 def log_moments_of_pure_releases_are_bounds(bench):
     """No e-DP release has a larger log moment than this one."""
     with mpmath.workdps(40):

@@ -12,7 +12,6 @@ from ... import mechanism
 from ...mechanism import Plan, PoissonSampler, Sanitizer, flat_group, sampling
 from ...privacy.events import (
     Composed,
-    FixedSizeSampled,
     Gaussian,
     PoissonSampled,
     TotalVariation,
@@ -43,14 +42,9 @@ def _patterns(bench, sampler, examples, chances):
         yield abs(counts[pair] - (epochs - 1) * p) / math.sqrt(epochs * p * (1 - p))
 
 
-def _subsets(of, sizes):
-    return [each for size in sizes for each in combinations(range(of), size)]
-
-
-FEW = _subsets(4, range(5))
+FEW = [each for size in range(5) for each in combinations(range(4), size)]
 for _sampler, _examples, _chances in (
     (PoissonSampler(0.4), 4, {(lot,): 0.4 ** len(lot) * 0.6 ** (4 - len(lot)) for lot in FEW}),
-    (mechanism.FixedSizeSampler(5, 2), 5, dict.fromkeys(((lot,) for lot in _subsets(5, [2])), 0.1)),
     (
         mechanism.ShuffleSampler(3, 2),
         3,
@@ -114,10 +108,8 @@ def _event(bench, sampler, sampled, relation, charged):
 
 
 RELEASE = Gaussian(3.0)
-FIXED = mechanism.FixedSizeSampler(1000, 20)
 for _sampler, _sampled, _relation, _charged in (
     (PoissonSampler(0.02), PoissonSampled(0.02, RELEASE), Relation.ADD_REMOVE, {7: 7}),
-    (FIXED, FixedSizeSampled(1000, 20, RELEASE), Relation.REPLACE_ONE, {7: 7}),
     (mechanism.ShuffleSampler(10, 4), RELEASE, Relation.ZERO_OUT, {0: 0, 1: 1, 3: 1, 4: 2}),
 ):
     _card = f"{SAMPLING}.{type(_sampler).__name__}"

@@ -13,7 +13,7 @@ from ...arrays import in_pairs, namespace_of, to_host, zero_rows_unless
 from ...errors import ParameterError
 from ...exact.arithmetic import ARITHMETIC, ORDINARY
 from ...host.threads import single_blas
-from ...privacy.events import Event, Gaussian, NeighbouringRelation
+from ...privacy.events import Event, Gaussian
 from ...streams import Draws
 from ...util.validate import count, inexact, non_negative_finite, one_of, shape
 from ..noise import add_noise, charged
@@ -45,8 +45,8 @@ class PrivatePCA:
         [F4]  the eigenvectors of the `dimensions` largest eigenvalues, as columns
 
     Sensitivity
-        [S1]  S = sqrt 2 where relation = REPLACE_ONE, else 1    of G in the Frobenius norm:
-              |a a^T|_F = |a|^2 <= 1 if a row is added, removed or zeroed
+        [S1]  S = 1    of G in the Frobenius norm: |a a^T|_F = |a|^2 <= 1, if a row is added,
+              removed or zeroed
 
     Event
         [S2]  m = sigma_p / S    Gaussian(m), all rows used. In the orthonormal basis E_ii, (E_ij +
@@ -56,9 +56,8 @@ class PrivatePCA:
     Source
         [F1]  Abadi et al. 2016, Section 4, "Differentially private PCA"
         [F3]  Dwork, Talwar, Thakurta, Zhang 2014, "Analyze Gauss", Algorithm 1
-        [S1]  own derivation: |a a^T - c c^T|_F^2 = |a|^4 + |c|^4 - 2 (a.c)^2 <= 2. A person adds a
-              positive semi-definite matrix of trace at most 1: its norm is at most 1, and the inner
-              product of two is not negative
+        [S1]  own derivation: a person adds a positive semi-definite matrix of trace at most 1,
+              whose norm is at most 1
 
     Guarantees
         Of a person with m rows, each a_n is divided by sqrt m before it is cut; if one row is not
@@ -73,7 +72,7 @@ class PrivatePCA:
     >>> from minidp.streams import Streams
     >>> x, streams = np.random.default_rng(0).standard_normal((1000, 20)), Streams(1)
     >>> model = PrivatePCA(3, noise_multiplier=8.0)
-    >>> model.charge(NeighbouringRelation.ADD_REMOVE, 20)  # goes to a ledger first
+    >>> model.charge(20)  # goes to a ledger first
     Gaussian(noise_multiplier=8.0)
     >>> model.release(model.raw_second_moments(x), streams.noise("pca")).shape
     (20, 3)
@@ -88,19 +87,20 @@ class PrivatePCA:
         one_of(ARITHMETIC, arithmetic=self.arithmetic)
         non_negative_finite(pca_noise_multiplier=self.noise_multiplier)
 
-    def sensitivity(self, relation: NeighbouringRelation) -> float:
+    @property
+    def sensitivity(self) -> float:
         """L2 sensitivity of the second-moment matrix."""
-        return math.sqrt(2) if relation is NeighbouringRelation.REPLACE_ONE else 1.0  # [S1]
+        return 1.0  # [S1]
 
-    def event(self, relation: NeighbouringRelation) -> Gaussian:
+    def event(self) -> Gaussian:
         """The event of `release`."""
-        return Gaussian(self.noise_multiplier / self.sensitivity(relation))  # [S2]
+        return Gaussian(self.noise_multiplier / self.sensitivity)  # [S2]
 
-    def charge(self, relation: NeighbouringRelation, inputs: int) -> Event:
+    def charge(self, inputs: int) -> Event:
         """The charge for rows of `inputs` numbers: the event, and in exact arithmetic its noise's
         distance.
         """
-        return charged(self.event(relation), inputs * (inputs + 1) // 2, *self._noise())
+        return charged(self.event(), inputs * (inputs + 1) // 2, *self._noise())
 
     def _noise(self):
         """Laws of the noise on the diagonal and off it; distances are rounded up."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...backend import to_host
 from ...exact.arithmetic import ARITHMETIC, ORDINARY
-from ...privacy.events import Event, Gaussian, NeighbouringRelation
+from ...privacy.events import Event, Gaussian
 from ...streams import Draws
 from ...util.validate import count, non_negative_finite, one_of
 from ..noise import add_noise, charged
@@ -44,9 +44,8 @@ class PrivateScaling:
               of it
 
     Sensitivity
-        [S1]  S_1 = sqrt(2 D) where relation = REPLACE_ONE, else sqrt D    of the counts, if a row
-              is replaced; if one is added, removed or zeroed
-        [S2]  S_2 = sqrt(4 D) where relation = REPLACE_ONE, else sqrt(2 D)    of the moments
+        [S1]  S_1 = sqrt D    of the counts, if a row is added, removed or zeroed
+        [S2]  S_2 = sqrt(2 D)    of the moments
 
     Event
         [S3]  each release Gaussian(sigma), all rows used (q = 1); the second may depend on the
@@ -55,16 +54,9 @@ class PrivateScaling:
     Source
         [F1]  in the manner of Karwa and Vadhan 2018, arXiv:1711.03908, section 3: a noisy histogram
               of magnitudes
-        [S1]  own derivation: a row adds 1 to one count of each feature; replaced, it takes 1 from
-              another, too
-        [S2]  own derivation, for each feature: z^2 + z^4 <= 2. Between two rows (z - w)^2 + (z^2 -
-              w^2)^2 = d^2 (1 + s^2) with d = |z - w|, s = |z + w| <= 2 - d. With u = 2 - d this is
-              at most 4 + u (u^3 - 4 u^2 + 5 u - 4), where the bracket is at most -2 on [0, 2]; so
-              it is at most 4, reached by z = 1, w = -1. Means (a, b) and (c, d) of persons are in
-              the convex hull, which is no wider. The cut, q = 2^-28, shortens a - c if the signs
-              differ; then with b > d the sum is at most (1 + |c|)^2 + (1 - c^2 + q)^2, which is
-              below 4 as above for |c| <= 1 - q, and at |c| = 1 the cut does nothing. If the signs
-              are the same, the sum is at most 2
+        [S1]  own derivation: a row adds 1 to one count of each feature
+        [S2]  own derivation, for each feature: z^2 + z^4 <= 2; the means of a person's rows are in
+              the convex hull of such points, and the cut shortens them
 
     Guarantees
         Of a person with m rows each counts 1 / m, rounded down to a multiple of 2^-28, and her
@@ -84,49 +76,42 @@ class PrivateScaling:
         """The event of each of the two releases."""
         return Gaussian(self.noise_multiplier)  # [S3]
 
-    def charges(self, relation: NeighbouringRelation, features: int) -> list[Event]:
+    def charges(self, features: int) -> list[Event]:
         """The charges for limits and moments: the event, and in exact arithmetic its noise's
         distance.
         """
         releases = (HIGHEST - LOWEST + 1, self.count_sensitivity), (2, self.moment_sensitivity)
         return [
-            charged(self.event(), numbers * features, self._noise(sensitivity(relation, features)))
+            charged(self.event(), numbers * features, self._noise(sensitivity(features)))
             for numbers, sensitivity in releases
         ]
 
-    def count_sensitivity(self, relation: NeighbouringRelation, features: int) -> float:
+    def count_sensitivity(self, features: int) -> float:
         """L2 sensitivity of the counts."""
-        return math.sqrt(
-            (2 if relation is NeighbouringRelation.REPLACE_ONE else 1) * features
-        )  # [S1]
+        return math.sqrt(features)  # [S1]
 
-    def moment_sensitivity(self, relation: NeighbouringRelation, features: int) -> float:
+    def moment_sensitivity(self, features: int) -> float:
         """L2 sensitivity of the moments."""
-        return math.sqrt(
-            (4 if relation is NeighbouringRelation.REPLACE_ONE else 2) * features
-        )  # [S2]
+        return math.sqrt(2 * features)  # [S2]
 
-    def release_limits(
-        self, x: Any, relation: NeighbouringRelation, draws: Draws, persons: Any = None
-    ) -> NDArray:
+    def release_limits(self, x: Any, draws: Draws, persons: Any = None) -> NDArray:
         """(D,) powers of two that bound most values of each feature; draws: the numbers of this
         release alone; persons: `data.Persons`, or None.
         """
         raw = raw_magnitudes(x, persons)
-        released = self._release(raw, self.count_sensitivity(relation, len(raw)), draws)
+        released = self._release(raw, self.count_sensitivity(len(raw)), draws)
         return 2.0 ** (released.argmax(axis=1) + LOWEST + 1)  # [F2]
 
     def release_moments(
         self,
         x: Any,
         limits: NDArray,
-        relation: NeighbouringRelation,
         draws: Draws,
         persons: Any = None,
     ) -> NDArray:
         """(2, D) sums of z and z^2 with noise."""
         return self._release(
-            raw_moments(x, limits, persons), self.moment_sensitivity(relation, len(limits)), draws
+            raw_moments(x, limits, persons), self.moment_sensitivity(len(limits)), draws
         )
 
     def _release(self, raw, sensitivity, draws):

@@ -9,14 +9,13 @@ refuses.
 from .base import Event, NeighbouringRelation, NonPrivate, Unknown
 from .noise import Gaussian, JointGaussian, Laplace
 from .pairs import ApproximateDP, PureDP, TotalVariation
-from .sampled import FixedSizeSampled, PoissonSampled
+from .sampled import PoissonSampled
 from .several import Composed, Repeated
 
 __all__ = [
     "ApproximateDP",
     "Composed",
     "Event",
-    "FixedSizeSampled",
     "Gaussian",
     "JointGaussian",
     "Laplace",

@@ -16,13 +16,11 @@ MOST_RELEASES = 10**300  # so that counts stay within float64
 class NeighbouringRelation(Enum):
     """When two data sets count as neighbours.
 
-    ADD_REMOVE   one example is added or removed (the relation of Abadi et al. 2016)
-    REPLACE_ONE  one example is exchanged for another; the size stays
-    ZERO_OUT     one example is exchanged for one that contributes exactly zero
+    ADD_REMOVE  one example is added or removed (the relation of Abadi et al. 2016)
+    ZERO_OUT    one example is exchanged for one that contributes exactly zero
     """
 
     ADD_REMOVE = "add_remove"
-    REPLACE_ONE = "replace_one"
     ZERO_OUT = "zero_out"
 
 
@@ -74,16 +72,13 @@ class Event:
     # whether delta alone is what a primitive costs, so that accountants' curves leave it out
     delta_alone = False
 
-    def primitives(
-        self, relation: NeighbouringRelation, count: int = 1
-    ) -> "Iterator[tuple[Event, int]]":
+    def primitives(self, count: int = 1) -> "Iterator[tuple[Event, int]]":
         """The (primitive, count) pairs that `count` releases come down to, each sampled once at
         most.
 
         Gaussians over the same examples become one Gaussian, noise of 0 becomes NonPrivate, and
-        infinite noise nothing. Raises UnsupportedEventError for sampling that does not belong to
-        the relation, or for a lot of which there is no theorem, and NumericalBoundError for more
-        than MOST_RELEASES.
+        infinite noise nothing. Raises UnsupportedEventError for a lot of which there is no theorem,
+        and NumericalBoundError for more than MOST_RELEASES.
         """
         yield self, count
 

@@ -22,7 +22,7 @@ class Noise(Event):
 
     noise_multiplier: float = field(metadata=number(non_negative))
 
-    def primitives(self, relation, count=1):
+    def primitives(self, count=1):
         if self.noise_multiplier < LEAST_NOISE:
             yield NonPrivate(), count
         elif self.noise_multiplier < math.inf:
@@ -71,8 +71,8 @@ class JointGaussian(Event):
         """(sum_l s_l^-2)^(-1/2); 0 if any s_l is 0, infinity if all are."""
         return combined_noise_multiplier([(s, 1) for s in self.noise_multipliers])
 
-    def primitives(self, relation, count=1):
-        return Gaussian(self.effective_noise_multiplier).primitives(relation, count)
+    def primitives(self, count=1):
+        return Gaussian(self.effective_noise_multiplier).primitives(count)
 
 
 def combined_noise_multiplier(parts: Iterable[tuple[float, int]]) -> float:

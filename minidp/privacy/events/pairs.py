@@ -36,7 +36,7 @@ class ApproximateDP(Event):
     def share(self):
         return self.delta if self.epsilon == 0 else 1.0
 
-    def primitives(self, relation, count=1):
+    def primitives(self, count=1):
         if self.epsilon:
             yield PureDP(self.epsilon), count
         if self.delta:

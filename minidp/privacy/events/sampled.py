@@ -1,4 +1,4 @@
-"""Events over random lots: Poisson, or of fixed size.
+"""Events over random lots.
 
 Only Gaussian and Laplace noise can be inside a lot, and only Gaussians compose within one. A lot
 without noise gives itself away with the probability that the example is in it, and is
@@ -7,64 +7,15 @@ ApproximateDP(0, share).
 
 import math
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...errors import UnsupportedEventError
-from ...util.validate import MOST_128_BITS, count, in_range, probability
-from .base import Event, NeighbouringRelation, NonPrivate, number, releases
+from ...util.validate import probability
+from .base import Event, NonPrivate, number
 from .noise import Gaussian, Laplace, combined_noise_multiplier
 from .pairs import ApproximateDP
-
-# a zeroed example adds exactly zero to a sum, so ZERO_OUT meets the same pair as ADD_REMOVE
-WITH_OR_WITHOUT: tuple[NeighbouringRelation, ...] = (
-    NeighbouringRelation.ADD_REMOVE,
-    NeighbouringRelation.ZERO_OUT,
-)
-_number = partial(count, 1, MOST_128_BITS)
-
-
-class Sampled(Event):
-    """Base of the events that release one event from a random lot; `share` is that of the data."""
-
-    event: Event
-    sampling = ""
-    relations = WITH_OR_WITHOUT
-
-    @property
-    def noise(self):
-        return self.event
-
-    def primitives(self, relation, count=1):
-        for inner in self.one_lot(relation):
-            if self.share == 1:
-                yield inner, count
-            elif self.share > 0 and isinstance(inner, NonPrivate):
-                yield ApproximateDP(0.0, self.share), count
-            elif self.share > 0:
-                yield replace(self, event=inner), count
-
-    def one_lot(self, relation: NeighbouringRelation) -> list[Event]:
-        """What is released from one lot, as a list of at most one primitive."""
-        if relation not in self.relations:
-            names = " and ".join(each.name for each in self.relations)
-            raise _unsupported(self, relation, f"{self.sampling} bounded under {names}")
-        parts: list[tuple[Any, int]] = list(self.event.primitives(relation))
-        if any(not isinstance(inner, (Gaussian, Laplace, NonPrivate)) for inner, _ in parts):
-            raise _unsupported(
-                self.event, relation, "only Gaussian and Laplace noise can be inside a sampled lot"
-            )
-        parts = [(inner, n) for inner, n in parts if n > 0]
-        if sum(n for _, n in parts) <= 1:
-            return [inner for inner, _ in parts]
-        if any(isinstance(inner, NonPrivate) for inner, _ in parts):
-            return [NonPrivate()]
-        if all(isinstance(inner, Gaussian) for inner, _ in parts):
-            noise = combined_noise_multiplier((inner.noise_multiplier, n) for inner, n in parts)
-            return [Gaussian(noise)]
-        raise _unsupported(self.event, relation, "only Gaussians compose within one sampled lot")
 
 
 def amplified(epsilon: float, q: float) -> float:
@@ -75,20 +26,20 @@ def amplified(epsilon: float, q: float) -> float:
     return math.log1p(q * math.expm1(epsilon))
 
 
-def _unsupported(event, relation, why):
-    return UnsupportedEventError(f"cannot bound {event!r} under {relation.name}: {why}")
-
-
 @dataclass(frozen=True)
-class PoissonSampled(Sampled):
+class PoissonSampled(Event):
     """`event` over a lot that holds each example independently with probability
     sampling_probability.
+
+    A zeroed example adds exactly zero to a sum, so that ZERO_OUT meets the same pair as ADD_REMOVE.
     """
 
     sampling_probability: float = field(metadata=number(probability))
     event: Event
 
-    sampling = "Poisson sampling is"
+    @property
+    def noise(self):
+        return self.event
 
     @property
     def share(self):
@@ -100,6 +51,35 @@ class PoissonSampled(Sampled):
         if unsampled is None or unsampled > 700:
             return unsampled
         return math.log1p(self.share * math.expm1(unsampled))
+
+    def primitives(self, count=1):
+        for inner in self.one_lot():
+            if self.share == 1:
+                yield inner, count
+            elif self.share > 0 and isinstance(inner, NonPrivate):
+                yield ApproximateDP(0.0, self.share), count
+            elif self.share > 0:
+                yield replace(self, event=inner), count
+
+    def one_lot(self) -> list[Event]:
+        """What is released from one lot, as a list of at most one primitive."""
+        parts: list[tuple[Any, int]] = list(self.event.primitives())
+        if any(not isinstance(inner, (Gaussian, Laplace, NonPrivate)) for inner, _ in parts):
+            raise UnsupportedEventError(
+                f"cannot bound {self.event!r}: only Gaussian and Laplace noise can be inside a "
+                "sampled lot"
+            )
+        parts = [(inner, n) for inner, n in parts if n > 0]
+        if sum(n for _, n in parts) <= 1:
+            return [inner for inner, _ in parts]
+        if any(isinstance(inner, NonPrivate) for inner, _ in parts):
+            return [NonPrivate()]
+        if all(isinstance(inner, Gaussian) for inner, _ in parts):
+            noise = combined_noise_multiplier((inner.noise_multiplier, n) for inner, n in parts)
+            return [Gaussian(noise)]
+        raise UnsupportedEventError(
+            f"cannot bound {self.event!r}: only Gaussians compose within one sampled lot"
+        )
 
     def for_group(self, k):
         r"""The lot that holds any of the k with probability 1 - (1-q)^k, its noise that of k.
@@ -115,23 +95,3 @@ class PoissonSampled(Sampled):
         """
         any_member = -math.expm1(k * math.log1p(-self.share))  # [C1]
         return PoissonSampled(any_member, self.event.for_group(k))  # [C1]
-
-
-@dataclass(frozen=True)
-class FixedSizeSampled(Sampled):
-    """`event` over lot_size examples drawn uniformly without replacement from dataset_size."""
-
-    dataset_size: int = field(metadata=number(_number, int))
-    lot_size: int = field(metadata=number(releases, int))
-    event: Event
-
-    sampling = "fixed-size sampling is"
-    relations = (NeighbouringRelation.REPLACE_ONE,)
-
-    def __post_init__(self):
-        super().__post_init__()
-        in_range(0, self.dataset_size, lot_size=self.lot_size)
-
-    @property
-    def share(self):
-        return self.lot_size / self.dataset_size

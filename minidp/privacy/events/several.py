@@ -23,9 +23,9 @@ class Composed(Several):
 
     events: Sequence[Event]
 
-    def primitives(self, relation, count=1):
+    def primitives(self, count=1):
         for event in self.events:
-            yield from event.primitives(relation, count)
+            yield from event.primitives(count)
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,6 @@ class Repeated(Event):
     event: Event
     count: int = field(metadata=number(releases, int))
 
-    def primitives(self, relation, count=1):
+    def primitives(self, count=1):
         check_releases(self.event, count * self.count)
-        yield from self.event.primitives(relation, count * self.count)
+        yield from self.event.primitives(count * self.count)

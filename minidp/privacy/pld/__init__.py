@@ -1,3 +1,1 @@
-"""The distribution of the privacy loss. Masses of events are registered here."""
-
-from . import cells, variants  # noqa: F401
+"""The distribution of the privacy loss."""

@@ -8,10 +8,10 @@ import numpy as np
 from ... import given
 from ..accountant import Accountant
 from ..events import NeighbouringRelation
+from .cells import masses_of
 from .fourier import ROUNDING, spectrum_of
 from .kernels import tilted_masses
 from .losses import ComposedLoss, log_moment
-from .masses import masses_of
 
 CACHED_POINTS = 2**16  # costs on longer grids are few and large, and not kept
 MAX_GRIDS = 16  # kept for queries that follow
@@ -37,8 +37,8 @@ class LossDistributionAccountant(Accountant):
         `kernels.crossing`. Added to upper and taken from lower: noise beyond the tails kept (as
         loss infinity, or left out), mass that wraps around (Chernoff, at two orders), rounding of
         masses, transforms, powers and losses. The tilt makes these errors relative to delta: 1e-300
-        keeps its digits. Pure-DP releases enter above only, as randomised response, and so do lots
-        of fixed size (`variants`). Unsampled Gaussians compose to one, whose curve is exact.
+        keeps its digits. Pure-DP releases enter above only, as randomised response. Unsampled
+        Gaussians compose to one, whose curve is exact.
 
     Valid for
         q in [0, 1], sigma in [0.01, 1e9]; composition of adaptively chosen queries with noise and

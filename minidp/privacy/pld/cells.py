@@ -1,19 +1,27 @@
-"""Masses that dominate Gaussian noise, Poisson-sampled or not, cell by cell of the outcomes."""
+"""Masses on a grid for the loss of an event: those of Gaussian noise, Poisson-sampled or not, cell
+by cell of the outcomes.
+"""
 
 import math
 
 import numpy as np
 
 from ... import given
-from ..events import Gaussian, PoissonSampled
 from ..events.sampled import amplified
 from .kernels import knots_between, log_tail, spread_gaussian_masses
-from .masses import ADD, Masses, noise_masses
+from .masses import ADD, Masses, randomised_response
 
 
-@noise_masses.register(Gaussian)
-@noise_masses.register(PoissonSampled)
-def _gaussian_masses(event, direction, upper, step, gaps, deviations):
+def masses_of(event, direction, upper, step, gaps, deviations):
+    """Masses on the grid that dominate the event's loss (upper), or that it dominates; those of
+    pure DP dominate.
+
+    They reach `deviations` standard deviations into the noise's tails; an upper bound counts the
+    rest on its safe side, a lower bound leaves it out. Knots grow sparse away from loss 0: gaps =
+    (relative, absolute) limit on their distance.
+    """
+    if event.pure_epsilon is not None:
+        return randomised_response(event.pure_epsilon, step)
     q, m = event.share, 1 / event.noise.noise_multiplier
     base = 0.0 if q == 1 else math.log1p(-q)
     lowest, highest = (

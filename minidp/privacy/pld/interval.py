@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 
 from ..bound import Bound
-from ..events import FixedSizeSampled, NeighbouringRelation
 from .losses import LossWindow
 from .masses import ADD, REMOVE, largest_loss
 
@@ -30,8 +29,6 @@ class Question:
         self.uppers = {}  # upper ends of epsilon in each direction so far
         self.known = [] if accountant.quick else _known_below(parts)
         self.directions = [REMOVE, ADD]
-        if accountant.relation is NeighbouringRelation.REPLACE_ONE:  # that one is symmetric
-            self.directions = [REMOVE]
 
     def upper(self, grid):
         """The window of masses that dominate the parts."""
@@ -128,7 +125,7 @@ def _known_below(parts):
         # a count above 2^53 was rounded up
         (event, n if n <= 2**53 else math.nextafter(math.nextafter(n, 0), 0))
         for event, n in parts
-        if event.pure_epsilon is None and not isinstance(event, FixedSizeSampled)
+        if event.pure_epsilon is None
     ]
 
 

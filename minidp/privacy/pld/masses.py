@@ -2,16 +2,12 @@
 
 A direction is REMOVE (loss of the data set with the example against that without) or ADD (the
 reverse). The masses of the second are those of the first at the negative losses, times e^-loss.
-`cells` and `variants` register their events.
 """
 
 import math
 from dataclasses import dataclass
-from functools import singledispatch
 
 import numpy as np
-
-from ...errors import UnsupportedEventError
 
 REMOVE, ADD = "remove", "add"
 
@@ -36,26 +32,7 @@ class Masses:
         return Masses(log_mass, -self.knots[::-1], -self.offset, infinite)
 
 
-def masses_of(event, direction, upper, step, gaps, deviations):
-    """Masses on the grid that dominate the event's loss (upper), or that it dominates; those of
-    pure DP dominate.
-
-    They reach `deviations` standard deviations into the noise's tails; an upper bound counts the
-    rest on its safe side, a lower bound leaves it out. Knots grow sparse away from loss 0: gaps =
-    (relative, absolute) limit on their distance.
-    """
-    if event.pure_epsilon is not None:
-        return _randomised_response(event.pure_epsilon, step)
-    return noise_masses(event, direction, upper, step, gaps, deviations)
-
-
-@singledispatch
-def noise_masses(event, direction, upper, step, gaps, deviations):
-    """`masses_of` Gaussian noise in its lots."""
-    raise UnsupportedEventError(f"loss_distribution: no masses of {event!r} are known")
-
-
-def _randomised_response(epsilon, step):
+def randomised_response(epsilon, step):
     """The pair that dominates every epsilon-DP release: losses epsilon, on a knot, and -epsilon,
     between two.
     """

@@ -1,7 +1,6 @@
 """A rough sample of an event's privacy loss, to choose a grid by: nothing here is a bound."""
 
 import math
-from functools import singledispatch
 
 import numpy as np
 
@@ -10,32 +9,18 @@ from .masses import REMOVE
 
 
 def sampled(event, direction, deviations):
-    """(losses, log P-masses) of the event on an even grid of outcomes: enough to choose tilt and
-    window.
+    """(losses, log P-masses) of the event on an even grid of outcomes within so many standard
+    deviations: enough to choose tilt and window.
     """
     pure = event.pure_epsilon
-    if pure is None:
-        return noise_samples(event, direction, deviations)
-    log_p = -float(np.logaddexp(0.0, pure))
-    return np.array([-pure, pure]), np.array([log_p, log_p + pure])
-
-
-@singledispatch
-def noise_samples(event, direction, deviations):
-    """`sampled` for Gaussian noise, unsampled or in Poisson lots."""
-    losses, logs = mixture_losses(event, deviations)
-    return (losses, logs) if direction == REMOVE else (-losses, logs - losses)
-
-
-def mixture_losses(event, z):
-    """(losses, log P-masses) of a sampled Gaussian on a grid of x within z standard deviations, to
-    choose a grid by.
-    """
+    if pure is not None:
+        log_p = -float(np.logaddexp(0.0, pure))
+        return np.array([-pure, pure]), np.array([log_p, log_p + pure])
     from scipy.special import xlog1py, xlogy
 
     q, m = event.share, 1 / event.noise.noise_multiplier
     log_q = xlogy(1, q)
-    x = np.arange(-z, z + m + 0.1, 0.1)
+    x = np.arange(-deviations, deviations + m + 0.1, 0.1)
     log_ratio = m * x - 0.5 * m * m
     # keeps the digits of losses near 0
     growth = np.exp(log_q) * np.expm1(np.minimum(log_ratio, 1.0))
@@ -44,7 +29,8 @@ def mixture_losses(event, z):
         np.log1p(np.maximum(growth, -0.5)),
         np.logaddexp(xlog1py(1, -q), log_q + log_ratio),
     )
-    return losses, losses - 0.5 * x * x + math.log(0.1 / math.sqrt(2 * math.pi))
+    logs = losses - 0.5 * x * x + math.log(0.1 / math.sqrt(2 * math.pi))
+    return (losses, logs) if direction == REMOVE else (-losses, logs - losses)
 
 
 @njit(cache=True)
