@@ -31,7 +31,6 @@ given.load = names_of(
         "backend": "explicit_budget explicit_fits",
         "exact.arithmetic": "ARITHMETIC",
         "exact.integers": "Integers",
-        "grads.launches": "launch_sums",
         "host.discrete": "integers table",
         "host.memory": "RUN",
         "host.threads": "map_parallel",

@@ -89,11 +89,10 @@ def row_norms(x):
         norms = xp.empty(x.shape[:-1])
         twin(xp.ascontiguousarray(x).reshape((norms.size, x.shape[-1])), norms.reshape(-1))
         return norms
-    x = x.astype(xp.float64)
-    largest = xp.concatenate([xp.abs(x), xp.zeros_like(x[..., :1])], axis=-1).max(axis=-1)
-    largest = xp.where(xp.isfinite(largest) & (largest > 0), largest, 1)
-    x = x / largest[..., None]
-    return xp.sqrt(row_squares(x)) * largest
+    largest = xp.abs(x).max(axis=-1)
+    usual = xp.isfinite(largest) & (largest > 0)
+    largest = xp.where(usual, largest, 1).astype(xp.float64)
+    return xp.sqrt(row_squares(x / largest[..., None])) * largest
 
 
 def outer_products(a, d):

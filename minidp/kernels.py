@@ -1,8 +1,8 @@
 """One door to compiled kernels: `kernel(name, array)` gives the twin of a definition, or None.
 
-The host's twins are in `host.kernels`, `host.elementwise`, `host.images`, `host.cutting` and
-`host.drawing`, a device's in `device`. A device's twin is used once it was tried beside its
-definition (`train.twins`).
+The host's twins are in `host.kernels`, `host.elementwise`, `host.images`, `host.recurrent`,
+`host.cutting` and `host.drawing`. A device has one, which draws noise (`device`). It is used once
+its bits were compared with the host's (`train.noise_trial`).
 """
 
 import sys
@@ -19,17 +19,15 @@ from . import device
 SINGLE, DOUBLE, EITHER = ("float32",), ("float64",), ("float32", "float64")
 TWINS = {  # dtypes of the arrays that each twin takes
     **dict.fromkeys(("exp", "log", "tanh", "relu", "relu_gradient"), SINGLE),
-    **dict.fromkeys(("row_norms", "form_outer", "gram_norms", "sum_of_squares"), SINGLE),
-    **dict.fromkeys(("add_weighted", "add_weighted_each", "add_weighted_products"), SINGLE),
-    **dict.fromkeys(("patches", "short_runs", "fold", "pool", "pool_gradient"), SINGLE),
+    **dict.fromkeys(("row_norms", "form_outer", "gram_norms", "add_weighted"), SINGLE),
+    **dict.fromkeys(("short_runs", "fold", "pool", "pool_gradient"), SINGLE),
     **dict.fromkeys(("lstm_state", "lstm_gradient"), SINGLE),
-    **dict.fromkeys(("softmax_cross_entropy", "add_blocks", "put_back", "descend"), SINGLE),
+    **dict.fromkeys(("softmax_cross_entropy", "add_blocks", "put_back"), SINGLE),
     **dict.fromkeys(("words", "choose"), ("uint64",)),
-    **dict.fromkeys(("clip_weights", "add_whole", "add_integers"), DOUBLE),
-    **dict.fromkeys(
-        ("cut", "cut_squares", "contributions", "pairs", "add_normals", "release"), EITHER
-    ),
+    **dict.fromkeys(("add_whole", "add_integers"), DOUBLE),
+    **dict.fromkeys(("cut", "cut_squares", "contributions", "pairs", "add_normals"), EITHER),
 }
+ON_A_DEVICE = ("add_normals",)  # the same, and float64 alone
 PLAIN = {np.ndarray, np.memmap}  # of other classes the definitions compute
 _DTYPE = attrgetter("dtype")
 _allowed: dict[Any, Collection[str]] = {np: TWINS}  # names of twins, by array library
@@ -38,8 +36,8 @@ _allowed: dict[Any, Collection[str]] = {np: TWINS}  # names of twins, by array l
 def kernel(name: str, *arrays: Any) -> Any:
     """The twin called `name` for these arrays; None where their definition has to do.
 
-    None for no arrays, arrays of two dtypes or in two places, another dtype, another class, and
-    twins of a device that were not found right.
+    None for no arrays, arrays of two dtypes or in two places, another dtype, another class, and on
+    a device before the noise kernel was found right.
     """
     dtypes, libraries = {*map(_DTYPE, arrays)}, {np}
     if not PLAIN.issuperset(map(type, arrays)):  # asked a hundred times per step
@@ -52,7 +50,7 @@ def _twin(name, xp, dtype):
     if name not in _allowed.get(xp, ()) or dtype not in TWINS[name]:
         return None
     if xp is not np:
-        return getattr(device, name, None)
+        return device.add_normals if name in ON_A_DEVICE and dtype in DOUBLE else None
     from .host import cutting, drawing, elementwise, images, kernels, recurrent  # load Numba
 
     modules = elementwise, kernels, images, recurrent, cutting, drawing

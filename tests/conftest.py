@@ -91,6 +91,7 @@ def pytest_terminal_summary(terminalreporter):
         ("real_data", "REAL DATA MISSING: {} tests skipped, set MINIDP_DATA"),
         ("registry", "REGISTRY'S SCHEMA MISSING: {} tests skipped, set MINIDP_DATA"),
         ("cupy", "CUPY MISSING: {} tests skipped, pip install cupy-cuda12x; they need no GPU"),
+        ("ptxas", "PTXAS MISSING: {} tests skipped, pip install nvidia-cuda-nvcc-cu12"),
     ):
         marked = [report for report in reports if mark in getattr(report, "keywords", ())]
         if skipped := sum(report.outcome == "skipped" for report in marked):

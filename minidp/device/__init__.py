@@ -1,256 +1,68 @@
-"""CUDA twins of definitions elsewhere, for float32 arrays on a device.
+"""The one CUDA kernel, which draws normal noise on a GPU; CuPy's array code computes the rest.
 
-A twin of `host.kernels` or `host.elementwise` has its name and arguments. `launching` says how the
-sources are compiled and launched.
+The kernel exists because ChaCha in array code would take a thousand launches.
 """
 
-import struct
+import sys
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
 
-from ..host import chacha
-from .launching import PARTS, TYPES, as_value, blocks_for, launch, library, table
+import numpy as np
+from numpy.typing import NDArray
 
-TOGETHER = 2**28  # numbers of products that are held until they are added: 1 or 2 GiB
-_tables: dict = {}  # of integer noise, on the device
+from ..host import chacha, series
 
-
-def _in_tables(rows, most=PARTS):
-    """The rows, at most so many at a time."""
-    return [rows[at : at + most] for at in range(0, len(rows), most)]
+THREADS = 64  # of a block
 
 
-def _over_parts(xp, name, rows, size, *arguments, threads=1):
-    """Launch a kernel of sums.cu for a table of rows, at most PARTS at a time: so many threads for
-    each of row[size] places.
+def add_normals(state: NDArray[np.uint32], begin: int, std: float, grid: float, out: Any) -> None:
+    """The twin of host.drawing.add_normals for a float64 array on a device.
+
+    CuPy compiles the kernel at its first use on a device. Raises ValueError unless `out` is in C
+    order, because the kernel sees the address of its first number only.
     """
-    for some in _in_tables(rows):
-        places = sum(row[size] for row in some)
-        launch(xp, "sums.cu", name, blocks_for(places * threads), table(some), *arguments, places)
-
-
-def _each(file, name, written, *arguments):
-    """Launch a kernel with a thread for each number of an array that it writes."""
-    n = written.size
-    launch(library(written), file, name, blocks_for(n), *arguments, n)
-
-
-def _coordinates(name):
-    def twin(*arrays):
-        _each("elementwise.cu", name, arrays[-1], *arrays)
-
-    return twin
-
-
-exp, log, tanh, relu, relu_gradient = map(
-    _coordinates, ("exp_of", "log_of", "tanh_of", "relu", "relu_gradient")
-)
-
-
-def softmax_cross_entropy(z, target, losses, dz):
-    """nn.SoftmaxCrossEntropy."""
-    launch(
-        xp := library(z),
-        "loss.cu",
-        "softmax_cross_entropy",
-        blocks_for(len(z)),
-        z,
-        target,
-        losses,
-        dz,
-        xp.empty(z.shape, z.dtype),
-        *z.shape,
-        types=("float", TYPES[target.dtype.name]),
-    )
-
-
-def row_norms(x, norms):
-    """arrays.row_norms."""
-    launch(library(x), "norms.cu", "row_norms", x.shape[0], x, norms, x.shape[1])
-
-
-def form_outer(a, d, g, sq):
-    """arrays.outer_products."""
-    launch(library(a), "norms.cu", "form_outer", a.shape[0], a, d, g, sq, a.shape[1], d.shape[1])
-
-
-def clip_weights(sq, clip_norm, margin):
-    """mechanism.clip.clip_weights."""
-    weights = library(sq).empty(sq.shape)
-    _each("norms.cu", "clip_weights", weights, sq, float(clip_norm), margin, weights)
-    return weights
-
-
-def sum_of_squares(parts, huge, examples):
-    """grads.sums.sum_of_squares of parts (a, d, known, norms of a, norms of d, 1 + lost).
-
-    Returns (B,), and writes the norms.
-    """
-    xp, sq = library(next(each for each in parts[0] if each is not None)), None
-    for some in _in_tables(parts, PARTS - 1):
-        rows = [] if sq is None else [(None, None, sq, None, None, 1, 1, 1.0)]
-        for a, d, known, *norms, raised in some:
-            widths = [1 if factor is None else factor.shape[1] for factor in (a, d)]
-            rows.append((a, d, known, *norms, *widths, raised))
-        sq = xp.empty(examples)
-        launch(xp, "norms.cu", "sum_of_squares", examples, table(rows), huge, sq)
-    return sq
-
-
-def gram_norms(a, d, lost, cancelling):
-    """grads.forms.OuterSum.sq_norms_upper of a (B, T, I) and d (B, T, O)."""
-    (examples, positions, inputs), outputs, xp = a.shape, d.shape[2], library(a)
-    a, d = (xp.ascontiguousarray(factor.transpose(0, 2, 1)) for factor in (a, d))
-    upper = xp.empty(examples)
-    launch(
-        xp,
-        "norms.cu",
-        "gram_norms",
-        examples,
-        a,
-        d,
-        upper,
-        positions,
-        inputs,
-        outputs,
-        float(lost),
-        float(cancelling),
-        threads=128,
-    )
-    return upper
-
-
-def add_weighted_each(totals, gs, add, w):
-    """arrays.add_weighted for several totals (P,) and g (B, P); add: False for totals that are
-    written, not added to.
-    """
-    rows = [(g, total, total.size, int(more)) for total, g, more in zip(totals, gs, add)]
-    _over_parts(library(w), "add_weighted", rows, 2, w, w.size, threads=8)
-
-
-def add_weighted_products(jobs, w, large):
-    """total = or += sum_bt (w_b a_bit) d_bto for each job (total, add, a (B, I, T), d (B, T, O),
-    norms, rows, wide).
-
-    rows: of each product, in float32, or float64 if `wide`; products are added in float64. norms:
-    None, or those of a and of d (B,), where an example counts only if both are at most `large` and
-    w_b at least large^-2.
-    """
-    xp, factors, sums = library(w), [], []
-    for total, add, a, d, norms, most, wide in jobs:
-        (examples, inputs, positions), outputs = a.shape, d.shape[2]
-        blocks = -(-examples * positions // most)
-        # the blocks are about as large as each other
-        length = -(-examples * positions // max(blocks, 1))
-        dtype = "float64" if wide else "float32"
-        A = xp.empty((blocks, inputs, length), dtype)
-        D = xp.empty((blocks, length, outputs), dtype)
-        factors.append(
-            (
-                a,
-                d,
-                *(norms or (None, None)),
-                A,
-                D,
-                inputs,
-                outputs,
-                positions,
-                length,
-                A.size + D.size,
-                int(wide),
-                int(inputs <= outputs),
-            )
+    if not out.flags.c_contiguous:
+        raise ValueError(
+            f"add_normals: expected an array in C order, got strides {out.strides} of shape "
+            f"{out.shape}"
         )
-        sums.append((A, D, total, max(1, TOGETHER // max(total.size, 1)), int(wide), add))
-    _over_parts(xp, "weighted_factors", factors, 10, w, large, w.size)
-    for turn in range(
-        max(-(-len(A) // most) for A, _, _, most, *_ in sums) or 1
-    ):  # blocks that fit into memory, usually all
-        rows = []
-        for A, D, total, most, wide, add in sums:
-            some = slice(turn * most, (turn + 1) * most)
-            blocks = len(A[some])
-            if blocks or turn == 0:
-                summed = xp.matmul(A[some], D[some]) if blocks else None
-                rows.append((summed, total, blocks, total.size, wide, int(add or turn > 0)))
-        _over_parts(xp, "add_blocks", rows, 3)
+    if out.size == 0:
+        return
+    first, end = begin // chacha.STRETCH, -(-(begin + out.size) // chacha.STRETCH)
+    blocks = (end - first) * chacha.LANES
+    packed = np.frombuffer(state.astype("<u4").tobytes(), "V64")  # passed by value
+    arguments = packed, int(begin), float(std), float(grid), out, out.size, blocks
+    _kernel(library(out))((-(-blocks // THREADS),), (THREADS,), arguments)
 
 
-def descend(params, grads, rate):
-    """train.SGD [F1] for several parameters."""
-    _over_parts(
-        library(params[0]),
-        "descend",
-        [(theta, g, theta.size) for theta, g in zip(params, grads)],
-        2,
-        float(rate),
-    )
+def source() -> str:
+    """The text of noise.cu."""
+    return (files(__package__) / "noise.cu").read_text()
 
 
-def pairs(x, width, total):
-    """arrays.in_pairs of x (B, n width), n at least 1, to total (B, width)."""
-    xp, n = library(x), x.shape[1] // width
-    launch(
-        xp,
-        "sums.cu",
-        "in_pairs",
-        x.shape[0],
-        x,
-        xp.empty((x.shape[0], (n + 1) // 2 * width), x.dtype),
-        total,
-        n,
-        width,
-        types=(TYPES[x.dtype.name],),
-    )
+def options() -> tuple[str, ...]:
+    """Options of the compiler: the constants of the definitions in host.chacha and host.series."""
+    defined: dict[str, Any] = {
+        "ROUNDS": chacha.ROUNDS,
+        "LANES": chacha.LANES,
+        "STRETCH": chacha.STRETCH,
+        "SPLIT": f"{series.SPLIT}LL",
+        "LN2": repr(series.LN2),
+    }
+    for bits in (32, 63, 64):
+        defined[f"CELL_{bits}"] = repr(2.0**-bits)
+    for name, terms in (("LOG", series.LOG), ("SIN", chacha.SIN), ("COS", chacha.COS)):
+        defined[name] = ",".join(map(repr, terms))
+        defined[f"{name}_TERMS"] = len(terms)
+    return ("--fmad=false", *(f"-D{name}={value}" for name, value in defined.items()))
 
 
-def _view(images, window):
-    return as_value(struct.pack("11I", *images.shape[1:], *window))
+def library(array: Any) -> Any:
+    """CuPy, or what stands for it in tests."""
+    return getattr(array, "xp", None) or sys.modules["cupy"]
 
 
-def patches(x, y, window, turned):
-    """nn.window.Window.patches to y (B, T, p), or (B, p, T) if `turned`; window: sizes,
-    strides, padding before, counts.
-    """
-    _each("images.cu", "patches", y, x, y, _view(x, window), int(turned))
-
-
-def fold(y, dx, window):
-    """nn.window.Window.fold."""
-    _each("images.cu", "fold", dx, y, dx, _view(dx, window))
-
-
-def pool(x, y, place, window):
-    """nn.window.Window.maxima of x that is padded already."""
-    _each("images.cu", "pool", y, x, y, place, _view(x, window))
-
-
-def pool_gradient(dy, place, dx, window):
-    """nn.window.Window.spread to dx that is padded."""
-    _each("images.cu", "pool_gradient", dx, dy, place, dx, _view(dx, window))
-
-
-def release(sums, state, noise_table=None):
-    """Raw sums with noise, on the device: `out` = scale (raw + std z), rounded to the grid unless
-    that is 0.
-
-    sums: of (raw (n,) float64, out (n,), first, sets, std, grid, scale), as the struct `Sum` of
-    noise.cu has them state: (16,) uint32 of the draws     noise_table: a `host.discrete.Table` for
-    integer noise
-    """
-    xp = library(sums[0][0])
-    drawn = (0, 0, 0, 0)  # of None CuPy makes another address than 0
-    if noise_table is not None:
-        place = id(noise_table), xp.cuda.runtime.getDevice()
-        if place not in _tables:  # the table is kept, so that no other one gets its place
-            _tables[place] = noise_table, *map(xp.asarray, noise_table[2:])
-        bits = noise_table.thresholds.size.bit_length() - 1
-        drawn = (noise_table.scale, bits, *_tables[place][1:])
-    rows = []
-    for raw, out, first, sets, std, grid, scale in sums:
-        lanes = -(-raw.size // chacha.STRETCH) * chacha.LANES
-        law = map(float, (std, grid, scale))
-        rows.append((raw, out, raw.size, int(first), sets, lanes, *law))
-    for some in _in_tables(rows):
-        threads = sum(row[5] for row in some)
-        given = table(some), as_value(state.astype("<u4").tobytes()), *drawn, threads
-        types = (TYPES[some[0][1].dtype.name],)
-        launch(xp, "noise.cu", "release", -(-threads // 64), *given, threads=64, types=types)
+@lru_cache(maxsize=None)
+def _kernel(xp):
+    return xp.RawModule(code=source(), options=options()).get_function("add_normals")

@@ -1,6 +1,11 @@
-// The GPU's twin of minidp/host/chacha.py and host/discrete.py: the same bits. One thread makes the 8 numbers of one block of
-// ChaCha. State: the block's 16 words of input without its number. Constants come as -D options from the definitions.
-#include "common.cuh"
+// The GPU's twin of minidp/host/drawing.py, add_normals: the same bits as minidp/host/chacha.py. Constants come from the
+// definitions as -D options. Compile with --fmad=false: no product and sum become one operation, as on the host.
+typedef long long i64;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+union Bits { double value; i64 bits; };
+struct State { u32 words[16]; };  // a block's input without its number
 
 #define ROTATE(x, n) ((x) << (n) | (x) >> (32 - (n)))
 #define QUARTER(a, b, c, d)                 \
@@ -9,9 +14,7 @@
     a += b; d = ROTATE(d ^ a, 8);           \
     c += d; b = ROTATE(b ^ c, 7);
 
-struct State { u32 words[16]; };
-
-static __device__ void cipher(const State& state, u64 block, u32* x) {
+static __device__ void chacha(const State& state, u64 block, u32* x) {
     for (int k = 0; k < 16; k++) x[k] = state.words[k];
     x[12] = (u32)block, x[13] = (u32)(block >> 32);
     for (int i = 0; i < ROUNDS / 2; i++) {
@@ -22,6 +25,12 @@ static __device__ void cipher(const State& state, u64 block, u32* x) {
     }
     for (int k = 0; k < 16; k++) x[k] += state.words[k];
     x[12] += (u32)block, x[13] += (u32)(block >> 32);
+}
+
+static __device__ double polynomial(const double* coefficients, int terms, double x) {
+    double y = coefficients[terms - 1];
+    for (int n = terms - 2; n >= 0; n--) y = y * x + coefficients[n];
+    return y;
 }
 
 static __device__ void normals(const u32* x, double* z) {
@@ -41,45 +50,20 @@ static __device__ void normals(const u32* x, double* z) {
     }
 }
 
-// One raw sum of a release: `out` = scale (raw + noise), n numbers. `first`: the set of 64 blocks that they begin with, `sets`
-// of which make 512 numbers: 1 of normal ones, std and grid as in Draws.add_normals; 0 for no noise; else of integers, in units.
-struct Sum { const double* raw; REAL* out; i64 n, first, sets, threads; double std, grid, scale; };
-
-extern "C" __global__ void release(Parts<Sum> parts, State state, i64 digits, i64 bits, const u64* thresholds,
-                                   const unsigned short* aliases, i64 threads) {
-    for EACH(thread, threads) {
-        i64 at = thread;
-        int k = 0;
-        while (k < parts.count - 1 && at >= parts.part[k].threads) at -= parts.part[k++].threads;
-        const Sum& part = parts.part[k];
-        i64 stretch = at / 64, lane = at % 64;
-        u32 x[16];
-        double z[8];
-        if (part.sets) cipher(state, (u64)(part.first + stretch * part.sets) * 64 + lane, x);
-        if (part.sets == 1) normals(x, z);
-        if (part.sets > 1) {
-            u64 fields[8], mask = (1ULL << bits) - 1;
-            i64 whole[8];
-            for (int q = 0; q < 8; q++) fields[q] = (u64)x[q] << 32 | x[q + 8], whole[q] = 0;
-            for (i64 j = 1; j < part.sets; j++) {
-                cipher(state, (u64)(part.first + stretch * part.sets + j) * 64 + lane, x);
-                for (int q = 0; q < 8; q++) {
-                    u64 u = (u64)x[q] << 32 | x[q + 8], cell = fields[q] & mask;
-                    i64 sign = (i64)(fields[q] >> bits & 1), other = aliases[cell];
-                    fields[q] >>= bits + 1;
-                    i64 value = other + ((i64)cell - other) * (i64)(u < thresholds[cell]);  // no branch on a drawn value
-                    whole[q] = whole[q] * digits + ((value ^ -sign) + sign);
-                }
-            }
-            for (int q = 0; q < 8; q++) z[q] = (double)whole[q];
-        }
-        for (int q = 0; q < 8; q++) {
-            i64 i = stretch * 512 + q * 64 + lane;
-            if (i >= part.n) continue;
-            double value = part.raw[i];
-            if (part.sets) value += part.std * z[q];
-            if (part.grid != 0) value = rint(value / part.grid) * part.grid;
-            part.out[i] = (REAL)(value * part.scale);
-        }
+// out (size,) <- out + std z_(begin + i), rounded to the grid unless that is 0. A thread makes the 8 numbers of one of the
+// `blocks` of ChaCha, which lie LANES apart.
+extern "C" __global__ void add_normals(State state, i64 begin, double std, double grid, double* out, i64 size, i64 blocks) {
+    i64 thread = (i64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (thread >= blocks) return;
+    i64 block = begin / STRETCH * LANES + thread;
+    u32 x[16];
+    double z[8];
+    chacha(state, (u64)block, x);
+    normals(x, z);
+    for (int q = 0; q < 8; q++) {
+        i64 i = block / LANES * STRETCH + q * LANES + block % LANES - begin;
+        if (i < 0 || i >= size) continue;
+        double value = out[i] + std * z[q];
+        out[i] = grid != 0 ? rint(value / grid) * grid : value;
     }
 }

@@ -100,16 +100,6 @@ class PerExampleGrad:
         """The gradients of the examples start..stop-1."""
         return type(self)(*(array[start:stop] for array in self.arrays))
 
-    def norm_part(self):
-        """For `sums.sum_of_squares` on a device: factors or squared norms, room for norms, and the
-        factor that rounds up.
-        """
-        return None, None, self.sq_norms_upper(), None, None, 1.0
-
-    def chunks(self):
-        """(start, form) of parts that fit into memory, of a factored gradient."""
-        return [(0, self)]
-
     @property
     def explicit_bytes(self):
         """Bytes that materialising one example allocates."""
@@ -182,12 +172,6 @@ class Explicit(PerExampleGrad):
         """One gradient per example, the sum of its rows."""
         g = self.g.reshape((self.n_examples // views, views, *self.shape))
         return Explicit(in_pairs(g, 1))  # [V1]
-
-    def norm_part(self):
-        """Its numbers, or the squared norms where they are known."""
-        known = self._sq_norms
-        rows = self.xp.ascontiguousarray(self._matrix()) if known is None else None
-        return rows, None, known, None, None, 1 + self._lost
 
 
 class _Factored(PerExampleGrad):
@@ -262,19 +246,11 @@ class Outer(_Factored):
         """
         single = rows and self.a.dtype == self.d.dtype == self.xp.float32
         if single:
-            longest = self.xp.maximum(*self.factor_norms())
+            norms = self._norms or (row_norms(self.a), row_norms(self.d))
+            longest = self.xp.maximum(*norms)
             w = self.xp.where((longest <= LARGE) & (w >= LARGE**-2), w, 0)
         a, d = self._weighted(w.astype(self.xp.float32 if single else self.xp.float64))
         return add_products(total, a, d, rows if single else 0)  # [P1]
-
-    def factor_norms(self):
-        return self._norms or (row_norms(self.a), row_norms(self.d))
-
-    def norm_part(self):
-        """Its factors; the kernel writes their norms."""
-        self._norms = tuple(self.xp.empty(self.n_examples) for _ in self.arrays)
-        a, d = map(self.xp.ascontiguousarray, self.arrays)
-        return a, d, None, *self._norms, 1 + self._lost
 
     def materialise(self):
         """(B, I, O), by the definition."""
@@ -348,7 +324,9 @@ class OuterSum(_Factored):
 
     def add_weighted_sum(self, total, w, rows=0):
         """total += sum_b w_b g_b, in place, always in float64: terms of one example may cancel."""
-        n, rows = self.n_examples * self.positions, self.product_rows()
+        n = self.n_examples * self.positions
+        # about as many rows in a product as there are products: short chains of roundings
+        rows = min(max(LEAST_ROWS, math.isqrt(n)), MOST_ROWS)
         a, d = (factor.reshape((n, factor.shape[2])) for factor in self.arrays)
         w = self.xp.repeat(w, self.positions)
         for start in range(0, n, TOGETHER * rows):
@@ -357,10 +335,6 @@ class OuterSum(_Factored):
                 here = slice(at, min(at + rows, n))
                 Outer(a[here], d[here]).add_weighted_sum(part, w[here])  # [P1]
             total += part
-
-    def product_rows(self):
-        """Of one product, about as many as there are products: short chains of roundings."""
-        return min(max(LEAST_ROWS, math.isqrt(self.n_examples * self.positions)), MOST_ROWS)
 
     def materialise(self, out=None):
         """(B, I, O), by the definition: a_b^T d_b of each example; into `out` if given."""

@@ -51,7 +51,7 @@ def short_runs(x, patches, window):
 def fold(patches, dx, window):
     """Window.fold: patches (B, H', W', kh, kw, C) to dx (B, H, W, C), which is padded.
 
-    window: sizes, strides, and more
+    window: sizes, strides
     """
     examples, rows, columns, tall, wide, channels = patches.shape
     down, across = window[2:4]

@@ -14,7 +14,6 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from .. import given
 from ..arrays import namespace_of
 from ..errors import ParameterError
 from ..grads.forms import Key
@@ -52,8 +51,6 @@ def clip_weights(sq_norms: NDArray, clip_norm: float) -> NDArray:
         clip norm inf     weight 1: plain SGD
         ================  =====================================================
     """
-    if twin := given.kernel("clip_weights", sq_norms):
-        return twin(sq_norms, clip_norm, MARGIN)
     xp = namespace_of(sq_norms)
     finite = xp.isfinite(sq_norms)
     norms = xp.sqrt(xp.where(finite, sq_norms, 0).astype(xp.float64)) * (1 + MARGIN)  # [N1]

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from .. import given
 from ..arrays import namespace_of, to_host
 from ..errors import ParameterError
 from ..exact.laws import Normals
+from ..host.chacha import STRETCH
 from ..privacy.events import Composed, Event, TotalVariation
 from ..streams import SHARD, Draws
 
@@ -96,8 +96,9 @@ def add_gaussian(
               privacy": what is rounded after the noise was added costs nothing
 
     Guarantees
-        noise_std 0 draws nothing. The noise of an array on a GPU is drawn and added there: the same
-        bits. The known attacks on the low-order bits of noise fail, which is evidence and no proof.
+        noise_std 0 draws nothing. The noise of an array on a GPU is drawn there, or on the host and
+        copied: the same bits. The known attacks on the low-order bits of noise fail, which is
+        evidence and no proof.
 
     Raises
         ParameterError   noise_std is negative, infinite or not a number
@@ -115,24 +116,33 @@ def released(
 ) -> list[NDArray]:
     """scale times each raw sum with the noise of its law; others: for each, sums that are added to
     it first.
-
-    For arrays on a device the noise is drawn and added there, in one launch per law.
     """
     for raw, law in zip(raws, laws):
         if isinstance(law, given.Integers) and raw.dtype.name != "float64":
             raise ParameterError(
                 f"exact arithmetic: expected a raw sum of dtype float64, got {raw.dtype}"
             )
-    jobs = list(zip(raws, laws, others or [()] * len(raws)))
-    if type(draws) is not Draws or given.kernel("release", *raws) is None:
-        return [
-            namespace_of(raw).asarray(on_host([raw, *rest], law, draws, scale, dtype or raw.dtype))
-            for raw, law, rest in jobs
-        ]
-    found = []
-    for units, some in groupby(jobs, lambda job: job[1].units):
-        found += _on_device(list(some), units, draws, scale, dtype)
-    return found
+    return [
+        _released([raw, *rest], law, draws, scale, dtype or raw.dtype)
+        for raw, law, rest in zip(raws, laws, others or [()] * len(raws))
+    ]
+
+
+def _released(parts, law, draws, scale, dtype):
+    """scale times the sum of the parts with noise, where they are; drawn on the host unless their
+    device has a kernel.
+    """
+    xp = namespace_of(*parts)
+    if xp is not np and not law.units:
+        total = parts[0].astype("float64", order="C")
+        if add_normals := given.kernel("add_normals", total):
+            for part in parts[1:]:
+                total += part
+            if law.std:
+                first = draws.take(total.size, law.sets)
+                add_normals(draws.state(), first * STRETCH, law.std, law.grid, total)
+            return (total * scale).astype(dtype)
+    return xp.asarray(on_host(parts, law, draws, scale, dtype))
 
 
 def on_host(
@@ -164,21 +174,3 @@ def on_host(
 
     given.map_parallel(add, range(0, flat.size, SHARD))
     return result
-
-
-def _on_device(jobs, units, draws, scale, dtype):
-    """`released` of (raw, law, others) on a device, in one launch; units: of integer noise, or
-    0.
-    """
-    table = given.table(units) if units else None
-    sums = []
-    for raw, law, rest in jobs:
-        xp = namespace_of(raw)
-        total = xp.ascontiguousarray(sum(rest, raw), dtype="float64")
-        result = xp.empty(raw.shape, dtype or raw.dtype)
-        sets = law.sets if law.std else 0
-        rounded = 0.0 if units else law.grid
-        first = draws.take(raw.size, sets)
-        sums.append((total, result, first, sets, law.std, rounded, scale * law.unit))
-    given.kernel("release", sums[0][0])(sums, draws.state(), table)
-    return [result for _, result, *_ in sums]

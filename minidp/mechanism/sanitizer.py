@@ -17,7 +17,7 @@ from ..arrays import namespace_of
 from ..errors import ParameterError, ShapeError
 from ..exact.ordinary import ORDINARY, Arithmetic
 from ..grads.forms import STRATEGIES, Arrays, Key, PerExampleGrad
-from ..grads.sums import add_weighted_sums, sum_of_squares
+from ..grads.sums import add_weighted_sums
 from ..privacy.events import Event, Gaussian, JointGaussian, TotalVariation
 from ..streams import Draws
 from ..util.validate import one_of, shape
@@ -262,7 +262,7 @@ class Sanitizer:
     def _sq_norms(self, group, grads):
         if math.isinf(group.clip_norm):
             return sum(g.sq_norms() for g in grads.values())
-        return sum_of_squares(list(grads.values()))  # [N1]
+        return sum(g.sq_norms_upper() for g in grads.values())  # [N1]
 
     def release(
         self,

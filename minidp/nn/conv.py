@@ -86,7 +86,7 @@ class ConvGrad(SumInChunks):
 
     def first(self, start, stop):
         here = slice(self.start + start, self.start + stop)
-        return self.cut(here, turned=True)  # [P1]
+        return self.cut(here)  # [P1]
 
     def rows(self, start, stop):
         x, d = self.x[start:stop], self.d[start:stop]

@@ -105,29 +105,15 @@ class Window:
             )
             yield slice(None), *seen
 
-    def patches(self, x, turned=False):
-        """(B, T, kh kw C): what each of the T windows over x (B, H, W, C) sees, one copy.
-
-        turned: on a device with the positions last in memory, as products over positions read it.
-        """
-        return self.cutter(x)(slice(None), turned)
+    def patches(self, x):
+        """(B, T, kh kw C): what each of the T windows over x (B, H, W, C) sees, one copy."""
+        return self.cutter(x)(slice(None))
 
     def cutter(self, x):
-        """A function of a slice of the examples that gives their `patches`, turned or not."""
+        """A function of a slice of the examples that gives their `patches`."""
         xp, c = namespace_of(x), x.shape[3]
         counts = self.output("patches", x.shape[1:])
         sizes = prod(counts), prod(self.size) * c
-        twin = kernel("patches", x)
-        if twin and prod(sizes) < 2**32:  # the kernel numbers an image's places in 32 bits
-            (above, _), (left, _) = self.around(x.shape)
-
-            def cut_by_twin(examples, turned=False):
-                part = xp.ascontiguousarray(x[examples])
-                y = xp.empty((part.shape[0], *(sizes[::-1] if turned else sizes)), x.dtype)
-                twin(part, y, self._described(counts, above, left), turned)
-                return y.transpose(0, 2, 1) if turned else y
-
-            return cut_by_twin
         padded = xp.ascontiguousarray(self.pad(x))
         per_b, per_row, per_pixel, per_channel = padded.strides
         view = xp.lib.stride_tricks.as_strided(  # a window's row is one run in memory
@@ -137,10 +123,10 @@ class Window:
         )
         if (twin := kernel("short_runs", padded)) and view.shape[-1] <= SHORT:
 
-            def cut_runs(examples, turned=False):
+            def cut_runs(examples):
                 part = padded[examples]
                 y = xp.empty((part.shape[0], *view.shape[1:]), x.dtype)
-                twin(part, y, self._described(counts))
+                twin(part, y, (*self.size, *self.stride))
                 return y.reshape((part.shape[0], *sizes))
 
             return cut_runs
@@ -148,7 +134,7 @@ class Window:
         if xp is np:  # a row is one thing, which NumPy copies up to twice as fast
             view = view.view(np.dtype((np.void, view.shape[-1] * view.itemsize)))
 
-        def cut(examples, turned=False):
+        def cut(examples):
             y = view[examples].copy()
             return y.view(x.dtype).reshape((y.shape[0], *sizes))
 
@@ -171,7 +157,7 @@ class Window:
         twin = kernel("pool", padded)
         if twin:
             y, place = xp.empty(shape, padded.dtype), xp.empty(shape, xp.uint16)
-            twin(xp.ascontiguousarray(padded), y, place, self._described(counts))
+            twin(xp.ascontiguousarray(padded), y, place, (*self.size, *self.stride))
             return y, place
         y, place = xp.full(shape, -math.inf, padded.dtype), xp.zeros(shape, xp.uint16)
         for number, seen in enumerate(self.slices(counts)):
@@ -194,7 +180,7 @@ class Window:
         counts, twin = first.shape[1:3], kernel(name, first)
         dx = (xp.empty if twin else xp.zeros)(self._padded(shape), first.dtype)
         if twin:
-            twin(*map(xp.ascontiguousarray, arrays), dx, self._described(counts))
+            twin(*map(xp.ascontiguousarray, arrays), dx, (*self.size, *self.stride))
         else:
             for number, seen in enumerate(self.slices(counts)):
                 dx[seen] += part(number)
@@ -204,7 +190,3 @@ class Window:
         """The shape of images of `shape` (B, H, W, C) with their padding."""
         (top, bottom), (left, right) = self.around(shape)
         return shape[0], shape[1] + top + bottom, shape[2] + left + right, shape[3]
-
-    def _described(self, counts, above=0, left=0):
-        """What kernels take: size, stride, padding above and on the left, and counts."""
-        return (*self.size, *self.stride, above, left, *counts)

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from ..backend import namespace_of
 from ..errors import ParameterError
 from ..grads.forms import Arrays, Key
-from ..kernels import kernel
 from ..mechanism.setting import Setting, value_at
 from ..util.validate import in_range, non_negative_finite, positive_finite
 
@@ -51,11 +50,6 @@ class Optimizer:
             raise ParameterError(f"expected gradients of {sorted(params)}, got {sorted(grads)}")
         rate = float(value_at(self.learning_rate, step))
         self.allocate(params)
-        arrays = [*params.values(), *grads.values()]
-        descend = kernel("descend", *arrays)
-        if descend and type(self) is SGD and all(array.flags.c_contiguous for array in arrays):
-            descend(list(params.values()), [grads[key] for key in params], rate)
-            return
         for key, theta in params.items():
             slots = [self.slots[name][key] for name in self.slot_names]
             self.update_one(theta, grads[key], rate, step, slots, noise_std.get(key, 0.0))

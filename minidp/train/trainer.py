@@ -27,7 +27,7 @@ from ..ranks import current
 from ..streams import Streams, as_streams
 from ..util.validate import count, inexact, shape
 from . import selfcheck
-from .twins import try_twins
+from .noise_trial import try_noise
 
 MAX_BATCH = 4096  # examples of a batch: more gain nothing and cost memory
 # examples: fewer rows make matrix products slow, and give the fixed cost per batch more weight
@@ -147,7 +147,7 @@ class Trainer:
                 raise DtypeError(
                     f"{'.'.join(key)}: expected float32 or float64 to train, got {array.dtype}"
                 )
-        try_twins(namespace_of(*network.params.values()))
+        try_noise(namespace_of(*network.params.values()))
         if dataset_size is not None:
             plan.check_lot_size(dataset_size)
         if budget is not None and ledger is not None:

@@ -1,19 +1,15 @@
-"""What calls the kernels gives them arrays as they are, whatever their order, dtype and number."""
+"""Arrays of a device in any order, dtype and number are computed as the host's are."""
 
 import numpy as np
 import pytest
 
-from minidp import backend, device
+from minidp import backend
 from minidp.backend import Backend, to_host
 from minidp.errors import DeviceUnavailableError, ParameterError
 from minidp.exact.laws import Normals
 from minidp.grads import Explicit
-from minidp.grads.sums import add_weighted_sums
-from minidp.kernels import TWINS, only
 from minidp.mechanism import Sanitizer, flat_group
 from minidp.mechanism.noise import add_gaussian, add_integers, on_host
-from minidp.nn.conv import ConvGrad
-from minidp.nn.window import Window
 from minidp.streams import Streams
 from minidp.train import SGD
 from tests.support.guarded import guarded_backend
@@ -33,14 +29,6 @@ def test_a_gradient_in_another_order_is_clipped_beside_one_of_another_dtype(rng)
         for place in BOTH
     ]
     np.testing.assert_allclose(to_host(sums[1][A]), sums[0][A], rtol=1e-12)
-
-
-def test_a_kernel_refuses_another_order():
-    x = guarded_backend().asarray(np.ones((3, 4), "float32"))
-    with pytest.raises(ValueError, match="C order"):
-        device.row_norms(x.T, guarded_backend().xp.empty(4))
-    with pytest.raises(ValueError, match="C order"):
-        device.descend([x.T], [x.T], 0.1)
 
 
 def test_parameters_in_another_order_descend_along_their_own_gradients(rng):
@@ -63,24 +51,6 @@ def test_noise_of_a_part_of_an_array_has_the_places_of_the_part():
         zeros, draws = place.asarray(np.zeros(5000)), Streams(1).noise(0)
         part = on_host([zeros], Normals(1.0), draws, 1.0, "float64", (1024, 9000))
         np.testing.assert_array_equal(part, whole[1024:6024])
-
-
-def test_chunks_that_do_not_fit_into_memory_are_added_one_after_another(rng, monkeypatch):
-    x, d = (rng.standard_normal((10, 8, 8, channels)).astype("float32") for channels in (2, 3))
-    monkeypatch.setattr("minidp.nn.conv.patch_budget", lambda xp: 4 * 4 * 64 * 18)
-    turns, totals, add = [], [{}, {}], device.add_weighted_products
-
-    def turn(jobs, w, large):
-        turns.append(len(w))
-        return add(jobs, w, large)
-
-    monkeypatch.setattr(device, "add_weighted_products", turn)
-    with only(BOTH[1].xp, TWINS):
-        for place, total in zip(BOTH, totals):
-            grad = ConvGrad(place.asarray(x), place.asarray(d), Window((3, 3), (1, 1), "same"))
-            add_weighted_sums({A: grad}, place.xp.ones(10), total, 0)
-    assert len(turns) > 1 and sum(turns) == 10
-    np.testing.assert_allclose(to_host(totals[1][A]), totals[0][A], rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", backend.FEWER_BITS)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from minidp import kernels, nn
 from minidp.audit import check_layer
+from minidp.audit.checks.twins import cut_and_folded, pooled
 from minidp.errors import ParameterError, ShapeError
 from minidp.host import memory
 from minidp.nn.window import Window
-from minidp.train import twins
 
 
 @pytest.mark.parametrize("kind", [nn.Conv2D, nn.MaxPool2D, nn.AvgPool2D])
@@ -69,8 +69,8 @@ def test_compiled_windows_give_the_bits_of_their_definitions(seed):
     dy = rng.standard_normal((2, *counts, images[3])).astype("float32")
     seen = rng.standard_normal((2, *counts, *size, images[3])).astype("float32")
     with kernels.only(np, ()):
-        expected = *twins._maxima(x, dy, window), *twins._patches(x, seen, window)
+        expected = *pooled(x, dy, window), *cut_and_folded(x, seen, window)
     turned = np.asfortranarray(x)  # not contiguous
-    found = *twins._maxima(x, dy, window), *twins._patches(turned, seen, window)
+    found = *pooled(x, dy, window), *cut_and_folded(turned, seen, window)
     for got, wanted in zip(found, expected):
         np.testing.assert_array_equal(got, wanted)

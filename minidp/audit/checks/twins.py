@@ -1,19 +1,22 @@
-"""Checks of the compiled kernels of the bench's device: each gives what its definition gives.
+"""Checks of the compiled kernels: each gives what its definition gives, of random numbers.
 
-What the trainer tries on a GPU (train.twins) is computed here of random numbers, by kernels and by
-the definitions in their place.
+On a GPU, where noise alone has a kernel, CuPy's array code is compared with NumPy's.
 """
 
+import math
 from functools import partial
 
 import numpy as np
 
 from ...arrays import row_norms, to_host
+from ...exact.arithmetic import in_pairs
+from ...exact.elementwise import exp, log, tanh
+from ...grads.forms import Explicit, Outer, OuterSum
+from ...grads.sums import add_weighted_sums
 from ...kernels import only
-from ...nn import LSTM, SoftmaxCrossEntropy
+from ...nn import LSTM, ReLU, SoftmaxCrossEntropy
 from ...nn.window import Window
 from ...streams import Streams
-from ...train import twins
 from . import COMPILED, measures, worst
 
 SPECIAL = np.array(
@@ -40,16 +43,25 @@ def _apart(bench, compute, drawn):
     for arrays in drawn(bench.rng):
         given = [bench.asarray(x) if isinstance(x, np.ndarray) else x for x in arrays]
         found = [to_host(each) for each in compute(*given)]
-        with only(np, ()), only(bench.backend.xp, ()):
-            expected = [to_host(each) for each in compute(*given)]
+        with only(np, ()):
+            expected = compute(*arrays)
         for got, wanted in zip(found, expected, strict=True):
             alike = (got == wanted) & (np.signbit(got) == np.signbit(wanted))
             alike |= np.isnan(got) & np.isnan(wanted)
             yield 0.0 if alike.all() and got.dtype == wanted.dtype else worst(got, wanted)
 
 
+def _elementwise(x, dy):
+    y, cache = ReLU().forward(x)
+    return exp(x), log(x), tanh(x), y, ReLU().backward(dy, cache)
+
+
 def _coordinates(rng):
     yield _numbers(rng, 75, 40).T, _numbers(rng, 40, 75)
+
+
+def _pairs(x, dy):
+    return in_pairs(x, 1), in_pairs(x.astype("float64"), 1, keepdims=True)
 
 
 def _logits(rng):
@@ -59,12 +71,24 @@ def _logits(rng):
         yield usual, rng.integers(0, classes, 99)
 
 
+def _formed(a, d):
+    explicit = Outer(a, d).form("explicit")
+    return explicit.materialise(), explicit.sq_norms()
+
+
 def _factors(rng):
     """(a, d): more and fewer than a product in float32 takes, longer than a run of a blocked sum,
     tall and wide, no example, axes not in order.
     """
     for b, i, o in ((0, 3, 2), (3, 5, 127), (150, 70, 9), (2, 3, 399), (3, 129, 2), (1, 7, 128)):
         yield _integers(rng, i, b).T, _integers(rng, o, b).T
+
+
+def _summed(w, a, d, a_t, d_t, rows):
+    grads = {"a": Outer(a, d), "b": Explicit(d), "c": OuterSum(a_t, d_t), "d": Outer(d, a)}
+    total = {}
+    add_weighted_sums(grads, w, total, rows)
+    return [total[key].astype("float64") for key in grads]
 
 
 def _weighted(rng):
@@ -76,10 +100,22 @@ def _weighted(rng):
             yield w, a, d, _integers(rng, len(a), 3, 4), _integers(rng, len(a), 3, 5), rows
 
 
+def pooled(x, dy, window):
+    """The maxima that windows see, their places, and what goes back through them."""
+    padded = window.pad(x, -math.inf)
+    y, place = window.maxima(padded, dy.shape[1:3])
+    return y, place, window.spread(dy, place, x.shape)
+
+
 def _windows(rng):
     for window in (Window((2, 3), (1, 2), "valid"), Window((3, 3), (2, 2), "same")):
         x = rng.integers(0, 4, (2, 6, 7, 3)).astype(np.float32)  # ties
         yield x, _integers(rng, 2, *window.output("images", x.shape[1:]), 3), window
+
+
+def cut_and_folded(x, y, window):
+    """What windows see, and the adjoint of that."""
+    return window.patches(x), window.fold(y, x.shape)
 
 
 def _cuts(rng):
@@ -104,6 +140,10 @@ def _gates(rng):
         yield _numbers(rng, b, t, i), W, bias, _numbers(rng, b, t, h)
         shapes = (b, t, i), W.shape, bias.shape, (b, t, h)
         yield [rng.standard_normal(shape).astype("float32") for shape in shapes]
+
+
+def _upper_norms(a, d):
+    return [OuterSum(a, d).sq_norms_upper()]
 
 
 def _positions(rng):
@@ -136,21 +176,27 @@ def _releases(rng):
 ELEMENTWISE = "exact.elementwise.exp exact.elementwise.log exact.elementwise.tanh"
 SUMS = "grads.forms.Explicit grads.forms.Outer grads.forms.OuterSum"
 for _cards, _labels, _tolerance, _compute, _drawn in (
-    ("nn.activation.ReLU", "F1 B1", 0.0, twins._coordinates, _coordinates),
-    (ELEMENTWISE, "F1", 0.0, twins._coordinates, _coordinates),
-    ("arrays.in_pairs", "F1", 0.0, lambda x, dy: twins._pairs(x), _coordinates),
+    ("nn.activation.ReLU", "F1 B1", 0.0, _elementwise, _coordinates),
+    (ELEMENTWISE, "F1", 0.0, _elementwise, _coordinates),
+    ("arrays.in_pairs", "F1", 0.0, _pairs, _coordinates),
     ("nn.loss.SoftmaxCrossEntropy", "F1 F2 B1 B2", 0.0, SoftmaxCrossEntropy(), _logits),
-    ("grads.forms.Outer", "F1 N1", 1e-13, twins._formed, _factors),
-    ("grads.forms.Explicit", "N1", 1e-13, twins._formed, _factors),
-    (SUMS, "P1", 0.0, twins._summed, _weighted),
+    ("grads.forms.Outer", "F1 N1", 1e-13, _formed, _factors),
+    ("grads.forms.Explicit", "N1", 1e-13, _formed, _factors),
+    (SUMS, "P1", 0.0, _summed, _weighted),
     ("grads.forms.OuterSum", "N3", 1e-15, lambda x: [row_norms(x)], _rows),
-    ("grads.forms.OuterSum", "N1 N3", 3e-15, lambda a, d: [twins._gram_norms(a, d)], _positions),
+    (
+        "grads.forms.OuterSum",
+        "N1 N3",
+        3e-15,
+        lambda a, d: [OuterSum(a, d).sq_norms_upper()],
+        _positions,
+    ),
     ("nn.recurrent.LSTM", "F1 B1", 0.0, _gated, _gates),
     ("host.chacha.chacha host.chacha.rounded", "F1", 0.0, _noise, _releases),
     ("host.chacha.normals", "F3", 0.0, _noise, _releases),
     ("host.discrete.integers", "F4", 0.0, _noise, _releases),
-    ("nn.pool.MaxPool2D", "B1", 0.0, twins._maxima, _windows),
-    ("nn.conv.Conv2D", "F1 B1", 0.0, twins._patches, _cuts),
+    ("nn.pool.MaxPool2D", "B1", 0.0, pooled, _windows),
+    ("nn.conv.Conv2D", "F1 B1", 0.0, cut_and_folded, _cuts),
 ):
     for _card in _cards.split():
         _register = measures(_card, _labels, COMPILED, _tolerance, "compiled")
