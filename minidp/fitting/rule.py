@@ -77,8 +77,7 @@ def choose(
     are clipped, as in De et al. 2022 (arXiv:2204.13650). The constants are the best of those tried
     on synthetic digits, tables and regressions (results/own_data_defaults.json has all of them with
     their scores). A regression uses twice the best s, because too little travel costs more than too
-    much. The constants of hidden layers were found by hand on the same data. `python -m
-    tools.own_data --synthetic` changes one constant at a time.
+    much. The constants of hidden layers were found by hand on the same data.
 
     The rule was tuned for these rows: in a classification, clipped to norm 1, less a noisy mean
     (`mechanism.noisy_mean`, MEAN_SHARE of mu^2), divided by their own norm and multiplied by
