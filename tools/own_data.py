@@ -16,7 +16,6 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.linear_model import LinearRegression
 
 import minidp
-from experiments.datasets.strokes import load_strokes
 from minidp.commands.flags import Parser
 from minidp.run.result import git_commit, versions
 from minidp.util.files import write_json

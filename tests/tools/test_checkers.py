@@ -67,7 +67,7 @@ IMPORTS = {
         "import experiments.common\n",
         "not part of the package",
     ),
-    "no step": ("minidp/newcomer.py", "", "newcomer has no step"),
+    "no step": ("minidp/newcomer.py", "", "newcomer has no place in ORDER"),
 }
 
 
@@ -99,7 +99,7 @@ def test_classes_without_a_card_or_a_definition_are_named():
 
 @pytest.mark.parametrize("file, text, message", IMPORTS.values(), ids=IMPORTS)
 def test_upward_imports_are_named(file, text, message, tmp_path, capsys):
-    for part in check_imports.STEP:
+    for part in check_imports.ORDER:
         write(tmp_path / f"minidp/{part}.py", "")
     write(tmp_path / file, text)
     assert check_imports.main(tmp_path) == 1
