@@ -78,30 +78,16 @@ def test_the_bound_of_counted_scores_holds_and_is_close(single, steps, rng):
     assert bound(Counts(5, 10, 5, 10)) == 0
 
 
-def test_one_run_p_value_without_delta_is_binomial():
-    def pmf(p):
-        return [math.comb(20, k) * p**k * (1 - p) ** (20 - k) for k in range(21)]
-
-    for epsilon in (0.0, 1.0):
-        expected = sum(pmf(math.exp(epsilon) / (1 + math.exp(epsilon)))[15:])
-        assert empirical.one_run_p_value(100, 20, 15, epsilon, 0.0) == pytest.approx(expected)
-    # delta adds the largest of the means of pmf(14), pmf(14) + pmf(13), ... over their numbers
-    half = pmf(0.5)
-    expected = sum(half[15:]) + 200e-5 * max(sum(half[15 - i : 15]) / i for i in range(1, 16))
-    assert empirical.one_run_p_value(100, 20, 15, 0.0, DELTA) == pytest.approx(expected)
-
-
 @pytest.mark.parametrize("mu", [0.5, 2.0])
-def test_one_run_by_f_dp_holds_and_is_above_steinkes(mu, rng):
-    truth, bounds, steinke = gaussian_epsilon(mu, DELTA), [], []
+def test_one_run_by_f_dp_holds_and_is_not_far_below(mu, rng):
+    truth, bounds = gaussian_epsilon(mu, DELTA), []
     for _ in range(40):
         included = rng.random(2000) < 0.5
         right = empirical.guesses(rng.normal(mu * included, 1), included)
         refuted = partial(empirical.one_run_refutes, right=right, canaries=2000)
         bounds.append(empirical.epsilon_refuted(refuted, 1.0, 1, DELTA))
-        steinke.append(empirical.one_run_epsilon(right, 2000, DELTA))
     assert sum(bound > truth for bound in bounds) <= misses_allowed(40)
-    assert np.median(bounds) > 1.2 * np.median(steinke) > 0
+    assert np.median(bounds) > 0.3 * truth
 
 
 def test_guesses_by_hand():

@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from tools import audit_empirical
 from tools.attacks import canaries
@@ -37,16 +36,9 @@ def test_without_noise_a_canary_in_the_lot_scores_exactly_its_clipped_norm(how, 
     """With C = 1 and gradients of size 10 each canary moves its own coordinate by 1, and no
     other's.
     """
-    found = canaries.watch(0.0, 0.5, 30, 1, **how)
-    assert found.present.any() and not found.present.all()
-    np.testing.assert_allclose(found.scores, score * found.present, atol=1e-5)
-    np.testing.assert_allclose(found.last, score * found.present.sum(axis=0), atol=1e-3)
-
-
-def test_every_step_tells_more_than_the_last_iterate():
-    *scores, inside, _ = canaries.whole_runs(0.05, 2.0, 100, 600, 5, 0.5, 20, 20)
-    every, last = (stats.mannwhitneyu(found[inside], found[~inside]).statistic for found in scores)
-    assert every > 1.1 * last
+    scores, present, _ = canaries.watch(0.0, 0.5, 30, 1, **how)
+    assert present.any() and not present.all()
+    np.testing.assert_allclose(scores, score * present, atol=1e-5)
 
 
 def test_it_attacks_reports_and_draws(tmp_path, capsys, drawn, monkeypatch):
@@ -62,7 +54,7 @@ def test_it_attacks_reports_and_draws(tmp_path, capsys, drawn, monkeypatch):
     attack = found["attacks"][0]
     for place, key, value in (
         (attack["certified"], 1, 0.1),
-        (attack["bounds"]["one run, f-DP"], "lower", 0.1),
+        (attack["bounds"]["one run, f-DP"], "beyond_doubt", 4.5),
         (found["ledger_2016"]["printed"], 1, 4.5),
     ):
         right, place[key] = place[key], value

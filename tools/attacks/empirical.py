@@ -174,34 +174,6 @@ def guesses(scores, included):
     }
 
 
-def one_run_epsilon(right, canaries, delta, error=0.05):
-    """A lower bound on epsilon from the `guesses` of one run; each number of them gets its share of
-    the error.
-
-    Under (epsilon, delta)-DP the right guesses are hardly more than Binomial(guesses, e^epsilon /
-    (1 + e^epsilon)): Steinke, Nasr, Jagielski 2023 (arXiv:2305.08846), Section 5, approximate DP.
-    """
-
-    def rejected(r, v, epsilon):
-        return one_run_p_value(canaries, r, v, epsilon, delta) <= error / len(right)
-
-    grid = np.arange(0.0, 30.0, 0.001)
-    return max(
-        float(grid[max(0, bisect_left(grid, True, key=lambda e: not rejected(r, v, float(e))) - 1)])
-        for r, v in right.items()
-    )
-
-
-def one_run_p_value(m, r, v, epsilon, delta):
-    """The largest chance, over all (epsilon, delta)-DP mechanisms, of v or more right among r
-    guesses on m canaries.
-    """
-    p = 1 / (1 + math.exp(-epsilon))
-    pmf = stats.binom.pmf(np.arange(v - 1, -1, -1), r, p)
-    share = float(np.max(np.cumsum(pmf) / np.arange(1, v + 1), initial=0.0))
-    return min(1.0, float(stats.binom.sf(v - 1, r, p)) + 2 * m * delta * share)
-
-
 def one_run_refutes(claim, right, canaries, error=0.05):
     """Whether the `guesses` of one run would be rarer than `error` if the claim is right, whatever
     its curve.

@@ -2,17 +2,16 @@
 2016.
 """
 
+import numpy as np
+
 from minidp.util import plotting
 
 
 def draw_attacks(result, words, path):
     """Every bound as a mark beside the certified interval; a panel for each setting."""
-    settings, trials, marks = {}, {}, {}
+    settings = {}
     for found in result["attacks"]:
-        where = f"q {found['q']:g}, {found['steps']} steps"
-        settings.setdefault(where, []).append(found)
-        for name, bound in found["bounds"].items():
-            trials.setdefault(name, []).append(bound["trials"])
+        settings.setdefault(f"q {found['q']:g}, {found['steps']} steps", []).append(found)
     figure, panels = plotting.new_figure(
         1,
         len(settings),
@@ -21,32 +20,18 @@ def draw_attacks(result, words, path):
         title="How much of the certified epsilon attacks show, with 95% confidence",
     )
     for axis, (where, rows) in zip(panels, settings.items()):
-        for place, found in enumerate(rows):
-            low, high = found["certified"]
-            marks["certified"] = axis.bar(
-                place,
-                high - low,
-                0.9,
-                bottom=low,
-                color=plotting.BLACK,
-                edgecolor=plotting.BLACK,
-                label="certified interval",
-            )
-            for name, bound in found["bounds"].items():
-                i, few, many = list(trials).index(name), min(trials[name]), max(trials[name])
-                (marks[name],) = axis.plot(
-                    place + 0.16 * (i - 2),
-                    bound["lower"],
-                    plotting.MARKERS[i],
-                    color=plotting.COLOURS[i],
-                    label=f"{name}: {few:,}{'' if few == many else f' to {many:,}'} trials",
-                )
+        places = np.arange(len(rows))
+        low, high = np.array([found["certified"] for found in rows]).T
+        style = {"color": plotting.BLACK, "edgecolor": plotting.BLACK}
+        marks = [axis.bar(places, high - low, 0.9, low, label="certified interval", **style)]
+        for i, name in enumerate(rows[0]["bounds"]):
+            shown = [found["bounds"][name]["lower"] for found in rows]
+            style = {"color": plotting.COLOURS[i], "label": name}
+            marks += axis.plot(places + 0.2 * (i - 0.5), shown, plotting.MARKERS[i], **style)
         axis.set(title=where, xlim=(-0.6, len(rows) - 0.4), ylim=(0, 10.6))
-        axis.set_xticks(
-            range(len(rows)), [f"$\\sigma$ {found['noise_multiplier']:.2f}" for found in rows]
-        )
+        axis.set_xticks(places, [f"$\\sigma$ {found['noise_multiplier']:.2f}" for found in rows])
     panels[0].set_ylabel(f"epsilon at delta {result['delta']:g}")
-    plotting.legend(figure, list(marks.values()), 2)
+    plotting.legend(figure, marks, 3)
     plotting.save(figure, path)
 
 
