@@ -82,7 +82,6 @@ def fit(
     check: bool = True,
     arithmetic: str = "ordinary",
     device: str = "cpu",
-    about: Any = None,
     source: str | None = None,
     group_size: int = 1,
     attack: Any = None,

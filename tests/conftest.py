@@ -89,7 +89,6 @@ def pytest_terminal_summary(terminalreporter):
     ]
     for mark, missing in (
         ("real_data", "REAL DATA MISSING: {} tests skipped, set MINIDP_DATA"),
-        ("registry", "REGISTRY'S SCHEMA MISSING: {} tests skipped, set MINIDP_DATA"),
         ("cupy", "CUPY MISSING: {} tests skipped, pip install cupy-cuda12x; they need no GPU"),
         ("ptxas", "PTXAS MISSING: {} tests skipped, pip install nvidia-cuda-nvcc-cu12"),
     ):

@@ -13,16 +13,6 @@ def verify(parser):
     add = parser.add_argument
     add("run", metavar="RUN_DIR", help="the folder that a run wrote: it holds ledger.json")
     add("--html", metavar="FILE", help="write the verdict as one page")
-    add(
-        "--registry",
-        metavar="FILE",
-        help="write the run's record for the registry of deployments of differential privacy",
-    )
-    add(
-        "--check",
-        action="store_true",
-        help="compare the record in --registry FILE with the run; its status is yours",
-    )
     add_shared(parser, "--force", "--json")
     parser.epilog = "example: %(prog)s runs/mnist_pca-20260101-120000 --html verdict.html"
     return _verify
@@ -31,19 +21,13 @@ def verify(parser):
 def _verify(args):
     from ..audit import html
 
-    if args.check and not args.registry:
-        raise ParameterError("expected --check with --registry FILE, the record to compare")
-    check_new(args, args.html, None if args.check else args.registry)
+    check_new(args, args.html)
     found, report = _asked(args.run)
     bounds = report.accountants
     lines = [
         *(table(bounds, f"epsilon at delta {report.result['delta']:g}") if bounds else ()),
         *_lines(found),
     ]
-    wrong = []
-    if args.registry and not report.failed:
-        said, wrong = _registry(args, report.result)
-        lines += said
     show(
         args,
         {
@@ -51,37 +35,14 @@ def _verify(args):
             "questions": len(report.findings),
             "reproducible": report.result.get("reproducible"),
             "epsilon": report.result.get("epsilon"),
-            "differences": [
-                *(f"{each.question} {each.answer}" for each in report.failed),
-                *wrong,
-            ],
+            "differences": [f"{each.question} {each.answer}" for each in report.failed],
         },
         lines,
     )
     if args.html:
         with atomic_write(args.html) as file:
             file.write(html.page(f"Privacy of one run: {args.run}", html.run_section(found)))
-    return 1 if report.failed or wrong else 0
-
-
-def _registry(args, result):
-    """(lines for the screen, how the record in the file differs): compared with --check, else
-    written.
-    """
-    from ..run import registry
-
-    if args.check:
-        wrong = list(registry.differences(result, args.registry))
-        return [f"FAIL {args.registry}: {each}" for each in wrong] or [
-            f"ok   {args.registry} says what the run says"
-        ], wrong
-    record = registry.record(result)
-    with atomic_write(args.registry) as file:
-        file.writelines(f"{line}\n" for line in registry.as_yaml(record))
-    lines = [f"wrote {args.registry}, tier {record['tier']}"]
-    if lacking := registry.missing(record):
-        lines.append(f"not stated, see --about of `minidp train`: {', '.join(lacking)}")
-    return lines, []
+    return 1 if report.failed else 0
 
 
 def _asked(folder):
@@ -100,7 +61,7 @@ def _asked(folder):
         f"mismatch{'es' if failed != 1 else ''}: "
     )
     if report.findings[0].question == UNFINISHED:
-        text += "resume the run (a search does not resume), or count what is charged as spent."
+        text += "resume the run, or count what is charged as spent."
     elif failed:
         text += "do not rely on this run's epsilon."
     else:

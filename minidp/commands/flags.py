@@ -209,6 +209,6 @@ def error_line(error: BaseException) -> str:
         text = error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
     if isinstance(error, ModuleNotFoundError) and error.name:
         library = error.name.partition(".")[0]
-        package = {"yaml": "PyYAML", "sklearn": "scikit-learn"}.get(library, library)
+        package = {"sklearn": "scikit-learn"}.get(library, library)
         text = f"{library} is not installed: pip install {package}, or install minidp again"
     return f"error: {' '.join(text.split())}"

@@ -215,7 +215,6 @@ class _Planned:
             disclosed=data.disclosed,
             public=public_facts(settings, test),
             commit=git_commit(),
-            owner=settings.about,
             quiet=quiet,
         )
 

@@ -17,7 +17,6 @@ from ..data.tables import numbers_of, table_of, text_in
 from ..errors import DivergedError, DtypeError, ParameterError, ShapeError
 from ..privacy import Ledger
 from ..run import Model
-from ..run.registry import as_about
 from ..run.shared import spent_of
 from ..train import evaluate
 from ..util.program import program
@@ -73,7 +72,6 @@ def data_of(x, y, test, settings):
     """(Data, settings) of what `fit` is given. Raises, before any charge, unless rows, targets,
     persons, weights and public rows fit each other and the settings.
     """
-    settings = replace(settings, about=as_about(settings.about))
     public = _public_rows(x, test, settings)
     subgroups = _subgroups(test, settings.subgroups)
     table, person = table_of(x), settings.person

@@ -82,9 +82,6 @@ class Settings(Checked):
         "exact": slower, and the guarantee holds for the released bits.
     device: str, default "cpu"
         "cpu", "gpu", "gpu:N" (the GPU of that number) or "auto" (a GPU if there is one).
-    about: dict or path, default None
-        What the data's owner says of them, for the statement and a registry's record: keys of
-        `run.registry.OWNER`, or a TOML file of them.
     source: str, default None
         What the statement calls the data, such as the name of their file.
     attack: dict, default None
@@ -194,12 +191,6 @@ class Settings(Checked):
         choices=ARITHMETICS,
     )
     device: str = option("cpu", "where to compute: cpu, gpu, gpu:N or auto")
-    about: Any = option(
-        None,
-        "TOML file of what you, who own the data, say of them: what a row is, who publishes the "
-        "model, other runs; where there is none, the questions are written there",
-        metavar="FILE",
-    )
     source: str | None = None
     group_size: int = option(1, check=POSITIVE, recorded=True)
     attack: Any = option(None, check=lambda attack: Risk.of(attack), recorded=True)

@@ -139,9 +139,10 @@ def restore(path: StrPath, stored: Mapping[str, NDArray], target: Mapping[str, N
 
 def refuse_differences(path: StrPath, before: object, now: object) -> None:
     """Raise CheckpointError where a run's configuration is not what it was. It names what the
-    caller changed, or where that is unknown every setting.
+    caller changed, or where that is unknown every setting. A setting that this version does not
+    know may be there if nothing was set.
     """
-    found = list(differences(before, now))
+    found = [each for each in differences(before, now) if each[1:] != ({}, None)]
     if found:
         given = [each for each in found if not each[0].startswith("settings.")]
         named = ", ".join(

@@ -128,7 +128,7 @@ def plan_of(result):
 def began(facts):
     """What config.json holds of facts that are known before the first charge."""
     return {
-        **{key: facts[key] for key in ("seed", "generator", "arithmetic", "about", *UNIT)},
+        **{key: facts[key] for key in ("seed", "generator", "arithmetic", *UNIT)},
         **facts["config"],
         **{key: facts[key] for key in ("device", "dataset_sha256", "settings")},
     }
@@ -169,7 +169,6 @@ def facts_of(run):
             "public": about.public,
             "disclosed": about.disclosed,
             "choices": about.choices,
-            "about": about.owner,
             "best_of_measured": training.keep_best,
             "generator": GENERATOR,
             "reproducible": run.streams.reproducible,

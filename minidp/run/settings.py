@@ -80,7 +80,6 @@ class About:
     disclosed  lines for the statement on facts about the data that it publishes unprotected
     choices    {setting: how it was chosen} for the statement
     commit     of the code that made the run, for result.json; None: unknown
-    owner      what the data's owner says of them (see `run.registry.OWNER`)
     quiet      no bar
     """
 
@@ -94,5 +93,4 @@ class About:
     disclosed: Sequence[str] = ()
     choices: Mapping[str, str] = field(default_factory=dict)
     commit: str | None = None
-    owner: Mapping[str, Any] = field(default_factory=dict)
     quiet: bool = False

@@ -9,11 +9,11 @@ import math
 from ..exact.arithmetic import EXACT
 from ..mechanism.schedule import text
 from ..privacy.catalogue import row_to_quote
+from ..privacy.meaning import in_words
 from ..util.text import estimate_text, lower_text, upper_text
 from .brief import in_short, is_not_private, unit_of
-from .registry import NOT_STATED, entries
 
-FORMAT = 14  # of the text: one more whenever `render` would write other bytes for the same result
+FORMAT = 15  # of the text: one more whenever `render` would write other bytes for the same result
 
 
 def render(result):
@@ -28,7 +28,6 @@ def render(result):
             _epsilon,
             _done,
             _arithmetic,
-            _record,
             _files,
         )
         for paragraph in part(result)
@@ -56,9 +55,15 @@ def _rows(result):
     """The rows of the table of what was done."""
     settings, unit = result["settings"], unit_of(result)
     share = "sampling probability" if settings["period"] == 1 else "lot as a share of the data"
+    version = result["versions"]["minidp"]
+    averaged = f", then averaged (decay {settings['average']:g})" if settings["average"] else ""
     return [
         ("", ""),
         ("---", "---"),
+        ("program", f"minidp {version}, commit {result['commit'] or 'unknown'}"),
+        ("sampler, and how neighbouring data differ", f"{result['sampler']}, {result['relation']}"),
+        *((what, how.replace("|", "\\|")) for what, how in result["choices"].items()),
+        ("weights", f"by {settings['optimizer']} from noisy sums{averaged}"),
         (f"{unit.name}s N (nominal, public)", settings["dataset_size"]),
         ("expected lot size L (the divisor, public)", f"{settings['expected_lot_size']:g}"),
         (f"{share} q = L/N", f"{settings['sampling_probability']:g}"),
@@ -146,6 +151,12 @@ def _epsilon(result):
         "method; the smallest is the one to quote. Larger figures are rougher calculations and do "
         "not mean less privacy. Upper ends are rounded up, lower ends down.",
         _table(rows),
+        result["meaning"] and in_words(result["meaning"], others=unit_of(result).rows),
+        result.get("shared_ledger")
+        and (
+            "All fits that share this run's ledger, this one among them, have epsilon "
+            f"{upper_text(result['shared_ledger'])} together."
+        ),
         group
         and (
             f"For {group['size']} "
@@ -304,22 +315,6 @@ def _files(result):
         "changes all four of ledger, result, statement and manifest to fit each other, unless you "
         "keep this fingerprint elsewhere: the ledger's SHA-256 is "
         f"{result['ledger_sha256']} (canonical form of ledger.json).",
-    ]
-
-
-def _record(result):
-    """What a registry of deployments asks, and what the run and the data's owner answer."""
-    rows = [("item", "answer"), ("---", "---")]
-    for _, field, _, value, owned in entries(result):
-        if isinstance(value, dict):
-            value = [f"{name} {number}" for name, number in value.items()]
-        said = ", ".join(value) if isinstance(value, list) else value or NOT_STATED
-        said = " ".join(f"{'The owner says: ' * owned}{said}".split()).replace("|", "\\|")
-        rows.append((field.replace("_", " "), said))
-    return [
-        "## For a registry of deployments",
-        "The owner of the data wrote what follows *The owner says*; the run knows the rest.",
-        _table(rows),
     ]
 
 

@@ -82,7 +82,6 @@ def clamped():
         ),
         ({"folder": 3}, "folder=3 to be the path"),
         ({"folder": ""}, "folder='' to be the path"),
-        ({"about": 3}, "about=3 to be the path"),
         ({"schema": "none.json", "x": TABLE}, "the path of a JSON file, got 'none.json'"),
         ({"epsilon": np.ones(2)}, "to be a number"),
         ({"y": np.ma.masked_array(SIDES)}, "drop the masked rows"),

@@ -20,7 +20,7 @@ RECORDED = set(
     "classes target_bounds scale bounds schema check group_size subgroups attack".split()
 )
 ELSEWHERE = set("hidden network dataset_size validation example_weight device ledger_limit".split())
-ELSEWHERE |= {"person", "rows_per_person", "about", "source"}
+ELSEWHERE |= {"person", "rows_per_person", "source"}
 PLANNED = {"lot_size", "steps", "clip_norm", "learning_rate", "arithmetic"}
 
 

@@ -62,7 +62,7 @@ def test_the_statement_says_what_was_told_and_what_was_chosen():
     for words in (
         "which classes there are: ant, bee, cow",
         f"the number of rows, {ROWS}",
-        "By the rule of minidp.fitting.rule",
+        "by the rule of minidp.fitting.rule",
         "A person with 4 rows is protected less: epsilon for these rows together is",
         "message for the data's owner",
         "one row of the training data",
@@ -74,7 +74,7 @@ def test_the_statement_says_what_was_told_and_what_was_chosen():
     for what in ("classes", "the number of rows"):
         line = f"- Taken to be public: {what}, as the caller gave them."
         assert line in text
-    assert "By the caller" in text and "steps 7" in text
+    assert "by the caller" in text and "steps 7" in text
 
 
 def test_delta_is_the_power_of_ten_at_or_below_a_tenth_of_a_row():
