@@ -47,7 +47,7 @@ from minidp.commands.flags import number, whole_number
 from minidp.mechanism import LinearDecay, Plan, PoissonSampler, Sanitizer, flat_group
 from minidp.privacy import Filter
 from minidp.streams import Streams
-from minidp.train import AdamBC, Averaged, Trainer, evaluate
+from minidp.train import Adam, Averaged, Trainer, evaluate
 from minidp.util.files import read_json
 
 DELTA, SEEDS, EPSILONS = 1e-6, 5, (1.0, 2.0, 8.0, math.inf)
@@ -77,6 +77,26 @@ class Settings:
 # settings, names that are generated, names that are read at most
 WHOLE = Settings(), 2_000, None
 SMOKE = Settings(hidden=16, lot=60, steps=3), 50, 400
+
+
+@dataclass
+class AdamBC(Adam):
+    """Adam with the known variance of the noise subtracted from the second moment, in each step
+    (Tang, Shpilevskiy, Lecuyer 2024, arXiv:2312.14334, Algorithm 1).
+    """
+
+    noise_std: float = 0.0  # of each number of a released gradient
+    floor: float = 1e-10  # of the second moment
+
+    def update_one(self, theta, g, rate, step, slots):
+        m, v = slots
+        m *= self.beta1
+        m += (1 - self.beta1) * g
+        v *= self.beta2
+        v += (1 - self.beta2) * (g * g - self.noise_std**2)
+        rate = rate / (1 - self.beta1 ** (step + 1))
+        root = np.sqrt(np.maximum(v / (1 - self.beta2 ** (step + 1)), self.floor))
+        theta -= rate * m / root
 
 
 def inputs(symbols):
@@ -109,10 +129,11 @@ def train(symbols, settings, epsilon, seed):
     network = make_network(settings, streams.init)
     plan = plan_of(network.params, len(symbols), settings, epsilon)
     (group,) = plan.sanitizer.groups
-    noise = group.noise_multiplier and group.noise_std / settings.lot
+    noise = group.noise_std / settings.lot
     rate = LinearDecay(settings.rate, settings.rate * settings.last_rate, settings.steps)
     # the floor follows the noise, which is public
-    adam = AdamBC(rate, beta2=0.99, floor=max((noise / 4) ** 2, 1e-10))
+    floor = max((noise / 4) ** 2, 1e-10)
+    adam = AdamBC(rate, beta2=0.99, noise_std=noise, floor=floor)
     optimizer = Averaged(adam, settings.decay)
     budget = Filter("loss_distribution", epsilon, DELTA)
     trainer = Trainer(

@@ -15,19 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from .errors import BudgetExceededError, MinidpError, ParameterError
+from .errors import MinidpError, ParameterError
 from .mechanism import ClipGroup, PoissonSampler, PrivatePCA, Sanitizer
 from .mechanism.samplers import make_sampler, steps_of_epochs
 from .privacy import Gaussian, Ledger
 from .privacy.budget import max_steps
-from .privacy.calibrate import noise_multiplier_for, sampling_probability_for
+from .privacy.calibrate import noise_multiplier_for
 from .privacy.catalogue import ACCOUNTANTS, all_bounds, make, row_to_quote
 from .privacy.group_privacy import GroupAccountant
 from .privacy.ledger import SETUP
 from .privacy.meaning import meaning_of, upper_ends
 from .privacy.risk import Risk
 from .util.atomic import StrPath
-from .util.text import lower_text
 from .util.validate import count as check_count
 from .util.validate import in_range, open_probability, positive_finite
 
@@ -104,10 +103,10 @@ def calibrate(
     group_size: int = 1,
     accountant: str = "loss_distribution",
 ) -> dict[str, Any]:
-    """Noise multiplier, steps or sampling probability for a target epsilon, or noise multiplier for
-    a risk: the dictionary that `minidp calibrate --json` prints.
+    """Noise multiplier or steps for a target epsilon, or noise multiplier for a risk: the
+    dictionary that `minidp calibrate --json` prints.
 
-    Of noise, sampling and length, give two; the third is found. The other parameters are those of
+    Of noise and length, give one; the other is found. The other parameters are those of
     `minidp.epsilon`. The target is kept by the accountant named; "kind" says whether that is a
     bound.
 
@@ -299,33 +298,20 @@ def _at_epsilon(setting, wait):
         )
     positive_finite(epsilon=setting.target_epsilon)
     missing = _missing(setting)
-    if len(missing) != 1:
+    if missing not in (["noise_multiplier"], ["steps"]):
         raise ParameterError(
-            f"expected two of these three, to find the third: {'; '.join(PARTS.values())}"
+            f"expected one of these two, to find the other: {PARTS['noise_multiplier']}; "
+            f"{PARTS['steps']}; and beside it {PARTS['sampling_probability']}"
         )
     (name,) = missing
-    unknown = name == "sampling_probability"
-    sampler = _as_related(setting, PoissonSampler(1.0)) if unknown else sampler_of(setting)
+    sampler = sampler_of(setting)
     accountant = GroupAccountant(make(setting.accountant, sampler.relation), setting.group_size)
-    search, first = {
-        "noise_multiplier": (noise_multiplier_for, 1.0),
-        "steps": (_steps_for, 0),
-        "sampling_probability": (sampling_probability_for, 1.0),
-    }[name]
+    search, first = (noise_multiplier_for, 1.0) if name == "noise_multiplier" else (_steps_for, 0)
     with_value = _ledgers(setting, sampler, name)
     with_value(first)  # which checks the rest of the setting
     with wait:
         found = search(accountant, with_value, setting.target_epsilon, setting.delta)
-    record = {name: found}
-    if unknown and setting.dataset_size is not None:
-        check_count(1, dataset_size=setting.dataset_size)
-        record["lot_size"] = int(found * setting.dataset_size)
-        if not record["lot_size"]:
-            raise BudgetExceededError(
-                f"a sampling probability of {lower_text(found, 6)} leaves no whole example of "
-                f"{setting.dataset_size} in a lot; raise the target or noise, or take fewer steps"
-            )
-    return record, accountant, with_value(found)
+    return {name: found}, accountant, with_value(found)
 
 
 def _at_risk(setting, wait):
@@ -357,14 +343,8 @@ def _ledgers(setting, sampler, name):
     noises = setting.noise_multiplier
     if name == "steps":
         return lambda steps: ledger_with(setting, sampler, noises, steps)
-    if name == "noise_multiplier":
-        steps = steps_of(setting, sampler)
-        return lambda sigma: ledger_with(setting, sampler, (sigma,), steps)
-    if setting.sampler not in (None, "poisson") or setting.steps is None:
-        raise ParameterError(
-            "a sampling probability is found for --sampler poisson and --steps only"
-        )
-    return lambda q: ledger_with(setting, PoissonSampler(q), noises, setting.steps)
+    steps = steps_of(setting, sampler)
+    return lambda sigma: ledger_with(setting, sampler, (sigma,), steps)
 
 
 def _steps_for(accountant, with_steps, epsilon, delta):

@@ -25,7 +25,7 @@ COMMANDS = {  # name: module, what it does
     "delta": ("accounting", "delta of a run at a given epsilon"),
     "calibrate": (
         "accounting",
-        "noise multiplier, number of steps or sampling probability for a target epsilon",
+        "noise multiplier or number of steps for a target epsilon",
     ),
     "curve": ("pictures", "epsilon against epochs, as CSV and PNG"),
     "tradeoff": ("pictures", "trade-off curve between false positives and false negatives, as PNG"),

@@ -8,7 +8,7 @@ from ..planning import accountants_of, calibrated, compared
 from ..privacy.catalogue import ACCOUNTANTS, make
 from ..privacy.meaning import in_words, large_delta
 from ..privacy.risk import BY_SAMPLING, Risk
-from ..util.text import lower_text, upper_text
+from ..util.text import upper_text
 from ..util.waiting import waiting
 from .flags import number
 from .output import refuse_unbounded, show, table
@@ -82,12 +82,11 @@ def calibrate(parser):
         help="whose figure holds the target (default: loss_distribution)",
     )
     parser.epilog = (
-        "Two of noise, sampling and length are given, and the third is found; of a risk, the "
-        "noise:\n  %(prog)s --target-epsilon 2 --delta 1e-5 --dataset-size 60000 --lot-size 600 "
+        "Noise or length is given, and the other is found; of a risk, the noise:\n"
+        "  %(prog)s --target-epsilon 2 --delta 1e-5 --dataset-size 60000 --lot-size 600 "
         "--epochs 100\n  %(prog)s --target-epsilon 2 --delta 1e-5 --sampling-probability 0.01 "
-        "--noise-multiplier 4\n  %(prog)s --target-epsilon 2 --delta 1e-5 --noise-multiplier 4 "
-        "--steps 1e4\n  %(prog)s --tpr 0.05 --fpr 0.01 --dataset-size 60000 --lot-size 600 "
-        "--epochs 100"
+        "--noise-multiplier 4\n  %(prog)s --tpr 0.05 --fpr 0.01 --dataset-size 60000 "
+        "--lot-size 600 --epochs 100"
     )
     return _calibrate
 
@@ -108,12 +107,9 @@ def _calibrate(args):
         args, waiting(lambda: f"calibrating: {time.monotonic() - began:.0f} s so far")
     )
     # rounded so that what is printed costs no more than what was found
-    texts = {"noise_multiplier": upper_text, "sampling_probability": lower_text}
-    lines = []
-    for name in ("noise_multiplier", "steps", "sampling_probability", "lot_size"):
-        if name in record:
-            text = texts[name](record[name], 6) if name in texts else record[name]
-            lines.append(f"{name.replace('_', ' ')}  {text}")
+    lines = [f"steps  {record['steps']}"] if "steps" in record else []
+    if "noise_multiplier" in record:
+        lines.append(f"noise multiplier  {upper_text(record['noise_multiplier'], 6)}")
     if risk:
         lines.append(f"certified: {args.risk.in_words(record['reached'])}")
     if record.get("by_sampling"):

@@ -160,10 +160,6 @@ class Sanitizer:
         """
         return self.numbers.noise_of_sum(group)
 
-    def noise_std(self, scale: float) -> dict[Key, float]:
-        """{key: standard deviation of each number's noise in a release that is scaled}."""
-        return {key: group.noise_std * scale for group in self.groups for key in group.keys}
-
     def variation(self) -> TotalVariation | None:
         """Distance of one release's law from that of `event`; None in ordinary arithmetic, where it
         is unknown.

@@ -26,7 +26,7 @@ __getattr__, __dir__, __all__ = names_of(
         ),
         "group_privacy": "group_epsilon",
         "budget": "Odometer Filter max_steps",
-        "calibrate": "noise_multiplier_for sampling_probability_for",
+        "calibrate": "noise_multiplier_for",
         "search_cost": "theorem_d1",
     },
 )

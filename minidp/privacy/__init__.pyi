@@ -7,9 +7,6 @@ from .budget import max_steps as max_steps
 from .calibrate import (
     noise_multiplier_for as noise_multiplier_for,
 )
-from .calibrate import (
-    sampling_probability_for as sampling_probability_for,
-)
 from .composition import (
     AdvancedAccountant as AdvancedAccountant,
 )

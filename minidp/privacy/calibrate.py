@@ -1,6 +1,4 @@
-"""From a target epsilon to the noise, the sampling or (see `budget.max_steps`) the steps, on the
-safe side.
-"""
+"""From a target epsilon to the noise or (see `budget.max_steps`) the steps, on the safe side."""
 
 import math
 from collections.abc import Callable
@@ -82,31 +80,6 @@ def least_noise(
         raise BudgetExceededError(none_enough())
     enough, too_little = ends
     return math.exp(_close_in(excess, target - free, enough, too_little, closeness))
-
-
-def sampling_probability_for(
-    accountant: Accountant, ledger_of: Callable[[float], Ledger], epsilon: float, delta: float
-) -> float:
-    """A sampling probability whose certified epsilon is at most `epsilon` and at least 99.9% of it;
-    1 if even that is.
-
-    ledger_of(sampling_probability) builds the ledger. The lot size is that probability times the
-    data set's public size, rounded down. Raises as `noise_multiplier_for`.
-    """
-    positive_finite(epsilon=epsilon)
-    open_probability(delta=delta)
-
-    def spent(log_probability):
-        return accountant.epsilon(ledger_of(min(1.0, math.exp(log_probability))), delta).upper
-
-    if spent(0.0) <= epsilon:
-        return 1.0
-    ends = _bracket(spent, epsilon, math.log(0.01), (0.0, math.log(1e-9)), "")
-    if ends is None:
-        raise BudgetExceededError(
-            f"no sampling probability down to 1e-9 brings epsilon to {epsilon:g} at delta={delta:g}"
-        )
-    return min(1.0, math.exp(_close_in(spent, epsilon, *ends)))
 
 
 def _bracket(spent, target, start, limits, all_enough, step=1.0):

@@ -2,7 +2,7 @@
 
 from .averaging import Averaged, KeptBest
 from .metrics import Metrics, evaluate
-from .optimizer import OPTIMIZERS, SGD, AdaGrad, Adam, AdamBC, Momentum, Nesterov, Optimizer
+from .optimizer import OPTIMIZERS, SGD, AdaGrad, Adam, Momentum, Nesterov, Optimizer
 from .trainer import Progress, Trainer, TrainRecord
 
 __all__ = [
@@ -10,7 +10,6 @@ __all__ = [
     "SGD",
     "AdaGrad",
     "Adam",
-    "AdamBC",
     "Averaged",
     "KeptBest",
     "Metrics",

@@ -1,12 +1,12 @@
 """Alternatives to the last weights: a moving average over the run, or the best on public data."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..backend import namespace_of
-from ..grads.forms import Arrays, Key
+from ..grads.forms import Arrays
 from ..mechanism.setting import Setting
 from ..util.validate import in_range
 
@@ -36,12 +36,10 @@ class _Beside:
     def _first(self, theta):
         return namespace_of(theta).zeros_like(theta)
 
-    def update(
-        self, params: Arrays, grads: Arrays, step: int, noise_std: Mapping[Key, float] = {}
-    ) -> None:
+    def update(self, params: Arrays, grads: Arrays, step: int) -> None:
         """Descend as the optimizer does."""
         self.allocate(params)
-        self.optimizer.update(params, grads, step, noise_std)
+        self.optimizer.update(params, grads, step)
 
     @contextmanager
     def weights(self, params: Arrays) -> Iterator[None]:
@@ -89,11 +87,9 @@ class Averaged(_Beside):
         """The optimizer's."""
         return self.optimizer.learning_rate
 
-    def update(
-        self, params: Arrays, grads: Arrays, step: int, noise_std: Mapping[Key, float] = {}
-    ) -> None:
+    def update(self, params: Arrays, grads: Arrays, step: int) -> None:
         """Descend as the optimizer does, then average."""
-        super().update(params, grads, step, noise_std)
+        super().update(params, grads, step)
         d = min(self.decay, step / (step + WARM_UP))
         for key, a in self.slots[self.slot].items():
             a *= d

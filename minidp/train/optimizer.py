@@ -1,4 +1,4 @@
-"""Descent along released gradients: SGD, Momentum, Nesterov, AdaGrad, Adam, AdamBC.
+"""Descent along released gradients: SGD, Momentum, Nesterov, AdaGrad, Adam.
 
 An optimizer sees released gradients only, so whatever it computes is post-processing and costs no
 privacy. SVRG, which the paper names, is missing: it needs the gradient of a snapshot on all data,
@@ -6,7 +6,6 @@ which would have to be charged as another release.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..backend import namespace_of
 from ..errors import ParameterError
-from ..grads.forms import Arrays, Key
+from ..grads.forms import Arrays
 from ..mechanism.setting import Setting, value_at
 from ..util.validate import in_range, non_negative_finite, positive_finite
 
@@ -38,13 +37,9 @@ class Optimizer:
         if not callable(self.learning_rate):
             non_negative_finite(learning_rate=self.learning_rate)
 
-    def update(
-        self, params: Arrays, grads: Arrays, step: int, noise_std: Mapping[Key, float] = {}
-    ) -> None:
-        """Descend: params and grads are {key: array}, `step` counts from 0, noise_std {key: that of
-        each number of the gradient}.
-
-        grads may be overwritten.
+    def update(self, params: Arrays, grads: Arrays, step: int) -> None:
+        """Descend: params and grads are {key: array}, `step` counts from 0; grads may be
+        overwritten.
         """
         if set(params) != set(grads):
             raise ParameterError(f"expected gradients of {sorted(params)}, got {sorted(grads)}")
@@ -52,21 +47,14 @@ class Optimizer:
         self.allocate(params)
         for key, theta in params.items():
             slots = [self.slots[name][key] for name in self.slot_names]
-            self.update_one(theta, grads[key], rate, step, slots, noise_std.get(key, 0.0))
+            self.update_one(theta, grads[key], rate, step, slots)
 
     def update_one(
-        self,
-        theta: NDArray,
-        g: NDArray,
-        rate: float,
-        step: int,
-        slots: list[NDArray],
-        noise_std: float,
+        self, theta: NDArray, g: NDArray, rate: float, step: int, slots: list[NDArray]
     ) -> None:
         """Descend one parameter along its released gradient g, in place.
 
-        slots: its arrays, in the order of slot_names. noise_std: the standard deviation of g's
-        noise; 0 if it is unknown.
+        slots: its arrays, in the order of slot_names.
         """
         raise NotImplementedError
 
@@ -90,7 +78,7 @@ class SGD(Optimizer):
         [F1]  Abadi et al. 2016, Algorithm 1, "Descent"
     """
 
-    def update_one(self, theta, g, rate, step, slots, noise_std):
+    def update_one(self, theta, g, rate, step, slots):
         g *= rate
         theta -= g  # [F1]
 
@@ -113,7 +101,7 @@ class Momentum(Optimizer):
         super().__post_init__()
         in_range(0, 1, open_high=True, momentum=self.momentum)
 
-    def update_one(self, theta, g, rate, step, slots, noise_std):
+    def update_one(self, theta, g, rate, step, slots):
         (v,) = slots
         v *= self.momentum
         v += g  # [F1]
@@ -131,7 +119,7 @@ class Nesterov(Momentum):
         [F1]  Nesterov 1983, in the form of Sutskever et al. 2013 with the rate outside
     """
 
-    def update_one(self, theta, g, rate, step, slots, noise_std):
+    def update_one(self, theta, g, rate, step, slots):
         (v,) = slots
         v *= self.momentum
         v += g  # [F1]
@@ -156,7 +144,7 @@ class AdaGrad(Optimizer):
         super().__post_init__()
         positive_finite(offset=self.offset)
 
-    def update_one(self, theta, g, rate, step, slots, noise_std):
+    def update_one(self, theta, g, rate, step, slots):
         (s,) = slots
         s += g * g  # [F1]
         theta -= rate * g / (namespace_of(s).sqrt(s) + self.offset)  # [F1]
@@ -186,51 +174,15 @@ class Adam(Optimizer):
         in_range(0, 1, open_high=True, beta1=self.beta1, beta2=self.beta2)
         positive_finite(offset=self.offset)
 
-    def update_one(self, theta, g, rate, step, slots, noise_std):
+    def update_one(self, theta, g, rate, step, slots):
         m, v = slots
         m *= self.beta1
         m += (1 - self.beta1) * g  # [F1]
         v *= self.beta2
-        v += (1 - self.beta2) * self._square(g, noise_std)  # [F1]
+        v += (1 - self.beta2) * (g * g)  # [F1]
         rate = rate / (1 - self.beta1 ** (step + 1))
-        theta -= rate * m / self._root(v, 1 - self.beta2 ** (step + 1))  # [F2]
-
-    def _square(self, g, noise_std):
-        return g * g  # [F1]
-
-    def _root(self, v, weight):
-        return namespace_of(v).sqrt(v) / math.sqrt(weight) + self.offset  # [F2]
-
-
-@dataclass
-class AdamBC(Adam):
-    r"""Adam with the noise's known variance subtracted from the second moment ("DP-AdamBC").
-
-    Forward
-        [F1]  m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) (g^2 - s^2)    s the standard deviation
-              of g's noise, sigma C / L
-        [F2]  theta <- theta - eta (m / (1 - b1^t)) / sqrt(max(v / (1 - b2^t), floor))    t = 1 at
-              the first step
-
-    Source
-        [F1]  Tang, Shpilevskiy, Lecuyer 2024, arXiv:2312.14334, Algorithm 1; s^2 is taken out in
-              each step, which for the same noise in all steps is the paper's v / (1 - b2^t) - s^2,
-              and holds for schedules too
-        [F2]  the same; without noise it is Adam, but for the floor
-    """
-
-    floor: float = 5e-8
-
-    def __post_init__(self):
-        super().__post_init__()
-        positive_finite(floor=self.floor)
-
-    def _square(self, g, noise_std):
-        return g * g - noise_std**2  # [F1]
-
-    def _root(self, v, weight):
-        xp = namespace_of(v)
-        return xp.sqrt(xp.maximum(v / weight, self.floor))  # [F2]
+        root = namespace_of(v).sqrt(v) / math.sqrt(1 - self.beta2 ** (step + 1))
+        theta -= rate * m / (root + self.offset)  # [F2]
 
 
 OPTIMIZERS = {
@@ -239,5 +191,4 @@ OPTIMIZERS = {
     "nesterov": Nesterov,
     "adagrad": AdaGrad,
     "adam": Adam,
-    "adam-bc": AdamBC,
 }

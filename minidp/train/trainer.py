@@ -335,7 +335,7 @@ class Trainer:
         scale = 1 / self.plan.expected_lot_size  # [F3]
         noise, dtype = streams.noise(step), self._array.dtype
         g = sanitizer.release(raw_sum, noise, others, scale, dtype, self.ranks)  # [F2] [F3]
-        self.optimizer.update(self.network.params, g, step, sanitizer.noise_std(scale))  # [F4]
+        self.optimizer.update(self.network.params, g, step)  # [F4]
 
     def _shards(self, examples, lot, views):
         """This rank's part of the lot: shards that run side by side, one on a device, in

@@ -19,7 +19,6 @@ from minidp.privacy import (
     RenyiAccountant,
     max_steps,
     noise_multiplier_for,
-    sampling_probability_for,
 )
 from tests.support.accountants import ledger_of, spent
 
@@ -70,15 +69,6 @@ def steps_at(noise_multiplier, q=0.01, steps=10000):
 def test_noise_multiplier_is_safe_and_close(accountant, target):
     noise = noise_multiplier_for(accountant, steps_at, target, 1e-5)
     assert 0.999 * target <= accountant.epsilon(steps_at(noise), 1e-5).upper <= target
-
-
-def test_sampling_probability_is_safe_and_close():
-    accountant = RenyiAccountant()
-    q = sampling_probability_for(accountant, lambda q: steps_at(4.0, q), 1.0, 1e-5)
-    assert 0.999 <= accountant.epsilon(steps_at(4.0, q), 1e-5).upper <= 1.0
-    assert sampling_probability_for(accountant, lambda q: steps_at(1e4, q), 5.0, 1e-5) == 1.0
-    with pytest.raises(BudgetExceededError, match="no sampling probability"):
-        sampling_probability_for(accountant, lambda q: ledger_of((Gaussian(4.0), 1)), 1.0, 1e-5)
 
 
 def test_noise_that_any_target_allows_is_refused():

@@ -44,9 +44,9 @@ class Kept(SGD):
         super().__init__(rate)
         self.released = []
 
-    def update(self, params, grads, step, *noise_std):
+    def update(self, params, grads, step):
         self.released.append(np.concatenate([grads[key].ravel() for key in params]))
-        super().update(params, grads, step, *noise_std)
+        super().update(params, grads, step)
 
 
 ENDS = {1: [0, 40], 3: [0, 4, 17, 40], 4: [0, 0, 4, 17, 40]}  # of blocks, by the number of ranks

@@ -42,9 +42,9 @@ class Recorder(SGD):
         super().__init__(RATE)
         self.released = []
 
-    def update(self, params, grads, step, noise_std={}):
+    def update(self, params, grads, step):
         self.released.append(np.concatenate([grads[key].ravel() for key in params]))
-        super().update(params, grads, step, noise_std)
+        super().update(params, grads, step)
 
 
 def watch(

@@ -11,7 +11,7 @@ from ..card import labels_of
 from ..equation import Case
 from . import states
 
-EXACT, NOISE_STD, KEY = 1e-12, 0.3, ("layer", "W")
+EXACT, KEY = 1e-12, ("layer", "W")
 # the names that the equations give the fields and slots of optimizers
 NAMED = {"momentum": "m", "offset": "e", "beta1": "b1", "beta2": "b2", "velocity": "v"}
 NAMED |= {"sum_of_squares": "s", "mean": "m", "square": "v"}
@@ -21,7 +21,6 @@ SETTINGS = {  # besides the rate
     "nesterov": (0.5,),
     "adagrad": (0.5,),
     "adam": (0.5, 0.7, 0.2),
-    "adam-bc": (0.5, 0.7, 0.2, 0.3),
 }
 
 
@@ -39,9 +38,9 @@ def _steps(bench, cls, others, label):
                 _state(optimizer, theta),
                 bench.rng.uniform(-1, 1, (2, 3)) * 8.0 ** (2 - step),
             )
-            optimizer.update(theta, {KEY: bench.asarray(g.copy())}, step, {KEY: NOISE_STD})
+            optimizer.update(theta, {KEY: bench.asarray(g.copy())}, step)
             after = _state(optimizer, theta)
-            given = {"s": NOISE_STD, "g": g, "t": step + 1, **fields}
+            given = {"g": g, "t": step + 1, **fields}
             given["eta"] = rate(step) if callable(rate) else rate
             given |= {**(after if label == "F2" else before), "theta": before["theta"]}
             yield Case(given, after)
