@@ -10,6 +10,7 @@ fault and exits with 1, or a count and 0.
 
 import ast
 import sys
+from argparse import ArgumentParser
 from importlib.util import resolve_name
 from pathlib import Path
 
@@ -102,4 +103,5 @@ def file_of(name, package):
 
 
 if __name__ == "__main__":
+    ArgumentParser("python -m tools.check_imports", description=__doc__).parse_args()
     sys.exit(main(ROOT))

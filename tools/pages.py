@@ -1,38 +1,22 @@
-"""The tables of each page, as data."""
+"""What the tables of each page hold."""
 
-from functools import partial
+from statistics import mean
 
-import numpy as np
-
-from experiments.common.results import EXPECTED, rows_of, verdict
-from minidp.util.files import read_json
-from tools.cells import RESULTS, Row, TableError, entries, load, markdown, runs, spread, table
-from tools.columns import (
-    ADULT,
-    AGAINST,
-    BEST,
-    BEST_OF_ALL,
-    CIFAR,
-    CLAIMS,
-    CNN,
-    EARLIER,
-    LEARNED,
-    LEDGERS,
-    LEVELS,
-    NAMES,
-    OWN,
-    PANELS,
-    PERSONS,
-    SAMPLERS,
-    STEPS,
-    SWEEPS,
-    TRAINED,
-    TUNED,
+from tools.cells import (
+    TableError,
+    entries,
+    files,
+    load,
+    markdown,
+    runs,
+    spread,
+    table,
+    verdicts,
 )
 
 LITTLE = ("0.01", "0.02", "0.03", "0.05", "0.1", "0.2")  # budgets
 USUAL = ("0.5", "1", "2", "2.93", "8")
-OTHERS = ("95.0% at 1.19", "96.6% at 3.01", "97.0% at 7.10")  # published for the CNN's settings
+TRANSFER = ("figure_6", "figure_6-finetuned", "cifar_transfer-sentences")
 PUBLISHED = {
     ("mnist_best", "2.93"): "98.1% at 2.93, 98.7% at 3; tuning not counted",
     ("cifar_best", "1"): "60.9%; tuning not counted",
@@ -40,29 +24,343 @@ PUBLISHED = {
 }
 
 
-def listed(columns, path, at):
-    """The function that makes the table of a list in a file."""
-    return lambda: table(columns, entries(path, at))
+def front_page():
+    """The tables of README.md."""
+    return {
+        "results": table(
+            """
+epsilon, delta 1e-5: {epsilon.loss_distribution.upper:upper}
+test accuracy, mean (range): {test_accuracy:spread}
+seeds: {seed:count}
+published: {published}
+with features learned from synthetic digits: {beside:.2%}
+""",
+            learned(*USUAL),
+        )
+    }
 
 
-def grouped(lines):
-    """A Markdown table whose rows with the same first cell are one row, each cell a list."""
-    groups = {}
-    for line in lines[2:]:
-        first, *rest = line.strip("| ").split(" | ")
-        groups.setdefault(first, []).append(rest)
-    rows = [[first, *map("<br>".join, zip(*rests))] for first, rests in groups.items()]
-    return [*lines[:2], *(f"| {' | '.join(row)} |" for row in rows)]
+def reference():
+    """The tables of minidp/README.md."""
+    return {
+        "own data": table(
+            """
+data: {about}
+rows: {rows:,}
+accuracy, or R2 (standard deviation): {score}
+without privacy: {without_privacy:.3f?}
+epsilon: {epsilon:upper}
+delta: {delta:g}
+""",
+            scores(),
+        ),
+        "persons": table(
+            """
+trained on: {key}
+AUROC, five splits by person: {mean:.4f}
+standard error: {standard_error:.4f}
+""",
+            entries("persons.json", "auroc"),
+        ),
+        "which sampler": table(
+            """
+`--sampler`: `{sampler}`
+lots: {lots}
+neighbours: {neighbours}
+epsilon at most: {loss_distribution.upper:upper}
+""",
+            entries("samplers.json", "runs"),
+        ),
+    }
+
+
+def developers():
+    """The tables of tools/README.md."""
+    return {
+        "benchmark": table(
+            """
+workload: {workload}
+gradients: {contender}
+step, ms: {step_ms:ms}
+to floor: {to.floor:.2f}
+to PyTorch, not private: {to.torch:.2f}
+to JAX, not private: {to.jax:.2f}
+to Opacus, ghost clipping: {to.opacus-ghost:.2f}
+""",
+            steps("benchmark.json"),
+        ),
+        "avx2": table(
+            """
+workload: {workload}
+gradients: {contender}
+step, ms: {step_ms:ms}
+to floor: {to.floor:.2f}
+to PyTorch, not private: {to.torch:.2f}
+""",
+            steps("benchmark_avx2.json"),
+        ),
+    }
+
+
+def figures():
+    """The tables of experiments/README.md."""
+    bests = """
+epsilon, delta 1e-5: {epsilon.loss_distribution.upper:upper}
+sigma, of the mean: {SIGMA:.3g}, {settings.mean_noise_multiplier:.3g}
+lots of: {settings.expected_lot_size:,}
+lots: {steps:,}
+rate, C: {settings.learning_rate:.3g}, {C:.3g}
+test accuracy, mean (range): {test_accuracy:spread}
+seeds: {seed:count}
+published: {published}
+"""
+    return {
+        "commands": table(
+            """
+figure: {figure}
+command: `{command}`
+runs' time, minutes: {seconds_of_all_runs:minutes}
+seeds: {seeds:items}
+device: {device:listed}
+ours: [picture](results/{stem}.png), [numbers](results/{stem}.json)
+""",
+            [row for row in files("figure_*.json") if row[0]["experiment"] == "mnist_sweeps"],
+        ),
+        "figure 2": verdicts("accountant_curves", "accountant_curves"),
+        "figure 3": table(
+            """
+stopped by: {how}
+noise (sigma, sigma_pca): {key} ({sigma}, {sigma_pca})
+epsilon, delta 1e-5: {epsilon:upper}
+lots: {steps:,}
+test accuracy: {self:spread}
+training (not private): {train_accuracy_not_private:.2%}
+seeds: {seeds}
+""",
+            [
+                *entries("figure_3.json", "levels", how="moments"),
+                *entries("figure_3-tight.json", "levels", how="loss distribution"),
+                *entries(
+                    "figure_3-averaged.json", "levels", how="loss distribution, weights averaged"
+                ),
+            ],
+        ),
+        "figure 3 verdicts": [
+            *verdicts("mnist_pca", "figure_3", "figure_sentences"),
+            *verdicts("mnist_sweeps", "figure_3-tight", "figure_3-averaged", prefix="levels.")[2:],
+        ],
+        "figure 4": budgets(),
+        "figure 5": table(
+            """
+panel: {panel}
+value: {value}
+lots: {steps:,}
+epochs: {epochs:.4g?0}
+test accuracy: {self:spread}
+seeds: {seeds}
+""",
+            panels(),
+            grouped=True,
+        ),
+        "figure 5c tuned": table(
+            """
+lots of: {x:,}
+rate: {learning_rate.final:g}
+lots: {steps:,}
+epochs: {epochs:.4g?0}
+test accuracy: {self:spread}
+seeds: {seeds}
+""",
+            entries("figure_5c-tuned.json", "panels.c-tuned.points"),
+        ),
+        "sentences": verdicts(
+            "mnist_sweeps", "figure_sentences", "figure_5c-tuned", prefix="quantities."
+        ),
+        "figure 6": table(
+            """
+run: {name:run}
+epsilon, delta 1e-5: {SPENT:upper}
+sigma, of the mean: {SIGMA:.3g}, {settings.mean_noise_multiplier:.3g?none}
+C: {C:.3g}
+lots of: {settings.expected_lot_size:,}
+lots: {steps:,}
+trained: {config.train_layers:?one layer, on fixed features}
+network, on the public classes: {pretrained.test_accuracy:.1%}
+test accuracy, mean (range): {test_accuracy:spread}
+over ten views: {test_accuracy_over_views:spread}
+seeds: {seed:count}
+the paper: {paper}
+""",
+            transfer(),
+        ),
+        "figure 6 verdicts": verdicts("cifar_transfer", *TRANSFER),
+        "ledgers": table(
+            """
+(sigma, sigma_pca): ({sigma}, {sigma_pca})
+lots: {lots:,}
+reported: {reported_epsilon:g?none}
+2016 ledger, a comparison: {ledger_2016:.3f}
+joint rule, moments: {joint_moments:upper}
+joint rule, loss distribution: {joint_loss_distribution.upper:upper}
+flat clipping, moments: {flat_moments:upper}
+accuracy reported: {reported_accuracy:.0%?none}
+today at the reported epsilon: {today.accuracy_at_reported_epsilon:.2%?none}
+least epsilon seen today with that accuracy: {today.epsilon_of_reported_accuracy:g?none}
+""",
+            entries("paper_ledgers.json", "settings"),
+        ),
+        "ledgers verdicts": verdicts("paper_ledgers", "paper_ledgers"),
+        "claims": table(
+            """
+published (sigma, epochs): ({sigma}, {epochs})
+claimed epsilon: {claim:upper}
+sigma by moments (certified epsilon): {accountants.moments.noise_multiplier:.4f} \
+({accountants.moments.worth.upper:upper})
+by CLT (certified epsilon): {accountants.gaussian_clt.noise_multiplier:.4f} \
+({accountants.gaussian_clt.worth.upper:upper})
+by loss distribution (certified epsilon): {accountants.loss_distribution.noise_multiplier:.4f} \
+({accountants.loss_distribution.worth.upper:upper})
+""",
+            entries("gdp.json", "claims"),
+        ),
+        "trained": table(
+            """
+optimizer: {optimizer:optimizer}
+noise by: {by}
+lots: {steps:,}
+test accuracy: {self:spread}
+seeds: {seeds}
+""",
+            entries("gdp.json", "trained"),
+            grouped=True,
+        ),
+        "cnn": table(
+            """
+setting: {config.setting}: sigma {SIGMA:g}, {epochs:.0f} epochs, \
+rate {settings.learning_rate:g}, C {C:g}
+test accuracy, mean (range): {test_accuracy:spread}
+seeds: {seed:count}
+published: {published}
+loss_distribution: {epsilon.loss_distribution.upper:upper}
+renyi: {epsilon.renyi.upper:upper}
+moments: {epsilon.moments.upper:upper}
+gaussian_clt: {epsilon.gaussian_clt.upper:upper}
+""",
+            [
+                runs("setting1", "mnist_cnn", published="95.0% at 1.19"),
+                runs("setting2", "mnist_cnn", published="96.6% at 3.01"),
+                runs("setting3", "mnist_cnn", published="97.0% at 7.10"),
+            ],
+        ),
+        "best": table(
+            """
+epsilon, delta 1e-5: {epsilon.loss_distribution.upper:upper}
+sigma, of the mean: {SIGMA:.3g}, {settings.mean_noise_multiplier:.3g}
+lots of: {settings.expected_lot_size:,}
+lots: {steps:,}
+rate, C: {settings.learning_rate:.3g}, {C:.3g}
+without other data, mean (range): {test_accuracy:spread}
+with learned features, mean (range): {learned}
+networks before training: {before:.2%}
+seeds: {seed:count}
+published: {published}
+""",
+            learned(*LITTLE, *USUAL),
+        ),
+        "adult": table(
+            """
+model: {key}
+accuracy, five splits: {accuracy:.2%}
+AUROC: {auroc:.4f}
+seconds a fit: {seconds:.1f}
+""",
+            [*entries("adult.json", "figures"), *entries("adult_diffprivlib.json", "figures")],
+        ),
+        "scratch": table(bests, best("cifar_best", "0.5", "1", "2", "4", "8")),
+        "names": table(
+            """
+epsilon: {key}
+lstm: {network.mean:.3f}
+bigrams: {bigrams.mean:.3f}
+trigrams: {trigrams.mean:.3f}
+different names made: {different:,.0f}
+of which trained on: {in_training_set:,.0f}
+by chance: {by_chance:,.0f}
+seeds: {seeds}
+""",
+            names(),
+        ),
+        "earlier programs": table(
+            """
+file: [{stem}](results/{stem}.json)
+made by: `{command}`
+last commit: {last_commit}
+""",
+            [row for row in files("*.json") if "last_commit" in row[0]],
+        ),
+    }
+
+
+PAGES = {
+    "README.md": front_page,
+    "minidp/README.md": reference,
+    "tools/README.md": developers,
+    "experiments/README.md": figures,
+}
+
+
+def best(job, *budgets):
+    """A row for each budget of an experiment."""
+    return [runs(f"eps{name}", job, published=PUBLISHED.get((job, name), "")) for name in budgets]
+
+
+def learned(*budgets):
+    """The rows of mnist_best, each beside mnist_learned at its budget, whose settings are equal."""
+    for row in best("mnist_best", *budgets):
+        others = runs(row[0]["name"], "mnist_learned")
+        if others[0]["settings"] != row[0]["settings"] or len(others) != len(row):
+            raise TableError(f"{others[0]['where']}: other settings or seeds than mnist_best has")
+        accuracies = [one["test_accuracy"] for one in others]
+        yield having(
+            row,
+            learned=spread(accuracies),
+            beside=mean(accuracies),
+            before=others[0]["accuracy_before_training"],
+        )
+
+
+def having(row, **words):
+    """The row with further values of each object."""
+    return [{**one, **words} for one in row]
+
+
+def scores():
+    """The defaults of `minidp.fit` on data they were not tuned on."""
+    for row in entries("own_data.json", "data"):
+        (one,) = row
+        form = "{:.3f} ({:.3f})" if "without_privacy" in one else "{:.2%} ({:.2%})"
+        yield having(row, score=form.format(one["mean"], one["spread"]))
+
+
+def steps(path):
+    """Our steps on each workload, with their ratios to the floor and the peers as "to"."""
+    for row in entries(path, "contests"):
+        (contest,) = row
+        for step in contest["rows"]:
+            name = step["contender"]
+            to = {pair["to"]: pair["ratio"] for pair in contest["ratios"] if pair["of"] == name}
+            if to:
+                yield having(row, **step, to=to)
 
 
 def panels():
     """Every point of Figure 5, and the horizontal lines of its panels."""
-    for found in entries("figure_5.json", "panels"):
-        (panel,) = found
+    for row in entries("figure_5.json", "panels"):
+        (panel,) = row
         for point in panel["points"] + panel["lines"]:
             value = str(point["x"]).removeprefix("projection-")
             value += " (reference)" if point["x"] == panel["reference"] else ""
-            yield Row([{**point, "panel": panel["label"], "value": value}], found.where)
+            yield [{**point, "panel": panel["label"], "value": value, "where": panel["where"]}]
 
 
 def budgets():
@@ -78,147 +376,14 @@ def budgets():
     return markdown(["delta", *(f"epsilon {epsilon:g}" for epsilon in epsilons)], lines)
 
 
-def scores():
-    """The defaults of `minidp.fit` on data they were not tuned on."""
-    for found in entries("own_data.json", "data"):
-        (one,) = found
-        form = "{:.3f} ({:.3f})" if "without_privacy" in one else "{:.2%} ({:.2%})"
-        yield Row([{**one, "score": form.format(one["mean"], one["spread"])}], found.where)
-
-
 def names():
     """Bits per character of the network and the tables, and copies of names, at each epsilon."""
     made = load("names_lstm.json")["runs"]
     for row in entries("names_lstm.json", "bits"):
         epsilon = float(row[0]["key"])
-        runs = [run["generated"] for run in made if float(run["target_epsilon"]) == epsilon]
-        yield row.having(**{key: np.mean([run[key] for run in runs]) for key in COPIES})
-
-
-def steps(path):
-    """Our steps on each workload, with their ratios to the floor and the peers as "to"."""
-    for contest in load(path)["contests"]:
-        for row in contest["rows"]:
-            to = {
-                pair["to"]: pair["ratio"]
-                for pair in contest["ratios"]
-                if pair["of"] == row["contender"]
-            }
-            if to:
-                yield Row([{**row, "workload": contest["workload"], "to": to}], path)
-
-
-def verdicts(experiment, *files, prefix=""):
-    """A line for each number of the experiment in expected.json whose quantity begins so."""
-    held = read_json(EXPECTED)
-    if experiment not in held:
-        raise TableError(f"expected.json: no experiment {experiment}")
-    found = {}  # a run that several files hold counts once
-    for file in files:
-        data = load(f"{file}.json")
-        for one in (data, *rows_of(data)):
-            if one.get("experiment") == experiment:
-                found.setdefault((one.get("name", file), one.get("seed")), (file, one))
-    return markdown(
-        ["what", "the paper", "ours", "seeds", "verdict", "from"],
-        [
-            judged(entry, found.values())
-            for entry in held[experiment]
-            if entry["quantity"].startswith(prefix)
-        ],
-    )
-
-
-def judged(entry, results):
-    """The cells of one number: what those of the (file, result) that it speaks of say together."""
-    results = [(file, result) for file, result in results if verdict([result], entry)]
-    if not results:
-        raise TableError(
-            f"expected.json: {entry['sentence']}: no committed result that it speaks of; mend "
-            '"when"'
-        )
-    found = verdict([result for _, result in results], entry)
-    number = partial(_number, entry)
-    error = "" if found.error is None else f" ± {number(found.error)}"
-    because, seeds = f" because {entry['because']}" if "because" in entry else "", len(found.values)
-    if found.few:
-        word = "too few seeds to say"
-    elif not found.reproduced:
-        word = (
-            f"differs in {seeds - sum(map(found.agrees, found.values))} of {seeds} seeds"
-            if "place" in entry
-            else f"differs by {number(found.value - entry['value'], '+')}{error}"
-        ) + because
-    elif "side" in entry and not found.agrees(found.value, 0.0):
-        within = f"{entry['tolerance']:g}"
-        if entry.get("unit") == "%":
-            within = f"{100 * entry['tolerance']:.2f} points"
-        word = f"reproduced within {within}"
-    else:
-        word = "reproduced"
-    mixed = "; versions mixed" if len(found.commits) > 1 and "deterministic" not in entry else ""
-    links = ", ".join(
-        f"[{file}](results/{file}.json)" for file in dict.fromkeys(file for file, _ in results)
-    )
-    return [
-        entry["sentence"],
-        (f"{entry['side']} " if "side" in entry else "") + number(entry["value"]),
-        ", ".join(map(number, found.values)) if "place" in entry else number(found.value) + error,
-        "-" if "deterministic" in entry else str(seeds),
-        word + mixed,
-        links,
-    ]
-
-
-def _number(entry, value, sign=""):
-    if entry.get("unit") != "%":
-        return f"{value:{sign}.4g}"
-    if abs(value) < 0.5 and (sign or entry["quantity"].startswith("quantities.")):
-        return f"{100 * value:{sign}.2f} points"
-    return f"{value:{sign}.2%}"
-
-
-def best(*budgets, job="mnist_best"):
-    """A row for each budget of a data set."""
-    return [
-        runs(f"eps{name}", job, published=PUBLISHED.get((job, name), ""))
-        for name in budgets or USUAL
-    ]
-
-
-def beside(rows, job):
-    """The rows, each beside the mean accuracy of another experiment at its budget."""
-    for row in rows:
-        others = runs(row[0]["name"], job)
-        yield row.having(beside=np.mean([each["test_accuracy"] for each in others]))
-
-
-def with_learned(rows):
-    """The rows of mnist_best, each beside mnist_learned at its budget, whose settings are equal."""
-    for row in rows:
-        others = runs(row[0]["name"], "mnist_learned")
-        if others[0]["settings"] != row[0]["settings"] or len(others) != len(row):
-            raise TableError(f"{others.where}: other settings or seeds than mnist_best has")
-        yield row.having(
-            learned=spread([one["test_accuracy"] for one in others]),
-            before=others[0]["accuracy_before_training"],
-        )
-
-
-def sweeps():
-    """A row for each figure that mnist_sweeps.py made."""
-    for path in sorted(RESULTS.glob("figure_*.json")):
-        data = load(path.name)
-        if data["experiment"] == "mnist_sweeps":
-            yield Row([{**data, "stem": path.stem}], f"results/{path.name}")
-
-
-def earlier():
-    """A row for each file whose program is no longer part of the project."""
-    for path in sorted(RESULTS.glob("*.json")):
-        data = load(path.name)
-        if "last_commit" in data:
-            yield Row([{**data, "stem": path.stem}], f"results/{path.name}")
+        found = [run["generated"] for run in made if float(run["target_epsilon"]) == epsilon]
+        copies = ("different", "in_training_set", "by_chance")
+        yield having(row, **{key: mean(run[key] for run in found) for key in copies})
 
 
 def transfer():
@@ -232,69 +397,3 @@ def transfer():
     return [
         runs(f"cifar_transfer-{name}", *TRANSFER, paper=paper) for name, paper in papers.items()
     ]
-
-
-def levels():
-    """Figure 3 and its variants: a row for each noise level."""
-    for file, how in (
-        ("figure_3", "moments"),
-        ("figure_3-tight", "loss distribution"),
-        ("figure_3-averaged", "loss distribution, weights averaged"),
-    ):
-        for row in entries(f"{file}.json", "levels"):
-            yield row.having(how=how)
-
-
-COPIES = "different", "in_training_set", "by_chance"
-TRANSFER = ("figure_6", "figure_6-finetuned", "cifar_transfer-sentences")
-JOBS = ("mnist_pca", "mnist_cnn")
-PAGES = {
-    "README.md": {
-        "results": lambda: table(BEST_OF_ALL, beside(best(), "mnist_learned")),
-    },
-    "minidp/README.md": {
-        "own data": lambda: table(OWN, scores()),
-        "persons": listed(PERSONS, "persons.json", "auroc"),
-        "which sampler": listed(SAMPLERS, "samplers.json", "runs"),
-    },
-    "tools/README.md": {
-        "benchmark": lambda: table(AGAINST, steps("benchmark.json")),
-        "avx2": lambda: table(STEPS, steps("benchmark_avx2.json")),
-    },
-    "experiments/README.md": {
-        "names": lambda: table(NAMES, names()),
-        "adult": lambda: table(
-            ADULT,
-            entries("adult.json", "figures") + entries("adult_diffprivlib.json", "figures"),
-        ),
-        "figure 2": lambda: verdicts("accountant_curves", "accountant_curves"),
-        "commands": lambda: table(SWEEPS, sweeps()),
-        "figure 3": lambda: table(LEVELS, levels()),
-        "figure 3 verdicts": lambda: [
-            *verdicts("mnist_pca", "figure_3", "figure_sentences"),
-            *verdicts("mnist_sweeps", "figure_3-tight", "figure_3-averaged", prefix="levels.")[2:],
-        ],
-        "figure 4": budgets,
-        "figure 5": lambda: grouped(table(PANELS, panels())),
-        "figure 5c tuned": listed(TUNED, "figure_5c-tuned.json", "panels.c-tuned.points"),
-        "sentences": lambda: verdicts(
-            "mnist_sweeps", "figure_sentences", "figure_5c-tuned", prefix="quantities."
-        ),
-        "figure 6": lambda: table(CIFAR, transfer()),
-        "figure 6 verdicts": lambda: verdicts("cifar_transfer", *TRANSFER),
-        "ledgers": listed(LEDGERS, "paper_ledgers.json", "settings"),
-        "ledgers verdicts": lambda: verdicts("paper_ledgers", "paper_ledgers"),
-        "claims": listed(CLAIMS, "gdp.json", "claims"),
-        "trained": lambda: grouped(table(TRAINED, entries("gdp.json", "trained"))),
-        "cnn": lambda: table(
-            CNN,
-            [
-                runs(f"setting{setting}", "mnist_cnn", published=published)
-                for setting, published in enumerate(OTHERS, 1)
-            ],
-        ),
-        "best": lambda: table(LEARNED, with_learned(best(*LITTLE, *USUAL))),
-        "earlier programs": lambda: table(EARLIER, earlier()),
-        "scratch": lambda: table(BEST, best("0.5", "1", "2", "4", "8", job="cifar_best")),
-    },
-}

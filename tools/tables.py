@@ -2,21 +2,28 @@
 
     python -m tools.tables            # rewrite the tables between their markers
     python -m tools.tables --check    # exit 1 if a page says something else; check every run
+    python -m tools.tables --collect mnist_best runs/eps2-seed1 runs/eps2-seed2
 
 The tables of each page are data (tools/pages.py). A path, file, table or marker that is missing or
-misspelt ends in one line and status 2.
+misspelt ends in one line and status 2. --collect first adds finished runs to
+experiments/results/NAME.json, a row for each; a run's setting is the name of its folder less
+"-seedN", and a run of the same setting and seed is replaced. A sweep writes its figure's file
+itself.
 """
 
 import math
 import re
 import sys
+from pathlib import Path
 
-from experiments.common.results import ledger_of, rows_of, sha256_of
+from experiments.common.results import ledger_of, packed, result_of, row_of, rows_of, sha256_of
 from minidp.commands.flags import Parser, user_errors
 from minidp.errors import MinidpError
+from minidp.privacy import Ledger
 from minidp.privacy.catalogue import all_bounds
 from minidp.privacy.ledger import FORMAT
 from minidp.util.atomic import atomic_write
+from minidp.util.files import read_json, write_json
 from tools.cells import RESULTS, ROOT, TableError, load
 from tools.pages import PAGES
 
@@ -24,13 +31,13 @@ CLOSE = 1e-6  # relative: other processors round a little differently
 
 
 def filled(page, text, tables):
-    """The page's text with every table made anew."""
+    """The page's text with its tables, {name: lines}."""
     markers = len(re.findall(r"^<!-- end .* -->$", text, re.M))
-    for name, made in tables.items():
+    for name, lines in tables.items():
         pattern = re.compile(
             rf"(^<!-- {name}: [^\n]* -->\n)(?:(?!<!--).)*?(^<!-- end {name} -->$)", re.S | re.M
         )
-        body = "\n".join(made()) + "\n"
+        body = "\n".join(lines) + "\n"
         text, places = pattern.subn(lambda match: match[1] + body + match[2], text)
         if places != 1 or markers != len(tables):
             raise TableError(
@@ -76,6 +83,29 @@ def _near(a, b):
     return a == b or (None not in (a, b) and math.isclose(float(a), float(b), rel_tol=CLOSE))
 
 
+def collect(name, *folders):
+    """Add finished runs to the file of a table. Raises MinidpError where a run's settings do not
+    give its ledger.
+    """
+    path = RESULTS / f"{name}.json"
+    before = read_json(path) if path.exists() else {}
+    if set(before) - set(packed([{"name": ""}])):
+        raise MinidpError(
+            f"{path} is not a table of runs alone: the sweep or program that made it writes it"
+        )
+    rows = {(row["name"], row["seed"]): row for row in rows_of(before)}
+    for folder in map(Path, folders):
+        result = result_of(folder)
+        row = row_of(folder.resolve().name.removesuffix(f"-seed{result['seed']}"), result)
+        if ledger_of(row) != Ledger.load(folder / "ledger.json"):
+            raise MinidpError(
+                f"{folder}: ledger.json holds other charges than its settings give, such as those "
+                "of an attempt that was cut off; make the run again in a folder of its own"
+            )
+        rows[row["name"], row["seed"]] = row
+    write_json(path, packed(list(rows.values())))
+
+
 def main(argv=None):
     """The command line; returns the exit status."""
     parser = Parser(prog="python -m tools.tables", description=__doc__.splitlines()[0])
@@ -84,12 +114,17 @@ def main(argv=None):
         action="store_true",
         help="compare, do not write; check every run's ledger and epsilon",
     )
+    parser.add_argument(
+        "--collect", nargs="+", metavar=("NAME", "RUN"), help="first add finished runs to a table"
+    )
     args = parser.parse_args(argv)
     stale = []
     with user_errors():
+        if args.collect:
+            collect(*args.collect)
         for page, tables in PAGES.items():
             text = (ROOT / page).read_text(encoding="utf-8")
-            made = filled(page, text, tables)
+            made = filled(page, text, tables())
             if made != text:
                 stale.append(page)
                 if not args.check:

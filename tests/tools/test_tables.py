@@ -10,7 +10,7 @@ import pytest
 from experiments.common.results import ledger_of, packed, rows_of
 from minidp.privacy import Gaussian, Ledger
 from tests.support.scripts import ROOT
-from tools import cells, collect, pages, tables
+from tools import cells, pages, tables
 
 ENTRY = {
     "quantity": "test_accuracy",
@@ -34,7 +34,7 @@ def results(tmp_path, monkeypatch):
     """write(name, data): a JSON file in an empty results/."""
     folder = tmp_path / "results"
     folder.mkdir()
-    for module in (cells, tables, pages, collect):
+    for module in (cells, tables):
         monkeypatch.setattr(module, "RESULTS", folder)
     return lambda name, data: (folder / f"{name}.json").write_text(json.dumps(data))
 
@@ -90,7 +90,7 @@ def test_a_run_whose_ledger_or_epsilon_does_not_follow_from_its_settings_is_refu
 
 
 def column(template):
-    return cells.table([("a", template)], [cells.runs("a", "r")])
+    return cells.table(f"a: {template}", [cells.runs("a", "r")])
 
 
 def test_the_bound_of_several_seeds_is_the_worst(results):
@@ -101,14 +101,14 @@ def test_the_bound_of_several_seeds_is_the_worst(results):
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda: column("{tset_accuracy:.2%}"), "results/r.json: a: no tset_accuracy"),
+        (lambda: column("{tset_accuracy:.2%}"), "results/r.json: a: {tset_accuracy:.2%}: a value"),
         (lambda: column("{seed}"), "differs between seeds: [1, 2]"),
         (lambda: column("{name:.2%}"), "Unknown format"),
         (lambda: cells.runs("a", "none"), "no such file"),
-        (lambda: cells.runs("b", "r"), "results/r.json: no run of b"),
+        (lambda: cells.runs("b", "r"), "results/r.json: b: no such run"),
         (lambda: cells.entries("r.json", "levles"), "no levles"),
-        (lambda: pages.verdicts("mnist_pac", "r"), "no experiment mnist_pac"),
-        (lambda: pages.judged(ENTRY, []), "95% at epsilon 2: no committed result"),
+        (lambda: cells.verdicts("mnist_pac", "r"), "no experiment mnist_pac"),
+        (lambda: cells.judged(ENTRY, []), "95% at epsilon 2: no committed result"),
     ],
 )
 def test_what_is_missing_or_misspelt_is_an_error(results, make, message):
@@ -127,7 +127,7 @@ def test_what_is_missing_or_misspelt_is_an_error(results, make, message):
     ],
 )
 def test_a_missing_misspelt_or_unknown_marker_is_an_error(text):
-    made = {"one": lambda: ["new"], "two": lambda: ["more"]}
+    made = {"one": ["new"], "two": ["more"]}
     full = PAGE.replace("old", "new").replace("<!-- end two", "more\n<!-- end two")
     assert tables.filled("page.md", PAGE, made) == full
     with pytest.raises(cells.TableError, match="page.md"):
@@ -153,15 +153,15 @@ def test_the_mean_over_seeds_is_judged(changes, accuracies, verdict, results, mo
     results("another", rows(*runs))  # the same runs, which count once
     results("mixed", rows(*runs[1:], runs[0] | {"commit": "b"}))
     results("expected", {"mnist_pca": [ENTRY | changes]})
-    monkeypatch.setattr(pages, "EXPECTED", pages.RESULTS / "expected.json")
-    row = pages.verdicts("mnist_pca", "figure", "another")[-1]
+    monkeypatch.setattr(cells, "EXPECTED", cells.RESULTS / "expected.json")
+    row = cells.verdicts("mnist_pca", "figure", "another")[-1]
     assert f"| {verdict} | [figure](results/figure.json) |" in row
-    assert "; versions mixed |" in pages.verdicts("mnist_pca", "mixed")[-1]
+    assert "; versions mixed |" in cells.verdicts("mnist_pca", "mixed")[-1]
 
 
 def test_every_number_of_expected_json_has_a_line():
     text = (tables.ROOT / "experiments" / "README.md").read_text(encoding="utf-8")
-    for entries in json.loads(pages.EXPECTED.read_text(encoding="utf-8")).values():
+    for entries in json.loads(cells.EXPECTED.read_text(encoding="utf-8")).values():
         assert all(f"| {entry['sentence']} |" in text for entry in entries)
 
 
@@ -175,7 +175,7 @@ def test_finished_runs_are_added_to_a_table_and_replace_those_of_their_seed(
     results(
         "table", packed([{"name": "eps2", "seed": seed, "test_accuracy": 0.5} for seed in (1, 2)])
     )
-    assert collect.main(["table", str(folder)]) == 0
+    tables.collect("table", folder)
     first, second = rows_of(cells.load("table.json"))
     assert second == {"name": "eps2", "seed": 2, "test_accuracy": 0.5} and first["seed"] == 1
     more = Ledger.load(folder / "ledger.json")
@@ -188,5 +188,5 @@ def test_finished_runs_are_added_to_a_table_and_replace_those_of_their_seed(
         ("figure", "is not a table of runs alone"),
     ):
         with pytest.raises(SystemExit) as stopped:
-            collect.main([name, str(folder)])
+            tables.main(["--collect", name, str(folder)])
         assert stopped.value.code == 2 and message in capsys.readouterr().err
