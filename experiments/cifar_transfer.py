@@ -169,8 +169,8 @@ def train_head(ready):
     (width,) = Taps(layers, TAPS, NORM).output_shape
 
     def rows(name, of_images):
-        def features(images, backend, form, arithmetic):
-            frozen = Taps(layers, TAPS, NORM).to(backend, arithmetic)
+        def features(images, backend, form):
+            frozen = Taps(layers, TAPS, NORM).to(backend)
             for start in range(0, len(images), BATCH):
                 yield of_images(frozen, backend.asarray(images[start : start + BATCH]), SIDE)
 
@@ -195,14 +195,14 @@ def train_layers(ready):
     whole, ready, public, inputs, named = transferred(ready)
     config, backend, dataset = ready.config, ready.backend, ready.dataset
     frozen_layers, layers = split(config, whole, dataset.classes, ready.streams.init)
-    frozen = nn.Sequential(frozen_layers, (SIDE, SIDE, 3)).to(backend).use(config.arithmetic)
+    frozen = nn.Sequential(frozen_layers, (SIDE, SIDE, 3)).to(backend)
     body = nn.Sequential(layers, frozen.output_shape)
     model = nn.Sequential(
         frozen_layers + layers, (SIDE, SIDE, 3), frozen=[layer.name for layer in frozen_layers]
     )
     watcher = MedianNorms() if config.watch_norms else None
     groups = make_groups(config, body)
-    sanitizer = Sanitizer(groups, config.gradients, config.arithmetic, watcher=watcher)
+    sanitizer = Sanitizer(groups, config.gradients, watcher=watcher)
     size = dataset.nominal_size
     if config.multiplicity > 1:
         public.append(

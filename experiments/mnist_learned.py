@@ -43,7 +43,7 @@ class Config(LinearFlags):
 
 def problem_of(ready):
     """The features of the networks and of scattering."""
-    networks = learned.load(FORM["networks"], ready.config.arithmetic)
+    networks = learned.load(FORM["networks"])
     width = FORM["cosines"] + networks.features
     inputs = {"networks_sha256": learned.digests(FORM["networks"])}
 

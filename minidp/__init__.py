@@ -29,9 +29,6 @@ given.load = names_of(
     __name__,
     {
         "backend": "explicit_budget explicit_fits",
-        "exact.arithmetic": "ARITHMETIC",
-        "exact.integers": "Integers",
-        "host.discrete": "integers table",
         "host.memory": "RUN",
         "host.threads": "map_parallel",
         "kernels": "kernel",

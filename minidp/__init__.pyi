@@ -80,7 +80,6 @@ def fit(
     learning_rate: float | None = None,
     example_weight: ArrayLike | None = None,
     check: bool = True,
-    arithmetic: str = "ordinary",
     device: str = "cpu",
     source: str | None = None,
     group_size: int = 1,

@@ -5,12 +5,8 @@ where there is one, is `given`.
 """
 
 import sys
-from math import prod
-from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_tuple
-from numpy.typing import NDArray
 
 from . import given
 from .errors import BackendMismatchError
@@ -121,17 +117,6 @@ def add_weighted(total, w, g):
         total += w @ zero_rows_unless(w != 0, g).astype(total.dtype)
 
 
-def add_whole(total, scale, G):
-    """total += sum_b trunc(scale_b G_b), in place, without rows whose scale is 0; all float64,
-    total (P,), G (B, P).
-    """
-    twin = given.kernel("add_whole", G)
-    if twin:
-        twin(total, scale, G)
-    else:
-        total += namespace_of(G).trunc(scale[:, None] * zero_rows_unless(scale != 0, G)).sum(axis=0)
-
-
 def add_products(total, a, d, rows):
     """total += a^T d; total (I, O) float64, or None for a new one, a (B, I), d (B, O); returns it.
 
@@ -180,40 +165,3 @@ def synchronise(xp):
     """Wait until the device has finished what it was given."""
     if xp is not np:
         xp.cuda.get_current_stream().synchronize()
-
-
-def in_pairs(x: NDArray, axis: int | tuple[int, ...], keepdims: bool = False) -> NDArray:
-    r"""The sum over an axis, or over several as one, in an order that is the same for every number
-    of rows.
-
-    Shapes
-        x of any shape and dtype; the sum has x's dtype
-
-    Forward
-        [F1]  of N terms the last N // 2 are added onto the first, again and again until one is left
-
-    Source
-        [F1]  Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.1: pairwise
-              summation
-    """
-    xp = namespace_of(x)
-    axes = normalize_axis_tuple(axis, x.ndim)
-    ahead = tuple(range(min(axes, default=x.ndim)))
-    behind = tuple(each for each in range(len(ahead), x.ndim) if each not in axes)
-    before, n, width = (prod(map(x.shape.__getitem__, part)) for part in (ahead, axes, behind))
-    terms: Any = x.transpose((*ahead, *axes, *behind)).reshape((before, n * width))
-    twin = given.kernel("pairs", terms)
-    if twin and terms.size:
-        total = xp.empty((before, width), x.dtype)
-        twin(xp.ascontiguousarray(terms), width, total)
-    else:
-        if not n:
-            terms, n = xp.zeros((before, width), x.dtype), 1
-        while n > 1:
-            half = (n + 1) // 2
-            summed = terms[:, : half * width].copy()
-            summed[:, : (n - half) * width] += terms[:, half * width : n * width]  # [F1]
-            terms, n = summed, half
-        total = terms.copy()
-    left = range(x.ndim) if keepdims else (*ahead, *behind)
-    return total.reshape([1 if each in axes else x.shape[each] for each in left])

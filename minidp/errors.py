@@ -29,12 +29,6 @@ class TrialError(ParameterError):
     """A layer or a loss does not do what private training rests on; nothing was charged."""
 
 
-class IndependenceError(TrialError):
-    """In exact arithmetic, bits of an example's results change with the other examples; nothing was
-    charged.
-    """
-
-
 class UnsupportedEventError(MinidpError):
     """An accountant has no theorem for an event under the ledger's relation."""
 

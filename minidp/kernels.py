@@ -1,8 +1,8 @@
 """One door to compiled kernels: `kernel(name, array)` gives the twin of a definition, or None.
 
-The host's twins are in `host.kernels`, `host.elementwise`, `host.images`, `host.recurrent`,
-`host.cutting` and `host.drawing`. A device has one, which draws noise (`device`). It is used once
-its bits were compared with the host's (`train.noise_trial`).
+The host's twins are in `host.kernels`, `host.elementwise`, `host.images`, `host.recurrent` and
+`host.drawing`. A device has one, which draws noise (`device`). It is used once its bits were
+compared with the host's (`train.noise_trial`).
 """
 
 import sys
@@ -16,16 +16,15 @@ import numpy as np
 
 from . import device
 
-SINGLE, DOUBLE, EITHER = ("float32",), ("float64",), ("float32", "float64")
+SINGLE, DOUBLE = ("float32",), ("float64",)
 TWINS = {  # dtypes of the arrays that each twin takes
-    **dict.fromkeys(("exp", "log", "tanh", "relu", "relu_gradient"), SINGLE),
+    **dict.fromkeys(("relu", "relu_gradient"), SINGLE),
     **dict.fromkeys(("row_norms", "form_outer", "gram_norms", "add_weighted"), SINGLE),
     **dict.fromkeys(("short_runs", "fold", "pool", "pool_gradient"), SINGLE),
     **dict.fromkeys(("lstm_state", "lstm_gradient"), SINGLE),
-    **dict.fromkeys(("softmax_cross_entropy", "add_blocks", "put_back"), SINGLE),
+    **dict.fromkeys(("softmax_cross_entropy", "add_blocks"), SINGLE),
     **dict.fromkeys(("words", "choose"), ("uint64",)),
-    **dict.fromkeys(("add_whole", "add_integers"), DOUBLE),
-    **dict.fromkeys(("cut", "cut_squares", "contributions", "pairs", "add_normals"), EITHER),
+    "add_normals": ("float32", "float64"),
 }
 ON_A_DEVICE = ("add_normals",)  # the same, and float64 alone
 PLAIN = {np.ndarray, np.memmap}  # of other classes the definitions compute
@@ -51,9 +50,9 @@ def _twin(name, xp, dtype):
         return None
     if xp is not np:
         return device.add_normals if name in ON_A_DEVICE and dtype in DOUBLE else None
-    from .host import cutting, drawing, elementwise, images, kernels, recurrent  # load Numba
+    from .host import drawing, elementwise, images, kernels, recurrent  # load Numba
 
-    modules = elementwise, kernels, images, recurrent, cutting, drawing
+    modules = elementwise, kernels, images, recurrent, drawing
     return next((vars(m)[name] for m in modules if name in vars(m)), None)
 
 

@@ -12,7 +12,6 @@ import math
 import os
 import threading
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -225,65 +224,29 @@ class Draws(_Single):
         place: (first, begin) where `out` is the part from number `begin` on of an array for which
         `take` gave `first`; other draws come after `take`, so that nothing is taken here.
         """
-        state = self.state()
-
-        def add(first, at, part):
-            if twin := given.kernel("add_normals", part):
-                twin(state, first * STRETCH + at, std, grid, part)
-            else:
-                z = _numbers(normals, state, first, 1, at, part.size)
-                part[...] = rounded(part + std * z, grid)
-
-        self._in_slices("add_normals", out, 1, add, place)
-
-    def add_integers(
-        self, out: NDArray[np.float64], std: float, place: tuple[int, int] | None = None
-    ) -> None:
-        """Add discrete Gaussian numbers of deviation `std`, 2^28 to 2^42, to a float64 host array
-        of integers in place.
-
-        Exact while sums stay below 2^53; the numbers are below 2^48. At most
-        `host.discrete.total_variation(std)` from the law of the rounded Gaussian. place: as
-        above. Raises ParameterError for another array or std.
-        """
-        if out.dtype != np.float64:
-            raise ParameterError(
-                f"add_integers: expected an array of dtype float64, got {out.dtype}"
-            )
-        table, state = given.table(std), self.state()
-        sets = table.parts + 1
-
-        def add(first, at, part):
-            if twin := given.kernel("add_integers", part):
-                twin(state, first, at, *table, part)
-            else:
-                of_words = partial(given.integers, table=table)
-                part += _numbers(of_words, state, first, sets, at, part.size)
-
-        self._in_slices("add_integers", out, sets, add, place)
-
-    def _in_slices(self, name, out, sets, add, place):
-        """add(first, at, part) side by side: 512 numbers take `sets` sets of 64 blocks, from set
-        number `first` on.
-        """
         if not out.flags.c_contiguous:  # noise would be added to a copy
             raise ParameterError(
-                f"{name}: expected an array in one piece (numpy.ascontiguousarray)"
+                "add_normals: expected an array in one piece (numpy.ascontiguousarray)"
             )
-        first, begin = place or (self.take(out.size, sets), 0)
-        flat = np.asarray(out).reshape(-1)
+        first, begin = place or (self.take(out.size), 0)
+        flat, state = np.asarray(out).reshape(-1), self.state()
 
-        def work(at):
-            add(first, begin + at, flat[at : at + SHARD])
+        def add(at):
+            part = flat[at : at + SHARD]
+            if twin := given.kernel("add_normals", part):
+                twin(state, first * STRETCH + begin + at, std, grid, part)
+            else:
+                z = _normals(state, first, begin + at, part.size)
+                part[...] = rounded(part + std * z, grid)
 
-        given.map_parallel(work, range(0, flat.size, SHARD))
+        given.map_parallel(add, range(0, flat.size, SHARD))
 
-    def take(self, size: int, sets: int) -> int:
-        """Takes `sets` sets of 64 blocks for every 512 of `size` numbers: a new set, whatever was
-        drawn before.
+    def take(self, size: int) -> int:
+        """Take a set of 64 blocks for every 512 of `size` numbers; returns the number of the first
+        set, a new one, whatever was drawn before.
         """
         first = -(-self._block // LANES)
-        self._block = (first + -(-size // STRETCH) * sets) * LANES
+        self._block = (first + -(-size // STRETCH)) * LANES
         return first
 
     def permutation(self, n: int) -> NDArray[np.int64]:
@@ -331,14 +294,14 @@ class RowDraws(_Single):
         return _uniform(words.reshape((len(self._rows), 8 * blocks))[:, :each]).reshape(size)
 
 
-def _numbers(of_words, state, first, sets, begin, size):
-    """Numbers begin to begin + size - 1 of those whose words are in sets of 64 blocks, the first of
-    them number `first`; of_words: function of words (16, n).
+def _normals(state, first, begin, size):
+    """Normal numbers begin to begin + size - 1 of those whose words are in sets of 64 blocks, the
+    first of them number `first`.
     """
     stretch, end = begin // STRETCH, -(-(begin + size) // STRETCH)
-    blocks = np.arange((first + stretch * sets) * LANES, (first + end * sets) * LANES)
-    numbers = of_words(words(state, blocks.astype(np.uint64)))
-    return numbers[begin - stretch * STRETCH :][:size]
+    blocks = np.arange((first + stretch) * LANES, (first + end) * LANES)
+    z = normals(words(state, blocks.astype(np.uint64)))
+    return z[begin - stretch * STRETCH :][:size]
 
 
 def _uniform(words):

@@ -39,7 +39,7 @@ from tools import machine
 from tools.cells import markdown
 
 ROOT = Path(__file__).resolve().parents[1]
-STRATEGIES = ("auto", "factored", "explicit", "exact")
+STRATEGIES = ("auto", "factored", "explicit")
 PEERS = ("torch", "jax", "opacus-ghost")
 CLIP_NORM = 4.0
 NOISE_MULTIPLIER = 4.0

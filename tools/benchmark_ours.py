@@ -12,7 +12,6 @@ import numpy as np
 from minidp import nn
 from minidp.backend import Backend, synchronise
 from minidp.data import LabelledExamples
-from minidp.exact.arithmetic import EXACT, ORDINARY
 from minidp.mechanism import (
     Plan,
     PoissonSampler,
@@ -74,16 +73,12 @@ def network_of(workload, rng):
 
 
 def trainer_of(workload, strategy, backend, seed=None):
-    """(trainer, examples, streams) of private steps.
-
-    strategy: the form of per-example gradients, or "exact" for exact arithmetic.
-    """
+    """(trainer, examples, streams) of private steps; strategy: the form of their gradients."""
     streams = Streams(seed)
     examples = LabelledExamples(*map(backend.asarray, data(workload)))
     network = network_of(workload, streams.init).to(backend)
     layout = flat_group if workload.flat else per_layer_groups
-    how = ("auto", EXACT) if strategy == EXACT else (strategy, ORDINARY)
-    sanitizer = Sanitizer(layout(network.params, CLIP_NORM, NOISE_MULTIPLIER), *how)
+    sanitizer = Sanitizer(layout(network.params, CLIP_NORM, NOISE_MULTIPLIER), strategy)
     sampler = PoissonSampler(workload.lot / workload.examples)
     plan = Plan(sampler, sanitizer, 10**9, workload.lot)
     return Trainer(network, nn.SoftmaxCrossEntropy(), SGD(LEARNING_RATE), plan), examples, streams

@@ -12,7 +12,6 @@ from minidp.backend import check_device
 from minidp.commands.flags import parse as parse
 from minidp.commands.flags import user_errors, with_flags
 from minidp.errors import ParameterError
-from minidp.exact.arithmetic import ARITHMETICS, ORDINARY
 from minidp.mechanism import LinearDecay
 from minidp.mechanism.samplers import SAMPLERS
 from minidp.ranks import current
@@ -112,11 +111,6 @@ class RunFlags(Checked):
         "how per-example gradients are computed: materialised, factored (ghost clipping), or the "
         "cheaper for each parameter",
         choices=("auto", "explicit", "factored"),
-    )
-    arithmetic: str = option(
-        ORDINARY,
-        "exact: slower, and the guarantee holds for the released bits",
-        choices=ARITHMETICS,
     )
     batch_size: int | None = option(
         None,

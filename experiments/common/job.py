@@ -182,7 +182,7 @@ def make_sanitizer(config, network, clip_norm):
     """
     groups = {"per-layer": per_layer_groups, "flat": flat_group}[config.clipping]
     made = groups(network.params, math.inf if config.baseline else clip_norm, config.sigma)
-    return Sanitizer(made, config.gradients, config.arithmetic)
+    return Sanitizer(made, config.gradients)
 
 
 def make_sampler(config, size):
@@ -251,8 +251,8 @@ def main_job(ready, make_body=make_body, make_sanitizer=make_sanitizer, about=No
     sanitizer = make_sanitizer(config, body, config.clip_norm)
     before = []
     if config.projection == "pca":
-        pca = PrivatePCA(config.pca_dim, config.pca_sigma, config.arithmetic)
-        before.append(pca.charge(pixels))
+        pca = PrivatePCA(config.pca_dim, config.pca_sigma)
+        before.append(pca.event())
     # the paper does not say how its baseline was trained; plain descent ends half a point lower
     name = config.optimizer or ("momentum" if config.baseline else "sgd")
     optimizer = config.falling_optimizer(size, name)
@@ -273,7 +273,7 @@ def main_job(ready, make_body=make_body, make_sanitizer=make_sanitizer, about=No
     elif config.projection == "random":
         head.append(nn.Project(random_projection(pixels, config.pca_dim, streams.init)))
     model = nn.Sequential([*head, *body.layers], (pixels,)).to(ready.backend)
-    projection = nn.Sequential(head, (pixels,)).use(config.arithmetic)
+    projection = nn.Sequential(head, (pixels,))
     x, tested = (
         projection.predict(ready.backend.asarray(each))
         for each in (images, to_float(dataset.x_test))

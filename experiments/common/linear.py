@@ -12,8 +12,7 @@ from tqdm import tqdm
 
 from features.frozen import feature_path, kept_features
 from minidp import nn
-from minidp.backend import Backend, namespace_of, to_host
-from minidp.exact.arithmetic import EXACT
+from minidp.backend import namespace_of, to_host
 from minidp.fitting.rule import MOMENTUM, mu_of
 from minidp.mechanism import Sanitizer, flat_group, mean_sanitizer, noisy_mean
 from minidp.run.result import ACCOUNTANTS
@@ -29,7 +28,7 @@ BASELINE_EPOCHS = 20
 SMOKE = 100, 2  # lot size, epochs
 # flags that no rule sets: its inputs, how the run is computed, and what else is written
 PUBLIC = """
-    target_epsilon delta dataset seed smoke arithmetic gradients batch_size train_metrics pretrained
+    target_epsilon delta dataset seed smoke gradients batch_size train_metrics pretrained
 """.split()
 
 
@@ -156,19 +155,13 @@ def fixed_features(name, form, features):
     """The `rows` of a Problem: features in float16, kept in the cache for the next run.
 
     name, form     of the experiment; settings of the features: they name the file that keeps them
-    features       function (images, backend, form, arithmetic) that yields features, some images at
-                   a time
-
-    In exact arithmetic features are computed on the host, which transforms each image separately,
-    so that no bit depends on other images.
+    features       function (images, backend, form) that yields features, some images at a time
     """
 
     def rows(images, backend, config):
-        place = Backend.numpy() if config.arithmetic == EXACT else backend
-
         def compute():
             parts = tqdm(
-                features(images, place, form, config.arithmetic),
+                features(images, backend, form),
                 desc=f"features of {len(images):,} images",
                 unit="part",
                 file=sys.stderr,
@@ -176,7 +169,7 @@ def fixed_features(name, form, features):
             )
             return np.concatenate([to_host(part).astype("float16") for part in parts])
 
-        path = feature_path(images, name, form, NORM, place.name, config.arithmetic)
+        path = feature_path(images, name, form, NORM, backend.name)
         found = kept_features(path, compute)
         return backend.asarray(found, dtype="float32")
 
@@ -242,7 +235,7 @@ def train_linear(problem, ready):
     size, width = dataset.nominal_size, problem.width
     config = settle(typed, size)
     bound = math.inf if config.baseline else NORM
-    mean = mean_sanitizer(config.mean_sigma, bound, config.arithmetic, width)
+    mean = mean_sanitizer(config.mean_sigma, bound)
     dense = nn.Dense(
         width, dataset.classes, rng=ready.streams.init, init=nn.init.constant(0.0), name="dense"
     )
@@ -254,7 +247,7 @@ def train_linear(problem, ready):
     run = ready.run(
         body,
         sampler,
-        Sanitizer(groups, config.gradients, config.arithmetic),
+        Sanitizer(groups, config.gradients),
         config.make_optimizer(config.learning_rate),
         BASELINE_EPOCHS,
         config=config,

@@ -36,7 +36,7 @@ FEWEST = 3  # seeds by which anything is called reproduced
 OWN = ("name", "seed", "commit", "test_accuracy", "seconds_total")  # always in the row itself
 ENTRIES = """
     seed commit test_accuracy seconds_total experiment command config dataset dataset_sha256 notice
-    device versions sampler relation arithmetic total_variation delta accountant steps
+    device versions sampler relation arithmetic delta accountant steps
     steps_charged epochs stopped reason train_accuracy test_accuracy_over_views
     accuracy_before_training seconds_per_step tuning pretrained pretrained_sha256 ledger_sha256
     ledger_format
@@ -52,10 +52,7 @@ MOST_ROWS = 500  # of a history; every second, third ... row of a longer one
 
 
 def result_of(folder):
-    """The result.json of a finished run, with "history", columns of its metrics.csv.
-
-    In exact arithmetic also with "total_variation", the distance that a step is charged.
-    """
+    """The result.json of a finished run, with "history", columns of its metrics.csv."""
     result = read_json(folder / "result.json")
     rows = read_metrics(folder / "metrics.csv")
     every = -(-len(rows) // MOST_ROWS)
@@ -65,11 +62,6 @@ def result_of(folder):
         for name in HISTORY
         if any(row[name] is not None for row in kept)
     }
-    if result.get("arithmetic") == "exact":
-        event, _, _ = Ledger.load(folder / "ledger.json").entries()[-1]
-        for part in getattr(event, "events", ()):
-            if isinstance(part, TotalVariation):
-                result["total_variation"] = vars(part)
     return result
 
 

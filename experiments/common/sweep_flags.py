@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from minidp.errors import MinidpError, ParameterError
-from minidp.exact.arithmetic import ARITHMETICS, ORDINARY
 from minidp.ranks import current
 from minidp.util.files import write_json
 
@@ -28,12 +27,6 @@ class SweepFlags(Checked):
         None,
         "runs at a time (default: one per core; one with --device gpu)",
         POSITIVE,
-    )
-    arithmetic: str = option(
-        ORDINARY,
-        "arithmetic of the private runs; exact: slower, but the guarantee holds for the released "
-        "bits",
-        choices=ARITHMETICS,
     )
     device: str = device_option("cpu")
     data_dir: str | None = option(None, "folder that holds the data set's files")
@@ -154,9 +147,8 @@ class SweepFlags(Checked):
         free = ("--device", self.device, "--quiet")
         if self.data_dir:
             free += ("--data-dir", self.data_dir)
-        private = f"{common} --arithmetic {self.arithmetic}"
         runs = [
-            Run(point, seed, common if "--baseline" in point.flags else private, free, folder)
+            Run(point, seed, common, free, folder)
             for point in points
             for seed in range(1, self.seeds + 1)
         ]

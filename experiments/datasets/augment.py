@@ -17,7 +17,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from minidp.arrays import in_pairs
 from minidp.backend import namespace_of
 from minidp.errors import ParameterError
 from minidp.streams import Draws, RowDraws
@@ -89,7 +88,7 @@ def distort(x: NDArray, distortions: Distortions) -> NDArray:
     example = xp.arange(x.shape[0])[:, None, None]
     y = x[example, xp.asarray(rows)[:, :, None], xp.asarray(columns)[:, None, :]].astype(xp.float32)
     y += xp.asarray(d.brightness, dtype=xp.float32)[:, None, None, None]
-    mean = in_pairs(y, (1, 2), keepdims=True) / (d.size * d.size)
+    mean = y.mean(axis=(1, 2), keepdims=True)
     y -= mean
     y *= xp.asarray(d.contrast, dtype=xp.float32)[:, None, None, None]
     y += mean
@@ -114,6 +113,6 @@ def standardise_images(x: NDArray) -> NDArray:
     validate.shape("standardise_images", "x", x, ("B", "H", "W", "C"))
     validate.inexact("standardise_images", x=x)
     count = x.shape[1] * x.shape[2] * x.shape[3]
-    y = x - in_pairs(x, (1, 2, 3), keepdims=True) / count
-    deviation = xp.sqrt(in_pairs(y * y, (1, 2, 3), keepdims=True) / count)
+    y = x - x.mean(axis=(1, 2, 3), keepdims=True)
+    deviation = xp.sqrt((y * y).mean(axis=(1, 2, 3), keepdims=True))
     return y / xp.maximum(deviation, count**-0.5)

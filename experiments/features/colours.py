@@ -8,7 +8,6 @@ import numpy as np
 
 from minidp import nn
 from minidp.backend import namespace_of
-from minidp.exact.arithmetic import ORDINARY
 
 from .random_features import RandomFeatures
 from .scattering import Scattering
@@ -36,7 +35,7 @@ def scattered(images, opponent):
     return xp.concatenate([SCATTERING(each) for each in colours], axis=3)
 
 
-def views(coefficients, form, backend, arithmetic=ORDINARY):
+def views(coefficients, form, backend):
     """Normalised coefficients (V, B, 8, 8, CHANNELS) of one or two views of images.
 
     coefficients       what `scattered` gives
@@ -50,11 +49,11 @@ def views(coefficients, form, backend, arithmetic=ORDINARY):
         mirrored = [SCATTERING.mirrored(seen[0][..., colour, :]) for colour in range(3)]
         seen.append(xp.stack(mirrored, axis=3))
     norm = nn.GroupNorm(CHANNELS, form["groups"], epsilon=form["floor"])
-    norm = nn.Sequential([norm], (SIDE, SIDE, CHANNELS)).to(backend).use(arithmetic)
+    norm = nn.Sequential([norm], (SIDE, SIDE, CHANNELS)).to(backend)
     return xp.stack([norm.predict(each.reshape(-1, SIDE, SIDE, CHANNELS)) for each in seen])
 
 
-def features(images, backend, form, arithmetic=ORDINARY):
+def features(images, backend, form):
     """Yield features (ROWS, parts^2 cosines) of uint8 images (N, 32, 32, 3).
 
     Their norm is about NORM at most. They are cosines of each cell's channels, averaged over each
@@ -68,7 +67,7 @@ def features(images, backend, form, arithmetic=ORDINARY):
     """
     number, parts = form["cosines"], form["parts"]
     width = form["width"] * math.sqrt(CHANNELS)
-    made = RandomFeatures(CHANNELS, number, width, arithmetic=arithmetic)
+    made = RandomFeatures(CHANNELS, number, width)
     cells_of_a_part = SIDE // parts
 
     def cosines(rows):
@@ -78,7 +77,7 @@ def features(images, backend, form, arithmetic=ORDINARY):
 
     for start in range(0, images.shape[0], ROWS):
         part = backend.asarray(images[start : start + ROWS])
-        seen = views(scattered(part, form["opponent"]), form, backend, arithmetic)
+        seen = views(scattered(part, form["opponent"]), form, backend)
         found = [
             sum(cosines(rows) for rows in seen[:, at : at + AT_ONCE]) / len(seen)
             for at in range(0, seen.shape[1], AT_ONCE)

@@ -7,7 +7,6 @@ from common.linear import NORM, ROWS
 import numpy as np
 
 from minidp import nn
-from minidp.exact.arithmetic import ORDINARY
 
 from .random_features import RandomFeatures
 from .scattering import Scattering
@@ -15,7 +14,7 @@ from .scattering import Scattering
 CHANNELS = 81  # of the scattering
 
 
-def normalised(images, backend, form, arithmetic=ORDINARY):
+def normalised(images, backend, form):
     """Yield (ROWS, D) float32: scattering coefficients of uint8 images, normalised within each.
 
     form["side"]     pixels of a side in the middle of an image that are looked at
@@ -25,7 +24,7 @@ def normalised(images, backend, form, arithmetic=ORDINARY):
     cut = (images.shape[1] - side) // 2
     scattering = Scattering(side, pad=0)
     layers = [nn.GroupNorm(CHANNELS, form["groups"]), nn.Flatten()]
-    norm = nn.Sequential(layers, scattering.output_shape).to(backend).use(arithmetic)
+    norm = nn.Sequential(layers, scattering.output_shape).to(backend)
     for start in range(0, images.shape[0], ROWS):
         part = images[start : start + ROWS, cut : cut + side, cut : cut + side]
         pixels = backend.asarray(np.ascontiguousarray(part)) / np.float32(255)
@@ -37,14 +36,14 @@ def inputs(form):
     return CHANNELS * (form["side"] // 4) ** 2
 
 
-def cosines(inputs, form, arithmetic=ORDINARY):
+def cosines(inputs, form):
     """A function from normalised coefficients (B, inputs) to features (B, D) of about norm NORM.
 
     form["cosines"]   their number D
     form["width"]     of the Gaussian kernel, in norms of an image's coefficients
     """
     width = form["width"] * math.sqrt(inputs)
-    made = RandomFeatures(inputs, form["cosines"], width, arithmetic=arithmetic)
+    made = RandomFeatures(inputs, form["cosines"], width)
 
     def take(rows):
         return made(rows) * np.float32(NORM)
@@ -52,8 +51,8 @@ def cosines(inputs, form, arithmetic=ORDINARY):
     return take
 
 
-def features(images, backend, form, arithmetic=ORDINARY):
+def features(images, backend, form):
     """Yield features (ROWS, D) of uint8 images; form: see `normalised` and `cosines`."""
-    take = cosines(inputs(form), form, arithmetic)
-    for rows in normalised(images, backend, form, arithmetic):
+    take = cosines(inputs(form), form)
+    for rows in normalised(images, backend, form):
         yield take(rows)

@@ -28,8 +28,8 @@ LAYOUT = 4  # of a feature file; add one whenever the computation of features ch
 def feature_path(images, *facts):
     """Path in the cache for features of these images.
 
-    Its name is a hash of all that decides about them: the images and `facts`, the device and the
-    arithmetic included, whose rounding differs.
+    Its name is a hash of all that decides about them: the images and `facts`, and the
+    device, whose rounding differs.
     """
     digest = hashlib.sha256(repr((LAYOUT, images.shape, *facts)).encode())
     digest.update(np.ascontiguousarray(images))
@@ -87,10 +87,10 @@ class Taps:
             self.norms.append(nn.Sequential([*pooled, layer], shape))
         self.output_shape = (sum(width for norm in self.norms for width in norm.output_shape),)
 
-    def to(self, backend, arithmetic):
-        """Move everything to a backend and set the arithmetic; returns it."""
+    def to(self, backend):
+        """Move everything to a backend; returns it."""
         for part in (*self.parts, *self.norms):
-            part.to(backend).use(arithmetic)
+            part.to(backend)
         return self
 
     def __call__(self, x):

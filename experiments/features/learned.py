@@ -14,7 +14,6 @@ from tqdm import tqdm
 
 from datasets import strokes
 from minidp import load_model, nn
-from minidp.exact.arithmetic import ORDINARY
 from minidp.mechanism import LinearDecay
 from minidp.streams import Streams
 from minidp.train import Momentum
@@ -89,11 +88,10 @@ class Learned:
     W (H, K) and b give the mean logits.
     """
 
-    def __init__(self, networks, arithmetic=ORDINARY):
+    def __init__(self, networks):
         """networks: nn.Sequential each, which end in a norm over a vector and a dense layer."""
         self.bodies = [
-            nn.Sequential(network.layers[:-1], network.input_shape).use(arithmetic)
-            for network in networks
+            nn.Sequential(network.layers[:-1], network.input_shape) for network in networks
         ]
         last = [network.layers[-1].params for network in networks]
         self.W = np.concatenate([each["W"] for each in last]) / len(last)
@@ -106,9 +104,9 @@ class Learned:
         return backend.xp.concatenate([body.to(backend).predict(x) for body in self.bodies], axis=1)
 
 
-def load(number, arithmetic=ORDINARY):
+def load(number):
     """The first `number` of the networks that strokes_features.py wrote."""
-    return Learned([load_model(file).network for file in FILES[:number]], arithmetic)
+    return Learned([load_model(file).network for file in FILES[:number]])
 
 
 def digests(number):
@@ -116,7 +114,7 @@ def digests(number):
     return [hashlib.sha256(file.read_bytes()).hexdigest() for file in FILES[:number]]
 
 
-def features(images, backend, form, arithmetic=ORDINARY, *, networks):
+def features(images, backend, form, *, networks):
     """Yield features (ROWS, D) of uint8 images: cosines of scattering and of what the networks
     learned, then this itself; of about norm NORM.
 
@@ -127,8 +125,8 @@ def features(images, backend, form, arithmetic=ORDINARY, *, networks):
     both, beside = scattered + hidden, np.float32(form["beside"])
     parts = np.float32([math.sqrt(both / scattered), inside * math.sqrt(both / hidden)])
     weights = np.repeat(parts / np.float32(math.hypot(1, inside)), (scattered, hidden))
-    angles, xp = cosines(both, {"width": 1.0, **form}, arithmetic), backend.xp
-    for part, x in enumerate(normalised(images, backend, SCATTERING, arithmetic)):
+    angles, xp = cosines(both, {"width": 1.0, **form}), backend.xp
+    for part, x in enumerate(normalised(images, backend, SCATTERING)):
         h = networks(images[part * ROWS :][: len(x)], backend)
         z = angles(xp.concatenate([x, h], axis=1) * xp.asarray(weights))
         own = h * (beside * np.float32(NORM / math.sqrt(hidden)))

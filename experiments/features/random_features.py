@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from minidp.backend import namespace_of
-from minidp.exact.arithmetic import ORDINARY, product
 from minidp.host.chacha import COS
 from minidp.host.series import polynomial
 from minidp.util import validate
@@ -43,18 +42,15 @@ class RandomFeatures:
         DtypeError       x is not floating point
     """
 
-    def __init__(self, inputs, features, width, *, seed=0, arithmetic=ORDINARY):
+    def __init__(self, inputs, features, width, *, seed=0):
         """inputs I, features D, width of the kernel in units of x; seed: public, the same for
         whoever uses the model.
-
-        arithmetic: of the product with the directions; in exact arithmetic each example's features
-        have their own bits.
         """
         validate.count(1, inputs=inputs, features=features)
         validate.seed_number(seed=seed)
         validate.in_range(*WIDTHS, width=width)
         rng = np.random.default_rng(seed)
-        self.inputs, self.features, self.arithmetic = inputs, features, arithmetic
+        self.inputs, self.features = inputs, features
         self._directions = rng.standard_normal((inputs, features), dtype=np.float32) / np.float32(
             width
         )
@@ -68,7 +64,7 @@ class RandomFeatures:
         directions, phases = (
             xp.asarray(a, dtype=x.dtype) for a in (self._directions, self._phases)
         )
-        z = cosines(product(x, directions, self.arithmetic) + phases)
+        z = cosines(x @ directions + phases)
         return z * x.dtype.type(math.sqrt(2 / self.features))  # [F1] [F2]
 
 

@@ -118,7 +118,7 @@ def make_inputs(ready, frozen, inputs):
         return FreshViews(images, frozen, SIDE), tested
     # the same views in every run: they are public, and looked at by no one
     rng = Streams(0).init
-    facts = inputs, config.train_layers, config.views, backend.name, config.arithmetic
+    facts = inputs, config.train_layers, config.views, backend.name
     file = feature_path(dataset.x_train, *facts)
     views = CachedViews(
         images, frozen, SIDE, config.views, rng, file, config.multiplicity, config.quiet

@@ -2,7 +2,6 @@
 out.
 """
 
-from ..exact.arithmetic import EXACT
 from ..privacy.catalogue import ACCOUNTANTS
 from ..util.text import upper_text
 
@@ -42,8 +41,8 @@ def as_it_runs(rows, result=None):
     """[{line, says, places, run}]: "card.label" of the rows that carry each line out, and what
     result.json of a run says of it.
 
-    rows are those of the library's whole audit, as JSON. With a result, sampler, noise, optimizer
-    and accountant are the run's.
+    rows are those of the library's whole audit, as JSON. With a result, sampler, optimizer and
+    accountant are the run's.
     """
     by_name, figures, chosen = {}, [""] * len(LINES), {}
     for row in rows:
@@ -54,7 +53,6 @@ def as_it_runs(rows, result=None):
             {
                 "PoissonSampler": result["sampler"],
                 "SGD": result["settings"]["optimizer"],
-                "add_gaussian": "add_integers" if result["arithmetic"] == EXACT else "add_gaussian",
                 "MomentsAccountant": ACCOUNTANTS[result["accountant"]][1],
                 "tail_bound_epsilon": {
                     "moments": "tail_bound_epsilon",
@@ -93,7 +91,7 @@ def _figures(result):
         f"{settings['dataset_size']} = {settings['sampling_probability']:g}",
         f"of {result['dataset']} on {result['device']}; {result['gradients']} gradients",
         f"C = {each('clip_norm')}",
-        f"sigma = {each('noise_multiplier')}; {result['arithmetic']} arithmetic",
+        f"sigma = {each('noise_multiplier')}",
         f"{settings['optimizer']}, eta = {_said(settings['learning_rate'])}",
         f"epsilon {upper_text(result['epsilon'][result['accountant']]['upper'])} at delta "
         f"{result['delta']:g} by {result['accountant']}",

@@ -33,11 +33,11 @@ SECTIONS = {
     "Layers and losses": "nn.dense. nn.activation. nn.conv. nn.pool. nn.norm. nn. nn.loss. "
     "nn.network. nn.init. grads.forms.",
     "Clipping": "mechanism.clip. mechanism.sanitizer. mechanism.rounding. mechanism.schedule.",
-    "Noise": "mechanism.noise. exact.laws. exact.integers.",
+    "Noise": "mechanism.noise.",
     "Sampling": "mechanism.sampling.",
     "DP-PCA and private scaling": "mechanism.before.",
     "Accountants": "privacy.moments. privacy.conversion. privacy.composition. privacy.",
-    "Numerics": "exact. host.",
+    "Numerics": "host.",
 }
 
 

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from .. import nn
 from ..errors import MinidpError, ParameterError
-from ..exact.arithmetic import ORDINARY
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ..privacy import Filter
 from ..privacy.gaussian import gaussian_epsilon
@@ -167,8 +166,7 @@ class _Planned:
         if not private:
             choice = unclipped(choice, self.given, ours=head.ours, **kind)
         groups = flat_group(params, choice.clip_norm, float(private))
-        sanitizer = Sanitizer(groups, arithmetic=head.arithmetic)
-        plan = Plan(sampler, sanitizer, choice.steps, choice.lot_size)
+        plan = Plan(sampler, Sanitizer(groups), choice.steps, choice.lot_size)
         if self.risk is not None:
             plan = plan.calibrated(before=self.before, attack=self.risk)
         elif private:
@@ -262,11 +260,6 @@ def settings_of(
         raise ParameterError(
             "expected no ledger= with epsilon=inf: what is not private has no place in a ledger "
             "that private fits share"
-        )
-    if epsilon == math.inf and settings.arithmetic != ORDINARY:
-        raise ParameterError(
-            f"expected arithmetic='ordinary' with epsilon=inf, got {settings.arithmetic!r}: "
-            "without noise there is nothing to make exact"
         )
     return settings
 

@@ -58,7 +58,7 @@ class Head:
         elif scale == "auto":
             scale = "unit-norm" if data.columns is None else "private"
             scale = scale if ours else "none"
-        self.scale, self.data, self.arithmetic = scale, data, settings.arithmetic
+        self.scale, self.data = scale, data
         self.width = math.prod(shape)
         self.length = math.sqrt(self.width)  # of the longest rows
         self.schema = None
@@ -90,11 +90,11 @@ class Head:
         self.sampler, self.charges = sampler, []
         mu = mu_of(epsilon, delta)
         if self.scale == "private":
-            self.scaling = PrivateScaling(math.sqrt(2 / SCALING_SHARE) / mu, self.arithmetic)
-            self.charges = self.scaling.charges(self.width)
+            self.scaling = PrivateScaling(math.sqrt(2 / SCALING_SHARE) / mu)
+            self.charges = [self.scaling.event()] * 2  # of limits and of moments
         elif self.centred:
             mu *= math.sqrt(MEAN_SHARE)
-            mean = mean_sanitizer(1 / mu, arithmetic=self.arithmetic, coordinates=self.width)
+            mean = mean_sanitizer(1 / mu)
             if sampler.sampling_probability < 1 and mu < math.inf:
                 # the noise that costs as much over a sampled lot as 1 / mu over all rows
                 plan = Plan(sampler, mean, 1, 1.0)
@@ -102,7 +102,7 @@ class Head:
             event: Event = mean.event()
             if sampler.sampling_probability < 1:
                 event = sampler.wrap(event)
-            self.mean, self.charges = mean, [mean.charge(event)]
+            self.mean, self.charges = mean, [event]
         return self.charges
 
     def layers(self, run: Run) -> list[nn.Layer]:
@@ -212,12 +212,12 @@ def hidden_sizes(hidden: Any) -> tuple[int, ...]:
     return sizes
 
 
-def scaled(inputs: Inputs, layers: list[nn.Layer], arithmetic: str) -> Any:
+def scaled(inputs: Inputs, layers: list[nn.Layer]) -> Any:
     """The inputs after the fixed layers: an array if that is small, else converted batch by
     batch.
     """
     if layers:
-        before = nn.Sequential(layers, inputs.shape[1:]).to(inputs.backend).use(arithmetic)
+        before = nn.Sequential(layers, inputs.shape[1:]).to(inputs.backend)
         inputs = Inputs(inputs.source, inputs.backend, before.predict)
     return inputs[:] if 4 * math.prod(inputs.shape) <= IN_MEMORY else inputs
 

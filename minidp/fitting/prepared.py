@@ -267,13 +267,13 @@ def _disclosed(settings, labels, persons, units, columns):
 def train(run, data, head, ledger):
     """Release the scaling, then train; returns the result, None if interrupted."""
     layers = head.layers(run)
-    inputs = scaled(data.inputs, layers, head.arithmetic)
+    inputs = scaled(data.inputs, layers)
     if run.plan.expected_lot_size < SPARSE * data.size and isinstance(inputs, Inputs):
         inputs.read_at_random()
     measured = ()
     if data.measured is not None:
         x, y = data.measured
-        measured = scaled(x, layers, head.arithmetic), y
+        measured = scaled(x, layers), y
     about = {"scale": head.scale, "columns": data.columns}
     if head.schema is not None:
         about["schema"] = head.schema

@@ -9,7 +9,6 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from .. import nn
-from ..exact.arithmetic import ARITHMETICS, ORDINARY
 from ..privacy.risk import Risk
 from ..util.options import Checked, option
 from ..util.validate import count, flag, positive_finite
@@ -78,8 +77,6 @@ class Settings(Checked):
     check: bool, default True
         Stop before any charge, with a message for the data's owner, if rows are not finite or
         labels are no classes. False: train nevertheless; such rows contribute nothing.
-    arithmetic: str, default "ordinary"
-        "exact": slower, and the guarantee holds for the released bits.
     device: str, default "cpu"
         "cpu", "gpu", "gpu:N" (the GPU of that number) or "auto" (a GPU if there is one).
     source: str, default None
@@ -184,11 +181,6 @@ class Settings(Checked):
         "rows not finite, labels of no class add nothing (default: stop)",
         flag,
         recorded=True,
-    )
-    arithmetic: str = option(
-        ORDINARY,
-        "exact: slower, and the guarantee holds for the released bits",
-        choices=ARITHMETICS,
     )
     device: str = option("cpu", "where to compute: cpu, gpu, gpu:N or auto")
     source: str | None = None

@@ -14,7 +14,6 @@ from .. import given
 from ..arrays import (
     add_products,
     add_weighted,
-    in_pairs,
     namespace_of,
     outer_products,
     row_norms,
@@ -84,13 +83,6 @@ class PerExampleGrad:
 
     def _explicit(self):
         return Explicit(self.materialise())
-
-    def materialise_exactly(self, product):
-        """The gradients, (B, *shape); no bit of one depends on another example.
-
-        product: function of factors a (B, T, I) and d (B, T, O), their exact product (B, I, O).
-        """
-        return self.materialise()
 
     def sum_over_views(self, views):
         """Merge augmented views: every `views` consecutive rows belong to one example; sum them."""
@@ -171,7 +163,7 @@ class Explicit(PerExampleGrad):
     def sum_over_views(self, views):
         """One gradient per example, the sum of its rows."""
         g = self.g.reshape((self.n_examples // views, views, *self.shape))
-        return Explicit(in_pairs(g, 1))  # [V1]
+        return Explicit(g.sum(axis=1))  # [V1]
 
 
 class _Factored(PerExampleGrad):
@@ -308,7 +300,7 @@ class OuterSum(_Factored):
         """(B,) squared L2 norms through the two Gram matrices."""
         a, d = (factor.astype(self.xp.float64) for factor in (self.a, self.d))
         terms = (a @ a.transpose(0, 2, 1)) * (d @ d.transpose(0, 2, 1))
-        sq = in_pairs(terms, (1, 2))  # [N1]
+        sq = terms.sum(axis=2).sum(axis=1)  # [N1]
         return self.xp.where(sq < 0, 0, sq)
 
     def sq_norms_upper(self):
@@ -339,10 +331,6 @@ class OuterSum(_Factored):
     def materialise(self, out=None):
         """(B, I, O), by the definition: a_b^T d_b of each example; into `out` if given."""
         return self.xp.matmul(self.a.transpose(0, 2, 1), self.d, out=out)  # [F1]
-
-    def materialise_exactly(self, product):
-        """(B, I, O) float64: the product of the factors, example by example."""
-        return product(self.a, self.d)
 
     def sum_over_views(self, views):
         """One gradient per example, over the positions of all its rows."""

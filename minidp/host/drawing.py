@@ -1,5 +1,4 @@
-"""Compiled versions of the definitions in `chacha` and `discrete`: the same bits, several times as
-fast.
+"""Compiled versions of the definitions in `chacha`: the same bits, several times as fast.
 
 The 16 words of 64 blocks lie side by side, so that the compiler turns each line into vectors. Numba
 widens sums and shifts of uint32 to 64 bits: each is cast back. Without fastmath no product and sum
@@ -7,7 +6,7 @@ become one operation.
 """
 
 import numpy as np
-from numba import float64, int32, int64, uint32, uint64
+from numba import float64, int32, uint32, uint64
 
 from .chacha import COS, LANES, ROUNDS, SIN, SPLIT, STRETCH
 from .inlined import horner, inlined, log_of
@@ -138,47 +137,6 @@ def add_normals(state, begin, std, grid, out):
         for i in range(high - low):
             value = out[place + i] + std * z[drawn + i]
             out[place + i] = np.rint(value * cells) * grid if grid else value
-
-
-@njit(
-    "void(uint32[::1], int64, int64, int64, int64, uint64[::1], uint16[::1], float64[::1])",
-    **_options,
-)
-def add_integers(state, first, begin, parts, scale, thresholds, aliases, out):
-    """out (n,) += Z_(begin + i), Z by discrete.integers of the blocks from number 64 first on.
-
-    parts, scale, thresholds, aliases: a discrete.Table. Exact where out holds integers and sums
-    stay below 2^53.
-    """
-    x, fields, z, blocks = (
-        np.empty(16 * LANES, np.uint32),
-        np.empty(STRETCH, np.uint64),
-        np.empty(STRETCH, np.int64),
-        np.empty(LANES, np.uint64),
-    )
-    mask, bits, end = uint64(thresholds.size - 1), uint64(0), begin + out.size
-    while thresholds.size >> bits > 1:
-        bits += U64_1
-    for stretch in range(begin // STRETCH, -(-end // STRETCH)):
-        for j in range(-1, parts):
-            for l in range(LANES):
-                blocks[l] = uint64((first + stretch * (parts + 1) + j + 1) * LANES + l)
-            _cipher(state, blocks, x)
-            if j < 0:
-                for q in range(STRETCH):
-                    fields[q], z[q] = uint64(uint64(x[q]) << U64_32) | uint64(x[q + STRETCH]), 0
-                continue
-            for q in range(STRETCH):
-                u, cell = uint64(uint64(x[q]) << U64_32) | uint64(x[q + STRETCH]), fields[q] & mask
-                sign = int64(fields[q] >> bits & U64_1)
-                fields[q] >>= bits + U64_1
-                other = int64(aliases[cell])
-                value = other + (int64(cell) - other) * int64(u < thresholds[cell])
-                z[q] = z[q] * scale + ((value ^ -sign) + sign)  # -value where the sign is 1
-        low, high = max(begin, stretch * STRETCH), min(end, (stretch + 1) * STRETCH)
-        place, drawn = low - begin, low - stretch * STRETCH
-        for i in range(high - low):
-            out[place + i] += float64(z[drawn + i])
 
 
 @njit("boolean(uint64[::1], int64, uint64[::1], int64[::1])", **_options)

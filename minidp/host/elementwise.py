@@ -1,6 +1,7 @@
-"""Compiled twins, for float32 on the host, of definitions elsewhere: the same bits in few passes.
+"""Compiled twins, for float32 on the host, of definitions elsewhere, in few passes.
 
-The interpreter's lock is released. Without fastmath no product and sum become one operation.
+The interpreter's lock is released. Without fastmath no product and sum become one operation. exp,
+log and tanh are computed in float64 and rounded once, the same on every processor.
 """
 
 import numpy as np
@@ -12,7 +13,7 @@ from .series import LEAST, MOST, SATURATED
 
 @compiled
 def exp(x, y):
-    """exact.elementwise.exp: x (N,) to y (N,)."""
+    """The exponentials of x (N,) to y (N,)."""
     for i in range(x.size):
         t, p = exp_parts(min(max(np.float64(x[i]), LEAST), MOST), horner)
         y[i] = 0.0 if x[i] < LEAST else (2.0 + 2.0 * p) * half(t)
@@ -20,7 +21,7 @@ def exp(x, y):
 
 @compiled
 def log(x, y):
-    """exact.elementwise.log: x (N,) to y (N,). No float32 is a subnormal float64."""
+    """The logarithms of x (N,) to y (N,). No float32 is a subnormal float64."""
     for i in range(x.size):
         m, n = split(x[i])
         value = log_of(m, n, horner)
@@ -30,7 +31,7 @@ def log(x, y):
 
 @compiled
 def tanh(x, y):
-    """exact.elementwise.tanh: x (N,) to y (N,)."""
+    """The hyperbolic tangents of x (N,) to y (N,)."""
     for i in range(x.size):
         t, p = exp_parts(max(-2.0 * abs(np.float64(x[i])), SATURATED), horner)
         w = 2.0 * half(t)
@@ -54,8 +55,8 @@ def relu_gradient(dy, y, dx):
 
 @compiled
 def softmax_cross_entropy(z, target, losses, dz):
-    """nn.SoftmaxCrossEntropy: z (B, K), target (B,) to losses (B,), dz (B, K); sums as in
-    arithmetic.in_pairs.
+    """nn.SoftmaxCrossEntropy: z (B, K), target (B,) to losses (B,), dz (B, K). Of n
+    terms of a sum the last n // 2 are added onto the first, again and again until one is left.
     """
     classes = z.shape[1]
     terms, chosen = np.empty(classes, np.float32), np.zeros(z.shape[0], np.float32)

@@ -70,20 +70,6 @@ def add_weighted(total, w, g):
                 target[k] += weight * source[k]
 
 
-@compiled
-def add_whole(total, scale, G):
-    """arrays.add_whole: total (P,) += sum_b trunc(scale_b G_b), scale (B,), G (B, P), without rows
-    of scale 0.
-    """
-    kept = np.flatnonzero(scale)
-    for start in range(0, total.size, STRETCH):
-        target = total[start : start + STRETCH]
-        for at in range(kept.size):
-            factor, source = scale[kept[at]], G[kept[at], start : start + STRETCH]
-            for k in range(target.size):
-                target[k] += np.trunc(factor * source[k])
-
-
 @compiled  # `mechanism.rounding` charges for these pairs
 def add_blocks(total, parts):
     """arrays.add_products: total (I, O) float64 or float32 += sum of parts (K, I, O) float32, at

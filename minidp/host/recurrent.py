@@ -1,4 +1,4 @@
-"""Compiled twins of `nn.LSTM` for float32 on the host, with the same bits.
+"""Compiled twins of `nn.LSTM` for float32 on the host.
 
 A loop has few arrays, so that the compiler sees that none overlaps another.
 """

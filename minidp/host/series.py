@@ -1,5 +1,5 @@
-"""Series of exp and log, for the definitions (`exact.elementwise`, `host.chacha`) and for their
-compiled twins, which pass a `polynomial` of their own.
+"""Series of exp and log for compiled kernels, and for `host.chacha`, the definition of one of them.
+Kernels pass a `polynomial` of their own.
 """
 
 import math
@@ -25,9 +25,9 @@ def polynomial(coefficients, x):
     return y
 
 
-def exp_parts(x, polynomial=polynomial):
+def exp_parts(x, polynomial):
     """(t, p): exp x = 2^k (1 + p), the integer k being the last bits of t."""
-    t = x.real * INVERSE_LN2 + MAGIC
+    t = x * INVERSE_LN2 + MAGIC
     k = t - MAGIC
     r = (x - k * LN2_HIGH) - k * LN2_LOW
     return t, r + (r * r) * polynomial(EXP, r)

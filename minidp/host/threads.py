@@ -6,9 +6,8 @@ one thread.
 
 MINIDP_THREADS=N in the environment sets the number of shards; 1 leaves the cores to BLAS. Default:
 the BLAS thread count (OPENBLAS_NUM_THREADS) if it is at most MAX_THREADS; otherwise 1, because BLAS
-then parallelises better itself. In ordinary arithmetic sums over shards round differently from sums
-over the whole lot: a seeded run repeats bit for bit with the same number of threads. In exact
-arithmetic it does with any.
+then parallelises better itself. Sums over shards round differently from sums over the whole lot: a
+seeded run repeats bit for bit with the same number of threads.
 """
 
 import os

@@ -66,7 +66,6 @@ class ClipGroup:
     keys              the parameters' keys, (layer, parameter)
     clip_norm         C > 0, in units of the gradient's L2 norm; infinity with noise 0 only
     noise_multiplier  sigma >= 0: the noise's standard deviation is sigma C; 0 means no noise
-    coordinates       how many numbers its parameters have in all; exact arithmetic charges for each
 
     Both numbers may be schedules over steps (`mechanism.schedule`).
 
@@ -89,7 +88,6 @@ class ClipGroup:
     keys: Sequence[Key]
     clip_norm: Any  # a Setting
     noise_multiplier: Any
-    coordinates: int | None = None
 
     def __post_init__(self):
         object.__setattr__(self, "keys", tuple(map(tuple, self.keys)))
@@ -136,15 +134,7 @@ def flat_group(
     """All parameters in one group, clipped together (Algorithm 1). keys: network.params, or keys
     alone.
     """
-    return [_group("all", keys, tuple(keys), clip_norm, noise_multiplier)]
-
-
-def _group(name, params, keys, clip_norm, noise_multiplier):
-    """The group of some of the keys; it knows their number of coordinates if `keys` has arrays."""
-    size = (
-        sum(math.prod(params[key].shape) for key in keys) if isinstance(params, Mapping) else None
-    )
-    return ClipGroup(name, keys, clip_norm, noise_multiplier, size)
+    return [ClipGroup("all", tuple(keys), clip_norm, noise_multiplier)]
 
 
 def per_layer_groups(
@@ -171,6 +161,4 @@ def per_layer_groups(
                 f"expected a setting for each of the layers {layers}, got {sorted(each)}"
             )
     groups = {layer: tuple(key for key in keys if key[0] == layer) for layer in layers}
-    return [
-        _group(layer, keys, groups[layer], clip_norms[layer], noises[layer]) for layer in layers
-    ]
+    return [ClipGroup(layer, groups[layer], clip_norms[layer], noises[layer]) for layer in layers]

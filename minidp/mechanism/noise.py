@@ -1,8 +1,10 @@
-"""The noise of a release, and the charge for its law's distance from a Gaussian."""
+"""The noise of a release, and the public grid that a release is rounded to.
 
+Every release is a multiple of a public grid, far above the last bits of sum and noise.
+"""
+
+import math
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -10,64 +12,26 @@ from numpy.typing import DTypeLike, NDArray
 from .. import given
 from ..arrays import namespace_of, to_host
 from ..errors import ParameterError
-from ..exact.laws import Normals
 from ..host.chacha import STRETCH
-from ..privacy.events import Composed, Event, TotalVariation
 from ..streams import SHARD, Draws
+from ..util.validate import non_negative
 
-Law = Any  # Normals, or in exact arithmetic exact.integers.Integers
-
-
-def charged(event: Event, numbers: int, *laws: Law) -> Event:
-    """The event of a release of so many numbers, with the distance of its noise's laws added."""
-    distance = max(law.distance for law in laws)
-    return beside(event, TotalVariation(distance, numbers) if distance else None)
+FINENESS = 20  # bits of the noise's standard deviation that its grid resolves
 
 
-def beside(event: Event, variation: TotalVariation | None, releases: int = 1) -> Event:
-    """An event of so many releases, with the distance of each one's noise added, if it has any."""
-    if variation is None:
-        return event
-    parts = event.events if isinstance(event, Composed) else (event,)
-    return Composed((*parts, replace(variation, count=variation.count * releases)))
-
-
-def add_noise(raw: NDArray, law: Law, draws: Draws) -> NDArray:
-    """raw (float64, on the host), a multiple of the law's quantum, plus its noise; `charged` gives
-    the cost.
-    """
-    return released([law.in_units(raw)], [law], draws)[0]
-
-
-def add_integers(
-    raw: NDArray,
-    units: float,
-    grid: float,
-    draws: Draws,
-    others: Sequence[NDArray] = (),
-    scale: float = 1.0,
-    dtype: DTypeLike | None = None,
-) -> NDArray:
-    r"""Release in exact arithmetic: grid (raw + Z), Z discrete Gaussian numbers whose standard
-    deviation is `units`.
-
-    Shapes
-        raw any shape, float64 whole numbers   others like raw, added to it first   units 0, or 2^28
-                                               to 2^42
-        returns scale times the release, a new array of `dtype`, by default that of raw
+def noise_grid(noise_std: float) -> float:
+    r"""The grid that a release is rounded to: a power of two, public as noise_std is; 0, no grid,
+    without noise.
 
     Forward
-        [F1]  released = g (raw + Z)    Z of independent coordinates
+        [F1]  g = max(2^(floor(log2 noise_std) - 20), 2^-1000) where noise_std > 0, else 0
 
     Source
-        [F1]  Abadi et al. 2016, Algorithm 1, "Add noise", in whole multiples of g; the law of Z,
-              and how far it is from that of rounded Gaussian numbers, are in host.discrete
-
-    Guarantees
-        raw is whole, so raw + round(N) = round(raw + N): the Gaussian mechanism, rounded, but for
-        that distance.
+        [F1]  own derivation: at most 2^-20 of the noise, so that rounding costs no accuracy, and
+              far above the last bits of the sum and of the noise, which would tell how they were
+              added
     """
-    return released([raw], [given.Integers(units, grid)], draws, [others], scale, dtype)[0]  # [F1]
+    return 2.0 ** max(math.frexp(noise_std)[1] - 1 - FINENESS, -1000) if noise_std else 0.0  # [F1]
 
 
 def add_gaussian(
@@ -78,7 +42,7 @@ def add_gaussian(
     scale: float = 1.0,
     dtype: DTypeLike | None = None,
 ) -> NDArray:
-    r"""Release in ordinary arithmetic: raw + N(0, noise_std^2 I).
+    r"""Release raw + N(0, noise_std^2 I).
 
     Shapes
         raw any shape, float32 or float64   noise_std a number, in the units of raw   others like
@@ -88,7 +52,7 @@ def add_gaussian(
     Forward
         [F1]  released = g rint((raw + noise_std z) / g)    z standard normal, independent in every
               coordinate, in float64, and then rounded to `dtype`
-        [F2]  g = 2^(floor(log2 noise_std) - 20)    the grid of noise_std (exact.laws.noise_grid)
+        [F2]  g = 2^(floor(log2 noise_std) - 20)    the grid of noise_std (`noise_grid`)
 
     Source
         [F1]  Abadi et al. 2016, Algorithm 1, "Add noise"
@@ -103,51 +67,50 @@ def add_gaussian(
     Raises
         ParameterError   noise_std is negative, infinite or not a number
     """
-    return released([raw], [Normals(noise_std)], draws, [others], scale, dtype)[0]  # [F1] [F2]
+    return released([raw], [noise_std], draws, [others], scale, dtype)[0]  # [F1] [F2]
 
 
 def released(
     raws: Sequence[NDArray],
-    laws: Sequence[Law],
+    noise_stds: Sequence[float],
     draws: Draws,
     others: Sequence[Sequence[NDArray]] = (),
     scale: float = 1.0,
     dtype: DTypeLike | None = None,
 ) -> list[NDArray]:
-    """scale times each raw sum with the noise of its law; others: for each, sums that are added to
-    it first.
+    """scale times each raw sum with normal noise of its standard deviation; others: for each, sums
+    that are added to it first.
     """
-    for raw, law in zip(raws, laws):
-        if isinstance(law, given.Integers) and raw.dtype.name != "float64":
-            raise ParameterError(
-                f"exact arithmetic: expected a raw sum of dtype float64, got {raw.dtype}"
-            )
+    for noise_std in noise_stds:
+        non_negative(noise_std=noise_std)
+        if math.isinf(noise_std):
+            raise ParameterError("expected a finite noise_std: noise needs a finite clip norm")
     return [
-        _released([raw, *rest], law, draws, scale, dtype or raw.dtype)
-        for raw, law, rest in zip(raws, laws, others or [()] * len(raws))
+        _released([raw, *rest], noise_std, draws, scale, dtype or raw.dtype)
+        for raw, noise_std, rest in zip(raws, noise_stds, others or [()] * len(raws))
     ]
 
 
-def _released(parts, law, draws, scale, dtype):
+def _released(parts, noise_std, draws, scale, dtype):
     """scale times the sum of the parts with noise, where they are; drawn on the host unless their
     device has a kernel.
     """
     xp = namespace_of(*parts)
-    if xp is not np and not law.units:
+    if xp is not np:
         total = parts[0].astype("float64", order="C")
         if add_normals := given.kernel("add_normals", total):
             for part in parts[1:]:
                 total += part
-            if law.std:
-                first = draws.take(total.size, law.sets)
-                add_normals(draws.state(), first * STRETCH, law.std, law.grid, total)
+            if noise_std:
+                begin = draws.take(total.size) * STRETCH
+                add_normals(draws.state(), begin, noise_std, noise_grid(noise_std), total)
             return (total * scale).astype(dtype)
-    return xp.asarray(on_host(parts, law, draws, scale, dtype))
+    return xp.asarray(on_host(parts, noise_std, draws, scale, dtype))
 
 
 def on_host(
     parts: Sequence[NDArray],
-    law: Law,
+    noise_std: float,
     draws: Draws,
     scale: float,
     dtype: DTypeLike,
@@ -161,16 +124,16 @@ def on_host(
     result = np.empty(parts[0].shape, dtype)
     flat = result.reshape(-1)
     begin, size = place or (0, flat.size)
-    first = draws.take(size, law.sets) if law.std else 0
+    first = draws.take(size) if noise_std else 0
 
     def add(at):
         span = slice(at, at + SHARD)
         stretch = sums[0][span].astype(np.float64)
         for part in sums[1:]:
             stretch += part[span]
-        if law.std:
-            law.add(draws, stretch, (first, begin + at))
-        np.multiply(stretch, scale * law.unit, out=flat[span], casting="same_kind")
+        if noise_std:
+            draws.add_normals(stretch, noise_std, noise_grid(noise_std), (first, begin + at))
+        np.multiply(stretch, scale, out=flat[span], casting="same_kind")
 
     given.map_parallel(add, range(0, flat.size, SHARD))
     return result

@@ -21,7 +21,7 @@ from ..privacy.ledger import SETUP, Ledger
 from ..privacy.risk import Risk
 from ..util.text import upper_text
 from ..util.validate import count, positive_finite
-from .rounding import DOUBLE, Products, products
+from .rounding import Products, products
 from .sampling import Sampler
 from .sanitizer import Sanitizer
 from .setting import value_at
@@ -38,8 +38,7 @@ class Plan:
 
     Event
         [S1]  of all steps: for each step, the sanitizer's release with that step's C and sigma, in
-              the form that the sampler gives it, and beside it the total variation distance of its
-              noise from a Gaussian's
+              the form that the sampler gives it
 
     Source
         [S1]  Abadi et al. 2016, Section 4: the number of steps and the privacy parameters are fixed
@@ -72,12 +71,6 @@ class Plan:
         positive_finite(expected_lot_size=self.expected_lot_size)
         if not isinstance(self.sampler, Sampler):
             raise ParameterError(f"expected a sampler, got {type(self.sampler).__name__}")
-        most = self.sanitizer.numbers.most_examples / 2
-        if self.expected_lot_size > most:
-            raise ParameterError(
-                f"exact arithmetic: expected lots of at most {most:,.0f} examples, got "
-                f"{self.expected_lot_size:,}: float64 holds the whole numbers of their sums no more"
-            )
         if self.sampler.period > 1 and not self.sanitizer.constant:
             raise ParameterError(
                 "lots of whole epochs with a schedule of C or sigma: which noise an example meets "
@@ -121,11 +114,7 @@ class Plan:
 
     @property
     def products(self) -> Products:
-        """How outer products are summed, and by how much that raises the sensitivity; not at all in
-        exact arithmetic.
-        """
-        if self.sanitizer.numbers.sums_are_exact:
-            return DOUBLE
+        """How outer products are summed, and by how much that raises the sensitivity."""
         return products(self.expected_lot_size, self.sanitizer.strategy)
 
     def at(self, step: int, lot_size: int) -> tuple[Sanitizer, Products]:
@@ -137,11 +126,8 @@ class Plan:
         return self.sanitizer.for_step(step).event(rounding=self.products.factor)
 
     def step_event(self, step: int = 0) -> Event:
-        """The charge for one period of the sampler (usually one step): the sampled release and its
-        noise's distance.
-        """
-        event = self.sampler.wrap(self.release_event(step))
-        return self.sanitizer.for_step(step).charge(event, self.sampler.period)  # [S1]
+        """The charge for one period of the sampler (usually one step): the sampled release."""
+        return self.sampler.wrap(self.release_event(step))  # [S1]
 
     def charges(self, start: int, stop: int) -> list[tuple[Event, int]]:
         """[(event, count)] to charge before the steps start..stop-1, in order.
@@ -213,10 +199,7 @@ class Plan:
         least = min(noises)
         ratios = [noise / least for noise in noises] if least > 0 else [1.0 for _ in noises]
 
-        least_sigma, most_sigma = self.sanitizer.numbers.sigmas
-
         def with_noise(noise):
-            noise = min(max(noise, least_sigma), most_sigma / max(ratios))
             groups = (
                 replace(group, noise_multiplier=noise * ratio)
                 for group, ratio in zip(self.sanitizer.groups, ratios)
@@ -250,11 +233,7 @@ class Plan:
         if spent <= epsilon:
             return
         first, then = upper_text(before), upper_text(spent)
-        if spent == math.inf and self.sanitizer.for_step(0).variation():
-            why = (
-                "it has no epsilon at this delta, of which exact arithmetic takes (1 + e^epsilon) T"
-            )
-        elif spent == math.inf:
+        if spent == math.inf:
             why = "a lot without noise has no epsilon"
         elif before == 0:
             why = f"it alone would be {then}"

@@ -15,14 +15,13 @@ from numpy.typing import DTypeLike, NDArray
 from .. import given
 from ..arrays import namespace_of
 from ..errors import ParameterError, ShapeError
-from ..exact.ordinary import ORDINARY, Arithmetic
 from ..grads.forms import STRATEGIES, Arrays, Key, PerExampleGrad
 from ..grads.sums import add_weighted_sums
-from ..privacy.events import Event, Gaussian, JointGaussian, TotalVariation
+from ..privacy.events import Gaussian, JointGaussian
 from ..streams import Draws
 from ..util.validate import one_of, shape
 from .clip import ClipGroup, clip_weights
-from .noise import Law, beside, released
+from .noise import released
 from .rounding import DOUBLE, Products
 
 MIN_CHUNK = 2  # examples materialised at once: a product with a single row is slow in BLAS
@@ -95,14 +94,12 @@ class Sanitizer:
 
     groups: Sequence[ClipGroup]
     strategy: str = "auto"
-    arithmetic: str = ORDINARY
     watcher: Any = field(default=None, compare=False, repr=False, kw_only=True)
 
     def __post_init__(self):
         object.__setattr__(self, "groups", tuple(self.groups))
         object.__setattr__(self, "watcher", self.watcher or Watcher())
         one_of(STRATEGIES, strategy=self.strategy)
-        one_of(given.ARITHMETIC, arithmetic=self.arithmetic)
         if not self.groups or not all(isinstance(group, ClipGroup) for group in self.groups):
             raise ParameterError("expected groups to be one or more ClipGroup")
         keys = self.keys
@@ -111,18 +108,6 @@ class Sanitizer:
             raise ParameterError(
                 f"expected each parameter in one clip group, got {twice} in several"
             )
-        for group in self.groups:
-            self.numbers.check_clip_norm(group.clip_norm)
-
-    @property
-    def numbers(self) -> Arithmetic:
-        """How sums and noise are computed."""
-        return given.ARITHMETIC[self.arithmetic]
-
-    @property
-    def exact(self) -> bool:
-        """True in exact arithmetic."""
-        return self.numbers.sums_are_exact
 
     @property
     def keys(self) -> list[Key]:
@@ -154,36 +139,6 @@ class Sanitizer:
         multipliers = tuple(group.noise_multiplier / rounding for group in self.groups)  # [S2]
         return Gaussian(multipliers[0]) if len(multipliers) == 1 else JointGaussian(multipliers)
 
-    def noise(self, group: ClipGroup) -> Law:
-        """The noise on a group's sum, of constant numbers; its `grid` is what the release is a
-        multiple of.
-        """
-        return self.numbers.noise_of_sum(group)
-
-    def variation(self) -> TotalVariation | None:
-        """Distance of one release's law from that of `event`; None in ordinary arithmetic, where it
-        is unknown.
-
-        Raises ParameterError in exact arithmetic if a group lacks its number of coordinates.
-        """
-        noisy = [group for group in self.groups if group.noise_multiplier]
-        distance = max((self.noise(group).distance for group in noisy), default=0.0)
-        if distance == 0:
-            return None
-        counts = [group.coordinates for group in noisy if group.coordinates is not None]
-        if len(counts) < len(noisy):
-            raise ParameterError(
-                "exact arithmetic charges for every coordinate: make clip groups from "
-                "network.params"
-            )
-        return TotalVariation(distance, sum(counts))
-
-    def charge(self, event: Event, releases: int = 1) -> Event:
-        """The charge for releases with this `event`, sampled or not; in exact arithmetic with the
-        noise's distance.
-        """
-        return beside(event, self.variation(), releases)
-
     def forms(self, grads: Mapping[Key, PerExampleGrad], products: Products) -> dict[Key, str]:
         """{key: "explicit" or "factored"}: the form in which each gradient is clipped and summed.
 
@@ -196,7 +151,7 @@ class Sanitizer:
         }
 
     def _materialises(self, grad, products):
-        return self.numbers.materialises(grad, self.strategy, products.most)
+        return grad.materialises(self.strategy, products.most)
 
     def add_clipped(
         self,
@@ -212,8 +167,8 @@ class Sanitizer:
         into     {key: array}, changed in place; empty or None before the first batch
         products how outer products are summed: in float64, or as `rounding.products` says, with
         what to charge for it
-        returns  {key: array, float64 but for a sum of few float32 products}, in exact arithmetic in
-                 units of the group's grid; private until it went through `release`
+        returns  {key: array, float64 but for a sum of few float32 products}; private until it went
+                 through `release`
         """
         size = self._check(grads)
         total = {} if into is None else into
@@ -231,21 +186,19 @@ class Sanitizer:
         """Materialised gradients are processed in chunks that fit the cache; factored ones in one
         matrix product.
         """
-        numbers = self.numbers
         chunked = {key: g for key, g in grads.items() if self._materialises(g, products)}
-        whole = {key: numbers.factored(g) for key, g in grads.items() if key not in chunked}
+        whole = {key: g for key, g in grads.items() if key not in chunked}
         raw_sq_norms = self._sq_norms(group, whole)
         add = partial(add_weighted_sums, total=total, rows=products.rows)
         weights = []
         for start, stop in self._chunks(chunked, size):
-            chunk = {key: numbers.explicit(g.rows(start, stop)) for key, g in chunked.items()}
+            chunk = {key: g.rows(start, stop).form("explicit") for key, g in chunked.items()}
             parts = [self._sq_norms(group, chunk)] if chunk else []
             if whole:
                 parts.append(raw_sq_norms[start:stop])
             raw_chunk = sum(parts[1:], parts[0])  # [N1]
             self.watcher.take_norms(group.name, raw_chunk)
-            clipped = clip_weights(raw_chunk, group.clip_norm)
-            weights.append(numbers.weights(clipped, group.clip_norm))
+            weights.append(clip_weights(raw_chunk, group.clip_norm))
             if example_weight is not None:
                 weights[-1] = weights[-1] * example_weight[start:stop]  # [F3]
             add(chunk, weights[-1])  # [F1]
@@ -276,15 +229,14 @@ class Sanitizer:
         raw sums are added; None for this process alone.
         """
         self.watcher.end_lot()
-        laws = {}
-        for group in self.groups:
-            laws.update(dict.fromkeys(group.keys, self.noise(group)))  # [F2]
+        stds = {key: group.noise_std for group in self.groups for key in group.keys}
         if ranks is not None and ranks.size > 1:
             sums = [raw_sum, *others]
-            return given.release_over_ranks(ranks, sums, laws, draws, scale, dtype)
-        raws = [raw_sum[key] for key in laws]
-        rest = [[other[key] for other in others] for key in laws]
-        return dict(zip(laws, released(raws, [*laws.values()], draws, rest, scale, dtype)))
+            return given.release_over_ranks(ranks, sums, stds, draws, scale, dtype)
+        raws = [raw_sum[key] for key in stds]
+        rest = [[other[key] for other in others] for key in stds]
+        released_sums = released(raws, [*stds.values()], draws, rest, scale, dtype)  # [F2]
+        return dict(zip(stds, released_sums))
 
     def _check(self, grads):
         missing = set(self.keys).symmetric_difference(grads)
@@ -308,7 +260,7 @@ class Sanitizer:
         """(start, stop) of as many examples each, whose materialised gradients about fit into
         memory; one chunk if none is materialised.
         """
-        each = sum(g.explicit_bytes for g in chunked.values()) * self.numbers.copies
+        each = sum(g.explicit_bytes for g in chunked.values())
         if each == 0 or size == 0:
             return [(0, size)]
         budget = given.explicit_budget(next(iter(chunked.values())).xp)

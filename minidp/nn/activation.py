@@ -1,8 +1,6 @@
 """Functions of each coordinate (or, for Softmax, of each example's last axis); no parameters."""
 
 from ..backend import namespace_of
-from ..exact.arithmetic import in_pairs
-from ..exact.elementwise import exp, tanh
 from ..kernels import by_twin
 from ..util.validate import positive_finite
 from .layer import Layer
@@ -100,7 +98,7 @@ class Tanh(_Activation):
     kind = "tanh"
 
     def _value(self, x, xp):
-        return tanh(x)  # [F1]
+        return xp.tanh(x)  # [F1]
 
     def _gradient(self, dy, y, xp):
         return dy * (1 - y * y)  # [B1]
@@ -127,7 +125,7 @@ class Sigmoid(_Activation):
     kind = "sigmoid"
 
     def _value(self, x, xp):
-        return (tanh(x * 0.5) + 1) * 0.5  # [F1]
+        return (xp.tanh(x * 0.5) + 1) * 0.5  # [F1]
 
     def _gradient(self, dy, y, xp):
         return dy * (y * (1 - y))  # [B1]
@@ -156,8 +154,8 @@ class Softmax(_Activation):
     kind = "softmax"
 
     def _value(self, x, xp):
-        y = exp(x - x.max(axis=-1, keepdims=True))
-        return y / in_pairs(y, -1, keepdims=True)  # [F1]
+        y = xp.exp(x - x.max(axis=-1, keepdims=True))
+        return y / y.sum(axis=-1, keepdims=True)  # [F1]
 
     def _gradient(self, dy, y, xp):
-        return y * (dy - in_pairs(dy * y, -1, keepdims=True))  # [B1]
+        return y * (dy - (dy * y).sum(axis=-1, keepdims=True))  # [B1]

@@ -6,7 +6,6 @@ from typing import Any
 from numpy.typing import DTypeLike, NDArray
 
 from ..backend import namespace_of, patch_budget
-from ..exact.arithmetic import ARITHMETIC, in_pairs
 from ..grads.forms import Explicit, OuterSum, PerExampleGrad, gram_is_cheaper
 from ..util.validate import count, same_batch
 from .init import Initializer, Rng, truncated_normal
@@ -58,14 +57,6 @@ class SumInChunks(PerExampleGrad):
         for start, chunk in self.chunks():
             chunk.materialise(out=g[start : start + chunk.n_examples])
             del chunk  # so that the next one takes its place in the cache
-        return g.reshape((self.n_examples, *self.shape))
-
-    def materialise_exactly(self, product):
-        parts = []
-        for _, chunk in self.chunks():
-            parts.append(chunk.materialise_exactly(product))
-            del chunk  # as above
-        g = parts[0] if len(parts) == 1 else self.xp.concatenate(parts)
         return g.reshape((self.n_examples, *self.shape))
 
     @property
@@ -178,16 +169,14 @@ class Conv2D(Drawn):
         y = xp.empty((x.shape[0], positions * outputs), xp.result_type(x, W))
         # of a whole image, because NumPy is slow on short rows
         bias = xp.tile(self.params["b"], positions) if "b" in self.params else None
-        given, multiply = ARITHMETIC[self.arithmetic].product_of_patches(x, W)
-        cut = self.window.cutter(given)
-        for start, stop in in_chunks(xp, x.shape[0], positions * inputs * given.itemsize):
+        cut = self.window.cutter(x)
+        for start, stop in in_chunks(xp, x.shape[0], positions * inputs * x.itemsize):
             here, rows = slice(start, stop), (stop - start) * positions
-            multiply(
-                cut(here).reshape((rows, inputs)), here, y[here].reshape((rows, outputs))
-            )  # [F1]
+            P = cut(here).reshape((rows, inputs))
+            xp.matmul(P, W, out=y[here].reshape((rows, outputs)))  # [F1]
             if bias is not None:
                 y[here] += bias  # [F1]
-        return y.reshape((x.shape[0], *counts, outputs)), (x, cut if given is x else None)
+        return y.reshape((x.shape[0], *counts, outputs)), (x, cut)
 
     def compute_dx(self, dy, kept):
         x, _ = kept
@@ -196,8 +185,7 @@ class Conv2D(Drawn):
         dx = xp.empty(x.shape, xp.result_type(dy, W))
         for start, stop in in_chunks(xp, x.shape[0], prod(counts) * inputs * dy.itemsize):
             rows = dy[start:stop].reshape(((stop - start) * prod(counts), outputs))
-            patches = self.matmul(rows, W.T)
-            patches = patches.reshape((stop - start, *counts, *self.window.size, x.shape[3]))
+            patches = (rows @ W.T).reshape((stop - start, *counts, *self.window.size, x.shape[3]))
             dx[start:stop] = self.window.fold(patches, (stop - start, *x.shape[1:]))  # [B1]
         return dx
 
@@ -205,7 +193,7 @@ class Conv2D(Drawn):
         x, cut = kept
         grads = {"W": ConvGrad(x, dy, self.window, cut)}  # [P1]
         if "b" in self.params:
-            grads["b"] = Explicit(in_pairs(dy, (1, 2)))  # [P2]
+            grads["b"] = Explicit(dy.sum(axis=(1, 2)))  # [P2]
         return grads
 
     def _matrix(self):

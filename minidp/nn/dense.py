@@ -3,11 +3,10 @@
 from numpy.typing import DTypeLike, NDArray
 
 from ..errors import ShapeError
-from ..exact.arithmetic import in_pairs
 from ..grads.forms import Explicit, Outer, OuterSum, PerExampleGrad
 from ..util.validate import count
 from .init import Initializer, Rng, truncated_normal
-from .layer import Drawn
+from .layer import Drawn, matmul
 
 
 class Dense(Drawn):
@@ -64,13 +63,13 @@ class Dense(Drawn):
         return (*input_shape[:-1], self.outputs)
 
     def compute_y(self, x, rng):
-        y = self.matmul(x, self.params["W"])  # [F1]
+        y = matmul(x, self.params["W"])  # [F1]
         if "b" in self.params:
             y += self.params["b"]  # [F1]
         return y, x
 
     def compute_dx(self, dy, x):
-        return self.matmul(dy, self.params["W"].T)  # [B1]
+        return matmul(dy, self.params["W"].T)  # [B1]
 
     def compute_grads(self, dy, x):
         return affine_grads(x, dy, "b" in self.params)
@@ -82,4 +81,4 @@ def affine_grads(x: NDArray, dy: NDArray, bias: bool = True) -> dict[str, PerExa
     weight = Outer(a=x, d=dy) if one else OuterSum(a=x, d=dy)  # [P1]
     if not bias:
         return {"W": weight}
-    return {"W": weight, "b": Explicit(dy if one else in_pairs(dy, 1))}  # [P2]
+    return {"W": weight, "b": Explicit(dy if one else dy.sum(axis=1))}  # [P2]

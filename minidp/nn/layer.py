@@ -10,7 +10,6 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..backend import namespace_of
 from ..errors import ParameterError, ShapeError
-from ..exact.arithmetic import ARITHMETIC, ORDINARY, product
 from ..grads.forms import PerExampleGrad
 from ..streams import Draws
 from ..util.validate import inexact, shape, shape_fits, shape_text
@@ -57,12 +56,9 @@ class Layer:
     constants    {name: array}, public and fixed: saved with the model, never trained
     input_shape  of one example, free axes as strings, for example (28, 28, "C"); None if any shape
                  will do
-    arithmetic   "ordinary", or "exact" (Sequential.use): what `arithmetic.product` makes of a
-                 layer's matrix products
     takes_ids    True if x holds ids: whole numbers of any dtype (nn.Embedding)
 
-    A subclass writes its formulas in three methods, which get arrays that were checked and multiply
-    matrices by `self.matmul`:
+    A subclass writes its formulas in three methods, which get arrays that were checked:
 
     compute_y(x, rng) -> (y, kept)    kept: values that the gradients need
     compute_dx(dy, kept) -> dx        no parameter gradient in here
@@ -74,12 +70,11 @@ class Layer:
     names.
 
     Guarantees, of every layer
-        Example b of every result depends on example b of the input only: in exact arithmetic bit
-        for bit, in ordinary arithmetic but for the rounding of matrix products, which may change
-        with the number of rows and an example's place. There is no sum or mean over examples
-        anywhere, and dy is the gradient of the *sum* of losses. An empty batch gives empty results.
-        Inputs are not changed. A layer holds parameters only, never activations: these travel in
-        the cache that forward returns.
+        Example b of every result depends on example b of the input only, but for the rounding of
+        matrix products, which may change with the number of rows and an example's place. There is
+        no sum or mean over examples anywhere, and dy is the gradient of the *sum* of losses. An
+        empty batch gives empty results. Inputs are not changed. A layer holds parameters only,
+        never activations: these travel in the cache that forward returns.
 
     Raises, of every layer
         ShapeError            x does not fit, or dy has another shape than y
@@ -88,7 +83,6 @@ class Layer:
     """
 
     kind = "layer"
-    arithmetic = ORDINARY
     draws = False  # True if batches must run one after the other, in the order of the lot
     takes_ids = False
     input_shape: Any = None
@@ -169,15 +163,6 @@ class Layer:
                 )
         return found
 
-    def matmul(self, x: NDArray, W: NDArray) -> NDArray:
-        """x @ W in the layer's arithmetic: (..., K) and (K, O) to (..., O)."""
-        rows = x.reshape((prod(x.shape[:-1]), x.shape[-1]))
-        return product(rows, W, self.arithmetic).reshape((*x.shape[:-1], W.shape[1]))
-
-    def products(self, a: NDArray, d: NDArray) -> NDArray:
-        """sum_t a_nti d_nto in the layer's arithmetic: (N, T, I) and (N, T, O) to (N, I, O)."""
-        return ARITHMETIC[self.arithmetic].products(a, d)
-
     @property
     def where(self) -> str:
         """The layer's name for messages."""
@@ -216,3 +201,11 @@ class Drawn(Layer):
             if sizes:
                 draw = zeros if len(sizes) == 1 else init
                 self.params[key] = draw(rng, sizes, dtype)
+
+
+def matmul(x: NDArray, W: NDArray) -> NDArray:
+    """x @ W of (..., K) and (K, O), as one matrix product of all rows: faster than one for each
+    example.
+    """
+    rows = x.reshape((prod(x.shape[:-1]), x.shape[-1]))
+    return (rows @ W).reshape((*x.shape[:-1], W.shape[1]))

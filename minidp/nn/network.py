@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from ..backend import Backend, namespace_of
 from ..errors import ParameterError
-from ..exact.arithmetic import ARITHMETICS
 from ..grads.forms import Arrays, Key, PerExampleGrad
-from ..util.validate import inexact, one_of, shape
+from ..util.validate import inexact, shape
 from .activation import ReLU
 from .layer import Layer
 from .pool import MaxPool2D
@@ -175,15 +174,6 @@ class Sequential:
             for store in (layer.params, layer.constants):
                 for name, array in store.items():
                     store[name] = backend.asarray(array)
-        return self
-
-    def use(self, arithmetic: str) -> Sequential:
-        """Compute in "ordinary" or in "exact" arithmetic (minidp.exact.arithmetic) from now on;
-        returns the network.
-        """
-        one_of(ARITHMETICS, arithmetic=arithmetic)
-        for layer in self.layers:
-            layer.arithmetic = arithmetic
         return self
 
     def predict(self, x: Any, batch_size: int = 4096) -> NDArray:

@@ -9,7 +9,6 @@ from numpy.typing import DTypeLike
 
 from ..backend import namespace_of
 from ..errors import ParameterError, ShapeError
-from ..exact.arithmetic import in_pairs
 from ..grads.forms import Explicit
 from ..util.validate import count, positive_finite
 from .init import constant, zeros
@@ -83,13 +82,13 @@ class _Norm(Layer):
         n, _ = kept
         shape, d = (dy.shape[0], *self.params["scale"].shape), dy.reshape(n.shape)
         return {
-            "scale": Explicit(in_pairs(d * n, 1).reshape(shape)),  # [P1]
-            "shift": Explicit(in_pairs(d, 1).reshape(shape)),
+            "scale": Explicit((d * n).sum(axis=1).reshape(shape)),  # [P1]
+            "shift": Explicit(d.sum(axis=1).reshape(shape)),
         }  # [P2]
 
     def _mean(self, v):
         """Over the set S, with axes of length 1 in its place."""
-        return in_pairs(v, self.axes, keepdims=True) / prod(v.shape[axis] for axis in self.axes)
+        return v.mean(axis=self.axes, keepdims=True)
 
 
 class GroupNorm(_Norm):
@@ -225,11 +224,11 @@ class UnitNorm(Layer):
         zero = (largest == 0).astype(largest.dtype)
         largest = largest + zero
         scaled = x / largest
-        norm = namespace_of(x).sqrt(in_pairs(scaled * scaled, axes, keepdims=True) + zero)
+        norm = namespace_of(x).sqrt((scaled * scaled).sum(axis=axes, keepdims=True) + zero)
         y = scaled / norm  # [F1]
         return y, (y, largest, (1 - zero) / norm)
 
     def compute_dx(self, dy, kept):
         y, largest, inverse = kept
-        along = in_pairs(dy * y, tuple(range(1, y.ndim)), keepdims=True)
+        along = (dy * y).sum(axis=tuple(range(1, y.ndim)), keepdims=True)
         return (dy - y * along) * inverse / largest  # [B1]

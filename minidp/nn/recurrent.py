@@ -6,12 +6,11 @@ from numpy.typing import DTypeLike
 
 from ..backend import namespace_of
 from ..errors import ShapeError
-from ..exact.elementwise import tanh
 from ..kernels import kernel
 from ..util.validate import count, one_of
 from .dense import affine_grads
 from .init import Initializer, Rng, truncated_normal
-from .layer import Drawn, Remembered
+from .layer import Drawn, Remembered, matmul
 
 ALL, LAST = "all", "last"
 
@@ -96,7 +95,7 @@ class LSTM(Drawn):
             rows = I + H if t else I  # no state before the first
             if t:
                 u[:, t, I:] = y[:, t - 1]  # [F1]
-            z = self.matmul(u[:, t, :rows], W[:rows])  # [F1]
+            z = u[:, t, :rows] @ W[:rows]  # [F1]
             a, c, tanh_c, y[:, t] = _state(z, b, before)  # [F1]
             kept.append((a, before, tanh_c))
             before = c
@@ -111,13 +110,13 @@ class LSTM(Drawn):
         for t in reversed(range(T)):
             dc = _gradient(*kept[t], dh, dc, dz, t)
             if t:
-                dh = self.matmul(dz[:, t], recurrent)  # [B1]
+                dh = dz[:, t] @ recurrent  # [B1]
                 if self.states == ALL:
                     dh += dy[:, t - 1]  # [B1]
         return dz
 
     def compute_dx(self, dy, kept):
-        return self.matmul(kept[1](dy), self.params["W"][: self.inputs].T)  # [B1]
+        return matmul(kept[1](dy), self.params["W"][: self.inputs].T)  # [B1]
 
     def compute_grads(self, dy, kept):
         u, dz = kept
@@ -134,11 +133,11 @@ def _state(z, b, before):
         return a, c, tanh_c, h
     z += b  # [F1]
     z[:, : 3 * H] *= 0.5
-    a[...] = tanh(z)  # [F1]
+    a[...] = xp.tanh(z)  # [F1]
     a[:, : 3 * H] = (a[:, : 3 * H] + 1) * 0.5  # [F1]
     i, f, o, g = _four(a)
     c = i * g + f * before  # [F1]
-    tanh_c = tanh(c)  # [F1]
+    tanh_c = xp.tanh(c)  # [F1]
     return a, c, tanh_c, o * tanh_c  # [F1]
 
 

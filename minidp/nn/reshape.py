@@ -128,7 +128,7 @@ class Project(Layer):
         return self.constants["P"].shape[1:]
 
     def compute_y(self, x, rng):
-        return self.matmul(x, self.constants["P"]), None  # [F1]
+        return x @ self.constants["P"], None  # [F1]
 
     def compute_dx(self, dy, kept):
-        return self.matmul(dy, self.constants["P"].T)  # [B1]
+        return dy @ self.constants["P"].T  # [B1]

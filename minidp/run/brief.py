@@ -121,12 +121,6 @@ def _no_guarantee(result):
             "No guarantee can be stated: no certified bound on epsilon is known for what this run "
             "released. Treat the model like the training data."
         )
-    if result["delta_added"] > result["delta"]:
-        return (
-            "No guarantee: epsilon is so large that (1 + e^epsilon) T, which exact arithmetic adds "
-            "to delta, exceeds delta. Ordinary arithmetic, or more noise, has a finite epsilon. "
-            "Treat the model like the training data."
-        )
     return (
         "This model is not private: something was released without noise, so epsilon is infinite "
         "and nothing is guaranteed. Treat the model like the training data."
@@ -224,7 +218,7 @@ def summary(result, path):
     threads, kernels = (result["versions"][name] for name in ("threads", "openblas_kernels"))
     yield (
         f"{result['seconds_total']:.1f} s, {1000 * (result['seconds_per_step'] or 0):.2f} ms per "
-        f"step ({result['arithmetic']} arithmetic; threads: {threads}; OpenBLAS kernels: {kernels})"
+        f"step (threads: {threads}; OpenBLAS kernels: {kernels})"
     )
     if target := target_line(result):
         yield target

@@ -16,16 +16,16 @@ import numpy as np
 
 from .. import host
 from ..backend import explicit_budget, namespace_of
+from ..errors import DataError
 from ..mechanism import ClipGroup, Plan, Sanitizer
+from ..mechanism.noise import noise_grid
 from ..mechanism.samplers import sampler_from
 from ..mechanism.schedule import from_json, to_json
 from ..privacy import (
     Composed,
     Ledger,
     PoissonSampled,
-    total_variation,
 )
-from ..privacy.bound import Within
 from ..privacy.catalogue import all_bounds
 from ..privacy.event_json import event_to_json
 from ..privacy.ledger import SETUP, STEP
@@ -34,11 +34,13 @@ from ..privacy.risk import Risk
 from ..streams import GENERATOR
 from ..train import Averaged
 from ..util.files import jsonable
+from .checkpoint import short
 from .folder import EARLIER, KEY, MAY_BE_PRIVATE
 from .statement import FORMAT
 
 ROOT = Path(__file__).resolve().parents[2]
 ACCOUNTANTS = ("moments", "renyi", "loss_distribution", "gaussian_clt", "advanced", "basic")
+ARITHMETIC = "ordinary"  # floating point, rounded as NumPy and CuPy do
 # what model.npz says of its run, too
 MODEL_FACTS = ("experiment", "dataset", "steps", "arithmetic", "statement_sha256")
 UNIT = ("unit", "rows_per_person")  # whom one unit of the guarantee is
@@ -98,7 +100,6 @@ def derived(plan, budget, setup, *, size, steps, group_size, attack):
             "attack": attack and {**attack, "reached": Risk.of(attack).reached(ledger)},
             "accountant": budget.accountant.name,
             "delta": budget.delta,
-            "delta_added": delta_added(ledger, bounds[budget.accountant.name][0].upper),
             "target_epsilon": None if math.isinf(budget.epsilon) else budget.epsilon,
             "ledger_sha256": ledger.sha256(),
         }
@@ -108,8 +109,13 @@ def derived(plan, budget, setup, *, size, steps, group_size, attack):
 def plan_of(result):
     """The plan, of no steps, that the dictionary of result.json describes.
 
-    Raises DataError for a sampler or a schedule that is none of the library's.
+    Raises DataError for an arithmetic, a sampler or a schedule that is none of the library's.
     """
+    if (arithmetic := result["arithmetic"]) != ARITHMETIC:
+        raise DataError(
+            f"its result has arithmetic {short(arithmetic)}, and this version computes in "
+            f"{ARITHMETIC} arithmetic alone: verify it with the version that wrote it"
+        )
     settings = result["settings"]
     groups = [
         ClipGroup(
@@ -117,11 +123,10 @@ def plan_of(result):
             [key.rsplit(".", 1) for key in group["parameters"]],
             from_json(group["clip_norm"]),
             from_json(group["noise_multiplier"]),
-            group["coordinates"],
         )
         for group in settings["clip_groups"]
     ]
-    sanitizer = Sanitizer(groups, result["gradients"], result["arithmetic"])
+    sanitizer = Sanitizer(groups, result["gradients"])
     return Plan(sampler_from(settings), sanitizer, 0, settings["expected_lot_size"])
 
 
@@ -150,7 +155,7 @@ def facts_of(run):
             "gradients": plan.sanitizer.strategy,
             "unit": "row" if run.privacy.rows_per_person is None else "person",
             "rows_per_person": run.privacy.rows_per_person,
-            "arithmetic": plan.sanitizer.arithmetic,
+            "arithmetic": ARITHMETIC,
             "command": about.command,
             "config": about.flags,
             "settings": {
@@ -247,8 +252,7 @@ def settings_of(plan, size):
                     "noise_std_on_mean": group.noise_std / lot if group.constant else None,
                     "sensitivity": sensitivity[group.name] if group.constant else None,
                     "sensitivity_factor": factor,
-                    "grid": plan.sanitizer.noise(group).grid if group.constant else None,
-                    "coordinates": group.coordinates,
+                    "grid": noise_grid(group.noise_std) if group.constant else None,
                     "parameters": [".".join(key) for key in group.keys],
                 }
                 for group in plan.sanitizer.groups
@@ -304,14 +308,6 @@ def unamplified(accountant, charged, delta, steps_per_epoch):
             else:
                 ledger.append(part, times)
     return accountant.epsilon(ledger, delta)
-
-
-def delta_added(ledger, epsilon):
-    """What the laws of the noise in exact arithmetic add to delta at this epsilon, rounded up; 0
-    where there are none.
-    """
-    variation = total_variation(ledger)
-    return Within(variation).added(epsilon) if variation else 0.0
 
 
 def versions():

@@ -292,7 +292,7 @@ def _unlike(stated, found, source, close=0.0):
     Floats may differ by `close`, relative to their size; whole numbers may not.
     """
     for where, said, now in differences({key: stated.get(key) for key in found}, found):
-        tiny = TINY if close and where != "delta_added" else 0.0
+        tiny = TINY if close else 0.0
         kinds = {type(said), type(now)}
         near = (
             float in kinds

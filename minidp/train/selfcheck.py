@@ -2,7 +2,7 @@
 
 The guarantee needs two properties that types cannot express: each example's output, loss and
 gradient depend on that example alone, and nothing is divided by the number of examples. `check`
-tests them before anything is charged; `check_bits` does so for exact arithmetic, bit by bit.
+tests them before anything is charged.
 `audit.check_layer`, `audit.check_loss` and the checks of the library's own layers run the same
 trials more thoroughly. The rows are public: they come from a fixed seed.
 """
@@ -11,16 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backend import namespace_of
-from ..errors import IndependenceError, TrialError
-from ..exact.arithmetic import ORDINARY
+from ..errors import TrialError
 from ..nn.loss import Loss
 from ..nn.network import Sequential
-from ..streams import Streams
 from .trial import LayerTrial, LossTrial, host_copy
 
 ROWS, SEED = 2, 20161024
-# rows of the largest batch whose bits are compared: as many as keep what they give below NUMBERS
-BATCH, MAX_BATCH, NUMBERS = 64, 1024, 2**21
 
 
 def check(network: Sequential, loss: Loss, y: NDArray) -> None:
@@ -29,8 +25,7 @@ def check(network: Sequential, loss: Loss, y: NDArray) -> None:
     The layers are tried on a copy, on the host in float64; the loss on the network's own device.
     y: the targets of training, (N, ...); the trial reads their dtype and the shape of one only.
     """
-    # exact products differentiate coarsely
-    rng, tried = np.random.default_rng(SEED), host_copy(network).use(ORDINARY)
+    rng, tried = np.random.default_rng(SEED), host_copy(network)
     asarray = namespace_of(*network.params.values()).asarray
     x = rng.uniform(-1, 1, (ROWS, *network.input_shape))
     with np.errstate(all="ignore"):
@@ -42,32 +37,7 @@ def check(network: Sequential, loss: Loss, y: NDArray) -> None:
                 )
 
 
-def check_bits(network: Sequential, loss: Loss, y: NDArray) -> None:
-    """Raise IndependenceError, which names the layer or the loss, unless each row has the same bits
-    in every batch.
-
-    This is no proof. It finds layers and losses whose products or sums are not those of
-    `minidp.exact.arithmetic`. They run in their own dtype, on their device.
-
-    network   in the arithmetic that it is trained in: network.use("exact")
-    y         the targets of training, (N, ...); their dtype and the shape of one are read
-    """
-    params, rng = list(network.params.values()), np.random.default_rng(SEED)
-    asarray, draws = namespace_of(*params).asarray, Streams(SEED).dropout(0)
-    batch = max(BATCH, min(MAX_BATCH, NUMBERS // network.example_numbers))
-    x = rng.uniform(-1, 1, (2 * batch, *network.input_shape)).astype(params[0].dtype)
-    with np.errstate(all="ignore"):
-        for trial in _trials(network, loss, x, y, rng, asarray, asarray=asarray, draws=draws):
-            for fault in trial.bits():
-                raise IndependenceError(
-                    f"{fault}, which exact arithmetic rules out; write products as "
-                    "minidp.exact.arithmetic.product(x, W, self.arithmetic), sums as "
-                    "minidp.exact.arithmetic.in_pairs, exp, log and tanh as in "
-                    "minidp.exact.elementwise, or train in ordinary arithmetic. Nothing was charged"
-                )
-
-
-def _trials(network, loss, x, y, rng, asarray_of_loss, **options):
+def _trials(network, loss, x, y, rng, asarray):
     """Trials of each layer at the output of the one before, so that a fault has a name, and then of
     the loss. A network with its own `forward` is tried as a whole.
     """
@@ -75,10 +45,10 @@ def _trials(network, loss, x, y, rng, asarray_of_loss, **options):
     names, below = {name for name, _ in network.params}, False
     for part in [network] if own_kind else network.layers:
         trained = own_kind or part.name in names
-        trial = LayerTrial(part, x, rng, trained, below, **options)
+        trial = LayerTrial(part, x, rng, trained, below)
         yield trial
         x, below = trial.y, below or trained
-    yield LossTrial(loss, x, targets(y, x, rng), rng, asarray_of_loss)
+    yield LossTrial(loss, x, targets(y, x, rng), rng, asarray)
 
 
 def targets(y, z, rng):

@@ -159,7 +159,6 @@ class Trainer:
         self.augmentation_multiplicity = augmentation_multiplicity
         self.rows_per_person = rows_per_person
         self._rows = rows_per_person or augmentation_multiplicity  # of an example in a batch
-        network.use(plan.sanitizer.arithmetic)
         self._cached = max(min(cache_examples(network), MAX_BATCH) // self._rows, 1)
         self.seconds = 0.0  # time spent in steps, without charging and callbacks
         self.ledger = (
@@ -220,8 +219,6 @@ class Trainer:
         measure_memory(namespace_of(self._array))
         if progress == Progress():
             selfcheck.check(self.network, self.loss, y)
-            if plan.sanitizer.exact:
-                selfcheck.check_bits(self.network, self.loss, y)
         examples.check_shared(self.ranks)
         forms = self.gradient_forms()
 
@@ -294,7 +291,7 @@ class Trainer:
             return
         plan = self.plan
         groups = plan.sanitizer.for_step(min(step, plan.steps - 1)).groups
-        settings = repr((groups, plan.sampler, plan.expected_lot_size, plan.sanitizer.arithmetic))
+        settings = repr((groups, plan.sampler, plan.expected_lot_size))
         self.ranks.check_equal("clip groups, sampler, lot size or seed", (settings, streams.seed))
         held = sha256()
         for array in self.network.params.values():

@@ -127,35 +127,6 @@ class Trial:
                 f"{off[b]:.2g}: {sizes}); each example has to be computed by itself"
             )
 
-    def bits(self):
-        """Results of which one bit differs among other examples: in another order with other
-        companions, and a few by themselves.
-        """
-        many = len(self.x) // 2
-        together, order = dict(self._arrays(np.arange(many))), self.rng.permutation(many)
-        others = np.arange(many, many + many // 2)
-        mixed = self.rng.permutation(np.concatenate([order[many // 2 :], others]))
-        for rows in (order[:1], order[:2], order[:3], order[:17], mixed):
-            known = rows < many
-            for what, part in self._arrays(rows):
-                if together[what][rows[known]].tobytes() != part[known].tobytes():
-                    yield (
-                        f"{what} of an example has other bits in a batch of {len(rows)} than of "
-                        f"{many}"
-                    )
-
-    def _arrays(self, rows):
-        """(what, host array with a row for each example); the factors of a gradient by
-        themselves.
-        """
-        for what, each in self.found(rows).items():
-            if not isinstance(each, PerExampleGrad):
-                yield what, to_host(each)
-                continue
-            for factor, array in vars(each).items():
-                if getattr(array, "shape", ())[:1] == (len(rows),):
-                    yield f"{what}, factor {factor},", to_host(array)
-
     def derivatives(self):
         """The gradients, (B, *shape), against differences of sum y dy (B,) by the arrays, which are
         put back; sets `errors`.
@@ -202,13 +173,11 @@ class LayerTrial(Trial):
     """Faults of a layer, or of a whole network: of its gradients if `trained`, of its dx if one
     `below` is trained.
 
-    asarray moves arrays to where the layer's are; draws: a stream for layers that draw.
+    asarray moves arrays to where the layer's are.
     """
 
-    def __init__(
-        self, layer, x, rng, trained=True, below=True, how=QUICK, asarray=np.asarray, draws=None
-    ):
-        self.layer, self.trained, self.below, self.draws = layer, trained, below, draws
+    def __init__(self, layer, x, rng, trained=True, below=True, how=QUICK, asarray=np.asarray):
+        self.layer, self.trained, self.below = layer, trained, below
         super().__init__(getattr(layer, "where", "network"), x, rng, how, asarray)
         self.dy = direction(rng, self.y.shape).astype(self.y.dtype)
         self.arguments = self.x, self.dy
@@ -236,8 +205,7 @@ class LayerTrial(Trial):
 
     def found(self, rows):
         """The output, dx and the gradients."""
-        drawn = {} if self.draws is None else {"rng": self.draws.rows(rows)}
-        y, cache = self.layer.forward(self.asarray(self.x[rows]), **drawn)
+        y, cache = self.layer.forward(self.asarray(self.x[rows]))
         found, dy = {f"{self.where}: the output": y}, self.asarray(self.dy[rows])
         if self.below:
             found[f"{self.where}: dx"] = self.layer.backward(dy, cache)

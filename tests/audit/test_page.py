@@ -107,7 +107,7 @@ def test_layers_of_ones_own_stand_before_the_librarys(file):
     own += "2.SquaredError.tests 2.SquaredError.F1 2.SquaredError.B1".split()
     librarys = ["nn.activation.ReLU.F1", "nn.activation.ReLU.B1"]
     assert list(blocks) == [f"own{place}" for place in own] + librarys
-    assert "y = self.matmul(x, self.params" in blocks["own1.Dense.F1"]
+    assert "y = matmul(x, self.params" in blocks["own1.Dense.F1"]
     assert "not measured by itself" in blocks["own1.Dense.F1"]
     assert re.search(r"e-\d\d of 1e-06: dense: dx, central differences", blocks["own1.Dense.B1"])
     assert "dense.W: the per-example gradient" in blocks["own1.Dense.P1"]

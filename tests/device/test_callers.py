@@ -5,11 +5,10 @@ import pytest
 
 from minidp import backend
 from minidp.backend import Backend, to_host
-from minidp.errors import DeviceUnavailableError, ParameterError
-from minidp.exact.laws import Normals
+from minidp.errors import DeviceUnavailableError
 from minidp.grads import Explicit
 from minidp.mechanism import Sanitizer, flat_group
-from minidp.mechanism.noise import add_gaussian, add_integers, on_host
+from minidp.mechanism.noise import add_gaussian, on_host
 from minidp.streams import Streams
 from minidp.train import SGD
 from tests.support.guarded import guarded_backend
@@ -40,16 +39,11 @@ def test_parameters_in_another_order_descend_along_their_own_gradients(rng):
     np.testing.assert_array_equal(*found)
 
 
-def test_integer_noise_is_added_to_float64_alone():
-    with pytest.raises(ParameterError, match="dtype float64"):
-        add_integers(np.zeros(3, "float32"), 2.0**30, 1.0, Streams(1).noise(0))
-
-
 def test_noise_of_a_part_of_an_array_has_the_places_of_the_part():
     whole = add_gaussian(np.zeros(9000), 1.0, Streams(1).noise(0))
     for place in BOTH:
         zeros, draws = place.asarray(np.zeros(5000)), Streams(1).noise(0)
-        part = on_host([zeros], Normals(1.0), draws, 1.0, "float64", (1024, 9000))
+        part = on_host([zeros], 1.0, draws, 1.0, "float64", (1024, 9000))
         np.testing.assert_array_equal(part, whole[1024:6024])
 
 

@@ -60,9 +60,9 @@ def trained(backend, monkeypatch):
     taken = {}
     take = Draws.take
 
-    def watched(self, size, sets):
-        first = take(self, size, sets)
-        end = first + -(-size // STRETCH) * sets
+    def watched(self, size):
+        first = take(self, size)
+        end = first + -(-size // STRETCH)
         taken.setdefault(self.state().tobytes(), []).append((first, end))
         return first
 

@@ -33,9 +33,6 @@ WRONG = {
         "--watch-norms --final-noise-multiplier 3": "--watch-norms goes with constant",
         "--stages 1": "--stages 1",
     },
-    f"mnist_cnn.py {DIGITS}": {
-        "--baseline --arithmetic exact": "exact arithmetic: expected a finite",
-    },
     f"mnist_best.py {DIGITS}": {
         "--target-epsilon 1 --mean-noise-multiplier 1": "no noise multiplier up to",
         "--mean-noise-multiplier 0 --target-epsilon 1": "needs noise",

@@ -137,15 +137,6 @@ def test_cosines_are_close_whatever_the_angle(rng):
         assert np.abs(cosines(x) - np.cos(x.astype(float))).max() <= 2.0**-24
 
 
-def test_exact_features_of_an_example_are_its_own(rng):
-    features = RandomFeatures(100, 333, 2.0, arithmetic="exact")
-    x = rng.standard_normal((300, 100)).astype("float32")
-    whole, order = features(x), rng.permutation(300)
-    for rows in (order[:1], order[:7], order):
-        assert features(x[rows]).tobytes() == whole[rows].tobytes()
-    np.testing.assert_allclose(whole, RandomFeatures(100, 333, 2.0)(x), atol=2e-5)
-
-
 @pytest.mark.parametrize(
     "call, error, words",
     [

@@ -64,13 +64,6 @@ def asked(monkeypatch):
     return runs
 
 
-@pytest.mark.parametrize("line", ["accounting.py gdp", "mnist_sweeps.py --figure sentences"])
-def test_every_private_run_of_a_sweep_has_its_arithmetic(line, asked, run_script):
-    run_script(f"{line} --smoke --quiet --arithmetic exact", check=2)
-    assert asked
-    assert all((run.config.arithmetic == "exact") is not run.config.baseline for run in asked)
-
-
 def test_the_time_of_a_sweep_is_told_before_it_starts(asked, run_script, monkeypatch):
     names = ("moments-large", "moments-small", "new")
     figure = FIGURES["3"]._replace(points=lambda smoke: map(Point, names))

@@ -158,7 +158,6 @@ def test_the_picture_is_whole(name, drawn, tmp_path):
             "falling-noise",
             ("settings__clip_groups__0__noise_multiplier__length", 4001),
         ),
-        ("exact_arithmetic", "mnist_pca", ("total_variation__tau", 1e-19)),
         ("mnist_cnn", "setting2", ("ledger_format", 2)),
     ],
 )

@@ -51,7 +51,6 @@ def clamped():
         ({"scale": "private", "bounds": (0, 1)}, "with no other"),
         ({"epsilon": 0}, "epsilon=0 to be above 0"),
         ({"epsilon": math.inf}, "no place in a ledger"),
-        ({"epsilon": math.inf, "ledger": None, "arithmetic": "exact"}, "nothing to make exact"),
         ({"ledger": None, "ledger_limit": 1}, "ledger_limit= together with ledger=FILE"),
         ({"y": SIDES * 1.0}, "floating-point numbers. For regression give target_bounds="),
         ({"y": np.arange(300) // 5}, "more different labels than a tenth of the rows"),

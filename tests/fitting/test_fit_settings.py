@@ -21,7 +21,7 @@ RECORDED = set(
 )
 ELSEWHERE = set("hidden network dataset_size validation example_weight device ledger_limit".split())
 ELSEWHERE |= {"person", "rows_per_person", "source"}
-PLANNED = {"lot_size", "steps", "clip_norm", "learning_rate", "arithmetic"}
+PLANNED = {"lot_size", "steps", "clip_norm", "learning_rate"}
 
 
 def test_fit_shows_every_field_to_people_and_to_type_checkers():

@@ -1,4 +1,4 @@
-"""Layers of sequences in networks: training in every form and arithmetic, model files, ids."""
+"""Layers of sequences in networks: training in every form, model files, ids."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from minidp import fit, nn
 from minidp.backend import to_host
 from minidp.errors import ShapeError
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group
-from minidp.train import SGD, Trainer, evaluate
+from minidp.train import SGD, Trainer
 
 T, V, WIDTH = 3, 5, 4
 
@@ -22,27 +22,21 @@ def data(size=40):
     return rng.integers(-1, V, (size, T)), rng.integers(-1, V, (size, T))
 
 
-def trained(**how):
+def trained(strategy):
     x, y = data()
     network = network_of(np.random.default_rng(1))
     groups = flat_group(network.params, 0.1, 1.0)
-    plan = Plan(PoissonSampler(0.5), Sanitizer(groups, **how), 2, 20)
+    plan = Plan(PoissonSampler(0.5), Sanitizer(groups, strategy), 2, 20)
     Trainer(network, nn.SequenceCrossEntropy(), SGD(0.5), plan).run(x, y, 3)
     return network
 
 
-def test_every_form_and_arithmetic_trains_on_ids_alike():
-    one, *others = (
-        trained(**how)
-        for how in ({"strategy": "factored"}, {"strategy": "explicit"}, {"arithmetic": "exact"})
-    )
+def test_every_form_trains_on_ids_alike():
+    one, other = (trained(strategy) for strategy in ("factored", "explicit"))
     before = network_of(np.random.default_rng(1)).params
     for key, array in one.params.items():
         assert (array != before[key]).any()
-        # noise of exact arithmetic is drawn by another law
-        np.testing.assert_allclose(others[0].params[key], array, rtol=1e-4, atol=1e-6)
-    x, y = data()
-    assert np.isfinite(evaluate(others[1], nn.SequenceCrossEntropy(), x, y).loss)
+        np.testing.assert_allclose(other.params[key], array, rtol=1e-4, atol=1e-6)
 
 
 def test_an_id_of_no_row_gives_zeros_and_moves_nothing(backend):

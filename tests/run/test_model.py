@@ -76,8 +76,8 @@ def again(folder, network, layers=None, **more):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_every_layer_comes_back_and_gives_the_same_bits(case, dtype, backend, rng, tmp_path):
     network = nn.Sequential([to_backend(case.make(rng, dtype), backend)], case.shape)
-    found, x = again(tmp_path, network).network, case.input(rng, 3, dtype)
-    before, after = to_host(network.forward(backend.asarray(x))[0]), found.forward(x)[0]
+    found, x = again(tmp_path, network).network.to(backend), case.input(rng, 3, dtype)
+    before, after = (to_host(each.forward(backend.asarray(x))[0]) for each in (network, found))
     np.testing.assert_array_equal(before, after)
     assert before.dtype == after.dtype and found.layers[0].name == network.layers[0].name
     assert found.layers[0].settings().keys() == network.layers[0].settings().keys()

@@ -59,12 +59,10 @@ def cut(array):
     return Block(array[start:stop], start, EXAMPLES)
 
 
-def trained(
-    sampler, lot, arithmetic, strategy="auto", layout=per_layer_groups, block=False, dtype="float32"
-):
+def trained(sampler, lot, strategy="auto", layout=per_layer_groups, block=False, dtype="float32"):
     """(steps, P) releases and final parameters."""
     network, (x, y) = make_network(dtype=dtype), make_data(dtype=dtype)
-    plan = Plan(sampler, Sanitizer(layout(network.params, 1.0, 1.0), strategy, arithmetic), 8, lot)
+    plan = Plan(sampler, Sanitizer(layout(network.params, 1.0, 1.0), strategy), 8, lot)
     trainer = Trainer(network, nn.SoftmaxCrossEntropy(), Kept(0.5), plan)
     trainer.run(*((cut(x), cut(y)) if block else (x, y)), Streams(4), block_steps=4)
     return np.stack(
@@ -77,17 +75,13 @@ def trained(
 
 def cases():
     """{case: array}"""
-    found = {
-        f"{name}, {arithmetic}": trained(*sampler, arithmetic)
-        for name, sampler in SAMPLERS.items()
-        for arithmetic in ("exact", "ordinary")
-    }
-    found["explicit, exact"] = trained(*SAMPLERS["poisson"], "exact", "explicit", flat_group)
-    found["block, exact"] = trained(*SAMPLERS["poisson"], "exact", block=True)
+    found = {name: trained(*sampler) for name, sampler in SAMPLERS.items()}
+    found["explicit"] = trained(*SAMPLERS["poisson"], "explicit", flat_group)
+    found["block"] = trained(*SAMPLERS["poisson"], block=True)
     x = np.random.default_rng(2).normal(size=(300, 4))
     persons = {"person": np.arange(300) // 3, "rows_per_person": 2, "lot_size": 60}
-    for case, more in (("fit, exact", {"lot_size": 300}), ("persons, exact", persons)):
-        named = {"epsilon": 2.0, "delta": 1e-4, "steps": 5, "seed": 1, "arithmetic": "exact"}
+    for case, more in (("fit", {"lot_size": 300}), ("persons", persons)):
+        named = {"epsilon": 2.0, "delta": 1e-4, "steps": 5, "seed": 1}
         model = fit(x, x[:, 0] > 0, quiet=True, **named, **more)
         found[case] = model.predict_proba(x)
     return found
@@ -141,7 +135,7 @@ def ledger_first(folder):
 def long_run(folder, steps):
     """A run that is killed and resumed; each rank says which process it is."""
     (folder / f"rank{current().rank}").write_text(str(os.getpid()))
-    return running.train(folder / "run", 3, arithmetic="exact", steps=steps, measure_every=250)
+    return running.train(folder / "run", 3, steps=steps, measure_every=250)
 
 
 def fail(how):

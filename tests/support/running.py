@@ -35,7 +35,6 @@ def make_run(
     sampler=None,
     optimizer=None,
     accountant=MomentsAccountant,
-    arithmetic="ordinary",
     backend=Backend.numpy(),
     loss=nn.SoftmaxCrossEntropy(),
     **named,
@@ -45,7 +44,7 @@ def make_run(
     network = nn.Sequential([nn.Dense(4, 5, rng=rng), nn.ReLU(), nn.Dense(5, 3, rng=rng)], (4,)).to(
         backend
     )
-    sanitizer = Sanitizer(per_layer_groups(network.params, clip_norm, sigma), arithmetic=arithmetic)
+    sanitizer = Sanitizer(per_layer_groups(network.params, clip_norm, sigma))
     plan = Plan(sampler or PoissonSampler(LOT / SIZE), sanitizer, steps, LOT)
     budget = Filter(accountant(plan.relation), epsilon, 1e-5)
 

@@ -17,17 +17,17 @@ def test_it_measures_prints_and_writes_json(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(benchmark, "WORKLOADS", TINY)
     monkeypatch.setattr(benchmark, "hold", lambda *arguments: hold(*arguments, seconds=0.0))
     file = tmp_path / "found.json"
-    flags = "--workloads W5 --strategies auto exact --peers none --rounds 2 --json".split()
+    flags = "--workloads W5 --strategies auto factored --peers none --rounds 2 --json".split()
     assert benchmark.main([*flags, str(file)]) == 0
     (one,) = json.loads(file.read_text())["contests"]
     assert one["workload"] == "W5" and one["left_out"] == {}
-    assert [row["contender"] for row in one["rows"]] == ["auto", "exact", "floor"]
+    assert [row["contender"] for row in one["rows"]] == ["auto", "factored", "floor"]
     for row in one["rows"]:
         assert len(row["turns_ms"]) == 2 and min(row["turns_ms"]) > 0 and row["versions"]["minidp"]
         assert min(row["turns_ms"]) <= row["step_ms"] <= max(row["turns_ms"])
     pairs = [(pair["of"], pair["to"]) for pair in one["ratios"]]
-    assert pairs == [("auto", "floor"), ("exact", "floor")]
-    assert "| W5 | step, ms | auto to it | exact to it |" in capsys.readouterr().out
+    assert pairs == [("auto", "floor"), ("factored", "floor")]
+    assert "| W5 | step, ms | auto to it | factored to it |" in capsys.readouterr().out
 
 
 def test_a_ratio_is_the_median_of_the_ratios_within_the_rounds():

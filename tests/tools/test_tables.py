@@ -169,8 +169,7 @@ def test_finished_runs_are_added_to_a_table_and_replace_those_of_their_seed(
     results, tmp_path, capsys
 ):
     folder = tmp_path / "eps2-seed1"
-    flags = f"--smoke --dataset strokes --seed 1 --quiet --out {folder} --arithmetic exact"
-    flags += " --hidden 50"
+    flags = f"--smoke --dataset strokes --seed 1 --quiet --out {folder} --hidden 50"
     assert mnist_pca.main(flags.split()) == 0
     results(
         "table", packed([{"name": "eps2", "seed": seed, "test_accuracy": 0.5} for seed in (1, 2)])

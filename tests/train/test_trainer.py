@@ -61,8 +61,6 @@ def test_parts_side_by_side_do_not_matter(dtype, rtol, count, monkeypatch):
 
 
 def test_dropout_reaches_training():
-    """Whatever the batches and threads: tests/attacks/test_exact.py."""
-
     def dropping(rate):
         first, *rest = make_network().layers
         network = nn.Sequential([first, nn.Dropout(rate), *rest], (5,))

@@ -35,8 +35,6 @@ EQUIVALENT = {  # name of a broken text: the reason why it says the same
     "nn.loss.SoftmaxCrossEntropy [F2] drop 1": LESS,
     "nn.loss.SoftmaxCrossEntropy [B2] sign 1": LESS,
     "nn.loss.SoftmaxCrossEntropy [B2] drop 1": LESS,
-    "exact.elementwise.log [F1] scale 3": ANY,
-    "exact.elementwise.log [F1] drop 3": ANY,
     "host.chacha.normals [M1] scale 4": ANY,
     "host.chacha.normals [M1] drop 11": ANY,
     "mechanism.before.pca.PrivatePCA [F3] exchange 5": "true, but it speaks of one half only",

@@ -192,15 +192,6 @@ def run(check, backend=None):
     return Outcome(check, max(map(_no_nan, errors), default=math.inf), "")
 
 
-class _Another(np.ndarray):
-    """Of a class for which there are no compiled twins."""
-
-
-def by_definition(array):
-    """The array, of which `arithmetic` and `whole` compute by definition, not by compiled twins."""
-    return array.view(_Another) if type(array) is np.ndarray else array
-
-
 def worst(got, expected):
     """Largest difference of two arrays over the largest size expected; infinity where shapes
     differ.

@@ -14,14 +14,13 @@ from ...data.persons import Persons
 from ...mechanism import PrivatePCA, PrivateScaling
 from ...mechanism.before import pca, scaling
 from ...mechanism.before.centring import shrunk
+from ...mechanism.noise import noise_grid
 from ...privacy.events import Gaussian
 from ...streams import Streams
 from ..equation import Case
 from . import holds, in_words, measures, slack, states, worst
-from .clipping import standard
 
 PCA, SCALING = "mechanism.before.pca.PrivatePCA", "mechanism.before.scaling.PrivateScaling"
-ARITHMETICS = "ordinary", "exact"
 
 
 @measures(PCA, "F1", "infinity if longer than 1 in fractions", 0.0)
@@ -55,13 +54,12 @@ def noise_is_added_to_the_moments(bench):
     """Of a matrix whose lower half, which does not count, is another."""
     raw = np.rint(bench.rng.uniform(-9, 9, (4, 4)))
     places = np.diag_indices(4), np.triu_indices(4, 1)
-    for arithmetic in ARITHMETICS:
-        model, draws = PrivatePCA(1, 3.0, arithmetic), Streams(7).noise("pca")
-        z, q = np.ones((2, 4, 4))
-        for at, law, std in zip(places, model._noise(), (3.0, 4.5**0.5)):
-            z[at], q[at] = standard(law, std, at[0].shape, draws), law.grid
-        got = model.noisy_second_moments(raw, Streams(7).noise("pca"))
-        yield Case({"G": raw, "released": got, "sigma_p": 3.0, "z": z, "q": q})
+    draws = Streams(7).noise("pca")
+    z, q = np.ones((2, 4, 4))
+    for at, std in zip(places, (3.0, 4.5**0.5)):
+        z[at], q[at] = draws.standard_normal(at[0].shape), noise_grid(std)
+    got = PrivatePCA(1, 3.0).noisy_second_moments(raw, Streams(7).noise("pca"))
+    yield Case({"G": raw, "released": got, "sigma_p": 3.0, "z": z, "q": q})
 
 
 @measures(PCA, "F4", "singular value decomposition", 1e-5)
@@ -142,13 +140,11 @@ def sums_over_rows(bench):
 @states(SCALING, "F2")
 def limits_are_twice_the_top_of_the_fullest_count(bench):
     x = bench.asarray(_rows(bench))
-    for arithmetic in ARITHMETICS:
-        model = PrivateScaling(3.0, arithmetic)
-        std = 3.0 * model.count_sensitivity(3)
-        law, raw = model._noise(std / 3.0), scaling.raw_magnitudes(x)
-        noisy = raw + std * standard(law, std, raw.shape, Streams(7).noise(1))
-        limit = model.release_limits(x, Streams(7).noise(1))
-        yield Case({"limit": limit, "e": noisy.argmax(axis=1) - 30.0})
+    model, raw = PrivateScaling(3.0), scaling.raw_magnitudes(x)
+    std = 3.0 * model.count_sensitivity(3)
+    noisy = raw + std * Streams(7).noise(1).standard_normal(raw.shape)
+    limit = model.release_limits(x, Streams(7).noise(1))
+    yield Case({"limit": limit, "e": noisy.argmax(axis=1) - 30.0})
 
 
 @states(SCALING, "F4")
@@ -163,15 +159,12 @@ def centre_and_spread_of_moments(bench):
 def moments_carry_noise(bench):
     x, limits = bench.asarray(_rows(bench)), np.array([2e-3, 2.0, 2e5])
     raw = scaling.raw_moments(x, limits)
-    for arithmetic in ARITHMETICS:
-        model = PrivateScaling(3.0, arithmetic)
-        S = model.moment_sensitivity(3)
-        law = model._noise(S)
-        z = standard(law, 3.0 * S, raw.shape, Streams(7).noise(0))
-        released = model.release_moments(x, limits, Streams(7).noise(0))
-        given = {"raw": raw, "released": released, "z": z, "q": law.grid, "sigma": 3.0, "S": S}
-        given |= {"S_1": model.count_sensitivity(3), "S_2": S, "D": 3}
-        yield Case(given)
+    model = PrivateScaling(3.0)
+    S = model.moment_sensitivity(3)
+    z = Streams(7).noise(0).standard_normal(raw.shape)
+    released = model.release_moments(x, limits, Streams(7).noise(0))
+    given = {"raw": raw, "released": released, "z": z, "q": noise_grid(3.0 * S), "sigma": 3.0}
+    yield Case({**given, "S": S, "S_1": model.count_sensitivity(3), "S_2": S, "D": 3})
 
 
 @measures(SCALING, "S3", "a Gaussian of sigma", 0.0)

@@ -9,7 +9,6 @@ import numpy as np
 
 from ... import mechanism
 from ...backend import to_host
-from ...exact.laws import Normals
 from ...grads.forms import Explicit, Outer, OuterSum
 from ...mechanism import ClipGroup, Sanitizer, noise
 from ...mechanism.rounding import in_blocks, products
@@ -79,13 +78,10 @@ def noise_of_a_group(bench):
         yield Case({"noise_std": ClipGroup("g", KEYS[0], *each.values()).noise_std, **each})
 
 
-def standard(law, std, shape, draws):
-    """What a law draws next, in standard deviations."""
-    if isinstance(law, Normals):
-        return draws.standard_normal(shape)
-    units = np.zeros(shape)
-    draws.add_integers(units, law.units)
-    return units * law.grid / std
+@states("mechanism.noise.noise_grid", "F1", 0.0)
+def grids_of_noise(bench):
+    for std in (0.0, 1e-300, 1e-30, 0.5, 1 - 2.0**-53, 1.0, 3.7, 4.0, 1e30):
+        yield Case({"noise_std": std, "g": noise.noise_grid(std)})
 
 
 @states("mechanism.noise.add_gaussian", "F1 F2")
@@ -95,9 +91,9 @@ def noise_is_std_times_normal(bench):
         raw = bench.rng.uniform(-1, 1, (5, 4)).astype(dtype)
         for array in (raw, raw.T):
             got = noise.add_gaussian(bench.asarray(array.copy("K")), 3.0, Streams(7).noise(2))
-            z = standard(Normals(3.0), 3.0, array.shape, Streams(7).noise(2))
+            z = Streams(7).noise(2).standard_normal(array.shape)
             given = {"raw": array, "released": to_host(got), "noise_std": 3.0, "z": z}
-            yield Case({**given, "g": Normals(3.0).grid})
+            yield Case({**given, "g": noise.noise_grid(3.0)})
 
 
 class _Norms(Watcher):
@@ -151,17 +147,12 @@ def sums_with_weights(bench):
 
 @states(SANITIZER, "F2")
 def each_group_gets_its_own_noise(bench):
-    for arithmetic in ("ordinary", "exact"):
-        sanitizer, draws = _sanitizer(C, SIGMA, arithmetic=arithmetic), Streams(7).noise(0)
-        laws = [sanitizer.noise(group) for group in sanitizer.groups]
-        q = np.array([law.grid for law in laws])
-        raw = bench.rng.integers(-(2**34), 2**34, (2, 5, 4, 3)) * q
-        raw = np.moveaxis(raw, 3, 0)
-        sums = _by_key(lambda n, k: bench.asarray(laws[n].in_units(raw[n, k])))
-        released = _stacked(sanitizer.release(sums, Streams(7).noise(0)))
-        z = [standard(law, std, (5, 4), draws) for law, std in zip(laws, C * SIGMA) for _ in "Wb"]
-        given = {"raw": raw, "released": released, "z": np.reshape(z, raw.shape)}
-        yield Case({**given, "C": C, "sigma": SIGMA, "q": q})
+    q = np.array([noise.noise_grid(std) for std in C * SIGMA])
+    raw = np.moveaxis(bench.rng.integers(-(2**34), 2**34, (2, 5, 4, 3)) * q, 3, 0)
+    sums, draws = _by_key(lambda n, k: bench.asarray(raw[n, k])), Streams(7).noise(0)
+    released = _stacked(_sanitizer(C, SIGMA).release(sums, Streams(7).noise(0)))
+    z = np.reshape([draws.standard_normal((5, 4)) for _ in range(6)], raw.shape)
+    yield Case({"raw": raw, "released": released, "z": z, "C": C, "sigma": SIGMA, "q": q})
 
 
 @measures(
@@ -227,12 +218,3 @@ def charge_for_float64_sums_in_blocks(bench):
     cases = [(rows, 1024) for rows in (1, 767_610, 767_611, 10**7, 2**41)]
     for rows, block in (*cases, (10**7, 64)):
         yield Case({"m": rows, "R": block, "factor": in_blocks(rows, block)})
-
-
-@states("mechanism.noise.add_integers", "F1")
-def integer_noise_is_added_in_units(bench):
-    raw, more = np.rint(bench.rng.uniform(-1, 1, (2, 5, 4)) * 2**40)
-    units, others, Z = bench.asarray(raw.copy()), [bench.asarray(more)], np.zeros((5, 4))
-    got = noise.add_integers(units, 2.0**33, 0.25, Streams(7).noise(2), others)
-    Streams(7).noise(2).add_integers(Z, 2.0**33)
-    yield Case({"released": to_host(got), "g": 0.25, "raw": raw + more, "Z": Z})

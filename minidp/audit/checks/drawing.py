@@ -1,12 +1,11 @@
-"""Checks of the cipher, and of the normal numbers and the integers made of it."""
+"""Checks of the cipher, and of the normal numbers made of it."""
 
 import math
 from fractions import Fraction
 
-import mpmath
 import numpy as np
 
-from ...host import chacha, discrete, drawing
+from ...host import chacha, drawing
 from ..equation import Case
 from . import in_words, measures, states
 
@@ -24,9 +23,6 @@ RFC = (  # RFC 8439, 2.3.2 and appendix A.1: key, the last four words of the inp
         "13b25aa26cb4a648cb9b9d1be65b2c0924a66c54d545ec1b7374f4872e99f096",
     ),
 )
-
-
-SMALL = discrete.Plan(1, 1, Fraction(50, 7), 24)
 
 
 def _words(bench, blocks):
@@ -122,66 +118,6 @@ def one_of_n_by_its_word(bench):
                 yield Case({"w": Fraction(words[-1]), "s": n, "t": t[0], "accepted": accepted})
                 if accepted:
                     break
-
-
-def alias_weights(table):
-    """What the cells of an alias table give each value, in units of 2^-64 of a cell."""
-    weights = list(map(int, table.thresholds))
-    for threshold, other in zip(weights[:], table.aliases.tolist()):
-        weights[other] += 2**64 - threshold
-    return weights
-
-
-@states("host.discrete.alias_table", "F1")
-def masses_of_a_table(bench):
-    """Of one that is used; p is what the weights tell of it."""
-    plan = discrete.plan(2.0**28)
-    weights = np.array(alias_weights(discrete.alias_table(plan)), float)
-    p = weights / (2 * weights[0])
-    p[0] = 1
-    yield Case(
-        {"p": p, "s_0": float(plan.variance) ** 0.5}, ranges={"x": range(0, plan.cells - 1, 97)}
-    )
-
-
-@states("host.discrete.alias_table", "F2 F3", 0.0)
-def weights_of_a_small_table(bench):
-    with mpmath.workdps(60):
-        table = discrete.alias_table(SMALL)
-        thresholds, weights = (
-            np.array([mpmath.mpf(int(each)) for each in numbers])
-            for numbers in (table.thresholds, alias_weights(table))
-        )
-        given = {"n": SMALL.cells, "s_0": mpmath.sqrt(SMALL.variance), "alias": table.aliases}
-        yield Case({**given, "threshold": thresholds, "w": weights})
-
-
-@states("host.discrete.integers", "F1 F2 F3 F4", 0.0)
-def integers_of_look_ups(bench):
-    """Of the second stretch of words."""
-    for std in (2.0**28, 2.0**35.5, 2.0**37):
-        table = discrete.table(std)
-        words, blocks = _words(bench, 128 * (table.parts + 1)), 64 * (table.parts + 1)
-        second = words[:, blocks:].reshape((16, -1, 64)).swapaxes(0, 1).reshape((-1, 1024)).T
-        given = {"W": np.array([[Fraction(int(w)) for w in row] for row in second])}
-        given |= {"n": table.thresholds.size, "J": table.parts, "k": table.scale}
-        given |= {"alias": table.aliases.astype(int), "Z": discrete.integers(words, table)[512:]}
-        given["threshold"] = np.array([*map(int, table.thresholds)], object)
-        yield Case(given, ranges={"q": range(0, 512, 29)}, through="F4")
-
-
-def _normal_density(x):
-    return math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
-
-
-@states("host.discrete.distances", "M1 M2 M3 M4")
-def bounds_equal_their_formulas(bench):
-    plans = [(s, discrete.plan(s)) for s in (2.0**32, 2.0**40)]
-    for std, plan in ((0.5, discrete.Plan(2, 1, Fraction(1), 8)), *plans):
-        names = "tables", "tails", "smoothing", "rounding"
-        given = dict(zip(names, discrete.distances(std, plan)))
-        given |= {"J": plan.parts, "k": plan.scale, "n": plan.cells, "std": std, "pi": math.pi}
-        yield Case({**given, "s_0": float(plan.variance) ** 0.5, "f": _normal_density})
 
 
 in_words("host.chacha.chacha", "F1", "operations on bits, in the RFC's order")

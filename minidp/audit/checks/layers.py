@@ -12,7 +12,6 @@ import numpy as np
 
 from ... import nn
 from ...backend import to_host
-from ...exact import arithmetic
 from ...train.trial import COMPLEX_STEP, LayerTrial, LossTrial
 from ..card import labels_of
 from ..cases import LAYERS, LOSSES, to_backend
@@ -211,9 +210,9 @@ def targets_of_no_class(bench):
 @measures("nn.conv.Conv2D", "F1 B1 P1", "seven examples against each by itself, to 1e-10", 0.0)
 def convolution_in_chunks(bench):
     """Their patches are formed in several chunks. With stride 2, dx is a sum of patches."""
-    for stride, kind in ((1, arithmetic.ORDINARY), (2, arithmetic.ORDINARY), (1, arithmetic.EXACT)):
+    for stride in (1, 2):
         layer = nn.Conv2D(2, 2, 12, rng=bench.rng, stride=stride, dtype="float64")
-        to_backend(layer, bench.backend).arithmetic = kind
+        to_backend(layer, bench.backend)
         x = bench.rng.uniform(-1, 1, (7, 16 * stride, 16 * stride, 2))
         trial = LayerTrial(layer, x, bench.rng, how=CLOSE, asarray=bench.asarray)
         yield len([*trial.forms(), *trial.independence()])

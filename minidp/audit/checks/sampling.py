@@ -11,10 +11,8 @@ import numpy as np
 from ... import mechanism
 from ...mechanism import Plan, PoissonSampler, Sanitizer, flat_group, sampling
 from ...privacy.events import (
-    Composed,
     Gaussian,
     PoissonSampled,
-    TotalVariation,
 )
 from ...privacy.events import NeighbouringRelation as Relation
 from ...streams import Streams
@@ -147,23 +145,3 @@ def charges_equal_a_loop_over_steps(bench):
             got = [event for event, times in plan.charges(start, stop) for _ in range(times)]
             yield holds(got == expected[start:stop])
         yield holds([*plan.ledger().items()] == plan.charges(0, 9))
-
-
-class _NotQuiteGaussian(Sanitizer):
-    def variation(self):
-        return TotalVariation(2.0**-64, 30)
-
-
-@measures("mechanism.plan.Plan", "S1", "distances of every step, or of an epoch's", 0.0)
-def every_step_is_charged_its_distance(bench):
-    """Beside the event; with shuffled lots for all steps of each epoch begun."""
-    sanitizer, shuffled = _NotQuiteGaussian(flat_group(KEYS, 1.0, 2.0)), mechanism.ShuffleSampler
-    for sampler, charges, steps in (
-        (PoissonSampler(0.1), 9, 1),
-        (shuffled(10, 4), 3, 3),
-        (shuffled(10, 5), 5, 2),
-    ):
-        plan = Plan(sampler, sanitizer, 9, sampler.lot_sizes(10)[1])
-        event = sampler.wrap(Gaussian(2.0 / plan.products.factor))
-        beside = Composed((event, TotalVariation(2.0**-64, 30 * steps)))
-        yield holds(plan.charges(0, 9) == [(beside, charges)])

@@ -9,15 +9,13 @@ from functools import partial
 import numpy as np
 
 from ...arrays import row_norms, to_host
-from ...exact.arithmetic import in_pairs
-from ...exact.elementwise import exp, log, tanh
 from ...grads.forms import Explicit, Outer, OuterSum
 from ...grads.sums import add_weighted_sums
 from ...kernels import only
 from ...nn import LSTM, ReLU, SoftmaxCrossEntropy
 from ...nn.window import Window
 from ...streams import Streams
-from . import COMPILED, measures, worst
+from . import COMPILED, holds, measures, worst
 
 SPECIAL = np.array(
     [0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 709.7, 710, -708, -745, 1e-45, 3e-39, 88.7, -103.9]
@@ -48,20 +46,19 @@ def _apart(bench, compute, drawn):
         for got, wanted in zip(found, expected, strict=True):
             alike = (got == wanted) & (np.signbit(got) == np.signbit(wanted))
             alike |= np.isnan(got) & np.isnan(wanted)
-            yield 0.0 if alike.all() and got.dtype == wanted.dtype else worst(got, wanted)
+            finite = np.isfinite(wanted)
+            same = alike.all() and got.dtype == wanted.dtype
+            yield holds(alike[~finite].all())
+            yield 0.0 if same else worst(got[finite], wanted[finite])
 
 
-def _elementwise(x, dy):
+def _rectified(x, dy):
     y, cache = ReLU().forward(x)
-    return exp(x), log(x), tanh(x), y, ReLU().backward(dy, cache)
+    return y, ReLU().backward(dy, cache)
 
 
 def _coordinates(rng):
     yield _numbers(rng, 75, 40).T, _numbers(rng, 40, 75)
-
-
-def _pairs(x, dy):
-    return in_pairs(x, 1), in_pairs(x.astype("float64"), 1, keepdims=True)
 
 
 def _logits(rng):
@@ -135,11 +132,11 @@ def _gated(x, W, b, dy):
 
 
 def _gates(rng):
+    """Finite numbers: near a tanh of 1, rounding decides whether infinity meets 0."""
     for b, t, i, h in ((0, 2, 1, 3), (3, 1, 2, 1), (9, 5, 3, 40)):
-        W, bias = _numbers(rng, i + h, 4 * h), _numbers(rng, 4 * h)
-        yield _numbers(rng, b, t, i), W, bias, _numbers(rng, b, t, h)
-        shapes = (b, t, i), W.shape, bias.shape, (b, t, h)
-        yield [rng.standard_normal(shape).astype("float32") for shape in shapes]
+        for size in (1.0, 30.0):
+            shapes = (b, t, i), (i + h, 4 * h), (4 * h,), (b, t, h)
+            yield [(size * rng.standard_normal(shape)).astype("float32") for shape in shapes]
 
 
 def _upper_norms(a, d):
@@ -158,28 +155,24 @@ def _rows(rng):
     yield ((rng.standard_normal((40, 3, 17)) * sizes).astype("float32"),)
 
 
-def _noise(size, start, std, grid):
-    """Words, and the part from `start` on of two releases' noise."""
+def _noise(size, start, grid):
+    """Words, and the part from `start` on of a release's noise."""
     draws, place = Streams(7).noise(2), (20, start)
-    out = [draws.words(size), *(np.ones(size, dtype) for dtype in ("f4", "f8", "f8"))]
-    for normal in out[1:3]:
+    out = [draws.words(size), *(np.ones(size, dtype) for dtype in ("f4", "f8"))]
+    for normal in out[1:]:
         draws.add_normals(normal, 4.0, grid, place=place)
-    draws.add_integers(out[3], std, place=place)
     return out
 
 
 def _releases(rng):
     for start, size in ((0, 1), (0, 8192), (511, 2), (700, 3000), (8191, 1), (40, 0)):
-        yield from ((size, start, std, grid) for std, grid in ((2.0**28, 0.0), (3e10, 2.0**-18)))
+        yield from ((size, start, grid) for grid in (0.0, 2.0**-18))
 
 
-ELEMENTWISE = "exact.elementwise.exp exact.elementwise.log exact.elementwise.tanh"
 SUMS = "grads.forms.Explicit grads.forms.Outer grads.forms.OuterSum"
 for _cards, _labels, _tolerance, _compute, _drawn in (
-    ("nn.activation.ReLU", "F1 B1", 0.0, _elementwise, _coordinates),
-    (ELEMENTWISE, "F1", 0.0, _elementwise, _coordinates),
-    ("arrays.in_pairs", "F1", 0.0, _pairs, _coordinates),
-    ("nn.loss.SoftmaxCrossEntropy", "F1 F2 B1 B2", 0.0, SoftmaxCrossEntropy(), _logits),
+    ("nn.activation.ReLU", "F1 B1", 0.0, _rectified, _coordinates),
+    ("nn.loss.SoftmaxCrossEntropy", "F1 F2 B1 B2", 1e-6, SoftmaxCrossEntropy(), _logits),
     ("grads.forms.Outer", "F1 N1", 1e-13, _formed, _factors),
     ("grads.forms.Explicit", "N1", 1e-13, _formed, _factors),
     (SUMS, "P1", 0.0, _summed, _weighted),
@@ -191,10 +184,9 @@ for _cards, _labels, _tolerance, _compute, _drawn in (
         lambda a, d: [OuterSum(a, d).sq_norms_upper()],
         _positions,
     ),
-    ("nn.recurrent.LSTM", "F1 B1", 0.0, _gated, _gates),
+    ("nn.recurrent.LSTM", "F1 B1", 1e-5, _gated, _gates),
     ("host.chacha.chacha host.chacha.rounded", "F1", 0.0, _noise, _releases),
     ("host.chacha.normals", "F3", 0.0, _noise, _releases),
-    ("host.discrete.integers", "F4", 0.0, _noise, _releases),
     ("nn.pool.MaxPool2D", "B1", 0.0, pooled, _windows),
     ("nn.conv.Conv2D", "F1 B1", 0.0, cut_and_folded, _cuts),
 ):

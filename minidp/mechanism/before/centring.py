@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from ...backend import to_host
 from ...errors import ParameterError
-from ...exact.arithmetic import ORDINARY
 from ...grads.forms import Explicit
 from ...streams import Draws
 from ...util.validate import MOST_COUNT, count, non_negative_finite
@@ -19,32 +18,20 @@ MEAN = ("rows", "mean")
 ROWS = 1024  # at a time
 
 
-def mean_sanitizer(
-    noise_multiplier: float,
-    row_norm: float = 1.0,
-    arithmetic: str = ORDINARY,
-    coordinates: int | None = None,
-) -> Sanitizer:
-    """The sanitizer for `noisy_mean`: it clips rows to the norm `row_norm`. Charge its `charge`
-    of its `event`.
-
-    coordinates: D; exact arithmetic charges for each.
-    """
-    return Sanitizer(
-        [ClipGroup("all", [MEAN], row_norm, noise_multiplier, coordinates)], arithmetic=arithmetic
-    )
+def mean_sanitizer(noise_multiplier: float, row_norm: float = 1.0) -> Sanitizer:
+    """The sanitizer for `noisy_mean`: it clips rows to the norm `row_norm`. Charge its `event`."""
+    return Sanitizer([ClipGroup("all", [MEAN], row_norm, noise_multiplier)])
 
 
 def noisy_mean(rows: NDArray, sanitizer: Sanitizer, size: int, draws: Draws) -> NDArray:
     """Mean of rows (N, D) with noise, shrunk towards zero by `shrunk`: (D,) float64 on the host.
 
     size: the public N. The noise covers the rounding of the sum, so that the sanitizer's event
-    needs no factor: in ordinary arithmetic the noise of more than about 380,000 rows is multiplied
-    by `rounding.in_blocks`. Raises ParameterError for more rows than the public size allows.
+    needs no factor: the noise of more than about 380,000 rows is multiplied by
+    `rounding.in_blocks`. Raises ParameterError for more rows than the public size allows.
     """
-    # half of what float64 holds the sum of: there may be more rows
-    count(1, int(min(sanitizer.numbers.most_examples / 2, MOST_COUNT)), size=size)
-    factor = _noise_factor(rows.shape[0], sanitizer, size)
+    count(1, MOST_COUNT, size=size)
+    factor = _noise_factor(rows.shape[0], size)
     raw = np.zeros(rows.shape[1:])
     for start in range(
         0, rows.shape[0], ROWS
@@ -54,11 +41,8 @@ def noisy_mean(rows: NDArray, sanitizer: Sanitizer, size: int, draws: Draws) -> 
     return shrunk(released, sanitizer.groups[0].noise_std * factor / size)
 
 
-def _noise_factor(rows, sanitizer, size):
+def _noise_factor(rows, size):
     """The factor of the noise that covers the rounding of a sum of so many rows."""
-    if sanitizer.numbers.sums_are_exact:
-        count(0, sanitizer.numbers.most_examples, rows=rows)
-        return 1.0
     most = 2 * products(size, "explicit").most
     factor = in_blocks(most, ROWS)
     if in_blocks(rows, ROWS) > factor:

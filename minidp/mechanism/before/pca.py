@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import in_pairs, namespace_of, to_host, zero_rows_unless
+from ...arrays import namespace_of, to_host, zero_rows_unless
 from ...errors import ParameterError
-from ...exact.arithmetic import ARITHMETIC, ORDINARY
 from ...host.threads import single_blas
-from ...privacy.events import Event, Gaussian
+from ...privacy.events import Gaussian
 from ...streams import Draws
-from ...util.validate import count, inexact, non_negative_finite, one_of, shape
-from ..noise import add_noise, charged
+from ...util.validate import count, inexact, non_negative_finite, shape
+from ..noise import add_gaussian
 from .units import units
 
 BATCH_ROWS = 8192
@@ -40,8 +39,7 @@ class PrivatePCA:
         [F2]  G_ij = sum_n a_ni a_nj
         [F3]  released_ii = q_ii rint((G_ii + sigma_p z_ii) / q_ii),
               released_ij = q_ij rint((G_ij + sigma_p z_ij / sqrt 2) / q_ij) where i < j,
-              else released_ji    z_ij ~ N(0, 1), i <= j, all independent: rounded to grids q, or
-              integer noise in multiples of them
+              else released_ji    z_ij ~ N(0, 1), i <= j, all independent: rounded to grids q
         [F4]  the eigenvectors of the `dimensions` largest eigenvalues, as columns
 
     Sensitivity
@@ -51,7 +49,7 @@ class PrivatePCA:
     Event
         [S2]  m = sigma_p / S    Gaussian(m), all rows used. In the orthonormal basis E_ii, (E_ij +
               E_ji)/sqrt 2 of the symmetric matrices, the noise has variance sigma_p^2 in each
-              direction. In exact arithmetic its law is off by a distance that `charge` adds.
+              direction.
 
     Source
         [F1]  Abadi et al. 2016, Section 4, "Differentially private PCA"
@@ -72,7 +70,7 @@ class PrivatePCA:
     >>> from minidp.streams import Streams
     >>> x, streams = np.random.default_rng(0).standard_normal((1000, 20)), Streams(1)
     >>> model = PrivatePCA(3, noise_multiplier=8.0)
-    >>> model.charge(20)  # goes to a ledger first
+    >>> model.event()  # goes to a ledger first
     Gaussian(noise_multiplier=8.0)
     >>> model.release(model.raw_second_moments(x), streams.noise("pca")).shape
     (20, 3)
@@ -80,11 +78,9 @@ class PrivatePCA:
 
     dimensions: int
     noise_multiplier: float
-    arithmetic: str = ORDINARY
 
     def __post_init__(self):
         count(1, dimensions=self.dimensions)
-        one_of(ARITHMETIC, arithmetic=self.arithmetic)
         non_negative_finite(pca_noise_multiplier=self.noise_multiplier)
 
     @property
@@ -95,18 +91,6 @@ class PrivatePCA:
     def event(self) -> Gaussian:
         """The event of `release`."""
         return Gaussian(self.noise_multiplier / self.sensitivity)  # [S2]
-
-    def charge(self, inputs: int) -> Event:
-        """The charge for rows of `inputs` numbers: the event, and in exact arithmetic its noise's
-        distance.
-        """
-        return charged(self.event(), inputs * (inputs + 1) // 2, *self._noise())
-
-    def _noise(self):
-        """Laws of the noise on the diagonal and off it; distances are rounded up."""
-        off = self.noise_multiplier * math.sqrt(0.5)
-        stds = self.noise_multiplier, math.nextafter(off, math.inf) if off else 0.0
-        return [ARITHMETIC[self.arithmetic].noise(std, QUANTUM) for std in stds]
 
     def raw_second_moments(self, x: NDArray, persons: Any = None) -> NDArray[np.float64]:
         """G (D, D), float64 on the host; private until it went through `release`. persons:
@@ -129,10 +113,12 @@ class PrivatePCA:
 
     def noisy_second_moments(self, raw: NDArray, draws: Draws) -> NDArray[np.float64]:
         """(D, D): all that is released; what is computed from it costs nothing more."""
-        released = np.empty_like(raw)
-        places = np.diag_indices(len(raw)), np.triu_indices(len(raw), 1)
-        for at, law in zip(places, self._noise()):
-            released[at] = released[at[::-1]] = add_noise(raw[at], law, draws)  # [F3]
+        released, sigma = np.empty_like(raw), self.noise_multiplier
+        diagonal, above = np.diag_indices(len(raw)), np.triu_indices(len(raw), 1)
+        off = sigma * math.sqrt(0.5)
+        off = math.nextafter(off, math.inf) if off else 0.0  # rounded up
+        released[diagonal] = add_gaussian(raw[diagonal], sigma, draws)  # [F3]
+        released[above] = released[above[::-1]] = add_gaussian(raw[above], off, draws)  # [F3]
         return released
 
     def release(self, raw: NDArray, draws: Draws) -> NDArray[np.float32]:
@@ -155,7 +141,7 @@ def unit_rows(x: NDArray, share: NDArray | None = None) -> NDArray:
     # so that squares neither overflow nor vanish
     x = zero_rows_unless(finite, x) / largest[:, None]
     slack = 1 + (x.shape[1] + 8) * 2.0**-52
-    norms = xp.sqrt(in_pairs(x * x, 1) * slack)
+    norms = xp.sqrt((x * x).sum(axis=1) * slack)
     x = x / xp.where(norms > 0, norms, 1)[:, None]
     if share is not None:
         share = xp.asarray(share)

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...backend import to_host
-from ...exact.arithmetic import ARITHMETIC, ORDINARY
-from ...privacy.events import Event, Gaussian
+from ...privacy.events import Gaussian
 from ...streams import Draws
-from ...util.validate import count, non_negative_finite, one_of
-from ..noise import add_noise, charged
+from ...util.validate import count, non_negative_finite
+from ..noise import add_gaussian
 from .units import units
 
 LOWEST, HIGHEST = -30, 30  # exponents of two between which magnitudes are told apart
@@ -40,8 +39,7 @@ class PrivateScaling:
         [F4]  centre_d = limit_d m_1d, spread_d = limit_d max(1/16, sqrt(m_2d - m_1d^2))    m =
               noisy moments / N, held between -1 and 1
         [F5]  released_kd = q rint((raw_kd + sigma S z_kd) / q)    z_kd ~ N(0, 1), independent, in
-              both releases, S the sensitivity: rounded to a grid q, or integer noise in multiples
-              of it
+              both releases, S the sensitivity: rounded to a grid q
 
     Sensitivity
         [S1]  S_1 = sqrt D    of the counts, if a row is added, removed or zeroed
@@ -49,7 +47,7 @@ class PrivateScaling:
 
     Event
         [S3]  each release Gaussian(sigma), all rows used (q = 1); the second may depend on the
-              first. In exact arithmetic the noise's law is off by a distance that `charges` adds
+              first
 
     Source
         [F1]  in the manner of Karwa and Vadhan 2018, arXiv:1711.03908, section 3: a noisy histogram
@@ -66,25 +64,13 @@ class PrivateScaling:
     """
 
     noise_multiplier: float
-    arithmetic: str = ORDINARY
 
     def __post_init__(self):
-        one_of(ARITHMETIC, arithmetic=self.arithmetic)
         non_negative_finite(scaling_noise_multiplier=self.noise_multiplier)
 
     def event(self) -> Gaussian:
         """The event of each of the two releases."""
         return Gaussian(self.noise_multiplier)  # [S3]
-
-    def charges(self, features: int) -> list[Event]:
-        """The charges for limits and moments: the event, and in exact arithmetic its noise's
-        distance.
-        """
-        releases = (HIGHEST - LOWEST + 1, self.count_sensitivity), (2, self.moment_sensitivity)
-        return [
-            charged(self.event(), numbers * features, self._noise(sensitivity(features)))
-            for numbers, sensitivity in releases
-        ]
 
     def count_sensitivity(self, features: int) -> float:
         """L2 sensitivity of the counts."""
@@ -115,11 +101,8 @@ class PrivateScaling:
         )
 
     def _release(self, raw, sensitivity, draws):
-        return add_noise(raw, self._noise(sensitivity), draws)  # [F5]
-
-    def _noise(self, sensitivity):
-        std = self.noise_multiplier * sensitivity * (1 + 2.0**-50)  # rounded up
-        return ARITHMETIC[self.arithmetic].noise(std, QUANTUM)
+        noise_std = self.noise_multiplier * sensitivity * (1 + 2.0**-50)  # rounded up
+        return add_gaussian(raw, noise_std, draws)  # [F5]
 
 
 def centre_and_spread(

@@ -1,1 +1,0 @@
-"""Exact arithmetic: products, sums and functions whose bits depend on one example alone."""
