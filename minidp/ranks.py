@@ -10,15 +10,13 @@ is loaded under a launcher only, which MINIDP_RANKS=solo in the environment deni
 then runs by itself.
 """
 
-import atexit
 import os
 import pickle
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
-from pathlib import Path
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
 from .errors import MinidpError, ParameterError, RanksError
@@ -131,97 +129,11 @@ class Mpi(Solo):
             functions and "OPENBLAS_NUM_THREADS" not in os.environ
         ):  # the cores of a host are shared by its ranks
             functions[1](max(1, functions[0]() // neighbours))
-        import socket
-
         self._failing, self._hook = world.Dup(), sys.excepthook
-        self._over, self._line, self._since = False, None, None
-        served = self.comm.bcast(self._serve(neighbours == self.size) if self.rank == 0 else None)
-        with suppress(
-            OSError
-        ):  # in a network without such connections launchers end the others all the same
-            if served:
-                self._line = socket.create_connection(served[0], PATIENCE)
-                self._line.settimeout(PATIENCE / 10)
-                self._say(
-                    f"{served[1]} rank {self.rank} of {self.size} (process {os.getpid()} on "
-                    f"{socket.gethostname()})\n".encode()
-                )
-        atexit.register(self._leave, b"b")
         sys.excepthook = self._excepthook
         threading.Thread(
-            target=self._end_with_others, args=[os.getppid()], daemon=True, name="minidp ranks"
+            target=_end_with, args=[os.getppid()], daemon=True, name="minidp ranks"
         ).start()
-
-    def _serve(self, one_host):
-        """Start `host.witness`, which names a rank that ends without a word; (address, token), or
-        None where it cannot be.
-        """
-        import secrets
-        import socket
-        import subprocess
-
-        host, token = "127.0.0.1" if one_host else "", secrets.token_hex()
-        with (
-            suppress(OSError, ValueError),
-            socket.create_server((host, 0), backlog=self.size) as server,
-        ):
-            words = [
-                str(Path(__file__).parent / "host" / "witness.py"),
-                str(server.fileno()),
-                token,
-            ]
-            self._witness = subprocess.Popen(
-                [sys.executable, "-I", "-S", *words],
-                pass_fds=[server.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-            return (host or socket.gethostname(), server.getsockname()[1]), token
-
-    def _end_with_others(self, launcher):
-        """A thread: end this process when another or the launcher is gone, or one has left that
-        this one waits for.
-        """
-        left = False
-        while os.getppid() == launcher:
-            try:
-                if self._line is None:
-                    time.sleep(PATIENCE)
-                elif not self._line.recv(1):
-                    break
-                else:
-                    left = True
-            except TimeoutError:
-                pass
-            except OSError:
-                break
-            since = self._since
-            if (
-                left
-                and since is not None
-                and time.monotonic() > since + 2 * PATIENCE + self.rank / 2
-            ):
-                print(
-                    f"rank {self.rank} of {self.size} ends the run: another rank left it, by "
-                    "sys.exit or at the end of its script, and this one waits for it",
-                    file=sys.__stderr__,
-                    flush=True,
-                )
-                self._say(b"t")
-                break
-        if not self._over:
-            os._exit(1)
-
-    def _say(self, word):
-        with suppress(
-            OSError, AttributeError
-        ):  # the witness is gone, and this rank is about to be; or there is none
-            self._line.sendall(word)
-
-    def _leave(self, word):
-        self._over = True
-        self._say(word)
 
     def _excepthook(self, kind, error, trace):
         import traceback
@@ -244,25 +156,15 @@ class Mpi(Solo):
                     file=sys.__stderr__,
                     flush=True,
                 )
-                self._leave(b"t")
                 self.comm.Abort(1)
             time.sleep(0.01)
-        self._leave(b"b")
         self._failing.Barrier()  # a launcher may kill the others as soon as the first has left
-
-    def _wait(self, function, *arguments):
-        """What function(*arguments) returns, in which this rank waits for the others."""
-        self._since = time.monotonic()
-        try:
-            return function(*arguments)
-        finally:
-            self._since = None
 
     def of_first(self, function):
         if self._alone:  # called by what rank 0 does alone
             return function()
         if self.rank:
-            result, raised = pickle.loads(self._wait(self.comm.bcast, None))
+            result, raised = pickle.loads(self.comm.bcast(None))
         else:
             result = raised = None
             self._alone = True
@@ -271,22 +173,22 @@ class Mpi(Solo):
             except (Exception, KeyboardInterrupt) as error:
                 raised = error
             self._alone = False
-            self._wait(self.comm.bcast, _pickled(result, raised))
+            self.comm.bcast(_pickled(result, raised))
         if raised is not None:
             raise raised
         return result
 
     def collect(self, value):
-        return self._wait(self.comm.allgather, value)
+        return self.comm.allgather(value)
 
     def scatter_sum(self, flat):
         part = flat[: flat.size // self.size].copy()
-        self._wait(self.comm.Reduce_scatter_block, flat, part)
+        self.comm.Reduce_scatter_block(flat, part)
         return part
 
     def gather(self, part):
         whole = part.repeat(self.size)
-        self._wait(self.comm.Allgather, part, whole)
+        self.comm.Allgather(part, whole)
         return whole
 
 
@@ -302,6 +204,13 @@ def current() -> Any:
         expected = 1 if solo else _launched(*LAUNCHED)
         _current = SOLO if expected == 1 else Mpi(expected)
     return _current
+
+
+def _end_with(launcher):
+    """A thread: end this process when its launcher is gone."""
+    while os.getppid() == launcher:
+        time.sleep(PATIENCE)
+    os._exit(1)
 
 
 def _launched(*names):
