@@ -38,6 +38,6 @@ given.load = names_of(
         "privacy.pld.lower": "dominated",
         "privacy.pld.saddle": "grid_for",
         "ranks": "current",
-        "util.waiting": "say",
+        "util.notices": "say",
     },
 )[0]

@@ -8,7 +8,7 @@ parsed flags of a command, with noise multipliers as a tuple; what is not given 
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -271,15 +271,13 @@ def _release_event(noises):
     ).event()
 
 
-def calibrated(setting: Any, wait: AbstractContextManager[None] = nullcontext()) -> dict[str, Any]:
-    """What `calibrate` returns, of a setting with a `target_epsilon` or a `risk`; it searches
-    within `wait`, after all checks.
-    """
+def calibrated(setting: Any) -> dict[str, Any]:
+    """What `calibrate` returns, of a setting with a `target_epsilon` or a `risk`."""
     delta = setting.delta
     if delta is not None:
         open_probability(delta=delta)
     find = _at_epsilon if setting.risk is None else _at_risk
-    record, accountant, ledger = find(setting, wait)
+    record, accountant, ledger = find(setting)
     if delta is not None:
         record |= {"epsilon": accountant.epsilon(ledger, delta).to_json(), "delta": delta}
     return record | {
@@ -289,7 +287,7 @@ def calibrated(setting: Any, wait: AbstractContextManager[None] = nullcontext())
     }
 
 
-def _at_epsilon(setting, wait):
+def _at_epsilon(setting):
     """(what was found, the accountant, the ledger) of a setting with a `target_epsilon`."""
     if None in (setting.target_epsilon, setting.delta):
         raise ParameterError(
@@ -309,12 +307,11 @@ def _at_epsilon(setting, wait):
     search, first = (noise_multiplier_for, 1.0) if name == "noise_multiplier" else (_steps_for, 0)
     with_value = _ledgers(setting, sampler, name)
     with_value(first)  # which checks the rest of the setting
-    with wait:
-        found = search(accountant, with_value, setting.target_epsilon, setting.delta)
+    found = search(accountant, with_value, setting.target_epsilon, setting.delta)
     return {name: found}, accountant, with_value(found)
 
 
-def _at_risk(setting, wait):
+def _at_risk(setting):
     """(what was found, the accountant, the ledger) of a setting with a `risk`."""
     if setting.noise_multiplier is not None or setting.accountant != "loss_distribution":
         raise ParameterError(
@@ -326,8 +323,7 @@ def _at_risk(setting, wait):
     risk, sampler, group_size = setting.risk, sampler_of(setting), setting.group_size
     with_noise = _ledgers(setting, sampler, "noise_multiplier")
     with_noise(1.0)  # which checks the rest of the setting
-    with wait:
-        found = risk.noise_multiplier(with_noise, group_size)
+    found = risk.noise_multiplier(with_noise, group_size)
     ledger = with_noise(found)
     record = {
         "noise_multiplier": found,

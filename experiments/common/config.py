@@ -18,6 +18,7 @@ from minidp.ranks import current
 from minidp.run.result import ACCOUNTANTS
 from minidp.train import OPTIMIZERS, Averaged
 from minidp.util.files import jsonable
+from minidp.util.notices import quietly
 from minidp.util.options import Checked as Checked
 from minidp.util.options import option as option
 from minidp.util.validate import (
@@ -28,7 +29,6 @@ from minidp.util.validate import (
     positive_finite,
     seed_number,
 )
-from minidp.util.waiting import quietly
 
 GO_ON = "what was charged is in the run's folder, if it was made: go on with --resume"
 

@@ -13,8 +13,8 @@ import sys
 from importlib import import_module
 
 from .. import __version__
+from ..util.notices import quietly
 from ..util.program import program
-from ..util.waiting import quietly
 from .flags import Parser, user_errors, with_flags
 
 COMMANDS = {  # name: module, what it does

@@ -2,14 +2,12 @@
 
 import math
 import sys
-import time
 
 from ..planning import accountants_of, calibrated, compared
 from ..privacy.catalogue import ACCOUNTANTS, make
 from ..privacy.meaning import in_words, large_delta
 from ..privacy.risk import BY_SAMPLING, Risk
 from ..util.text import upper_text
-from ..util.waiting import waiting
 from .flags import number
 from .output import refuse_unbounded, show, table
 from .setting import LENGTH, RISK, SAMPLING, add, add_run, described
@@ -102,10 +100,7 @@ def _calibrate(args):
             file=sys.stderr,
         )
     _remark_delta(args)
-    began = time.monotonic()
-    record = calibrated(
-        args, waiting(lambda: f"calibrating: {time.monotonic() - began:.0f} s so far")
-    )
+    record = calibrated(args)
     # rounded so that what is printed costs no more than what was found
     lines = [f"steps  {record['steps']}"] if "steps" in record else []
     if "noise_multiplier" in record:

@@ -26,8 +26,8 @@ from ..streams import Streams
 from ..train import SGD, Averaged, Momentum, selfcheck
 from ..util.atomic import StrPath
 from ..util.files import check_path
+from ..util.notices import quietly
 from ..util.validate import flag, open_probability, positive
-from ..util.waiting import quietly
 from .fitted import Fitted
 from .heads import Head, trained_network
 from .prepared import data_of, train

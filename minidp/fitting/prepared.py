@@ -19,10 +19,10 @@ from ..privacy import Ledger
 from ..run import Model
 from ..run.shared import spent_of
 from ..train import evaluate
+from ..util.notices import say
 from ..util.program import program
 from ..util.text import listed
 from ..util.validate import count, same_batch
-from ..util.waiting import say
 from .heads import scaled
 
 SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map

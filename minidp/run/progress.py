@@ -1,16 +1,13 @@
 """What a run shows while it trains (rows of metrics, a progress bar), and how Ctrl-C stops it."""
 
 import csv
-import io
 import math
 import signal
-import sys
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 
 from ..train import evaluate
 from ..util.atomic import atomic_write
 from ..util.text import upper_text
-from ..util.waiting import EVERY, waiting
 
 SUBSET = 10_000  # training examples that every epoch evaluates; the end of the run takes all
 COLUMNS = (
@@ -80,30 +77,17 @@ def is_best(history):
     return score(history[-1]) >= max(map(score, history))
 
 
-@contextmanager
 def make_bar(total, done, quiet):
-    """A progress bar on stderr; where that is no terminal, a line at the beginning and every 30
-    seconds.
-    """
+    """A progress bar on stderr, if that is a terminal."""
     from tqdm import tqdm
 
-    told = not quiet and not sys.stderr.isatty()
-    with tqdm(
+    return tqdm(
         total=total,
         initial=done,
         bar_format=BAR,
-        disable=bool(quiet),
-        file=io.StringIO() if told else sys.stderr,
-        mininterval=EVERY if told else 0.1,
+        disable=True if quiet else None,  # None: where stderr is no terminal
         dynamic_ncols=True,
-    ) as bar:
-
-        def line():
-            shown = f": {bar.postfix}" if bar.postfix else ""
-            return f"training: {bar.n:,} of {total:,} lots are done{shown}"
-
-        with waiting(line) if told else nullcontext():
-            yield bar
+    )
 
 
 def shown(row):

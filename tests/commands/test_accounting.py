@@ -180,12 +180,11 @@ def test_calibrate_finds_the_noise_and_the_steps_of_another_sampler(answer):
 @pytest.mark.parametrize(
     "flags, told",
     [
-        ("renyi", "calibrating: 0 s so far\n"),
-        ("renyi --quiet", ""),
+        ("renyi", ""),
         ("ledger_2016 --quiet", "NOTICE: ledger_2016 is no bound"),
     ],
 )
-def test_calibrate_says_that_it_is_at_work_and_what_is_no_bound(flags, told, capsys):
+def test_calibrate_says_what_is_no_bound(flags, told, capsys):
     main(f"{CALIBRATE} {NOISE} {SAMPLING} --accountant {flags}".split())
     err = capsys.readouterr().err
     assert err.startswith(told) and err.count("\n") == bool(told)

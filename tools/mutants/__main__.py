@@ -11,7 +11,7 @@ import sys
 
 from minidp.audit.report import cards, named, need_extra
 from minidp.commands.flags import Parser, user_errors
-from minidp.util.waiting import say
+from minidp.util.notices import say
 
 from . import code, texts
 from .changes import unmatched
