@@ -34,7 +34,6 @@ from minidp.privacy import (
     PoissonSampled,
     PureDP,
     Repeated,
-    TotalVariation,
     theorem_d1,
 )
 from minidp.streams import Streams
@@ -199,7 +198,6 @@ ONE = Gaussian(1)
         (lambda: PoissonSampled(0.1, 4.0), "expected an Event"),
         (lambda: Composed((ONE, None)), "expected an Event"),
         (lambda: Repeated(ONE, 1.5), "count=1.5"),
-        (lambda: TotalVariation(1.0, 3), "tau=1.0"),
         (lambda: MomentsAccountant(orders=()), "at least one"),
         (lambda: MomentsAccountant(orders=(0,)), "order=0"),
         (lambda: Filter(MomentsAccountant(), -1.0, 1e-5), "epsilon=-1.0"),

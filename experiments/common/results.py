@@ -18,12 +18,10 @@ from minidp.mechanism.samplers import sampler_from
 from minidp.mechanism.schedule import from_json
 from minidp.mechanism.setting import value_at
 from minidp.privacy import (
-    Composed,
     Gaussian,
     JointGaussian,
     Ledger,
     NeighbouringRelation,
-    TotalVariation,
 )
 from minidp.privacy.event_json import event_from_json
 from minidp.privacy.ledger import FORMAT, SETUP, STEP
@@ -135,10 +133,7 @@ def ledger_of(row):
         """The charge for a step, or for the sampler's period that it begins."""
         multipliers = [value_at(sigma, step) / factor for sigma, factor in groups]
         made = JointGaussian(multipliers) if multipliers[1:] else Gaussian(*multipliers)
-        made = sampler.wrap(made)
-        if "total_variation" in row:
-            made = Composed((made, TotalVariation(**row["total_variation"])))
-        return made
+        return sampler.wrap(made)
 
     setup = [(event_from_json(each["event"]), 1, SETUP) for each in settings["setup"]]
     ledger = Ledger(NeighbouringRelation(row["relation"]), setup)

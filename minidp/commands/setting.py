@@ -3,9 +3,8 @@
 from ..mechanism import PoissonSampler
 from ..mechanism.samplers import SAMPLERS
 from ..planning import ledger_of, path_of, sampler_of, steps_of
-from ..privacy import NeighbouringRelation, total_variation
+from ..privacy import NeighbouringRelation
 from ..privacy.catalogue import ACCOUNTANTS
-from ..util.text import upper_text
 from .flags import Once, number, numbers, whole_number
 
 NOISE = ("--noise-multiplier", "--noise-multipliers")
@@ -122,13 +121,8 @@ def described(args):
     if getattr(args, "ledger", None) is None:
         sampler = sampler_of(args)
         return ledger, title_of(args, sampler, steps_of(args, sampler))
-    beside = (
-        f", total variation {upper_text(variation)}"
-        if (variation := total_variation(ledger))
-        else ""
-    )
     return ledger, (
-        f"{path_of(args.ledger)}: {sum(count for _, count in ledger.items())} releases{beside}, "
+        f"{path_of(args.ledger)}: {sum(count for _, count in ledger.items())} releases, "
         f"{ledger.relation.value}" + _group(args)
     )
 

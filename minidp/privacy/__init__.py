@@ -11,11 +11,10 @@ __getattr__, __dir__, __all__ = names_of(
     {
         "events": (
             "NeighbouringRelation Event Gaussian JointGaussian Laplace PureDP ApproximateDP "
-            "TotalVariation PoissonSampled Composed Repeated "
-            "NonPrivate Unknown"
+            "PoissonSampled Composed Repeated NonPrivate Unknown"
         ),
         "ledger": "Ledger",
-        "accountant": "Accountant total_variation",
+        "accountant": "Accountant",
         "bound": "Bound",
         "moments": "MomentsAccountant",
         "renyi": "RenyiAccountant",

@@ -1,5 +1,4 @@
 from .accountant import Accountant as Accountant
-from .accountant import total_variation as total_variation
 from .bound import Bound as Bound
 from .budget import Filter as Filter
 from .budget import Odometer as Odometer
@@ -51,9 +50,6 @@ from .events import (
 )
 from .events import (
     Repeated as Repeated,
-)
-from .events import (
-    TotalVariation as TotalVariation,
 )
 from .events import (
     Unknown as Unknown,

@@ -3,7 +3,7 @@ cannot bound.
 """
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import replace
 from functools import reduce
 from operator import add
@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import ParameterError, UnsupportedEventError
 from ..util.validate import non_negative_finite, one_of, open_probability
-from .bound import Bound, Exposed, Within
+from .bound import Bound, Exposed
 from .events import (
     ApproximateDP,
     Event,
@@ -28,19 +28,6 @@ from .ledger import Ledger
 COVERED = 1e-6  # of delta: rarer releases are paid by it, and nothing else is asked about them
 NOTHING = Bound(0.0, 0.0, 0.0)
 Parts = Collection[tuple[Event, int]]  # (primitive, count) pairs
-
-
-def total_variation(ledger: Ledger) -> float:
-    """T, the sum of tau * count over the ledger's TotalVariation events, rounded up; 0 where there
-    are none.
-    """
-    return variation_of(part for event, n in ledger.items() for part in event.primitives(n))
-
-
-def variation_of(parts: Iterable[tuple[Event, int]]) -> float:
-    """`total_variation` of (primitive, count) pairs."""
-    exact = sum(event.variation * n for event, n in parts)
-    return math.nextafter(float(exact), math.inf) if exact else 0.0
 
 
 def _exposure(parts):
@@ -65,7 +52,6 @@ class Charged(NamedTuple):
 
     parts: list[tuple[Event, int]]  # the primitives with a cost curve, in a fixed order
     exposure: float  # the probability that something is given away for certain
-    variation: float  # T
 
     @property
     def lost(self) -> bool:
@@ -79,8 +65,8 @@ class Accountant:
     A subclass gives `name`, `kind`, `covers`, `cost_curve`, `epsilon_of` and `delta_of`. `kind` is
     "bound" when upper is proved, "approximation" when it is only a limit or estimate, "comparison"
     when it guarantees nothing. An event without a theorem raises UnsupportedEventError, and a loss
-    of precision NumericalBoundError. TotalVariation and the delta of ApproximateDP are taken out of
-    the ledger before a subclass sees it (`Within`, `Exposed`).
+    of precision NumericalBoundError. The delta of ApproximateDP is taken out of the ledger before
+    a subclass sees it (`Exposed`).
 
     Bound
         Of every accountant whose kind is "bound":
@@ -142,8 +128,6 @@ class Accountant:
         charged = self._charged(ledger)
         if charged.lost:
             return Bound(math.inf, math.inf, math.inf)
-        if charged.variation:
-            return self._epsilon_within(charged, delta)
         return self._epsilon_exposed(charged.parts, charged.exposure, delta)
 
     def delta(self, ledger: Ledger, epsilon: float) -> Bound:
@@ -162,38 +146,7 @@ class Accountant:
             known = self.delta_of(charged.parts, epsilon).at_most(cap)
         if charged.exposure:
             known = Exposed(charged.exposure).delta(known)
-        if charged.variation:
-            known = Within(charged.variation).delta(known, epsilon)
         return known
-
-    def _epsilon_within(self, charged, delta):
-        """epsilon beside a total variation distance: a share `lost` of delta is kept back until an
-        epsilon is found that it pays for.
-        """
-        within = Within(charged.variation)
-        least, found = within.added(0.0), None
-        lost = max(least, min(8 * least, 1e-3 * delta))
-        for _ in range(40):
-            left = within.left(delta, lost)
-            if left <= 0:
-                break
-            known = self._epsilon_exposed(charged.parts, charged.exposure, left)
-            needed = within.added(known.upper)
-            paid = needed <= lost
-            if paid and (found is None or known.upper < found.upper):
-                found = known
-            if paid and lost - needed <= 1e-4 * delta:
-                break
-            lost = needed if paid else 1.1 * needed
-        if found is None:
-            return Bound(0.0, math.inf, math.inf)
-        if not found.lower:
-            return found
-        more = within.more(delta, found.upper)
-        lower = 0.0
-        if more < 1:
-            lower = self._epsilon_exposed(charged.parts, charged.exposure, more).lower
-        return replace(found, lower=lower and min(lower, found.estimate))
 
     def _epsilon_exposed(self, parts, exposure, delta):
         """epsilon where the example is given away with this probability, of which delta pays; never
@@ -288,11 +241,11 @@ class Accountant:
             (
                 (event, n if n <= 2**53 else math.nextafter(float(n), math.inf))
                 for event, n in merged.items()
-                if n > 0 and not event.delta_alone
+                if n > 0 and not isinstance(event, ApproximateDP)
             ),
             key=repr,
         )
-        return Charged(parts, _exposure(given_away), variation_of(merged.items()))
+        return Charged(parts, _exposure(given_away))
 
     def _bounds(self, primitive):
-        return primitive.delta_alone or isinstance(primitive, NonPrivate) or self.covers(primitive)
+        return isinstance(primitive, (ApproximateDP, NonPrivate)) or self.covers(primitive)

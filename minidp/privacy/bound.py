@@ -2,7 +2,6 @@
 described.
 """
 
-import math
 from dataclasses import dataclass, field
 
 from .event_json import number_to_json
@@ -73,54 +72,3 @@ class Exposed:
     def left(self, delta: float) -> float:
         """The delta at which M has the epsilon that M' has at `delta`, for delta above D."""
         return (delta - self.exposure) / (1 - self.exposure) * (1 - 4e-16)  # [C1]
-
-
-@dataclass(frozen=True)
-class Within:
-    r"""A mechanism M' within total variation distance T of M.
-
-    Bound
-        [C1]  delta'(E) = delta(E) + (1 + e^E) T    at epsilon = E
-        [C2]  epsilon(t - (1 + e^epsilon') T) <= epsilon'    of M at delta less that, of M' at
-              delta = t; infinite where no such epsilon' is found
-        [C3]  delta_lower(E) = delta(E) - (1 + e^E) T, epsilon_lower(t) = epsilon(t + (1 +
-              e^epsilon') T)    the lower ends
-
-    Source
-        own derivation (coupling), for neighbours D, N, any set S of outputs, and p, p' the laws of
-        M, M':
-        [C1]  p'_D(S) <= p_D(S) + T <= e^eps p_N(S) + delta + T <= e^eps (p'_N(S) + T) + delta + T
-        [C2]  [C1] at epsilon', since delta falls as epsilon grows
-        [C3]  [C1] with M and M' exchanged, for M is as near to M'
-    """
-
-    variation: float
-
-    def added(self, epsilon: float) -> float:
-        """(1 + e^epsilon) T, rounded up; 1, which is all of delta, where e^epsilon overflows."""
-        if epsilon > 700:
-            return 1.0
-        added = (1 + math.exp(epsilon)) * self.variation  # [C1]
-        return math.nextafter(added * (1 + 1e-15), math.inf)
-
-    def delta(self, known: Bound, epsilon: float) -> Bound:
-        """Bound on delta' from that on M's delta at the same epsilon."""
-        added = self.added(epsilon)
-        lower = known.lower and max(0.0, math.nextafter(known.lower - added, -math.inf))  # [C3]
-
-        def more(end):
-            return min(1.0, math.nextafter(end + added, math.inf))  # [C1]
-
-        return Bound(lower, more(known.estimate), more(known.upper), known.fallback)
-
-    def left(self, delta: float, lost: float) -> float:
-        """What remains for M where `lost` of delta is kept back for an epsilon' with (1 +
-        e^epsilon') T <= lost.
-        """
-        return math.nextafter(delta - lost, 0.0)  # [C2]
-
-    def more(self, delta: float, epsilon: float) -> float:
-        """The delta at which M's epsilon is certainly not above an epsilon' of at most
-        `epsilon`.
-        """
-        return math.nextafter(delta + self.added(epsilon), math.inf)  # [C3]

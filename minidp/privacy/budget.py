@@ -44,8 +44,7 @@ class Filter:
         divergences at fixed orders, the noise and sampling of later events may even depend on
         earlier outputs (Feldman, Zrnic 2021; Lecuyer 2021: Renyi filters; Whitehouse et al. 2023
         show that strong composition loses nothing to a filter either). With any other accountant,
-        or TotalVariation among the events, take it for events fixed ahead only, as in Abadi et al.
-        2016, Section 4.
+        take it for events fixed ahead only, as in Abadi et al. 2016, Section 4.
 
     The accountant may be its name; its relation is then that of `ledger`, by default ADD_REMOVE.
 

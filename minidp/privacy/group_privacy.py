@@ -6,8 +6,7 @@ from functools import cache
 
 from ..errors import UnsupportedEventError
 from ..util.validate import count as check_count
-from .accountant import Accountant, Bound, variation_of
-from .bound import Within
+from .accountant import Accountant, Bound
 from .events import PoissonSampled
 from .ledger import Ledger
 
@@ -27,14 +26,14 @@ def group_epsilon(
     the data or none is.
 
     Bound
-        [C2]  delta = d (e^(k epsilon) - 1) / (e^epsilon - 1) + (1 + e^(k epsilon)) T    (epsilon,
-              d)-DP gives (k epsilon, delta)-DP; T the total variation of the ledger, added once
+        [C2]  delta = d (e^(k epsilon) - 1) / (e^epsilon - 1)    (epsilon, d)-DP gives (k epsilon,
+              delta)-DP
         upper is the smaller of this and of what the group's own events cost
         (`Event.for_group`); lower is the group's where nothing is sampled, else unknown.
 
     Source
         [C2]  Vadhan 2017, the sum that Lemma 2.2 bounds by k e^((k-1) epsilon) d (Abadi et al.
-              2016, Section 2.1); T: `bound.Within` [C1], since no neighbours are in it
+              2016, Section 2.1)
 
     >>> from minidp.privacy import Gaussian, MomentsAccountant
     >>> ledger = Ledger()
@@ -107,20 +106,15 @@ def _generic(accountant, ledger, delta, k):
     """The smallest k epsilon(d) that [C2] allows, by a search for -ln d."""
     from scipy.optimize import brentq
 
-    parts = accountant.merged(ledger).items()
-    varied = Within(variation_of(parts))
-    if varied.variation:
-        ledger = Ledger(ledger.relation, [part for part in parts if not part[0].variation])
     allowed = [math.inf]
 
     @cache
     def missing(size):
         """What -ln d = size lacks of the -ln d that [C2] needs; at most 0 where [C2] is met."""
         epsilon = accountant.epsilon(ledger, math.exp(-size)).upper
-        left = delta - varied.added(k * epsilon) if varied.variation else delta  # [C2]
-        if epsilon == math.inf or left <= 0:  # d is too small
+        if epsilon == math.inf:  # d is too small
             return -math.inf
-        lacking = _log_sum(k, epsilon) - math.log(left) * (1 + 1e-15) - size  # [C2]
+        lacking = _log_sum(k, epsilon) - math.log(delta) * (1 + 1e-15) - size  # [C2]
         if lacking <= 0:
             allowed.append(k * epsilon)
         return lacking

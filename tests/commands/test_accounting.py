@@ -9,7 +9,7 @@ from minidp.__main__ import main
 from minidp.errors import ParameterError
 from minidp.mechanism import Plan, Sanitizer, flat_group
 from minidp.mechanism.samplers import make_sampler
-from minidp.privacy import Laplace, Ledger, RenyiAccountant, TotalVariation
+from minidp.privacy import Laplace, Ledger, RenyiAccountant
 from tests.support.accountants import ledger_of
 
 NOISE = "--noise-multiplier 4"
@@ -145,9 +145,9 @@ def test_python_has_the_commands_under_the_names_of_their_flags(flags, function,
 
 
 def test_python_reads_a_ledger_and_names_arguments_in_its_errors(folder, run):
-    ledger = ledger_of((Laplace(9.0), 3), (TotalVariation(2.0**-64, 2), 4))
+    ledger = ledger_of((Laplace(9.0), 3))
     ledger.save(folder / "ledger.json")
-    assert "7 releases, total variation 4.337e-19" in run(f"{EPSILON} --ledger .")
+    assert "3 releases, " in run(f"{EPSILON} --ledger .")
     assert minidp.epsilon(delta=1e-5, ledger=ledger) == minidp.epsilon(delta=1e-5, ledger=".")
     with pytest.raises(ParameterError, match="says what was done; leave out lot_size"):
         minidp.epsilon(delta=1e-5, ledger=ledger, lot_size=3)

@@ -21,7 +21,6 @@ from minidp.privacy import (
     PoissonSampled,
     PureDP,
     Repeated,
-    TotalVariation,
     Unknown,
 )
 from minidp.privacy.event_json import EVENTS, event_from_json, event_to_json
@@ -33,7 +32,6 @@ EVERY = [
     STEP.event,
     PureDP(1e-6),
     ApproximateDP(0.5, 1e-9),
-    TotalVariation(2.0**-64, 2**40),
     NonPrivate(),
     Unknown(),
     STEP,

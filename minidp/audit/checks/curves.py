@@ -15,14 +15,13 @@ from ...privacy.events import (
     Laplace,
     PoissonSampled,
     PureDP,
-    TotalVariation,
 )
 from ...privacy.gaussian import GaussianAccountant, gaussian_delta
 from ...privacy.moments import MomentsAccountant
 from ...privacy.renyi import RenyiAccountant
 from ..equation import Case
 from . import excess, holds, in_words, measures, relative, states
-from .truths import ends_of, exact_epsilon, ledger_of
+from .truths import exact_epsilon, ledger_of
 
 GAUSSIAN, COMPOSITION = "privacy.gaussian.GaussianAccountant", "privacy.composition"
 GROUPS = "privacy.group_privacy.group"
@@ -44,22 +43,6 @@ def delta_of_gaussians(bench):
         with mpmath.workdps(30):
             given = {"epsilon": mpmath.mpf(epsilon), "mu": mpmath.mpf(mu)}
             yield Case({**given, "delta": gaussian_delta(epsilon, mu)})
-
-
-def _within(bench, end):
-    """Of Gaussians within some distance of the exact ones; one end of their bounds."""
-    accountant, alone = GaussianAccountant(), (Gaussian(4.0), 4)
-    for tau in (2.0**-30, 2.0**-12):
-        beside = alone, (TotalVariation(tau, 1), 1)
-        found, lower = (ends_of(accountant, *beside, end=each) for each in ("upper", "lower"))
-        given = {**ends_of(accountant, alone, end=end), "T": tau}
-        given |= {"epsilon'": found["epsilon"](0.01), "delta'": found["delta"]}
-        given |= {f"{name}_lower": function for name, function in lower.items()}
-        yield Case(given, ranges={"t": [0.01], "E": [1.0]})
-
-
-for _labels, _end in (("C1 C2", "upper"), ("C3", "lower")):
-    states("privacy.bound.Within", _labels, name=_end)(partial(_within, end=_end))
 
 
 def _central_limit(bench, event, **given):
@@ -180,15 +163,10 @@ def sampled_groups(bench):
 
 @states(f"{GROUPS}_epsilon", "C2", 2e-4)
 def the_generic_rule(bench):
-    """By itself, and beside a law that is off by a total variation distance."""
     accountant = RenyiAccountant()
-    for tau in (0.0, 2.0**-20):
-        beside = [(TotalVariation(tau, 1), 1)] if tau else []
-        ledger = ledger_of(*MIXTURE.items(), *beside)
-        epsilon = group_privacy.group_epsilon(accountant, ledger, 1e-5, 3).upper / 3
-        d = accountant.delta(MIXTURE, epsilon).upper
-        given = {"epsilon": epsilon, "d": d, "delta": 1e-5, "k": 3, "T": tau}
-        yield Case(given)
+    epsilon = group_privacy.group_epsilon(accountant, MIXTURE, 1e-5, 3).upper / 3
+    d = accountant.delta(MIXTURE, epsilon).upper
+    yield Case({"epsilon": epsilon, "d": d, "delta": 1e-5, "k": 3})
 
 
 in_words(f"{GROUPS}_delta", "C3", "names the ledger whose delta it is")

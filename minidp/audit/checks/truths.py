@@ -14,12 +14,12 @@ def ledger_of(*entries, relation=Relation.ADD_REMOVE):
     return Ledger(relation, entries)
 
 
-def ends_of(accountant, *entries, end="upper"):
-    """{"epsilon", "delta"}: an end of an accountant's bounds, functions of the other."""
+def ends_of(accountant, *entries):
+    """{"epsilon", "delta"}: the upper ends of an accountant's bounds, functions of the other."""
     ledger = ledger_of(*entries)
     return {
-        "epsilon": lambda delta: getattr(accountant.epsilon(ledger, delta), end),
-        "delta": lambda epsilon: getattr(accountant.delta(ledger, epsilon), end),
+        "epsilon": lambda delta: accountant.epsilon(ledger, delta).upper,
+        "delta": lambda epsilon: accountant.delta(ledger, epsilon).upper,
     }
 
 

@@ -8,7 +8,7 @@ refuses.
 
 from .base import Event, NeighbouringRelation, NonPrivate, Unknown
 from .noise import Gaussian, JointGaussian, Laplace
-from .pairs import ApproximateDP, PureDP, TotalVariation
+from .pairs import ApproximateDP, PureDP
 from .sampled import PoissonSampled
 from .several import Composed, Repeated
 
@@ -24,6 +24,5 @@ __all__ = [
     "PoissonSampled",
     "PureDP",
     "Repeated",
-    "TotalVariation",
     "Unknown",
 ]

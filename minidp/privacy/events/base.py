@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from enum import Enum
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -60,17 +59,9 @@ class Event:
         return None
 
     @property
-    def variation(self) -> Fraction:
-        """The total variation distance that a primitive adds, exactly."""
-        return Fraction(0)
-
-    @property
     def in_words(self) -> str:
         """What an accountant calls an event that it has no theorem for."""
         return f"{self!r:.200}"
-
-    # whether delta alone is what a primitive costs, so that accountants' curves leave it out
-    delta_alone = False
 
     def primitives(self, count: int = 1) -> "Iterator[tuple[Event, int]]":
         """The (primitive, count) pairs that `count` releases come down to, each sampled once at
