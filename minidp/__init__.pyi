@@ -54,7 +54,7 @@ def fit(
     x: Any,
     y: ArrayLike | None,
     *,
-    epsilon: float | None = None,
+    epsilon: float,
     delta: float | None = None,
     folder: StrPath | None = None,
     ledger: StrPath | None = None,
@@ -83,6 +83,5 @@ def fit(
     device: str = "cpu",
     source: str | None = None,
     group_size: int = 1,
-    attack: Any = None,
     ledger_limit: float | None = None,
 ) -> Fitted: ...

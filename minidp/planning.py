@@ -7,7 +7,7 @@ parsed flags of a command, with noise multipliers as a tuple; what is not given 
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,8 +24,7 @@ from .privacy.calibrate import noise_multiplier_for
 from .privacy.catalogue import ACCOUNTANTS, all_bounds, make, row_to_quote
 from .privacy.group_privacy import GroupAccountant
 from .privacy.ledger import SETUP
-from .privacy.meaning import meaning_of, upper_ends
-from .privacy.risk import Risk
+from .privacy.meaning import meaning_of
 from .util.atomic import StrPath
 from .util.validate import count as check_count
 from .util.validate import in_range, open_probability, positive_finite
@@ -89,9 +88,8 @@ def epsilon(
 
 def calibrate(
     *,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    attack: Mapping[str, float] | None = None,
+    epsilon: float,
+    delta: float,
     noise_multiplier: float | Sequence[float] | None = None,
     sampling_probability: float | None = None,
     dataset_size: int | None = None,
@@ -103,21 +101,17 @@ def calibrate(
     group_size: int = 1,
     accountant: str = "loss_distribution",
 ) -> dict[str, Any]:
-    """Noise multiplier or steps for a target epsilon, or noise multiplier for a risk: the
-    dictionary that `minidp calibrate --json` prints.
+    """Noise multiplier or steps for a target epsilon: the dictionary that `minidp calibrate --json`
+    prints.
 
     Of noise and length, give one; the other is found. The other parameters are those of
     `minidp.epsilon`. The target is kept by the accountant named; "kind" says whether that is a
     bound.
 
-    attack  in place of epsilon: {"fpr": .., "tpr": ..}, {"advantage": ..} or {"mu": ..}, as
-            `privacy.risk.Risk`, certified by the loss distribution; delta is not needed
-
     >>> found = calibrate(epsilon=2, delta=1e-5, sampling_probability=0.01, steps=10_000)
     >>> round(found["noise_multiplier"], 2), found["epsilon"]["upper"] <= 2, found["kind"]
     (2.13, True, 'bound')
     """
-    risk = None if attack is None else Risk.of(attack)
     setting = _setting(locals(), relation=None, target_epsilon=epsilon)
     with _flags_as_arguments():
         return calibrated(setting)
@@ -272,28 +266,9 @@ def _release_event(noises):
 
 
 def calibrated(setting: Any) -> dict[str, Any]:
-    """What `calibrate` returns, of a setting with a `target_epsilon` or a `risk`."""
+    """What `calibrate` returns, of a setting with a `target_epsilon`."""
     delta = setting.delta
-    if delta is not None:
-        open_probability(delta=delta)
-    find = _at_epsilon if setting.risk is None else _at_risk
-    record, accountant, ledger = find(setting)
-    if delta is not None:
-        record |= {"epsilon": accountant.epsilon(ledger, delta).to_json(), "delta": delta}
-    return record | {
-        "accountant": accountant.name,
-        "kind": accountant.kind,
-        "ledger": ledger.to_json(),
-    }
-
-
-def _at_epsilon(setting):
-    """(what was found, the accountant, the ledger) of a setting with a `target_epsilon`."""
-    if None in (setting.target_epsilon, setting.delta):
-        raise ParameterError(
-            "expected --target-epsilon and --delta, or a risk: --tpr and --fpr, --advantage, or "
-            "--mu"
-        )
+    open_probability(delta=delta)
     positive_finite(epsilon=setting.target_epsilon)
     missing = _missing(setting)
     if missing not in (["noise_multiplier"], ["steps"]):
@@ -307,31 +282,16 @@ def _at_epsilon(setting):
     search, first = (noise_multiplier_for, 1.0) if name == "noise_multiplier" else (_steps_for, 0)
     with_value = _ledgers(setting, sampler, name)
     with_value(first)  # which checks the rest of the setting
-    found = search(accountant, with_value, setting.target_epsilon, setting.delta)
-    return {name: found}, accountant, with_value(found)
-
-
-def _at_risk(setting):
-    """(what was found, the accountant, the ledger) of a setting with a `risk`."""
-    if setting.noise_multiplier is not None or setting.accountant != "loss_distribution":
-        raise ParameterError(
-            "expected a risk without --noise-multiplier, which it finds, and without --accountant: "
-            "the loss distribution certifies it"
-        )
-    if setting.target_epsilon is not None:
-        raise ParameterError("expected --target-epsilon or a risk, got both")
-    risk, sampler, group_size = setting.risk, sampler_of(setting), setting.group_size
-    with_noise = _ledgers(setting, sampler, "noise_multiplier")
-    with_noise(1.0)  # which checks the rest of the setting
-    found = risk.noise_multiplier(with_noise, group_size)
-    ledger = with_noise(found)
-    record = {
-        "noise_multiplier": found,
-        "attack": risk.given,
-        "reached": risk.reached(ledger, group_size),
-        "by_sampling": risk.by_sampling(with_noise, group_size),
+    found = search(accountant, with_value, setting.target_epsilon, delta)
+    ledger = with_value(found)
+    return {
+        name: found,
+        "epsilon": accountant.epsilon(ledger, delta).to_json(),
+        "delta": delta,
+        "accountant": accountant.name,
+        "kind": accountant.kind,
+        "ledger": ledger.to_json(),
     }
-    return record, upper_ends(ledger.relation, group_size), ledger
 
 
 def _ledgers(setting, sampler, name):

@@ -6,11 +6,10 @@ import sys
 from ..planning import accountants_of, calibrated, compared
 from ..privacy.catalogue import ACCOUNTANTS, make
 from ..privacy.meaning import in_words, large_delta
-from ..privacy.risk import BY_SAMPLING, Risk
 from ..util.text import upper_text
 from .flags import number
 from .output import refuse_unbounded, show, table
-from .setting import LENGTH, RISK, SAMPLING, add, add_run, described
+from .setting import LENGTH, SAMPLING, add, add_run, described
 
 
 def epsilon(parser):
@@ -61,10 +60,10 @@ def _remark_delta(args):
 
 
 def calibrate(parser):
+    add(parser, "--target-epsilon", required=True)
     add(
         parser,
-        "--target-epsilon",
-        *RISK,
+        "--delta",
         "--noise-multiplier",
         *SAMPLING,
         *LENGTH,
@@ -72,7 +71,6 @@ def calibrate(parser):
         "--json",
         "--quiet",
     )
-    add(parser, "--delta", required=False)
     parser.add_argument(
         "--accountant",
         choices=list(ACCOUNTANTS),
@@ -80,18 +78,15 @@ def calibrate(parser):
         help="whose figure holds the target (default: loss_distribution)",
     )
     parser.epilog = (
-        "Noise or length is given, and the other is found; of a risk, the noise:\n"
+        "Noise or length is given, and the other is found:\n"
         "  %(prog)s --target-epsilon 2 --delta 1e-5 --dataset-size 60000 --lot-size 600 "
         "--epochs 100\n  %(prog)s --target-epsilon 2 --delta 1e-5 --sampling-probability 0.01 "
-        "--noise-multiplier 4\n  %(prog)s --tpr 0.05 --fpr 0.01 --dataset-size 60000 "
-        "--lot-size 600 --epochs 100"
+        "--noise-multiplier 4"
     )
     return _calibrate
 
 
 def _calibrate(args):
-    risk = {name[2:]: value for name in RISK if (value := vars(args)[name[2:]]) is not None}
-    args.risk = Risk(**risk) if risk else None
     accountant = make(args.accountant)
     if accountant.kind != "bound":
         print(
@@ -105,15 +100,10 @@ def _calibrate(args):
     lines = [f"steps  {record['steps']}"] if "steps" in record else []
     if "noise_multiplier" in record:
         lines.append(f"noise multiplier  {upper_text(record['noise_multiplier'], 6)}")
-    if risk:
-        lines.append(f"certified: {args.risk.in_words(record['reached'])}")
-    if record.get("by_sampling"):
-        lines.append(BY_SAMPLING)
-    if "epsilon" in record:
-        lines.append(
-            f"epsilon  {upper_text(record['epsilon']['upper'], 6)} at delta {args.delta:g} "
-            f"({record['accountant']}, {record['kind']})"
-        )
+    lines.append(
+        f"epsilon  {upper_text(record['epsilon']['upper'], 6)} at delta {args.delta:g} "
+        f"({record['accountant']}, {record['kind']})"
+    )
     whom = "each example by itself"
     if args.group_size > 1:
         whom = f"{args.group_size} examples of one person together, all in the data or none"

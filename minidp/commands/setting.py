@@ -9,7 +9,6 @@ from .flags import Once, number, numbers, whole_number
 
 NOISE = ("--noise-multiplier", "--noise-multipliers")
 LENGTH = ("--steps", "--epochs")
-RISK = ("--fpr", "--tpr", "--advantage", "--mu")
 ALSO = {"--target-epsilon": ("--epsilon",)}  # second names
 SAMPLING = (
     "--sampling-probability",
@@ -84,17 +83,6 @@ FLAGS = {
         action=Once,
         metavar="EPSILON",
         help="epsilon that must not be exceeded, at --delta",
-    ),
-    "--fpr": dict(type=number, metavar="RATE", help="false positive rate of an attacker"),
-    "--tpr": dict(
-        type=number, metavar="RATE", help="the true positive rate that he may have there, at most"
-    ),
-    "--advantage": dict(
-        type=number, metavar="A", help="how far true positives may exceed false ones, at any rate"
-    ),
-    "--mu": dict(
-        type=number,
-        help="his task is no easier than telling N(0, 1) from N(mu, 1), at rates of at least 1e-6",
     ),
     "--json": dict(action="store_true", help="print JSON in place of the table"),
     "--quiet": dict(action="store_true", help="say nothing while it computes"),

@@ -110,8 +110,7 @@ def train(parser):
         required=True,
         metavar="EPSILON",
         help="epsilon that must not be exceeded; inf: the same without noise and clipping, which "
-        "is not private, for comparison. A risk in its place (fpr and tpr, advantage or mu) is for "
-        "Python alone: minidp.fit(attack=...)",
+        "is not private, for comparison",
     )
     add_shared(
         parser,

@@ -15,9 +15,7 @@ from .. import nn
 from ..errors import MinidpError, ParameterError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ..privacy import Filter
-from ..privacy.gaussian import gaussian_epsilon
 from ..privacy.meaning import large_delta
-from ..privacy.risk import Risk
 from ..ranks import current
 from ..run import About, Privacy, Run, Training
 from ..run.result import git_commit
@@ -42,7 +40,7 @@ def fit(
     x: Any,
     y: ArrayLike | None,
     *,
-    epsilon: float | None = None,
+    epsilon: float,
     delta: float | None = None,
     folder: StrPath | None = None,
     ledger: StrPath | None = None,
@@ -62,8 +60,7 @@ def fit(
               numbers to predict within `target_bounds`; None: the column of x that `schema` marks
               as the label
     epsilon   the budget; no more is spent. math.inf: the same without noise and clipping, in the
-              steps of epsilon 8, which is not private, for comparison. In its place `attack`
-              gives the risk that an attacker may reach, such as {"fpr": 0.01, "tpr": 0.05}
+              steps of epsilon 8, which is not private, for comparison
     delta     default: the power of ten at or below 1 / (10 N), N rows or persons
     folder    keeps the run's files; the same call resumes a run that was interrupted
     ledger    path of a file that several fits share: charged under a lock before the noise; their
@@ -98,8 +95,7 @@ def fit(
     with quietly(quiet), ExitStack() as undo:
         data, settings = data_of(x, y, test, settings)
         streams = Streams(seed)
-        whole = math.inf if epsilon is None else epsilon  # of a risk that is asked for
-        budget, how_delta = _budget(whole, delta, data.size, quiet)
+        budget, how_delta = _budget(epsilon, delta, data.size, quiet)
         planned = _Planned(settings, data, budget, streams)
         at = _temporary(undo) if folder is None else folder
         about = planned.about(how_delta, seed, test, ledger, quiet)
@@ -130,7 +126,6 @@ class _Planned:
         self.settings, self.data, self.head = settings, data, Head(settings, data)
         self.network = network.to(data.inputs.backend)
         self.loss = nn.SquaredError() if data.labels is None else nn.SoftmaxCrossEntropy()
-        self.risk = None if settings.attack is None else Risk.of(settings.attack)
         self.given = {
             field.name: field.type(getattr(settings, field.name))  # as plain numbers
             for field in fields(Choice)
@@ -143,8 +138,6 @@ class _Planned:
     def _plan(self, budget):
         data, head, params = self.data, self.head, self.network.params
         epsilon, delta = budget.epsilon, budget.delta
-        if self.risk is not None:  # for the rule: that of a Gaussian mechanism
-            epsilon = gaussian_epsilon(self.risk.likeness, delta)
         private = epsilon < math.inf
         kind = {"hidden": len(params) > 2, "regression": data.labels is None}
         choice = choose(
@@ -167,9 +160,7 @@ class _Planned:
             choice = unclipped(choice, self.given, ours=head.ours, **kind)
         groups = flat_group(params, choice.clip_norm, float(private))
         plan = Plan(sampler, Sanitizer(groups), choice.steps, choice.lot_size)
-        if self.risk is not None:
-            plan = plan.calibrated(before=self.before, attack=self.risk)
-        elif private:
+        if private:
             plan = plan.calibrated(budget.accountant, epsilon, delta, self.before)
         self.choice, self.plan = choice, plan
 
@@ -198,7 +189,6 @@ class _Planned:
             self.settings.check,
             train_metrics=False,
             rows_per_person=self.settings.rows_per_person,
-            risk=self.risk,
         )
 
     def about(self, how_delta, seed, test, ledger, quiet):
@@ -220,7 +210,7 @@ class _Planned:
 def settings_of(
     settings: Settings | None,
     more: dict[str, Any],
-    epsilon: float | None,
+    epsilon: float,
     folder: Any,
     ledger: Any,
     quiet: bool,
@@ -247,13 +237,8 @@ def settings_of(
             raise ParameterError(f"fit: {name} given both by settings= and by its name")
     settings = replace(base, **more)
     flag(quiet=quiet)
-    if epsilon is not None:
-        positive(epsilon=epsilon)
+    positive(epsilon=epsilon)
     check_path(folder=folder, ledger=ledger)
-    if (epsilon is None) == (settings.attack is None):
-        raise ParameterError(
-            "expected epsilon=, or in its place attack=, the risk that an attacker may reach"
-        )
     if settings.ledger_limit is not None and ledger is None:
         raise ParameterError("expected ledger_limit= together with ledger=FILE, which it limits")
     if epsilon == math.inf and ledger is not None:

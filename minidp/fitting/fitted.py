@@ -13,9 +13,7 @@ from ..errors import ParameterError
 from ..privacy.accountant import Bound
 from ..privacy.catalogue import row_to_quote
 from ..privacy.ledger import Ledger
-from ..privacy.risk import BY_SAMPLING
 from ..ranks import current
-from ..run.brief import by_sampling
 from ..run.folder import FILES, LEDGER, MANIFEST, MODEL, STATEMENT
 from ..run.model import Model, load_model, write_model
 from ..util.atomic import StrPath
@@ -143,8 +141,6 @@ class Fitted(Model):
             if group:
                 yield f"for {group['size']} {unit}s", f"epsilon {upper_text(group['epsilon'])}"
             yield "certified", f"{lower_text(bound.lower)} to {upper} by {quoted}"
-        if by_sampling(result):
-            yield "NOTICE", f"{BY_SAMPLING}; epsilon is large"
         yield (
             "trained",
             f"{result['steps']} lots of about {settings['expected_lot_size']:g} of "

@@ -9,7 +9,6 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from .. import nn
-from ..privacy.risk import Risk
 from ..util.options import Checked, option
 from ..util.validate import count, flag, positive_finite
 
@@ -81,13 +80,10 @@ class Settings(Checked):
         "cpu", "gpu", "gpu:N" (the GPU of that number) or "auto" (a GPU if there is one).
     source: str, default None
         What the statement calls the data, such as the name of their file.
-    attack: dict, default None
-        In place of epsilon, the risk that an attacker may reach: {"fpr": .01, "tpr": .05},
-        {"advantage": .1} or {"mu": .5} (`privacy.risk.Risk`).
     group_size: int, default 1
         k: the statement also gives the epsilon of k rows of one person together, or with `person`
-        of k persons. It is a figure beside the others: epsilon, or the risk `attack`, that you ask
-        for stays that of one row, or person.
+        of k persons. It is a figure beside the others: the epsilon that you ask for stays that of
+        one row, or person.
     ledger_limit: float, default None
         Largest epsilon, at this fit's delta, that the shared `ledger` may reach; a fit that would
         exceed it is refused before its charge.
@@ -185,7 +181,6 @@ class Settings(Checked):
     device: str = option("cpu", "where to compute: cpu, gpu, gpu:N or auto")
     source: str | None = None
     group_size: int = option(1, check=POSITIVE, recorded=True)
-    attack: Any = option(None, check=lambda attack: Risk.of(attack), recorded=True)
     ledger_limit: float | None = option(
         None,
         "largest epsilon that the shared --ledger may reach; a fit beyond it is refused",

@@ -6,7 +6,7 @@ sigma and q are written once: the trainer executes the plan, and the accountant 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -18,7 +18,6 @@ from ..privacy.calibrate import noise_multiplier_for
 from ..privacy.catalogue import as_accountant
 from ..privacy.events import Event, NeighbouringRelation
 from ..privacy.ledger import SETUP, Ledger
-from ..privacy.risk import Risk
 from ..util.text import upper_text
 from ..util.validate import count, positive_finite
 from .rounding import Products, products
@@ -167,16 +166,13 @@ class Plan:
 
     def calibrated(
         self,
-        accountant: Accountant | str | None = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
+        accountant: Accountant | str,
+        epsilon: float,
+        delta: float,
         before: Iterable[Event] = (),
-        *,
-        attack: Risk | Mapping[str, float] | None = None,
     ) -> Plan:
         """The plan with the least noise that keeps its steps, after the events `before`, at or
-        below (epsilon, delta), or at or below the risk `attack`, such as {"fpr": 0.01, "tpr":
-        0.05}, which the loss distribution certifies (see `privacy.risk.Risk`).
+        below (epsilon, delta).
 
         The groups' noise multipliers keep their ratios; groups without any get equal ones. Raises
         BudgetExceededError where no noise is enough, ParameterError where a noise multiplier
@@ -215,10 +211,6 @@ class Plan:
                 else with_noise(noise).ledger(before=before)
             )
 
-        if attack is not None and (accountant, epsilon, delta) == (None, None, None):
-            return with_noise(Risk.of(attack).noise_multiplier(ledger_of))
-        if attack is not None or accountant is None or epsilon is None or delta is None:
-            raise ParameterError("expected accountant, epsilon and delta, or attack alone")
         accountant = as_accountant(accountant, self.relation)
         return with_noise(noise_multiplier_for(accountant, ledger_of, epsilon, delta))
 

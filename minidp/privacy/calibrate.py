@@ -33,65 +33,43 @@ def noise_multiplier_for(
     positive_finite(epsilon=epsilon)
     open_probability(delta=delta)
 
-    def spent(ledger):
-        return accountant.epsilon(ledger, delta).upper
-
-    return least_noise(spent, ledger_of, epsilon, f"epsilon at delta={delta:g}")
-
-
-def least_noise(
-    spent: Callable[[Ledger], float],
-    ledger_of: Callable[[float], Ledger],
-    target: float,
-    what: str,
-    free: float = 0.0,
-    start: float = 1.0,
-    step: float = math.e,
-    closeness: float = CLOSENESS,
-) -> float:
-    """A noise multiplier at which what `spent` finds of its ledger is at most `target`, and the
-    excess over `free` at least the share `closeness` of the target's.
-
-    start, step: a noise multiplier and a factor, where the search begins. Raises as
-    `noise_multiplier_for`; messages call what is spent `what`.
-    """
-
-    def excess(log_noise):
-        return spent(ledger_of(math.exp(log_noise))) - free
+    def spent(log_noise):
+        return accountant.epsilon(ledger_of(math.exp(log_noise)), delta).upper
 
     def none_enough():
-        least = spent(ledger_of(MOST_NOISE))
-        return (
-            f"no noise multiplier up to {MOST_NOISE:g} is enough: with it {what} is "
-            f"{upper_text(least)}, above the target of {target:g}; raise the target, take fewer "
-            "steps, or give what comes beside the steps more noise"
+        least = accountant.epsilon(ledger_of(MOST_NOISE), delta).upper
+        return BudgetExceededError(
+            f"no noise multiplier up to {MOST_NOISE:g} is enough: with it epsilon at "
+            f"delta={delta:g} is {upper_text(least)}, above the target of {epsilon:g}; raise the "
+            "target, take fewer steps, or give what comes beside the steps more noise"
         )
 
     try:
         without = ledger_of(math.inf)  # free, unless something comes beside the steps
     except ParameterError:  # of a mechanism that takes finite noise only, such as a ClipGroup
         without = ledger_of(MOST_NOISE)
-    if spent(without) > target:
-        raise BudgetExceededError(none_enough())
-    limits = math.log(LEAST_NOISE), math.log(MOST_NOISE)
-    all_enough = f"a noise multiplier of {LEAST_NOISE:g} already keeps {what} below {target:g}"
-    ends = _bracket(excess, target - free, math.log(start), limits, all_enough, math.log(step))
+    if accountant.epsilon(without, delta).upper > epsilon:
+        raise none_enough()
+    all_enough = (
+        f"a noise multiplier of {LEAST_NOISE:g} already keeps epsilon at delta={delta:g} below "
+        f"{epsilon:g}"
+    )
+    ends = _bracket(spent, epsilon, all_enough)
     if ends is None:
-        raise BudgetExceededError(none_enough())
-    enough, too_little = ends
-    return math.exp(_close_in(excess, target - free, enough, too_little, closeness))
+        raise none_enough()
+    return math.exp(_close_in(spent, epsilon, *ends))
 
 
-def _bracket(spent, target, start, limits, all_enough, step=1.0):
-    """((x, epsilon) within the target, (x, epsilon) above it), or None where all are above.
+def _bracket(spent, target, all_enough):
+    """((x, epsilon) within the target, (x, epsilon) above it), or None where all are above, for x
+    the logarithm of the noise multiplier.
 
-    epsilon falls from the first limit to the second. ParameterError(all_enough) where it is within
-    the target at the first.
+    ParameterError(all_enough) where epsilon is within the target at the least noise.
     """
-    here = (start, spent(start))
+    here = (0.0, spent(0.0))
     falling = here[1] > target
-    end = limits[1] if falling else limits[0]
-    step = math.copysign(step, end - start)
+    end = math.log(MOST_NOISE if falling else LEAST_NOISE)
+    step = 1.0 if falling else -1.0
     while True:
         x = min(here[0] + step, end) if step > 0 else max(here[0] + step, end)
         there = (x, spent(x))
@@ -104,17 +82,17 @@ def _bracket(spent, target, start, limits, all_enough, step=1.0):
         here, step = there, 1.5 * step
 
 
-def _close_in(spent, target, enough, too_little, closeness=CLOSENESS):
+def _close_in(spent, target, enough, too_little):
     """False position on ln epsilon, kept inside the bracket by bisection; both ends are (x,
     epsilon).
     """
     for attempt in range(200):
-        if enough[1] >= closeness * target:
+        if enough[1] >= CLOSENESS * target:
             return enough[0]
         share = 0.5
         if attempt % 3 != 2 and enough[1] > 0 and too_little[1] < math.inf:
             # aim a little below the target, since only that side may be returned
-            aim = math.log(target * (1 - 0.4 * (1 - closeness)))
+            aim = math.log(target * (1 - 0.4 * (1 - CLOSENESS)))
             share = (aim - math.log(enough[1])) / (math.log(too_little[1]) - math.log(enough[1]))
             share = min(max(share, 1e-3), 1 - 1e-3)
         x = enough[0] + share * (too_little[0] - enough[0])

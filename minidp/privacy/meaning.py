@@ -50,7 +50,7 @@ def meaning_of(ledger: Ledger, delta: float, group_size: int = 1) -> dict[str, A
         return None
     if epsilon == math.inf:
         return None
-    lines = tangents(accountant, ledger, _slopes(_gaussian_like(epsilon, delta), RATES))
+    lines = tangents(accountant, ledger, _slopes(_gaussian_like(epsilon, delta)))
     power = {f"{rate:g}": min(math.exp(e) * rate + d for e, d in lines) for rate in RATES}  # [C1]
     mu = _mu_of(lines)
     return {
@@ -62,11 +62,6 @@ def meaning_of(ledger: Ledger, delta: float, group_size: int = 1) -> dict[str, A
     }
 
 
-def mu_of(accountant: Any, ledger: Ledger, guess: float) -> float:
-    """The mu of `meaning_of`, its tangents where a Gaussian curve of mu `guess` has them."""
-    return _mu_of(tangents(accountant, ledger, _slopes(guess)))
-
-
 def upper_ends(relation: Any, group_size: int = 1) -> GroupAccountant:
     """The accountant by which risks are certified: upper ends of the loss distribution."""
     from .pld.accountant import LossDistributionAccountant  # here, since it loads Numba
@@ -74,13 +69,13 @@ def upper_ends(relation: Any, group_size: int = 1) -> GroupAccountant:
     return GroupAccountant(LossDistributionAccountant(relation, quick=True), group_size)
 
 
-def _slopes(mu, rates=()):
-    """Where a Gaussian curve of this mu has its tangents, at even steps and at the rates."""
+def _slopes(mu):
+    """Where a Gaussian curve of this mu has its tangents, at even steps and at RATES."""
     from scipy.special import ndtri
 
     slopes: list[float] = []
     even = [i * 4.8 / (TANGENTS - 1) for i in range(TANGENTS)]
-    for z in [*even, *(-float(ndtri(rate)) for rate in rates)]:
+    for z in [*even, *(-float(ndtri(rate)) for rate in RATES)]:
         # the tangent at the rate Phi(-z); steeper ones bound no rate of these
         at = min(max(0.0, mu * z - 0.5 * mu * mu), -math.log(LEAST_RATE))
         if all(abs(at - other) > 1e-9 for other in slopes):

@@ -9,18 +9,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ..util import plotting
 from ..util.atomic import StrPath, atomic_write
 from .accountant import Bound
-from .ledger import Ledger
-from .meaning import upper_ends
-from .risk import Risk
-from .tradeoff import accountant_curve
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
 
@@ -106,17 +99,6 @@ def save_tradeoff(
         axes.plot(alphas, betas, drawstyle="steps-pre", **_line(i, len(alphas), name, kinds))
     _finish_tradeoff(axes)
     plotting.save(figure, path)
-
-
-def draw_risk(axes: Axes, risk: Risk, ledger: Ledger) -> None:
-    """Draw the certified trade-off curve of a ledger, and the point that was asked for, into an
-    axis.
-    """
-    alphas = np.linspace(0, 1, 501)
-    curve = accountant_curve(upper_ends(ledger.relation), ledger, alphas)
-    axes.plot(alphas, curve, label="no attack is below (certified)")
-    axes.plot(*risk.point, label="asked for", **plotting.PAPER)
-    _finish_tradeoff(axes)
 
 
 def _finish_tradeoff(axes):

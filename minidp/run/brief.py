@@ -5,10 +5,8 @@ the lines on the screen.
 import math
 from typing import NamedTuple
 
-from ..privacy.calibrate import LEAST_NOISE
 from ..privacy.catalogue import row_to_quote
 from ..privacy.meaning import RATES, large_delta
-from ..privacy.risk import BY_SAMPLING, Risk
 from ..util.program import program
 from ..util.text import upper_text
 from .folder import CURVES, MANIFEST, STATEMENT
@@ -57,7 +55,7 @@ def in_short(result):
     """Paragraphs that say what was guaranteed, for whom, and what was not."""
     name = row_to_quote(result["epsilon"], math.inf)
     if name is None:
-        return ["## In short", asked(result), f"**{_no_guarantee(result)}**"]
+        return ["## In short", f"**{_no_guarantee(result)}**"]
     unit = unit_of(result)
     change, question, found = (text.format(unit.name) for text in NEIGHBOURS[result["relation"]])
     epsilon, delta = result["epsilon"][name]["upper"], result["delta"]
@@ -72,41 +70,12 @@ def in_short(result):
     ]
     return [
         "## In short",
-        asked(result),
         f"**This model is ({upper_text(epsilon)}, {delta:g})-differentially private for one "
         f"{unit.whole}, {change}.** {unit.means} The first number, epsilon, limits how much the "
         f"released files can reveal about a {unit.name}: smaller is stronger. The second, delta, "
         f"is a small allowance beyond that limit: {delta:g} is 1 in {1 / delta:,.0f}.",
         "\n".join(f"- {bullet}" for bullet in bullets if bullet),
     ]
-
-
-def asked(result):
-    """The risk that was asked for, and what is certified of it."""
-    if result["attack"] is None:
-        return None
-    risk, reached = Risk.of(result["settings"]["attack"]), result["attack"]["reached"]
-    wanted = f"of an attacker who tells whether a {result['unit']} was used, {risk.in_words()}"
-    certified = risk.in_words(reached)
-    if risk.fpr is not None:
-        wanted = (
-            f"an attacker who accepts {100 * risk.fpr:g}% false alarms recognises at most "
-            f"{100 * risk.target:g}% of the {result['unit']}s that were used"
-        )
-        certified = f"{upper_text(100 * reached)}%"
-    said = f"The owner asked: {wanted}. Certified: {certified}."
-    if not by_sampling(result):
-        return said
-    return (
-        f"{said} **Take care: {BY_SAMPLING}. A {result['unit']} in a lot is hardly protected, and "
-        "so epsilon is large.**"
-    )
-
-
-def by_sampling(result):
-    """Whether a risk was asked for that sampling alone gives, so that there is almost no noise."""
-    groups = result["settings"]["clip_groups"]
-    return result["attack"] is not None and groups[0]["noise_multiplier"] == LEAST_NOISE
 
 
 def is_not_private(result):

@@ -6,17 +6,16 @@ from ..util import plotting
 from .progress import COLUMNS
 
 
-def save_course(path, history, result, risk=None):
+def save_course(path, history, result):
     """Write the curves of a run's history, its rows of metrics.csv, as PNG, whole or not at all:
     accuracy or R2, and on the right axis epsilon; in a panel beside them the subgroups.
 
     An epsilon that is infinite or unknown is left out. result: the dictionary of result.json.
-    risk: a function that draws another panel.
     """
     column = {name: [row.get(name) for row in history] for name in COLUMNS}
     r2 = any(value is not None for value in column["test_r2"] + column["train_r2_not_private"])
     name, shown = ("r2", "R2") if r2 else ("accuracy", "accuracy")
-    panels = [risk] if risk else []
+    panels = []
     if subgroups := result.get("subgroups"):
         panels.append(lambda axis: draw_subgroups(axis, subgroups, name, shown))
     figure, (left, *beside) = plotting.new_figure(

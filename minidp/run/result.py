@@ -30,7 +30,6 @@ from ..privacy.catalogue import all_bounds
 from ..privacy.event_json import event_to_json
 from ..privacy.ledger import SETUP, STEP
 from ..privacy.meaning import meaning_of
-from ..privacy.risk import Risk
 from ..streams import GENERATOR
 from ..train import Averaged
 from ..util.files import jsonable
@@ -53,7 +52,7 @@ TRAINING_FIGURES = (
 )
 
 
-def derived(plan, budget, setup, *, size, steps, group_size, attack):
+def derived(plan, budget, setup, *, size, steps, group_size):
     """What follows from a run's plan, its charges and public numbers, as values of JSON.
 
     budget      privacy.Filter with the target, delta and the run's ledger
@@ -61,7 +60,6 @@ def derived(plan, budget, setup, *, size, steps, group_size, attack):
     size        public number of training examples
     steps       that ran
     group_size  k: what the run costs k examples together is derived too
-    attack      the risk that was asked for, by name
     """
     ledger, period = budget.ledger, plan.sampler.period
     steps_per_epoch = size / plan.expected_lot_size
@@ -97,7 +95,6 @@ def derived(plan, budget, setup, *, size, steps, group_size, attack):
             ).to_json(),
             "group": group_of(ledger, bounds, budget.delta, group_size),
             "meaning": meaning_of(ledger, budget.delta),
-            "attack": attack and {**attack, "reached": Risk.of(attack).reached(ledger)},
             "accountant": budget.accountant.name,
             "delta": budget.delta,
             "target_epsilon": None if math.isinf(budget.epsilon) else budget.epsilon,
@@ -164,7 +161,6 @@ def facts_of(run):
                 "accountant": budget.accountant.name,
                 "target_epsilon": budget.epsilon,
                 "delta": budget.delta,
-                "attack": run.privacy.risk and run.privacy.risk.given,
                 "augmentation_multiplicity": training.augmentation_multiplicity,
                 "optimizer": type(optimizer.optimizer if averaged else optimizer).__name__,
                 "average": optimizer.decay if averaged else 0.0,
@@ -198,7 +194,6 @@ def make_result(run, record, last, about, seconds):
         size=run.dataset_size,
         steps=steps,
         group_size=run.privacy.group_size,
-        attack=run.facts["settings"]["attack"],
     )
     return {
         **run.facts,

@@ -6,7 +6,6 @@ import math
 import sys
 import time
 from contextlib import nullcontext
-from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -20,7 +19,6 @@ from ..mechanism.setting import value_at
 from ..privacy import Event, Filter, Ledger
 from ..privacy.catalogue import ACCOUNTANTS
 from ..privacy.ledger import SETUP
-from ..privacy.plots import draw_risk
 from ..ranks import current
 from ..streams import as_streams
 from ..train import Averaged, KeptBest, Progress, Trainer
@@ -363,8 +361,7 @@ class Run:
             write_model(path / folders.MODEL, self.model)
         history = [row for row in history if row["step"] < record.progress.step] + [last]
         seen.write_metrics(path / folders.METRICS, history)
-        risk = self.privacy.risk and partial(draw_risk, risk=self.privacy.risk, ledger=self.ledger)
-        save_course(path / folders.CURVES, history, result, risk)
+        save_course(path / folders.CURVES, history, result)
         with atomic_write(path / folders.STATEMENT) as file:
             file.write(statement)
         self.folder.finish(result)

@@ -7,7 +7,6 @@ from typing import Any
 from ..mechanism import Plan
 from ..nn import Sequential
 from ..privacy import Filter
-from ..privacy.risk import Risk
 from ..streams import Streams
 
 
@@ -52,7 +51,6 @@ class Privacy:
     train_metrics  evaluate on training data too: such figures are not private, and are named so
     rows_per_person  protect persons instead of rows, and use at most so many rows of each;
                    `Run.train` then needs `person`, and all sizes here count persons
-    risk           what an attacker may reach, where the plan's noise was chosen for it
     """
 
     plan: Plan
@@ -62,7 +60,6 @@ class Privacy:
     check: bool | None = None
     train_metrics: bool = True
     rows_per_person: int | None = None
-    risk: Risk | None = None
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from ..mechanism.schedule import from_json
 from ..privacy import Filter, Ledger
 from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make
 from ..privacy.event_json import event_from_json
-from ..privacy.risk import Risk
 from ..util.atomic import StrPath
 from ..util.files import read_json
 from ..util.text import lower_text, upper_text
@@ -162,7 +161,6 @@ class Files:
         ]
         self.before = [event for _, event, _ in self.setup]
         self.plan = plan_of(self.result)
-        self.risk = self.settings["attack"] and Risk.of(self.settings["attack"])
         accountant = make(self.settings["accountant"], self.ledger.relation)
         target = from_json(self.settings["target_epsilon"])
         self.budget = Filter(accountant, target, self.settings["delta"], self.ledger)
@@ -189,7 +187,6 @@ class Files:
             size=settings["dataset_size"],
             steps=result["steps"],
             group_size=self.config.get("group_size", (result["group"] or {"size": 1})["size"]),
-            attack=settings["attack"],
         )
         yield _finding(
             "Do all figures come out the same when computed again?",
@@ -197,16 +194,14 @@ class Files:
             self._otherwise(again),
         )
         spent = from_json(again["epsilon"][again["accountant"]]["upper"])
-        question, target = "Is epsilon within the target?", f"target {settings['target_epsilon']}"
-        if risk := self.risk:
-            question, reached = (
-                "Is the risk what was asked for, or less?",
-                again["attack"]["reached"],
-            )
-            target = f"asked for: {risk.in_words()}; certified: {risk.in_words(reached)}"
-        elif result["target_epsilon"] is None:
+        target = f"target {settings['target_epsilon']}"
+        if result["target_epsilon"] is None:
             target = "without a target"
-        yield _finding(question, f"epsilon {upper_text(spent, 6)}, {target}", self._broken(spent))
+        yield _finding(
+            "Is epsilon within the target?",
+            f"epsilon {upper_text(spent, 6)}, {target}",
+            self._broken(spent),
+        )
 
     def _contradictions(self):
         """Yield where files contradict each other.
@@ -263,8 +258,6 @@ class Files:
         result, budget = self.result, self.budget
         if not total <= budget.epsilon:
             yield f"epsilon is {upper_text(total, 6)}, above the target {budget.epsilon:g}"
-        if self.risk and (found := result["attack"])["reached"] > self.risk.target:
-            yield f"an attacker reaches {found['reached']:g}, more than was asked for"
         done = result["steps_charged"] >= self.settings["planned_steps"]
         stopped = "finished" if done else "budget"
         if result["stopped"] != stopped:

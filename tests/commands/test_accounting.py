@@ -190,28 +190,6 @@ def test_calibrate_says_what_is_no_bound(flags, told, capsys):
     assert err.startswith(told) and err.count("\n") == bool(told)
 
 
-@pytest.mark.parametrize(
-    "asked, risk",
-    [
-        ("--fpr 0.01 --tpr 0.05", {"fpr": 0.01, "tpr": 0.05}),
-        ("--advantage 0.1", {"advantage": 0.1}),
-        ("--mu 0.5", {"mu": 0.5}),
-    ],
-)
-def test_calibrate_finds_the_noise_of_a_risk_without_a_delta(asked, risk, answer, run):
-    flags = f"calibrate {asked} {SAMPLING} {STEPS}"
-    found = answer(flags)
-    assert found["attack"] == risk and "epsilon" not in found and not found["by_sampling"]
-    assert 0.98 * [*risk.values()][-1] <= found["reached"] <= [*risk.values()][-1]
-    text = run(f"{flags} --delta 1e-5")
-    assert "certified: the t" in text and "at delta 1e-05" in text
-    assert float(text.split()[2]) >= found["noise_multiplier"]
-
-
-def test_calibrate_says_that_sampling_alone_gives_the_risk(run):
-    assert "sampling alone gives the risk" in run(f"calibrate --advantage .1 {SAMPLING} --steps 1")
-
-
 EITHER = "either --sampling-probability or --dataset-size and --lot-size"
 
 
@@ -242,11 +220,7 @@ OTHERS = [
     ("", "required: COMMAND"),
     (f"{CALIBRATE} {SAMPLING} {NOISE} --pca-noise-multiplier 1 --quiet", "before the first step"),
     (f"{CALIBRATE} {NOISE} {SAMPLING} {STEPS}", "expected one of these two"),
-    (f"calibrate {SAMPLING} {STEPS}", "expected --target-epsilon and --delta, or a risk"),
-    (f"{CALIBRATE} --mu 1 {SAMPLING} {STEPS}", "expected --target-epsilon or a risk, got both"),
-    (f"calibrate --tpr .1 --fpr .2 {SAMPLING} {STEPS}", "to be above --fpr 0.2"),
-    (f"calibrate --mu 1 {NOISE} {SAMPLING}", "a risk without --noise-multiplier"),
-    (f"calibrate --mu 1 --accountant renyi {SAMPLING} {STEPS}", "without --accountant"),
+    (f"calibrate {SAMPLING} {STEPS}", "required: --target-epsilon/--epsilon, --delta"),
     (f"{CALIBRATE} --epsilon 2", "argument --target-epsilon/--epsilon: given twice"),
     ("epsilon --delta 1e-5", "expected --noise-multiplier; and either --steps or --epochs; and"),
     (f"calibrate --epsilon 0 --delta 1e-5 {NOISE} {SAMPLING}", "--epsilon 0.0 to be above 0"),

@@ -46,8 +46,6 @@ BOUNDS = ("moments", "renyi", "loss_distribution", "advanced", "basic")
 INFINITE = {f"epsilon {name} upper": "inf" for name in BOUNDS}
 LARGE = {f"epsilon {name} upper": 20.0 for name in BOUNDS}
 PERSONS = {"unit": "person", "rows_per_person": 5, "config": {"person": "patient id"}}
-RISK = {"settings attack": {"fpr": 0.01, "tpr": 0.05}, "attack": {"reached": 0.04998}}
-NOISE = "settings clip_groups 0 noise_multiplier"
 NOT_BOUNDS = {f"epsilon {name} kind": "approximation" for name in BOUNDS}
 
 
@@ -70,11 +68,6 @@ NOT_BOUNDS = {f"epsilon {name} kind": "approximation" for name in BOUNDS}
             PERSONS,
             "in the column 'patient id' count as hers; the run read only the first 5 of them",
         ),
-        (
-            RISK,
-            "1% false alarms recognises at most 5% of the rows that were used. Certified: 4.998%.",
-        ),
-        (RISK | {NOISE: 0.01}, "**Take care: sampling alone gives the risk"),
     ],
 )
 def test_what_is_said_in_short_follows_from_the_result(said, changes, words):

@@ -1,13 +1,13 @@
 """Checks of what an epsilon means to a person."""
 
 import math
-from functools import cache, partial
+from functools import cache
 from unittest import mock
 
 import mpmath
 import numpy as np
 
-from ...privacy import meaning, risk
+from ...privacy import meaning
 from ...privacy.events import Gaussian, PoissonSampled
 from ...privacy.tradeoff import tangents
 from ..equation import Case
@@ -15,7 +15,6 @@ from . import excess, measures, relative, states
 from .truths import ledger_of
 
 MEANING = "privacy.meaning.meaning_of"
-RISK = "privacy.risk.Risk"
 
 
 def _normal(p):
@@ -72,16 +71,3 @@ def mu_of_a_gaussian(bench):
         yield excess(given["mu"], 1 / sigma)
     exposed = _meaning(PoissonSampled(1e-3, Gaussian(0.0)), 0.1)[0]["mu"]
     yield 100 * relative(exposed, _normal(1 - 1e-6) - _normal(1 - 1e-3 - 1e-6))
-
-
-@states(RISK, "C1 C2", 3e-12)
-def rate_by_the_tangents_tried(bench):
-    """The best epsilon is above 0, and below."""
-    for rate, aim in ((0.01, 0.05), (0.4, 0.8)):
-        ledger = ledger_of((Gaussian(1.0), 1))
-        accountant, power = meaning.upper_ends(ledger.relation), risk.power
-        with mock.patch.object(risk, "power", side_effect=power) as asked:
-            found = risk.Risk(fpr=rate, tpr=aim).tangent(accountant, ledger)[1]
-        tried = {call.args[-1] for call in asked.call_args_list}
-        given = {"p": found, "fpr": rate, "delta": partial(power, accountant, ledger, 0.0)}
-        yield Case(given, ranges={"epsilon": sorted(tried)})
