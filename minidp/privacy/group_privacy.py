@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from functools import cache
 
 from ..errors import UnsupportedEventError
 from ..util.validate import count as check_count
@@ -10,10 +9,9 @@ from .accountant import Accountant, Bound
 from .events import PoissonSampled
 from .ledger import Ledger
 
-# an interval of -ln d, below which no finite epsilon beside an infinite one is looked for
-NARROW = 1e-2
-MOST_SIZE = 700.0  # of -ln d: smaller d leave float64
-CLOSE = 1e-4  # how much smaller -ln d could be, at most: 1e-5 of epsilon, or less
+MARGIN = 1e-4  # of d: how far it is chosen below what [C1] asks for
+MOST_TRIES = 100
+LEAST_D = 1e-300  # smaller d leave float64
 
 
 def group_epsilon(
@@ -26,13 +24,13 @@ def group_epsilon(
     the data or none is.
 
     Bound
-        [C2]  delta = d (e^(k epsilon) - 1) / (e^epsilon - 1)    (epsilon, d)-DP gives (k epsilon,
+        [C1]  delta = d (e^(k epsilon) - 1) / (e^epsilon - 1)    (epsilon, d)-DP gives (k epsilon,
               delta)-DP
         upper is the smaller of this and of what the group's own events cost
         (`Event.for_group`); lower is the group's where nothing is sampled, else unknown.
 
     Source
-        [C2]  Vadhan 2017, the sum that Lemma 2.2 bounds by k e^((k-1) epsilon) d (Abadi et al.
+        [C1]  Vadhan 2017, the sum that Lemma 2.2 bounds by k e^((k-1) epsilon) d (Abadi et al.
               2016, Section 2.1)
 
     >>> from minidp.privacy import Gaussian, MomentsAccountant
@@ -46,7 +44,7 @@ def group_epsilon(
     if group_size == 1 or single.upper == math.inf:
         return single
     own = _by_own_events(ledger, group_size, lambda group: accountant.epsilon(group, delta))
-    upper = min(_generic(accountant, ledger, delta, group_size), own.upper)
+    upper = min(_k_epsilon(accountant, ledger, delta, group_size), own.upper)
     return Bound(own.lower, upper, upper)
 
 
@@ -59,14 +57,14 @@ def group_delta(
     r"""Bound on delta for a group as in `group_epsilon`.
 
     Bound
-        [C3]  delta at epsilon of the group's events, as in `group_epsilon`
-        [C4]  delta = d (e^epsilon - 1) / (e^(epsilon / k) - 1)    (epsilon / k, d)-DP gives
+        [C1]  delta at epsilon of the group's events, as in `group_epsilon`
+        [C2]  delta = d (e^epsilon - 1) / (e^(epsilon / k) - 1)    (epsilon / k, d)-DP gives
               (epsilon, delta)-DP
         upper is the smaller of both; lower the group's, unknown where something is sampled.
 
     Source
-        [C3]  own derivation: `PoissonSampled.for_group` [C1]
-        [C4]  see `group_epsilon` [C2]
+        [C1]  own derivation: `PoissonSampled.for_group` [C1]
+        [C2]  see `group_epsilon` [C1]
     """
     check_count(1, group_size=group_size)
     single, k = accountant.delta(ledger, epsilon), group_size
@@ -74,8 +72,8 @@ def group_delta(
         return single
     share, upper = accountant.delta(ledger, epsilon / k).upper, 0.0
     if share > 0:
-        upper = math.exp(min(0.0, _log_sum(k, epsilon / k) + math.log(share)))  # [C4]
-    own = _by_own_events(ledger, k, lambda group: accountant.delta(group, epsilon))  # [C3]
+        upper = math.exp(min(0.0, _log_sum(k, epsilon / k) + math.log(share)))  # [C2]
+    own = _by_own_events(ledger, k, lambda group: accountant.delta(group, epsilon))  # [C1]
     upper = min(upper, own.upper)
     return Bound(own.lower, upper, upper)
 
@@ -102,50 +100,18 @@ def _by_own_events(ledger, k, bound_of):
     return replace(bound, lower=None if sampled else bound.lower)
 
 
-def _generic(accountant, ledger, delta, k):
-    """The smallest k epsilon(d) that [C2] allows, by a search for -ln d."""
-    from scipy.optimize import brentq
-
-    allowed = [math.inf]
-
-    @cache
-    def missing(size):
-        """What -ln d = size lacks of the -ln d that [C2] needs; at most 0 where [C2] is met."""
-        epsilon = accountant.epsilon(ledger, math.exp(-size)).upper
-        if epsilon == math.inf:  # d is too small
-            return -math.inf
-        lacking = _log_sum(k, epsilon) - math.log(delta) * (1 + 1e-15) - size  # [C2]
-        if lacking <= 0:
-            allowed.append(k * epsilon)
-        return lacking
-
-    low = high = -math.log(delta)
-    while missing(high) > 0:
-        if high >= MOST_SIZE:
-            return math.inf
-        low, high = high, min(high + 2 * missing(high), MOST_SIZE)
-    if low == high:
-        return math.inf
-    while missing(high) == -math.inf:
-        # what [C2] needs grows with the size, so that smaller sizes fail too
-        least = low + missing(low)
-        if least > high - NARROW or missing(least) == -math.inf:
-            return math.inf
-        if missing(least) > 0:
-            low = least
-            least = low + missing(low)
-        middle = 0.5 * (least + high)
-        if missing(middle) > 0:
-            low = middle
-        else:
-            high = middle
-
-    def off(size):
-        lacking = missing(size)
-        return 0.0 if -CLOSE <= lacking <= 0 else lacking + 0.5 * CLOSE
-
-    brentq(off, low, high, xtol=0.1 * CLOSE)
-    return min(allowed)
+def _k_epsilon(accountant, ledger, delta, k):
+    """k epsilon at a d that [C1] allows: d falls until it does. Infinite where it never does."""
+    d = delta
+    for _ in range(MOST_TRIES):
+        epsilon = accountant.epsilon(ledger, d).upper
+        allowed = delta * math.exp(-_log_sum(k, epsilon)) * (1 - 1e-15)  # [C1]
+        if d <= allowed:
+            return k * epsilon
+        d = allowed * (1 - MARGIN)
+        if d < LEAST_D:
+            break
+    return math.inf
 
 
 class GroupAccountant:

@@ -20,7 +20,6 @@ from minidp.audit.notation import equation_of, parse
 from .changes import Change, judged
 
 SHIFT = "any shift gives the same quotient; the largest only keeps exp from overflowing"
-PAIRED = "two such are multiplied, and their signs cancel"
 LESS = "true, but it speaks of fewer targets"
 ANY = "any power of two gives the same logarithm; this one keeps m near 1"
 SYMMETRIC = "a matrix of products of positions is symmetric"
@@ -29,9 +28,7 @@ EQUIVALENT = {  # name of a broken text: the reason why it says the same
     "nn.activation.Softmax [F1] scale 2": SHIFT,
     "nn.activation.Softmax [F1] index 2": SHIFT,
     "nn.loss.SoftmaxCrossEntropy [F2] sign 1": LESS,
-    "privacy.gaussian.GaussianAccountant [M3] sign 4": PAIRED,
     "privacy.moments.MomentsAccountant [M1] sign 7": "mirrored, the moments are the same",
-    "privacy.moments.MomentsAccountant [M3] sign 11": PAIRED,
     "nn.loss.SoftmaxCrossEntropy [F2] drop 1": LESS,
     "nn.loss.SoftmaxCrossEntropy [B2] sign 1": LESS,
     "nn.loss.SoftmaxCrossEntropy [B2] drop 1": LESS,
