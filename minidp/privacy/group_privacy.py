@@ -57,14 +57,14 @@ def group_delta(
     r"""Bound on delta for a group as in `group_epsilon`.
 
     Bound
-        [C1]  delta at epsilon of the group's events, as in `group_epsilon`
-        [C2]  delta = d (e^epsilon - 1) / (e^(epsilon / k) - 1)    (epsilon / k, d)-DP gives
+        [C2]  delta at epsilon of the group's events, as in `group_epsilon`
+        [C3]  delta = d (e^epsilon - 1) / (e^(epsilon / k) - 1)    (epsilon / k, d)-DP gives
               (epsilon, delta)-DP
         upper is the smaller of both; lower the group's, unknown where something is sampled.
 
     Source
-        [C1]  own derivation: `PoissonSampled.for_group` [C1]
-        [C2]  see `group_epsilon` [C1]
+        [C2]  own derivation: `PoissonSampled.for_group` [C1]
+        [C3]  see `group_epsilon` [C1]
     """
     check_count(1, group_size=group_size)
     single, k = accountant.delta(ledger, epsilon), group_size
@@ -72,8 +72,8 @@ def group_delta(
         return single
     share, upper = accountant.delta(ledger, epsilon / k).upper, 0.0
     if share > 0:
-        upper = math.exp(min(0.0, _log_sum(k, epsilon / k) + math.log(share)))  # [C2]
-    own = _by_own_events(ledger, k, lambda group: accountant.delta(group, epsilon))  # [C1]
+        upper = math.exp(min(0.0, _log_sum(k, epsilon / k) + math.log(share)))  # [C3]
+    own = _by_own_events(ledger, k, lambda group: accountant.delta(group, epsilon))  # [C2]
     upper = min(upper, own.upper)
     return Bound(own.lower, upper, upper)
 

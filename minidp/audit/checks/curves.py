@@ -169,17 +169,17 @@ def the_generic_rule(bench):
     yield Case({"epsilon": epsilon, "d": d, "delta": 1e-5, "k": 3})
 
 
-in_words(f"{GROUPS}_delta", "C1", "names the ledger whose delta it is")
+in_words(f"{GROUPS}_delta", "C2", "names the ledger whose delta it is")
 
 
-@measures(f"{GROUPS}_delta", "C1", "three members who change one Gaussian release", 1e-8)
+@measures(f"{GROUPS}_delta", "C2", "three members who change one Gaussian release", 1e-8)
 def delta_of_a_group(bench):
     ledger = ledger_of((Gaussian(6.0), 1))
     got = group_privacy.group_delta(GaussianAccountant(), ledger, 1.0, 3).upper
     return relative(got, gaussian_delta(1.0, 0.5))
 
 
-@states(f"{GROUPS}_delta", "C2")
+@states(f"{GROUPS}_delta", "C3")
 def delta_of_a_group_by_the_generic_rule(bench):
     accountant, epsilon = RenyiAccountant(), 0.9
     delta = group_privacy.group_delta(accountant, MIXTURE, epsilon, 3).upper
