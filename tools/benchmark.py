@@ -16,163 +16,52 @@ ratio is the median over the rounds of the ratio within the round, because what 
 then disturbs both. Ctrl-C keeps the workloads that are done.
 """
 
-import json
-import math
+from minidp import host
+
+host.tune()  # before NumPy loads
+
 import os
 import random
 import shlex
+import signal
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-
-import numpy as np
+from multiprocessing import get_context
 
 from minidp.commands.flags import Parser, user_errors, whole_number
-from minidp.errors import MinidpError
 from minidp.util.files import write_json
 from minidp.util.validate import count
 from tools import machine
 from tools.cells import markdown
+from tools.contenders import MAKERS, STRATEGIES, WORKLOADS, network_of, parameters
 
-ROOT = Path(__file__).resolve().parents[1]
-STRATEGIES = ("auto", "factored", "explicit")
 PEERS = ("torch", "jax", "opacus-ghost")
-CLIP_NORM = 4.0
-NOISE_MULTIPLIER = 4.0
-LEARNING_RATE = 0.05
-CLASSES = 10
 SETTLE = 0.06  # seconds between turns, in which the threads of the contender before stop spinning
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-SETTINGS = {  # of each contender's environment: pages are kept, and JAX leaves memory to others
+KEEP_PAGES = {
     "MALLOC_MMAP_THRESHOLD_": str(2**30),
     "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1),
-    "PYTHONPATH": str(ROOT),
-    "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
 }
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
-class ContenderError(MinidpError):
-    """A contender cannot run, or its process ended."""
-
-
-@dataclass(frozen=True)
-class Workload:
-    """A network, its lot and the size of its data set: what every library builds its step from.
-
-    layers       ("dense", inputs, outputs, bias), ("maxpool", window, stride), ("relu",),
-                 ("flatten",), or ("conv", inputs, outputs, kernel, stride, padding) with padding
-                 "same" or "valid"
-    input_shape  of one example; images are (height, width, channels)
-    flat         one clip group over all parameters; otherwise one per layer
+def contend(pipe, workload, contender):
+    """Be the process of one contender: prepare its step, say what it runs on, then answer each
+    number of seconds with the milliseconds of a turn. What goes wrong is the answer, as text.
     """
-
-    name: str
-    layers: tuple
-    input_shape: tuple
-    lot: int
-    examples: int
-    flat: bool = False
-
-    def small(self):
-        """The same network with a few examples, for trials of what uses it."""
-        return replace(self, lot=16, examples=64)
-
-
-def dense_relu(*widths, bias):
-    """Dense layers of these widths with ReLU between them."""
-    layers = []
-    for inputs, outputs in zip(widths, widths[1:]):
-        layers += [("dense", inputs, outputs, bias), ("relu",)]
-    return tuple(layers[:-1])
-
-
-# Abadi et al., Section 5.3: convolutions 5x5x64 with ReLU and 2x2 max pooling, dense 384, 384, 10.
-CIFAR_NETWORK = (
-    *(("conv", 3, 64, 5, 1, "same"), ("relu",), ("maxpool", 2, 2)),
-    *(("conv", 64, 64, 5, 1, "same"), ("relu",), ("maxpool", 2, 2)),
-    ("flatten",),
-    *dense_relu(6 * 6 * 64, 384, 384, 10, bias=True),
-)
-
-# The tutorial network for private MNIST: convolutions 8x8x16 and 4x4x32, stride 2, dense 32, 10.
-MNIST_CNN = (
-    *(("conv", 1, 16, 8, 2, "same"), ("relu",), ("maxpool", 2, 1)),
-    *(("conv", 16, 32, 4, 2, "valid"), ("relu",), ("maxpool", 2, 1)),
-    ("flatten",),
-    *dense_relu(4 * 4 * 32, 32, 10, bias=True),
-)
-
-WORKLOADS = {
-    "W1": Workload("W1", dense_relu(60, 1000, 10, bias=False), (60,), 600, 60_000),
-    "W2": Workload("W2", dense_relu(784, 1000, 10, bias=False), (784,), 600, 60_000),
-    "W3": Workload("W3", dense_relu(2304, 384, 384, 10, bias=False), (2304,), 2000, 50_000),
-    "W4": Workload("W4", CIFAR_NETWORK, (24, 24, 3), 128, 10_000, flat=True),
-    "W5": Workload("W5", MNIST_CNN, (28, 28, 1), 256, 60_000, flat=True),
-}
-
-
-def weights(workload):
-    """Yield (the shape of W, outputs last; whether there is a bias) of each layer that has W."""
-    for kind, *sizes in workload.layers:
-        if kind == "dense":
-            inputs, outputs, bias = sizes
-            yield (inputs, outputs), bias
-        elif kind == "conv":
-            inputs, outputs, kernel = sizes[:3]
-            yield (kernel, kernel, inputs, outputs), True
-
-
-def parameters(workload):
-    """Count the network's parameters; a contender with another number of them does other work."""
-    return sum(math.prod(shape) + bias * shape[-1] for shape, bias in weights(workload))
-
-
-def data(workload):
-    """Draw x (examples, *input_shape) float32 and y (examples,) int64."""
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal((workload.examples, *workload.input_shape), dtype=np.float32)
-    return x, rng.integers(0, CLASSES, workload.examples)
-
-
-def same_padding(size, kernel, stride):
-    """(before, after): zeros such that ceil(size / stride) windows fit, the odd one behind."""
-    total = max(0, (-(-size // stride) - 1) * stride + kernel - size)
-    return total // 2, total - total // 2
-
-
-def contend(make):
-    """Be the process of one contender of a workload.
-
-    make(contender, workload, device) gives (a step without arguments, its network's parameters).
-    """
-    contender, described, device = sys.argv[1:]
-    workload = Workload(**json.loads(described))
-
-    def prepare():
-        step, found = make(contender, workload, device)
-        if found != parameters(workload):
-            sys.exit(f"{found:,} parameters, not {parameters(workload):,}: other work")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this
+    try:
+        step, size = MAKERS[contender](workload, contender)
+        expected = parameters(network_of(workload, None))
+        if size != expected:
+            raise ValueError(f"{size:,} parameters, not {expected:,}: other work")
         for _ in range(3):
             step()
-        return step, {"versions": machine.versions(), "products": machine.products()}
-
-    serve(prepare)
-
-
-def serve(prepare):
-    """Print a line of JSON about the step, then answer each line, a turn's seconds, with the turn's
-    milliseconds; prepare() gives (the step, what is said about it).
-    """
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what libraries print must not come between the answers
-    step, about = prepare()
-    print(json.dumps(about), file=answers, flush=True)
-    for line in sys.stdin:
-        print(json.dumps(turn(step, float(line))), file=answers, flush=True)
+        pipe.send({"versions": machine.versions(), "products": machine.products()})
+        while True:
+            pipe.send(turn(step, pipe.recv()))
+    except Exception as error:
+        pipe.send(f"{type(error).__name__}: {error}")
 
 
 def turn(step, seconds):
@@ -188,85 +77,49 @@ def turn(step, seconds):
     return round(statistics.median(times[len(times) // 3 :]), 4)
 
 
-class Contender:
-    """A process that times one library's step when asked; it prepares the step by itself."""
-
-    def __init__(self, *command):
-        """command: a module that calls `serve`, and its arguments."""
-        threads = dict.fromkeys(THREADS, str(machine.available_cores()))
-        self._errors = tempfile.TemporaryFile("w+")
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", *command],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            text=True,
-            env={**os.environ, **SETTINGS, **threads},
-            cwd=ROOT,
-            start_new_session=True,  # Ctrl-C is for this process, which ends the others
-        )
-
-    def answer(self):
-        """The next line that the process prints. Raises ContenderError if the process ended."""
-        line = self._process.stdout.readline()
-        if line:
-            return json.loads(line)
-        status = self._process.wait()
-        self._errors.seek(0)
-        said = self._errors.read().strip().splitlines() or [f"exit status {status}"]
-        raise ContenderError(said[-1].removeprefix("error: "))
-
-    def turn(self, seconds):
-        """The milliseconds of one turn."""
-        time.sleep(SETTLE)
-        try:
-            print(seconds, file=self._process.stdin, flush=True)
-        except BrokenPipeError:
-            pass  # the process ended, and `answer` says why
-        return self.answer()
-
-    def close(self):
-        """End the process."""
-        self._process.kill()
-        self._process.communicate()
-        self._errors.close()
-
-
-def take_turns(commands, rounds, seconds):
-    """({contender: what it says of its step}, {contender: its turns}, {contender: why it was left
-    out}) of {contender: command}.
-    """
-    contenders = {name: Contender(*command) for name, command in commands.items()}
-    about, turns, left_out = {}, {name: [] for name in commands}, {}
-    order = random.Random(0)
+def start(workload, contender):
+    """(process, the pipe to it) of one contender."""
+    context, before = get_context("spawn"), dict(os.environ)
+    pipe, theirs = context.Pipe()
+    process = context.Process(target=contend, args=(theirs, workload, contender), daemon=True)
+    os.environ |= KEEP_PAGES | dict.fromkeys(THREADS, str(machine.available_cores()))
     try:
-        for number in range(rounds + 1):
-            for name in order.sample([*turns], len(turns)):
-                try:
-                    if number == 0:
-                        about[name] = contenders[name].answer()
-                    else:
-                        turns[name].append(contenders[name].turn(seconds))
-                except ContenderError as error:
-                    left_out[name] = str(error)
-                    del turns[name]
+        process.start()
     finally:
-        for contender in contenders.values():
-            contender.close()
-    return about, turns, left_out
+        os.environ.clear()
+        os.environ.update(before)
+    theirs.close()
+    return process, pipe
 
 
-def hold(workload, names, rounds, seconds=0.1, device="cpu"):
+def hold(workload, names, rounds, seconds=0.1):
     """The rows and ratios of the named contenders on one workload, and why others were left out."""
-    commands = {}
-    for name in names:
-        module = "tools.benchmark_peers" if name in PEERS else "tools.benchmark_ours"
-        commands[name] = (module, name, json.dumps(asdict(workload)), device)
-    about, turns, left_out = take_turns(commands, rounds, seconds)
+    contenders = {name: start(workload, name) for name in names}
+    about, turns, left_out = {}, {name: [] for name in names}, {}
+    order = random.Random(0)
+    for number in range(rounds + 1):
+        for name in order.sample([*turns], len(turns)):
+            process, pipe = contenders[name]
+            try:
+                if number:
+                    time.sleep(SETTLE)
+                    pipe.send(seconds)
+                found = pipe.recv()
+            except (EOFError, OSError):
+                found = "its process ended"
+            if isinstance(found, str):
+                left_out[name] = found
+                del turns[name]
+            elif number:
+                turns[name].append(found)
+            else:
+                about[name] = found
+    for process, _ in contenders.values():
+        process.kill()
     return {
         "workload": workload.name,
         "lot": workload.lot,
-        "device": device,
+        "device": "cpu",
         "rounds": rounds,
         "threads": machine.available_cores(),
         "processor": machine.processor(),
@@ -284,17 +137,12 @@ def ratios(turns):
 
     turns: {contender: milliseconds of each round}
     """
-    return [
-        {"of": ours, "to": other, "ratio": ratio(turns[ours], turns[other])}
-        for ours in STRATEGIES
-        for other in ("floor", *PEERS)
-        if ours in turns and other in turns
-    ]
-
-
-def ratio(turns, others):
-    """The median of the ratios within the rounds."""
-    return statistics.median(a / b for a, b in zip(turns, others, strict=True))
+    found = []
+    for ours in filter(turns.get, STRATEGIES):
+        for other in filter(turns.get, ("floor", *PEERS)):
+            within = [a / b for a, b in zip(turns[ours], turns[other], strict=True)]
+            found.append({"of": ours, "to": other, "ratio": statistics.median(within)})
+    return found
 
 
 def table(contest):

@@ -25,8 +25,8 @@ from minidp.run.result import versions
 from minidp.train.noise_trial import try_noise
 from minidp.util.files import read_json, write_json
 from tools import machine
-from tools.benchmark import ROOT, WORKLOADS
-from tools.benchmark_ours import trainer_of
+from tools.cells import ROOT
+from tools.contenders import WORKLOADS, trainer_of
 
 STEPS = 200
 TOLERANCE = 1e-2  # of float32 weights after STEPS steps; rounding differences grow with every step

@@ -12,8 +12,7 @@ from minidp.streams import Draws
 from minidp.train import noise_trial
 from tests.support import shim
 from tests.support.guarded import guarded_backend
-from tools.benchmark import WORKLOADS
-from tools.benchmark_ours import trainer_of
+from tools.contenders import WORKLOADS, trainer_of
 
 BROKEN = {  # what goes wrong: the text, what stands in its place, and what the line says
     "does not compile": ("double r = sqrt", "double r = root", "Command"),

@@ -10,8 +10,7 @@ from minidp.backend import to_host
 from tests.support import shim
 from tests.support.counting import counting
 from tests.support.guarded import guarded_backend, guarded_xp
-from tools.benchmark import WORKLOADS
-from tools.benchmark_ours import trainer_of
+from tools.contenders import WORKLOADS, trainer_of
 
 pytestmark = pytest.mark.skipif(
     not shim.COMPILER, reason="no C++ compiler: the kernels of a step were not executed"

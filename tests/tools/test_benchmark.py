@@ -1,14 +1,13 @@
 """The benchmark on tiny workloads: what it measures, who is left out, that the work is the same."""
 
 import json
-import sys
-from dataclasses import asdict
+from multiprocessing import Pipe
 
-import numpy as np
 import pytest
 
-from tools import benchmark, benchmark_ours
-from tools.benchmark import WORKLOADS, hold, ratios
+from tools import benchmark, contenders
+from tools.benchmark import hold, ratios
+from tools.contenders import WORKLOADS
 
 TINY = {name: WORKLOADS[name].small() for name in ("W1", "W5")}
 
@@ -40,16 +39,11 @@ def test_a_contender_that_cannot_run_or_has_another_network_is_left_out(monkeypa
     contest = hold(TINY["W1"], ["nonsense"], 2, 0.0)
     assert contest["rows"] == contest["ratios"] == []
     assert "nonsense" in contest["left_out"]["nonsense"]
-    monkeypatch.setattr(sys, "argv", ["", "floor", json.dumps(asdict(TINY["W1"])), "cpu"])
-    monkeypatch.setattr(benchmark, "serve", lambda prepare: prepare())
-    with pytest.raises(SystemExit, match="70,001 parameters, not 70,000: other work"):
-        benchmark.contend(lambda *arguments: (None, 70_001))
-
-
-@pytest.mark.parametrize("name", WORKLOADS)
-def test_our_networks_have_the_parameters_that_are_counted(name):
-    network = benchmark_ours.network_of(WORKLOADS[name], np.random.default_rng(0))
-    assert benchmark_ours.size(network) == benchmark.parameters(WORKLOADS[name])
+    monkeypatch.setitem(benchmark.MAKERS, "floor", lambda *arguments: (None, 70_001))
+    monkeypatch.setattr(benchmark.signal, "signal", lambda *arguments: None)
+    ours, theirs = Pipe()
+    benchmark.contend(theirs, TINY["W1"], "floor")
+    assert "70,001 parameters, not 70,000: other work" in ours.recv()
 
 
 @pytest.mark.parametrize("peer, library", [*zip(benchmark.PEERS, ("torch", "jax", "opacus"))])
@@ -63,6 +57,6 @@ def test_a_peer_that_is_installed_runs(peer, library, name):
 
 def test_the_floor_multiplies_the_matrices_of_every_layer():
     """Positions, inputs and outputs, worked out by hand from the networks' shapes."""
-    network = benchmark_ours.network_of(WORKLOADS["W5"], None)
+    network = contenders.network_of(WORKLOADS["W5"], None)
     sizes = [(196, 64, 16), (25, 256, 32), (1, 512, 32), (1, 32, 10)]
-    assert benchmark_ours.products(network) == sizes
+    assert contenders.products(network) == sizes
