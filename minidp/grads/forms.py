@@ -49,7 +49,6 @@ class PerExampleGrad:
     shape: tuple
     arrays: tuple = ()  # of the network's dtype that it is made of
     factored = True  # not materialised already
-    one_product = False  # of a (B, I) and d (B, O)
     factored_is_cheaper = True  # than materialising, in multiplications on the host
 
     def sq_norms_upper(self):
@@ -214,8 +213,6 @@ class Outer(_Factored):
         examples with |a_b| or |d_b| above 2^60, or w_b below 2^-120: rounded to a multiple of
         2^-149, w_b or w_b a_bi may be twice as large.
     """
-
-    one_product = True
 
     def __init__(self, a, d):
         super().__init__(a, d, 2)
