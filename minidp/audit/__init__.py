@@ -6,7 +6,7 @@ from ..util.lazy import names_of
 __getattr__, __dir__, __all__ = names_of(
     __name__,
     {
-        "layer": "check_layer check_loss",
+        "layer_tests": "check_layer check_loss",
         "step": "Stated StepReport check_step",
         "report": "page",
     },

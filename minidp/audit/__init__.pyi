@@ -1,5 +1,5 @@
-from .layer import check_layer as check_layer
-from .layer import check_loss as check_loss
+from .layer_tests import check_layer as check_layer
+from .layer_tests import check_loss as check_loss
 from .report import page as page
 from .step import Stated as Stated
 from .step import StepReport as StepReport

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from minidp import kernels, nn
 from minidp.audit import check_layer
-from minidp.audit.checks.twins import cut_and_folded, pooled
+from minidp.audit.checks.compiled_kernels import cut_and_folded, pooled
 from minidp.errors import ParameterError, ShapeError
 from minidp.host import memory
 from minidp.nn.window import Window

@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from minidp.audit.checks.losses import exact_deltas
+from minidp.audit.checks.loss_distribution import exact_deltas
 from minidp.privacy import (
     Gaussian,
     JointGaussian,

@@ -12,7 +12,7 @@ from ...privacy.events import Gaussian, PoissonSampled
 from ...privacy.tradeoff import tangents
 from ..equation import Case
 from . import excess, measures, relative, states
-from .truths import ledger_of
+from .exact_values import ledger_of
 
 MEANING = "privacy.meaning.meaning_of"
 

@@ -12,9 +12,9 @@ from ..train.selfcheck import SEED, targets
 from ..train.trial import THOROUGH, LayerTrial, LossTrial, host_copy
 from .card import card_of_class
 from .checks import WORDS, printed
-from .checks.layers import card_of, printed_gradient
+from .checks.layers_and_losses import card_of, printed_gradient
+from .layer_case import computed
 from .notation import names_in, parse
-from .stated import computed
 
 ROWS = 5
 PRINTED_ERROR = 1e-9  # of an equation beside the code, both in float64

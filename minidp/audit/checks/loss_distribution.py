@@ -12,7 +12,7 @@ from ...privacy.pld.accountant import LossDistributionAccountant
 from ...privacy.pld.masses import ADD, REMOVE
 from ..equation import Case
 from . import in_words, measures, states
-from .truths import ledger_of
+from .exact_values import ledger_of
 
 CARD = "privacy.pld.accountant.LossDistributionAccountant"
 STEP = 2e-4

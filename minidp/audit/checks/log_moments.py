@@ -17,7 +17,7 @@ from ...privacy.moments import log_moment_curve
 from ...privacy.renyi import RenyiAccountant
 from ..equation import Case
 from . import excess, measures, states
-from .truths import log_integral
+from .exact_values import log_integral
 
 MOMENTS, RENYI = "privacy.moments.MomentsAccountant", "privacy.renyi.RenyiAccountant"
 GRID = (

@@ -21,7 +21,7 @@ from ...privacy.moments import MomentsAccountant
 from ...privacy.renyi import RenyiAccountant
 from ..equation import Case
 from . import excess, holds, in_words, measures, relative, states
-from .truths import exact_epsilon, ledger_of
+from .exact_values import exact_epsilon, ledger_of
 
 GAUSSIAN, COMPOSITION = "privacy.gaussian.GaussianAccountant", "privacy.composition"
 GROUPS = "privacy.group_privacy.group"

@@ -14,7 +14,7 @@ from ...privacy.catalogue import ACCOUNTANTS, make
 from ...privacy.events import Gaussian, Laplace, PoissonSampled, PureDP
 from ..equation import Case
 from . import holds, measures, states
-from .truths import ends_of, ledger_of
+from .exact_values import ends_of, ledger_of
 
 ACCOUNTANT = "privacy.accountant.Accountant"
 BOUNDS = [make(name) for name in ACCOUNTANTS if make(name).kind == "bound"]
