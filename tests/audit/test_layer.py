@@ -10,7 +10,7 @@ import pytest
 
 from minidp import nn
 from minidp.audit import check_layer, check_loss
-from minidp.audit import layer as module
+from minidp.audit import layer_tests as module
 from tests.support.wrong import LAYERS, LOSSES, Scaled
 
 
