@@ -128,7 +128,15 @@ class Accountant:
         charged = self._charged(ledger)
         if charged.lost:
             return Bound(math.inf, math.inf, math.inf)
-        return self._epsilon_exposed(charged.parts, charged.exposure, delta)
+        left = Exposed(charged.exposure).left(delta)
+        rare, parts = self._rare(charged.parts, left or delta)
+        left = Exposed(_exposure(rare)).left(left)  # [C3]
+        if not left:  # delta does not pay for what is given away; never known to be infinite
+            return Bound(self._capped(parts, delta).lower, math.inf, math.inf)
+        known = self._capped(parts, left)
+        if left == delta:
+            return known
+        return replace(known, lower=known.lower and self._capped(parts, delta).lower)
 
     def delta(self, ledger: Ledger, epsilon: float) -> Bound:
         """Bound on the delta for which the ledger is (epsilon, delta)-DP; epsilon at least 0,
@@ -148,32 +156,6 @@ class Accountant:
             known = Exposed(charged.exposure).delta(known)
         return known
 
-    def _epsilon_exposed(self, parts, exposure, delta):
-        """epsilon where the example is given away with this probability, of which delta pays; never
-        known to be infinite.
-        """
-        if not exposure:
-            return self._epsilon_capped(parts, delta)
-        if delta <= exposure:
-            return Bound(self._epsilon_capped(parts, delta).lower, math.inf, math.inf)
-        known = self._epsilon_capped(parts, Exposed(exposure).left(delta))
-        return replace(known, lower=known.lower and self._epsilon_capped(parts, delta).lower)
-
-    def _epsilon_capped(self, parts, delta):
-        """epsilon of the parts, the rarest of them paid by delta, at most what is known without a
-        curve.
-        """
-        if not parts:
-            return NOTHING
-        rare, rest = self._rare(parts, delta)
-        if rare:
-            return self._epsilon_exposed(rest, _exposure(rare), delta)  # [C3]
-        no_part = 0.0 if _exposure(parts) <= delta else math.inf
-        cap = self._cap(_pure_epsilon(parts), no_part)
-        if cap <= 0:
-            return NOTHING
-        return self.epsilon_of(parts, delta).at_most(cap)
-
     def _rare(self, parts, delta):
         """(the releases that delta pays for, the others): the former only of a bound."""
         rare: list[tuple[Event, int]] = []
@@ -184,7 +166,17 @@ class Accountant:
             if _exposure([*rare, part]) > COVERED * delta:
                 break
             rare.append(part)
-        return rare, by_share[len(rare) :]
+        return rare, by_share[len(rare) :] if rare else parts
+
+    def _capped(self, parts, delta):
+        """epsilon of the parts, at most what is known without a curve."""
+        if not parts:
+            return NOTHING
+        no_part = 0.0 if _exposure(parts) <= delta else math.inf
+        cap = self._cap(_pure_epsilon(parts), no_part)
+        if cap <= 0:
+            return NOTHING
+        return self.epsilon_of(parts, delta).at_most(cap)
 
     def _cap(self, *caps):
         """What no bound is above."""

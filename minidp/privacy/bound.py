@@ -70,5 +70,11 @@ class Exposed:
         return Bound(known.lower, mixed(known.estimate), mixed(known.upper), known.fallback)
 
     def left(self, delta: float) -> float:
-        """The delta at which M has the epsilon that M' has at `delta`, for delta above D."""
+        """The delta at which M has the epsilon that M' has at `delta`; 0 where `delta` does not pay
+        for D.
+        """
+        if not self.exposure:
+            return delta
+        if delta <= self.exposure:
+            return 0.0
         return (delta - self.exposure) / (1 - self.exposure) * (1 - 4e-16)  # [C1]
