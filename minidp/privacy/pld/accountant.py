@@ -5,13 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from ... import given
 from ..accountant import Accountant
 from ..events import NeighbouringRelation
 from .cells import masses_of
+from .fallback import answer
 from .fourier import ROUNDING, spectrum_of
+from .interval import DeltaAt, EpsilonAt
 from .kernels import tilted_masses
 from .losses import ComposedLoss, log_moment
+from .saddle import grid_for
 
 CACHED_POINTS = 2**16  # costs on longer grids are few and large, and not kept
 MAX_GRIDS = 16  # kept for queries that follow
@@ -82,7 +84,7 @@ class LossDistributionAccountant(Accountant):
             if len(self._grids) >= MAX_GRIDS:
                 self._grids.clear()
                 self._costs.clear()
-            self._grids[key] = given.grid_for(*key)
+            self._grids[key] = grid_for(*key)
         return self._grids[key]
 
     def cost_curve(self, event, grid):
@@ -118,10 +120,10 @@ class LossDistributionAccountant(Accountant):
         return super().cached_cost(event, grid)
 
     def epsilon_of(self, parts, delta):
-        return given.answer(given.EpsilonAt, self, parts, delta)
+        return answer(EpsilonAt, self, parts, delta)
 
     def delta_of(self, parts, epsilon):
-        return given.answer(given.DeltaAt, self, parts, epsilon)
+        return answer(DeltaAt, self, parts, epsilon)
 
 
 def _rung(count):

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from ... import given
 from ..events.sampled import amplified
 from .kernels import knots_between, log_tail, spread_gaussian_masses
+from .lower import dominated
 from .masses import ADD, Masses, randomised_response
 
 
@@ -32,7 +32,7 @@ def masses_of(event, direction, upper, step, gaps, deviations):
     low = low if q == 1 else max(low, 0)
     knots = knots_between(low, max(high, low + 1), step, base, *gaps)
     if not upper:
-        return given.dominated(q, m, direction, step, base, low, knots, deviations)
+        return dominated(q, m, direction, step, base, low, knots, deviations)
     tail = log_tail(deviations)
     below = -math.inf if q < 1 and low == 0 else tail  # bounds both P and Q there
     masses = Masses(spread_gaussian_masses(q, m, step, 0.0, knots), knots, base, tail)
