@@ -26,7 +26,7 @@ def _eight(x, start, y, to):
 
 @compiled
 def short_runs(x, patches, window):
-    """Window.patches: x (B, H, W, C), padded, to patches (B, H', W', kh, kw C)."""
+    """nn.window.Patches.cut: x (B, H, W, C), padded, to patches (B, H', W', kh, kw C)."""
     down, across = window[2:4]
     examples, rows, columns, tall, run = patches.shape
     channels = x.shape[3]

@@ -10,7 +10,7 @@ from ..grads.forms import Explicit, OuterSum, PerExampleGrad, gram_is_cheaper
 from ..util.validate import count, same_batch
 from .init import Initializer, Rng, truncated_normal
 from .layer import Drawn
-from .window import Padding, Window, pair
+from .window import Padding, Patches, Window, pair
 
 
 class SumInChunks(PerExampleGrad):
@@ -67,21 +67,19 @@ class SumInChunks(PerExampleGrad):
 class ConvGrad(SumInChunks):
     """Gradients of a kernel (kh, kw, C, O): an OuterSum of patches."""
 
-    def __init__(self, x: NDArray, d: NDArray, window: Window, cut: Any = None, start: int = 0):
-        """x (B, H, W, C) the layer's input, d (B, H', W', O) the gradient of its output; cut: the
-        `Window.cutter` of a batch from whose example `start` on these are, if there is one.
+    def __init__(self, x: NDArray, d: NDArray, patches: Patches):
+        """x (B, H, W, C) the layer's input, patches those of x, d (B, H', W', O) the gradient of
+        the layer's output.
         """
-        super().__init__(x, d, (*window.size, x.shape[3], d.shape[3]))
-        self.window, self.start = window, start
-        self.cut = cut or window.cutter(x)
+        super().__init__(x, d, (*patches.window.size, x.shape[3], d.shape[3]))
+        self.patches = patches
 
     def first(self, start, stop):
-        here = slice(self.start + start, self.start + stop)
-        return self.cut(here)  # [P1]
+        return self.patches.cut(slice(start, stop))  # [P1]
 
     def rows(self, start, stop):
-        x, d = self.x[start:stop], self.d[start:stop]
-        return ConvGrad(x, d, self.window, self.cut, self.start + start)
+        some = slice(start, stop)
+        return ConvGrad(self.x[some], self.d[some], self.patches.of(some))
 
 
 def in_chunks(xp: Any, examples: int, example_bytes: int) -> list[tuple[int, int]]:
@@ -169,14 +167,14 @@ class Conv2D(Drawn):
         y = xp.empty((x.shape[0], positions * outputs), xp.result_type(x, W))
         # of a whole image, because NumPy is slow on short rows
         bias = xp.tile(self.params["b"], positions) if "b" in self.params else None
-        cut = self.window.cutter(x)
+        patches = self.window.patches(x)
         for start, stop in in_chunks(xp, x.shape[0], positions * inputs * x.itemsize):
             here, rows = slice(start, stop), (stop - start) * positions
-            P = cut(here).reshape((rows, inputs))
+            P = patches.cut(here).reshape((rows, inputs))
             xp.matmul(P, W, out=y[here].reshape((rows, outputs)))  # [F1]
             if bias is not None:
                 y[here] += bias  # [F1]
-        return y.reshape((x.shape[0], *counts, outputs)), (x, cut)
+        return y.reshape((x.shape[0], *counts, outputs)), (x, patches)
 
     def compute_dx(self, dy, kept):
         x, _ = kept
@@ -190,8 +188,8 @@ class Conv2D(Drawn):
         return dx
 
     def compute_grads(self, dy, kept):
-        x, cut = kept
-        grads = {"W": ConvGrad(x, dy, self.window, cut)}  # [P1]
+        x, patches = kept
+        grads = {"W": ConvGrad(x, dy, patches)}  # [P1]
         if "b" in self.params:
             grads["b"] = Explicit(dy.sum(axis=(1, 2)))  # [P2]
         return grads

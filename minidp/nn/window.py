@@ -1,8 +1,7 @@
-"""Windows that slide over images: where they lie, the patches they cut out, and the adjoint of
-cutting.
-"""
+"""Windows that slide over images: where they lie, what they see, and the adjoint of that."""
 
 import math
+from copy import copy
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -106,42 +105,11 @@ class Window:
             yield slice(None), *seen
 
     def patches(self, x):
-        """(B, T, kh kw C): what each of the T windows over x (B, H, W, C) sees, one copy."""
-        return self.cutter(x)(slice(None))
-
-    def cutter(self, x):
-        """A function of a slice of the examples that gives their `patches`."""
-        xp, c = namespace_of(x), x.shape[3]
-        counts = self.output("patches", x.shape[1:])
-        sizes = prod(counts), prod(self.size) * c
-        padded = xp.ascontiguousarray(self.pad(x))
-        per_b, per_row, per_pixel, per_channel = padded.strides
-        view = xp.lib.stride_tricks.as_strided(  # a window's row is one run in memory
-            padded,
-            (x.shape[0], *counts, self.size[0], self.size[1] * c),
-            (per_b, per_row * self.stride[0], per_pixel * self.stride[1], per_row, per_channel),
-        )
-        if (twin := kernel("short_runs", padded)) and view.shape[-1] <= SHORT:
-
-            def cut_runs(examples):
-                part = padded[examples]
-                y = xp.empty((part.shape[0], *view.shape[1:]), x.dtype)
-                twin(part, y, (*self.size, *self.stride))
-                return y.reshape((part.shape[0], *sizes))
-
-            return cut_runs
-
-        if xp is np:  # a row is one thing, which NumPy copies up to twice as fast
-            view = view.view(np.dtype((np.void, view.shape[-1] * view.itemsize)))
-
-        def cut(examples):
-            y = view[examples].copy()
-            return y.view(x.dtype).reshape((y.shape[0], *sizes))
-
-        return cut
+        """The `Patches` of images x (B, H, W, C)."""
+        return Patches(self, x)
 
     def fold(self, patches, shape):
-        """The adjoint of `patches`: dx of `shape` (B, H, W, C) from patches (B, H', W', kh, kw,
+        """The adjoint of `Patches.cut`: dx of `shape` (B, H, W, C) from patches (B, H', W', kh, kw,
         C).
         """
         wide = self.size[1]
@@ -157,7 +125,7 @@ class Window:
         twin = kernel("pool", padded)
         if twin:
             y, place = xp.empty(shape, padded.dtype), xp.empty(shape, xp.uint16)
-            twin(xp.ascontiguousarray(padded), y, place, (*self.size, *self.stride))
+            twin(xp.ascontiguousarray(padded), y, place, self.geometry)
             return y, place
         y, place = xp.full(shape, -math.inf, padded.dtype), xp.zeros(shape, xp.uint16)
         for number, seen in enumerate(self.slices(counts)):
@@ -180,7 +148,7 @@ class Window:
         counts, twin = first.shape[1:3], kernel(name, first)
         dx = (xp.empty if twin else xp.zeros)(self._padded(shape), first.dtype)
         if twin:
-            twin(*map(xp.ascontiguousarray, arrays), dx, (*self.size, *self.stride))
+            twin(*map(xp.ascontiguousarray, arrays), dx, self.geometry)
         else:
             for number, seen in enumerate(self.slices(counts)):
                 dx[seen] += part(number)
@@ -190,3 +158,56 @@ class Window:
         """The shape of images of `shape` (B, H, W, C) with their padding."""
         (top, bottom), (left, right) = self.around(shape)
         return shape[0], shape[1] + top + bottom, shape[2] + left + right, shape[3]
+
+    @property
+    def geometry(self):
+        """Size and stride in one tuple, as kernels take them."""
+        return (*self.size, *self.stride)
+
+
+class Patches:
+    """What each of T windows over images sees: rows of kh kw C numbers, copied when they are cut.
+
+    Each of the kh rows of a window is one run of numbers in the padded images, so a view of them
+    has all patches without a copy.
+    """
+
+    def __init__(self, window, x):
+        """x: images (B, H, W, C)."""
+        xp, channels = namespace_of(x), x.shape[3]
+        counts = window.output("patches", x.shape[1:])
+        (down, right), (rows, columns) = window.stride, window.size
+        self.window = window
+        self.shape = prod(counts), rows * columns * channels
+        self.padded = xp.ascontiguousarray(window.pad(x))
+        example, row, pixel, channel = self.padded.strides
+        self.runs = xp.lib.stride_tricks.as_strided(
+            self.padded,
+            (x.shape[0], *counts, rows, columns * channels),
+            (example, row * down, pixel * right, row, channel),
+        )
+
+    def of(self, examples):
+        """The `Patches` of a slice of the examples."""
+        part = copy(self)
+        part.padded, part.runs = self.padded[examples], self.runs[examples]
+        return part
+
+    def cut(self, examples):
+        """(b, T, kh kw C) of a slice of the examples, a copy."""
+        runs = self.runs[examples]
+        twin = kernel("short_runs", self.padded)
+        if twin and runs.shape[-1] <= SHORT:
+            y = np.empty(runs.shape, runs.dtype)
+            twin(self.padded[examples], y, self.window.geometry)
+        else:
+            y = _copied(runs)
+        return y.reshape((y.shape[0], *self.shape))
+
+
+def _copied(runs):
+    """A copy. NumPy copies a run up to twice as fast as one item than as many numbers."""
+    if namespace_of(runs) is not np:
+        return runs.copy()
+    items = runs.view(np.dtype((np.void, runs.shape[-1] * runs.itemsize)))
+    return items.copy().view(runs.dtype)

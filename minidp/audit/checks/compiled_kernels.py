@@ -112,7 +112,7 @@ def _windows(rng):
 
 def cut_and_folded(x, y, window):
     """What windows see, and the adjoint of that."""
-    return window.patches(x), window.fold(y, x.shape)
+    return window.patches(x).cut(slice(None)), window.fold(y, x.shape)
 
 
 def _cuts(rng):
