@@ -43,14 +43,9 @@ def meaning_of(ledger: Ledger, delta: float, group_size: int = 1) -> dict[str, A
     >>> [f"{power:.3f}" for power in found["true_positive_rates"].values()], f"{found['mu']:.2f}"
     (['0.389', '0.092', '0.018'], '1.01')
     """
-    accountant = upper_ends(ledger.relation, group_size)
-    try:
-        epsilon = accountant.epsilon(ledger, delta).upper
-    except UnsupportedEventError:
+    lines = lines_of(ledger, delta, group_size)
+    if not lines:
         return None
-    if epsilon == math.inf:
-        return None
-    lines = tangents(accountant, ledger, _slopes(_gaussian_like(epsilon, delta)))
     power = {f"{rate:g}": min(math.exp(e) * rate + d for e, d in lines) for rate in RATES}  # [C1]
     mu = _mu_of(lines)
     return {
@@ -62,11 +57,21 @@ def meaning_of(ledger: Ledger, delta: float, group_size: int = 1) -> dict[str, A
     }
 
 
-def upper_ends(relation: Any, group_size: int = 1) -> GroupAccountant:
-    """The accountant by which risks are certified: upper ends of the loss distribution."""
+def lines_of(ledger: Ledger, delta: float, group_size: int = 1) -> list[tuple[float, float]]:
+    """The tangents (epsilon, delta(epsilon)) from which `meaning_of` reads its bounds; none where
+    the loss distribution has no finite epsilon.
+    """
     from .pld.accountant import LossDistributionAccountant  # here, since it loads Numba
 
-    return GroupAccountant(LossDistributionAccountant(relation, quick=True), group_size)
+    certified = LossDistributionAccountant(ledger.relation, quick=True)
+    accountant = GroupAccountant(certified, group_size)
+    try:
+        epsilon = accountant.epsilon(ledger, delta).upper
+    except UnsupportedEventError:
+        return []
+    if epsilon == math.inf:
+        return []
+    return tangents(accountant, ledger, _slopes(_gaussian_like(epsilon, delta)))
 
 
 def _slopes(mu):

@@ -61,6 +61,7 @@ EQUIVALENT = {  # name of a mutant: the reason why no measurement can tell it fr
     "privacy.composition.BasicAccountant [C1] drop 1": _GUARD,
     "privacy.composition.PairAccountant [M1] drop 1": _GUARD,
     "privacy.renyi.RenyiAccountant [M2] drop 1": _GUARD,
+    "privacy.group_privacy.group_epsilon [C1] drop 1": _GUARD,
 }
 
 
