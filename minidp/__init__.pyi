@@ -72,8 +72,6 @@ def fit(
     dataset_size: int | None = None,
     person: Any = None,
     rows_per_person: int | None = None,
-    subgroups: Any = None,
-    validation: tuple[Any, ArrayLike] | None = None,
     lot_size: int | None = None,
     steps: int | None = None,
     clip_norm: float | None = None,

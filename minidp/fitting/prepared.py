@@ -13,12 +13,11 @@ from ..data.examples import LabelledExamples
 from ..data.labels import as_target_bounds, targets_of
 from ..data.persons import Persons, persons_of
 from ..data.schema import Schema
-from ..data.tables import numbers_of, table_of, text_in
+from ..data.tables import numbers_of, table_of
 from ..errors import DivergedError, DtypeError, ParameterError, ShapeError
 from ..privacy import Ledger
 from ..run import Model
 from ..run.shared import spent_of
-from ..train import evaluate
 from ..util.notices import say
 from ..util.program import program
 from ..util.text import listed
@@ -27,7 +26,6 @@ from .heads import scaled
 
 SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
 FAR = 10  # times the rows, or persons, or a tenth: a public N that is probably a mistake
-MOST_VALUES = 50  # of a column of subgroups
 
 
 @dataclass
@@ -45,7 +43,6 @@ class Data:
     disclosed: list[str]
     columns: list[str] | None
     person: str | None  # the column of persons
-    subgroups: dict[str, NDArray]  # {column of the test table: its values as text}
 
     @property
     def shape(self):
@@ -72,8 +69,7 @@ def data_of(x, y, test, settings):
     """(Data, settings) of what `fit` is given. Raises, before any charge, unless rows, targets,
     persons, weights and public rows fit each other and the settings.
     """
-    public = _public_rows(x, test, settings)
-    subgroups = _subgroups(test, settings.subgroups)
+    _refuse_training_rows(test, x)
     table, person = table_of(x), settings.person
     named = person if isinstance(person, str) else None
     if named is not None:
@@ -100,8 +96,9 @@ def data_of(x, y, test, settings):
     persons = persons_of(person, settings.rows_per_person, inputs.shape[0])
     weight = None if weight is None else as_weights(weight)
     units = len(LabelledExamples(inputs, targets, 1, weight, persons))  # which fit each other
-    if public is not None:
-        public_x, public_y = _arrays(*public, schema, columns)
+    public = None
+    if test is not None:
+        public_x, public_y = _arrays(*test, schema, columns)
         public_x, public_y = Inputs(public_x, backend), targets_of(public_y, labels, bounds)[0]
         if public_x.shape[1:] != inputs.shape[1:]:
             raise ShapeError(
@@ -125,26 +122,21 @@ def data_of(x, y, test, settings):
         _disclosed(settings, labels, persons, units, columns),
         columns,
         named,
-        subgroups,
     )
     return data, settings
 
 
-def _public_rows(x, test, settings):
-    """The public (x, y) of `test` or `settings.validation`, None without."""
-    public = settings.validation if test is None else test
-    if settings.validation is not None and test is not None:
+def _refuse_training_rows(test, x):
+    """Raise ParameterError unless the public rows `test` are None, or a pair (x, y) of others than
+    the training rows x.
+    """
+    if test is not None and not (isinstance(test, (tuple, list)) and len(test) == 2):
+        raise ParameterError("expected test to be a pair (x, y)")
+    if test is not None and _same_rows(test[0], x):
         raise ParameterError(
-            "expected validation= or test=, got both: evaluate the test set afterwards, by score"
+            "expected public rows for test, got the training rows: what is measured on them would "
+            "not be private"
         )
-    if public is not None and not (isinstance(public, (tuple, list)) and len(public) == 2):
-        raise ParameterError("expected validation or test to be a pair (x, y)")
-    if public is not None and _same_rows(public[0], x):
-        raise ParameterError(
-            "expected public rows for validation or test, got the training rows: what is measured "
-            "or chosen on them would not be private"
-        )
-    return public
 
 
 def _same_rows(public, x):
@@ -165,28 +157,6 @@ def _same_rows(public, x):
     if "O" in public.dtype.kind + x.dtype.kind:
         return [*map(str, public.flat)] == [*map(str, x.flat)]
     return bool(np.all((public == x) | (public != public) & (x != x)))
-
-
-def _subgroups(test, names):
-    """{column: the value of each test row, as text} of the named columns of the test table."""
-    if names is None:
-        return {}
-    names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
-    table = None if test is None else table_of(test[0])
-    found = {}
-    for name in names:
-        if table is None or name not in table:
-            raise ParameterError(
-                f"subgroups: expected test=, whose public table has a column {name!r}"
-            )
-        values = np.array(list(map(text_in, table[name].tolist())))
-        if (different := len(np.unique(values))) > MOST_VALUES:
-            raise ParameterError(
-                f"subgroups: expected a column of at most {MOST_VALUES} values, got {name!r} with "
-                f"{different}; make a column of ranges from it, to be left out of the inputs"
-            )
-        found[name] = values
-    return found
 
 
 def _of_schema(settings, person):
@@ -285,7 +255,7 @@ def train(run, data, head, ledger):
             example_weight=data.weight,
             person=data.persons,
             model=data.model([*layers, *run.network.layers], **about),
-            about=lambda: {**_figures(run, data.subgroups, measured), **sum_of(ledger, run)},
+            about=lambda: sum_of(ledger, run),
         )
     except DivergedError as error:
         if ledger is None:
@@ -300,18 +270,3 @@ def sum_of(ledger, run):
     if ledger is None:
         return {}
     return {"shared_ledger": spent_of(Ledger.load(ledger), run.budget)}
-
-
-def _figures(run, subgroups, test):
-    """{"subgroups": {column: {value: {"examples", "accuracy"}}}}, or "r2" of a regression, of the
-    run's network on the test rows (x, y); {} without subgroups.
-    """
-    found: dict[str, Any] = {}
-    for name, values in subgroups.items():
-        found[name] = {}
-        for value in np.unique(values).tolist():
-            rows = np.flatnonzero(values == value)
-            figures = evaluate(run.network, run.loss, *(each.take(rows, axis=0) for each in test))
-            of = "accuracy" if figures.r2 is None else "r2"
-            found[name][value] = {"examples": len(rows), of: getattr(figures, of)}
-    return {"subgroups": found} if found else {}

@@ -14,7 +14,6 @@ def config_of(
     settings: Settings, data: Any, head: Head, network: Any, seed: Any, test: Any, ledger: Any
 ) -> dict[str, Any]:
     """Entries of config.json besides the plan; a resumed run must have the same."""
-    public = None if test is None else "test"
     recorded = [field.name for field in fields(Settings) if "recorded" in field.metadata]
     return {
         **{name: getattr(settings, name) for name in recorded},
@@ -27,7 +26,7 @@ def config_of(
         "person": data.person,
         "weighted": data.weight is not None,
         "shared_ledger": ledger is not None,
-        "public": public if settings.validation is None else "validation",
+        "public": None if test is None else "test",
         "shapes": {".".join(key): array.shape for key, array in network.params.items()},
     }
 

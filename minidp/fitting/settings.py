@@ -56,11 +56,6 @@ class Settings(Checked):
     rows_per_person: int, default None
         Public k: the first k rows of a person, in the order of the data, are used. Give it together
         with `person`.
-    subgroups: list of str, default None
-        Columns of the public test table: result.json, statement and picture give the accuracy for
-        each of their values.
-    validation: (x, y), default None
-        Public data: the weights that were best on these during the run are released.
     lot_size: int, default None
         L, rows per step, on average. This and the next three are None for `rule.choose`: chosen
         from N, epsilon, delta and the number of parameters alone.
@@ -156,13 +151,6 @@ class Settings(Checked):
     rows_per_person: int | None = option(
         None, "with --person: how many rows of each person are used", POSITIVE, metavar="K"
     )
-    subgroups: Any = option(
-        None,
-        "columns of the public test table: accuracy for each of their values",
-        metavar="A,B,...",
-        recorded=True,
-    )
-    validation: tuple[Any, ArrayLike] | None = option(None, public="rows of validation")
     lot_size: int | None = option(None, f"rows per step, on average {RULE}", POSITIVE, metavar="L")
     steps: int | None = option(None, f"number of steps {RULE}", POSITIVE, metavar="T")
     clip_norm: float | None = option(

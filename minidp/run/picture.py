@@ -8,44 +8,22 @@ from .progress import COLUMNS
 
 def save_course(path, history, result):
     """Write the curves of a run's history, its rows of metrics.csv, as PNG, whole or not at all:
-    accuracy or R2, and on the right axis epsilon; in a panel beside them the subgroups.
+    accuracy or R2, and on the right axis epsilon.
 
     An epsilon that is infinite or unknown is left out. result: the dictionary of result.json.
     """
     column = {name: [row.get(name) for row in history] for name in COLUMNS}
     r2 = any(value is not None for value in column["test_r2"] + column["train_r2_not_private"])
     name, shown = ("r2", "R2") if r2 else ("accuracy", "accuracy")
-    panels = []
-    if subgroups := result.get("subgroups"):
-        panels.append(lambda axis: draw_subgroups(axis, subgroups, name, shown))
-    figure, (left, *beside) = plotting.new_figure(
-        columns=1 + len(panels),
-        title=f"{result['experiment']} on {result['dataset']}",
-        notice=result["notice"],
+    figure, (left,) = plotting.new_figure(
+        title=f"{result['experiment']} on {result['dataset']}", notice=result["notice"]
     )
-    for axis, draw in zip(beside, panels):
-        draw(axis)
     measured = column[f"test_{name}"], column[f"train_{name}_not_private"]
     handles = draw_accuracy(left, column["epoch"], *measured, shown)
     label = f"epsilon ({result['accountant']}) at delta {result['delta']:g}"
     right, _ = draw_spent(left, column["epoch"], column["epsilon"], label, bool(handles))
     plotting.legend(figure, handles + right)
     plotting.save(figure, path)
-
-
-def draw_subgroups(axis, subgroups, name, shown):
-    """Draw a bar for each value of each column, in order from the top."""
-    bars = [
-        (f"{column}: {value} ({figures['examples']})", figures.get(name))
-        for column, values in subgroups.items()
-        for value, figures in values.items()
-    ]
-    labels, values = zip(*bars)
-    places = range(len(bars))
-    axis.barh(places, [math.nan if value is None else value for value in values])
-    axis.set_yticks(places, labels, fontsize=plotting.SMALL)
-    axis.invert_yaxis()
-    axis.set(xlabel=f"test {shown}")
 
 
 def draw_accuracy(axis, epochs, test_accuracy, train_accuracy=None, figure_name="accuracy"):

@@ -63,20 +63,6 @@ def _evaluated(run, x, y):
     )
 
 
-def is_best(history):
-    """True if the last row is the best so far, by accuracy if the run measures it, otherwise by
-    loss. A tie counts as best.
-    """
-
-    def score(row):
-        return (
-            -math.inf if row["test_accuracy"] is None else row["test_accuracy"],
-            -math.inf if row["test_loss"] is None else -row["test_loss"],
-        )
-
-    return score(history[-1]) >= max(map(score, history))
-
-
 def make_bar(total, done, quiet):
     """A progress bar on stderr, if that is a terminal."""
     from tqdm import tqdm

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from ..backend import to_host
 from ..errors import CheckpointError, DataError, DivergedError
 from ..privacy.ledger import STEP
 from ..util.text import upper_text
@@ -95,8 +94,3 @@ def diverged(run, step):
         f"{run.budget.delta:g} by {run.budget.accountant.name}; begin again in another "
         "folder with a smaller learning rate or clip norm"
     )
-
-
-def finite(params):
-    """True if every weight is a finite number."""
-    return all(np.isfinite(to_host(array)).all() for array in params.values())

@@ -170,7 +170,6 @@ def facts_of(run):
             "public": about.public,
             "disclosed": about.disclosed,
             "choices": about.choices,
-            "best_of_measured": training.keep_best,
             "generator": GENERATOR,
             "reproducible": run.streams.reproducible,
             "seed": run.streams.seed,

@@ -21,7 +21,7 @@ from ..privacy.catalogue import ACCOUNTANTS
 from ..privacy.ledger import SETUP
 from ..ranks import current
 from ..streams import as_streams
-from ..train import Averaged, KeptBest, Progress, Trainer
+from ..train import Averaged, Progress, Trainer
 from ..util.atomic import atomic_write
 from ..util.files import jsonable
 from ..util.program import program
@@ -91,7 +91,6 @@ class Run:
         # a layer that model.npz cannot hold is refused before anything is charged
         describe(self.network)
         self.streams, self.ranks = as_streams(training.streams), current()
-        self.descent = KeptBest(self.optimizer) if training.keep_best else self.optimizer
         self.dataset_size: Any = privacy.dataset_size
         if self.dataset_size is None:
             self.dataset_size = recovery.public_size(plan, about.data)
@@ -259,7 +258,7 @@ class Run:
         trainer = Trainer(
             self.network,
             self.loss,
-            self.descent,
+            self.optimizer,
             plan,
             self.budget,
             batch_size=self.training.batch_size,
@@ -268,7 +267,7 @@ class Run:
         )
         if self.begun:
             path = self.folder.path / folders.CHECKPOINT
-            checkpoint.restore_training(path, *self.saved, model, self.descent)
+            checkpoint.restore_training(path, *self.saved, model, self.optimizer)
 
         def spent():
             return before[0] + time.perf_counter() - self.folder.began, before[1] + trainer.seconds
@@ -281,11 +280,10 @@ class Run:
             extra = {"seconds": list(spent()), "examples": identity}
             try:
                 self.folder.checkpoint(
-                    model, self.descent, self.ledger, at, jsonable(history), extra, self.releases
+                    model, self.optimizer, self.ledger, at, jsonable(history), extra, self.releases
                 )
             except DivergedError as error:
-                if not self.training.keep_best:
-                    raise recovery.diverged(self, at.step) from error
+                raise recovery.diverged(self, at.step) from error
 
         with (
             seen.make_bar(plan.steps, progress.step, self.quiet or self.ranks.rank) as bar,
@@ -333,12 +331,9 @@ class Run:
         return plan, progress, history, before
 
     def _measure(self, history, step):
-        """Add the row of this step to the history; keep the weights if they are the best so far."""
-        params = self.network.params
+        """Add the row of this step to the history."""
         with self._released():
             history.append(seen.measure(self, step))
-            if self.training.keep_best and seen.is_best(history) and recovery.finite(params):
-                self.descent.keep(params)
 
     def _epsilon_of_curve(self):
         """The epsilon of the column delta_at_epsilon: the target, or that of all planned steps."""
@@ -349,7 +344,7 @@ class Run:
 
     def _finish(self, model, about, record, history, seconds):
         path = self.folder.path
-        with self._released(final=True):
+        with self._released():
             last = seen.measure(self, record.progress.step, whole=True)
             about = about() if callable(about) else about
             result = make_result(self, record, last, about or {}, seconds)
@@ -367,12 +362,10 @@ class Run:
         self.folder.finish(result)
         return result
 
-    def _released(self, final=False):
+    def _released(self):
         """A context in which the network holds the weights that are evaluated and saved: averages,
-        or the best, if asked for.
+        if asked for.
         """
-        if final and self.training.keep_best:
-            return self.descent.best_weights(self.network.params)
         return (
             self.optimizer.averaged_weights(self.network.params)
             if isinstance(self.optimizer, Averaged)

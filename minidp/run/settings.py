@@ -21,8 +21,6 @@ class Training:
     batch_size     rows that are differentiated at once; by default what fits into memory
     augmentation_multiplicity  consecutive rows that are views of one example
     measure_every  steps between two measurements, with a checkpoint each; default an epoch
-    keep_best      release the weights with the best accuracy (or least loss) on x_test, which is
-                   public then
     """
 
     network: Sequential
@@ -32,7 +30,6 @@ class Training:
     batch_size: int | None = None
     augmentation_multiplicity: int = 1
     measure_every: int | None = None
-    keep_best: bool = False
 
 
 @dataclass(frozen=True)

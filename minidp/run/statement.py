@@ -23,7 +23,6 @@ def render(result):
             _warnings,
             in_short,
             _covered,
-            _subgroups,
             _epsilon,
             _done,
             _arithmetic,
@@ -102,11 +101,6 @@ def _done(result):
             f"may hold {_mib(held['budget'])} at once; more are formed in parts. `--gradients "
             "factored` forms no explicit gradients of dense layers and releases the same up to "
             "rounding."
-        ),
-        result["best_of_measured"]
-        and (
-            "The released weights are those that did best on the public validation data. The "
-            "guarantee covers the weights of every step, so this choice costs nothing."
         ),
         result["setup_charged"] > len(settings["setup"])
         and (
@@ -239,8 +233,7 @@ def _not_covered(result):
             f"Evaluation on training data. These figures, named `not_private`, are exact: "
             f"{figures}. Train with --no-train-metrics, or do not pass those files on."
         ),
-        not result.get("subgroups")
-        and "Fairness: the accuracy for subgroups of people was not measured.",
+        "Fairness: the accuracy for subgroups of people was not measured.",
         tested and "The test set. Its rows are not protected, and the accuracy on them is exact.",
         result["rows_checked"]
         and (
@@ -255,26 +248,6 @@ def _not_covered(result):
         "moved a sum of clipped gradients in float32 by up to 20.5 clip norms.",
         "Timing, other processes on this machine, memory that was swapped out, and anyone who can "
         "read this machine's memory or files while it runs.",
-    ]
-
-
-def _subgroups(result):
-    """Figures of the public test rows by the values of columns."""
-    if not result.get("subgroups"):
-        return []
-    rows = [("column", "value", "test rows", "accuracy, or R2"), ("---",) * 4]
-    for column, values in result["subgroups"].items():
-        for value, figures in values.items():
-            shown = ""
-            if figures.get("accuracy") is not None:
-                shown = f"{figures['accuracy']:.2%}"
-            elif figures.get("r2") is not None:
-                shown = f"{figures['r2']:.4f}"
-            rows.append((column, value.replace("|", "\\|"), figures["examples"], shown))
-    return [
-        "## Subgroups of the test set",
-        "These figures are exact, of public rows only. Noise costs small groups the most.",
-        _table(rows),
     ]
 
 

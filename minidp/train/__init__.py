@@ -1,6 +1,6 @@
 """Training: optimizers over released gradients, the trainer, metrics."""
 
-from .averaging import Averaged, KeptBest
+from .averaging import Averaged
 from .metrics import Metrics, evaluate
 from .optimizer import OPTIMIZERS, SGD, AdaGrad, Adam, Momentum, Nesterov, Optimizer
 from .trainer import Progress, Trainer, TrainRecord
@@ -11,7 +11,6 @@ __all__ = [
     "AdaGrad",
     "Adam",
     "Averaged",
-    "KeptBest",
     "Metrics",
     "Momentum",
     "Nesterov",

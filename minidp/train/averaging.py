@@ -1,9 +1,9 @@
-"""Alternatives to the last weights: a moving average over the run, or the best on public data."""
+"""A moving average of the weights over the run, in place of the last weights."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from ..backend import namespace_of
 from ..grads.forms import Arrays
@@ -11,52 +11,11 @@ from ..mechanism.setting import Setting
 from ..util.validate import in_range
 
 WARM_UP = 9  # the first averages reach back over about a tenth of the steps so far
+SLOT = "average"
 
 
 @dataclass
-class _Beside:
-    """An optimizer with one more array for each parameter, in a slot named `slot`."""
-
-    optimizer: Any
-    slot: ClassVar[str]
-
-    @property
-    def slots(self) -> dict[str, Arrays]:
-        """The optimizer's slots and this one."""
-        return self.optimizer.slots
-
-    def allocate(self, params: Arrays) -> None:
-        """Give every parameter its slots."""
-        self.optimizer.allocate(params)
-        kept = self.slots.setdefault(self.slot, {})
-        for key, theta in params.items():
-            if key not in kept:
-                kept[key] = self._first(theta)
-
-    def _first(self, theta):
-        return namespace_of(theta).zeros_like(theta)
-
-    def update(self, params: Arrays, grads: Arrays, step: int) -> None:
-        """Descend as the optimizer does."""
-        self.allocate(params)
-        self.optimizer.update(params, grads, step)
-
-    @contextmanager
-    def weights(self, params: Arrays) -> Iterator[None]:
-        """Context in which the parameters have these arrays' values; nothing
-        changes before the first step.
-        """
-        others = self.slots.get(self.slot, {})
-        last = {key: params[key].copy() for key in others}
-        _write(others, params)
-        try:
-            yield
-        finally:
-            _write(last, params)
-
-
-@dataclass
-class Averaged(_Beside):
+class Averaged:
     r"""An optimizer with a moving average of the weights, in which much of the noise averages out.
 
     The parameters after each step are released already, so their average is post-processing and
@@ -76,8 +35,8 @@ class Averaged(_Beside):
         ParameterError   decay is not in [0, 1)
     """
 
+    optimizer: Any
     decay: float
-    slot = "average"
 
     def __post_init__(self):
         in_range(0, 1, open_high=True, decay=self.decay)
@@ -87,34 +46,40 @@ class Averaged(_Beside):
         """The optimizer's."""
         return self.optimizer.learning_rate
 
+    @property
+    def slots(self) -> dict[str, Arrays]:
+        """The optimizer's slots and the averages."""
+        return self.optimizer.slots
+
+    def allocate(self, params: Arrays) -> None:
+        """Give every parameter its slots."""
+        self.optimizer.allocate(params)
+        averages = self.slots.setdefault(SLOT, {})
+        for key, theta in params.items():
+            if key not in averages:
+                averages[key] = namespace_of(theta).zeros_like(theta)
+
     def update(self, params: Arrays, grads: Arrays, step: int) -> None:
         """Descend as the optimizer does, then average."""
-        super().update(params, grads, step)
+        self.allocate(params)
+        self.optimizer.update(params, grads, step)
         d = min(self.decay, step / (step + WARM_UP))
-        for key, a in self.slots[self.slot].items():
+        for key, a in self.slots[SLOT].items():
             a *= d
             a += (1 - d) * params[key]  # [F1]
 
-    averaged_weights = _Beside.weights
-
-
-class KeptBest(_Beside):
-    """An optimizer with the weights that were best so far on public data. Choosing among released
-    weights costs nothing.
-
-    Before the first measurement, the best weights are the initial ones.
-    """
-
-    slot = "best"
-
-    def _first(self, theta):
-        return theta.copy()
-
-    def keep(self, params: Arrays) -> None:
-        """Keep the weights in `params` as the best so far."""
-        _write(params, self.slots[self.slot])
-
-    best_weights = _Beside.weights
+    @contextmanager
+    def averaged_weights(self, params: Arrays) -> Iterator[None]:
+        """Context in which the parameters have the averages' values; nothing changes before the
+        first step.
+        """
+        averages = self.slots.get(SLOT, {})
+        last = {key: params[key].copy() for key in averages}
+        _write(averages, params)
+        try:
+            yield
+        finally:
+            _write(last, params)
 
 
 def _write(values, arrays):

@@ -72,7 +72,6 @@ def clamped():
         ({"test": (X.copy(), SIDES)}, "got the training rows"),
         ({"test": (X[:, :3], SIDES)}, "got (3,)"),
         ({"test": (X[:9], SIDES)}, "y has 300"),
-        ({"test": (X[:9], SIDES[:9]), "validation": (X[:9], SIDES[:9])}, "test=, got both"),
         ({"network": [1]}, "nn.Sequential"),
         ({"network": clamped(), "hidden": 3}, "network=, got both"),
         (

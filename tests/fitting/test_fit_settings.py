@@ -16,8 +16,8 @@ from minidp.fitting.fit import settings_of
 
 FIELDS = {field.name: field for field in fields(Settings)}
 # of the others, config.json and result.json hold what became of them: shapes and the plan
-RECORDED = set("classes target_bounds scale bounds schema check group_size subgroups".split())
-ELSEWHERE = set("hidden network dataset_size validation example_weight device ledger_limit".split())
+RECORDED = set("classes target_bounds scale bounds schema check group_size".split())
+ELSEWHERE = set("hidden network dataset_size example_weight device ledger_limit".split())
 ELSEWHERE |= {"person", "rows_per_person", "source"}
 PLANNED = {"lot_size", "steps", "clip_norm", "learning_rate"}
 
@@ -43,7 +43,7 @@ def test_every_field_is_a_flag_or_an_array():
     parser = argparse.ArgumentParser()
     train(parser)
     flags = {action.dest for action in parser._actions}
-    of_python = {"network", "validation", "example_weight", "source"}
+    of_python = {"network", "example_weight", "source"}
     assert FIELDS.keys() - flags == of_python
 
 
