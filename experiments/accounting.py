@@ -30,6 +30,8 @@ from common.results import RESULTS, compare, look_up, rows_of
 from common.sweep_flags import DigitSweepFlags
 from common.sweeps import Point
 
+import numpy as np
+
 from minidp.privacy import (
     Gaussian,
     JointGaussian,
@@ -42,7 +44,8 @@ from minidp.privacy import (
 from minidp.privacy.budget import max_steps
 from minidp.privacy.catalogue import ACCOUNTANTS, make
 from minidp.privacy.moments import PAPER_ORDERS
-from minidp.privacy.plots import save_epsilon_curves
+from minidp.privacy.plots import save_epsilon_curves, save_tradeoff
+from minidp.privacy.tradeoff import accountant_curve
 from minidp.run.result import git_commit, versions
 from minidp.util import plotting
 from minidp.util.files import read_json, write_json
@@ -133,6 +136,13 @@ def figure_2(config):
     save_epsilon_curves(
         out / "all_accountants", epochs, found, DELTA, title, kinds, logarithmic=True
     )
+    ledger, alphas = Ledger(entries=[(step, round(EPOCHS / Q))]), np.linspace(0, 1, 501)
+    tests = {
+        name: accountant_curve(accountants[name], ledger, alphas)
+        for name in ("moments", "renyi", "loss_distribution")
+    }
+    title = f"What an attacker can do after {EPOCHS} epochs"
+    save_tradeoff(out / "tradeoff.png", alphas, tests, title, kinds)
     settings = {
         "sampling_probability": Q,
         "noise_multiplier": SIGMA,
@@ -148,7 +158,8 @@ def figure_2(config):
         f"quote: epsilon {upper_text(found['loss_distribution'][-1].upper)} at delta {DELTA:g} "
         f"after {EPOCHS} epochs (loss_distribution, the tightest certified bound)\n"
         f"read:  {out}/figure_2.png, {out}/all_accountants.png (CSV beside them, "
-        f"{out}/result.json)\nnext:  python -m minidp epsilon --noise-multiplier {SIGMA:g} "
+        f"{out}/tradeoff.png, {out}/result.json)\n"
+        f"next:  python -m minidp epsilon --noise-multiplier {SIGMA:g} "
         f"--sampling-probability {Q:g} --epochs {EPOCHS} --delta {DELTA:g}"
     )
     return 0

@@ -134,11 +134,11 @@ def _flags_as_arguments() -> Iterator[None]:
         raise type(error)(text) from None
 
 
-def accountants_of(name: str, every: Sequence[str] = tuple(ACCOUNTANTS)) -> list[str]:
-    """The accountants that a name stands for, of `every` one: "bounds", "all", or itself."""
+def accountants_of(name: str) -> list[str]:
+    """The accountants that a name stands for: "bounds", "all", or itself."""
     if name == "bounds":
-        return [each for each in every if make(each).kind == "bound"]
-    return list(every) if name == "all" else [name]
+        return [each for each in ACCOUNTANTS if make(each).kind == "bound"]
+    return list(ACCOUNTANTS) if name == "all" else [name]
 
 
 def compared(
@@ -214,7 +214,7 @@ def ledger_with(setting: Any, sampler: Any, noises: Sequence[float], steps: int)
 
 def ledger_of(setting: Any) -> Ledger:
     """The ledger that a setting names or describes."""
-    if getattr(setting, "ledger", None) is None:
+    if setting.ledger is None:
         check_parts(setting)
         sampler = sampler_of(setting)
         return ledger_with(setting, sampler, setting.noise_multiplier, steps_of(setting, sampler))
@@ -231,8 +231,8 @@ def check_parts(setting: Any) -> None:
     """Raise ParameterError, with all parts that are missing, unless a setting has all of PARTS."""
     if missing := _missing(setting):
         raise ParameterError(
-            f"expected {'; and '.join(PARTS[name] for name in missing)}"
-            + (", or --ledger FILE for a run that is done" if hasattr(setting, "ledger") else "")
+            f"expected {'; and '.join(PARTS[name] for name in missing)}, or --ledger FILE for a "
+            "run that is done"
         )
 
 

@@ -27,8 +27,6 @@ COMMANDS = {  # name: module, what it does
         "accounting",
         "noise multiplier or number of steps for a target epsilon",
     ),
-    "curve": ("pictures", "epsilon against epochs, as CSV and PNG"),
-    "tradeoff": ("pictures", "trade-off curve between false positives and false negatives, as PNG"),
     "verify": (
         "checking",
         "compare a run's files with each other, and compute its figures again from its ledger",

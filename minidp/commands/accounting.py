@@ -13,7 +13,7 @@ from .setting import LENGTH, SAMPLING, add, add_run, described
 
 
 def epsilon(parser):
-    add_run(parser, *LENGTH, "--ledger", "--delta")
+    add_run(parser, "--delta")
     parser.epilog = (
         "examples:\n  %(prog)s --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4 "
         "--delta 1e-5\n  %(prog)s --noise-multiplier 1 --dataset-size 6e4 --lot-size 256 --epochs "
@@ -23,7 +23,7 @@ def epsilon(parser):
 
 
 def delta(parser):
-    add_run(parser, *LENGTH, "--ledger")
+    add_run(parser)
     parser.add_argument(
         "--epsilon", type=number, required=True, help="epsilon of (epsilon, delta)-DP, at least 0"
     )

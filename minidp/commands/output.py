@@ -36,7 +36,7 @@ def table(found, what, below=math.inf):
     return ["  ".join([*map(str.ljust, row, widths), row[5]]).rstrip() for row in rows]
 
 
-def refuse_unbounded(found, worthless=math.inf):
+def refuse_unbounded(found, worthless):
     """Raise UnsupportedEventError, with the first accountant's reason, where none has a bound;
     ParameterError where no bound is below `worthless`.
     """
@@ -48,16 +48,6 @@ def refuse_unbounded(found, worthless=math.inf):
         raise ParameterError(
             "nothing is guaranteed: something is released with too little noise, or none"
         )
-
-
-def check_pictures(args, *endings):
-    """The names of the files that --out, with or without ending, names; checked as `check_new`
-    does.
-    """
-    stem = args.out.removesuffix(".csv").removesuffix(".png")
-    paths = [args.out] if Path(args.out).is_dir() else [stem + ending for ending in endings]
-    check_new(args, *paths)
-    return paths
 
 
 def check_new(args, *paths):

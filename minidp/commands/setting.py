@@ -99,14 +99,14 @@ def add(parser, *names, **more):
 def add_run(parser, *more):
     """The flags of a run for commands that compare accountants, and `more`."""
     add(parser.add_mutually_exclusive_group(), *NOISE)
-    add(parser, *SAMPLING, *more, "--group-size", "--json")
+    add(parser, *SAMPLING, *LENGTH, "--ledger", *more, "--group-size", "--json")
     add(parser.add_mutually_exclusive_group(), "--accountant", "--all")
 
 
 def described(args):
     """(ledger, one line that says what it is) of the flags, or of --ledger."""
     ledger = ledger_of(args)
-    if getattr(args, "ledger", None) is None:
+    if args.ledger is None:
         sampler = sampler_of(args)
         return ledger, title_of(args, sampler, steps_of(args, sampler))
     return ledger, (

@@ -97,11 +97,7 @@ def save_tradeoff(
     for i, (name, betas) in enumerate(curves.items()):
         # never above a falling curve
         axes.plot(alphas, betas, drawstyle="steps-pre", **_line(i, len(alphas), name, kinds))
-    _finish_tradeoff(axes)
-    plotting.save(figure, path)
-
-
-def _finish_tradeoff(axes):
     axes.plot([0, 1], [1, 0], color="grey", linestyle=":", label="nothing released")
     axes.set(xlabel="false positive rate", ylabel="false negative rate, at least")
     axes.legend()
+    plotting.save(figure, path)

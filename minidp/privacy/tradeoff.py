@@ -10,7 +10,6 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..util.validate import in_range
 from .accountant import Accountant
 from .group_privacy import GroupAccountant
 from .ledger import Ledger
@@ -67,18 +66,3 @@ def tangents(
     return [
         (float(epsilon), accountant.delta(ledger, float(epsilon)).upper) for epsilon in epsilons
     ]
-
-
-def true_positive_rate(alphas: NDArray, betas: NDArray, false_positive_rate: float) -> float:
-    r"""The largest power of a test at the given false positive rate.
-
-    Bound
-        [C1]  power = 1 - f(a), a = min_(x in alphas, x >= rate) x    f falls, so that this is never
-              too low, where a line between two points of a convex f would be
-
-    Source
-        [C1]  own derivation: f, and every lower bound of it at its points, holds for each smaller
-              rate
-    """
-    in_range(0, 1, false_positive_rate=false_positive_rate)
-    return 1 - float(betas[np.searchsorted(alphas, false_positive_rate)])  # [C1]

@@ -51,7 +51,7 @@ def test_figure_2_on_few_points(run_script, tmp_path):
     figures = {
         f"{stem}.{end}" for stem in ("figure_2", "all_accountants") for end in ("csv", "png")
     }
-    assert names == {"result.json", *figures}
+    assert names == {"result.json", "tradeoff.png", *figures}
     lines = (tmp_path / "out" / "figure_2.csv").read_text().splitlines()
     assert len(lines) == 5 and lines[0].startswith("epochs,paper_strong_composition_lower")
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minidp.errors import ParameterError
 from minidp.privacy import (
     Bound,
     Gaussian,
@@ -17,8 +16,7 @@ from minidp.privacy import (
     PoissonSampled,
 )
 from minidp.privacy.gaussian import gaussian_delta, gaussian_epsilon
-from minidp.privacy.plots import save_epsilon_curves
-from minidp.privacy.tradeoff import true_positive_rate
+from minidp.privacy.plots import save_epsilon_curves, save_tradeoff
 from tests.support.accountants import ledger_of
 
 
@@ -42,11 +40,6 @@ def test_noise_too_small_for_the_limit_is_infinite():
     assert GaussianAccountant().epsilon(ledger, 1e-5).upper == math.inf
 
 
-def test_no_power_at_a_rate_above_1():
-    with pytest.raises(ParameterError):
-        true_positive_rate(np.array([0.0, 1.0]), np.array([1.0, 0.0]), 1.5)
-
-
 def test_epsilon_curves(tmp_path, drawn):
     bounds = [Bound(0.1, 0.15, 0.2), Bound(None, 1.0, math.inf), Bound(None, None, None)]
     printed = [(3, 0.2, "printed")]
@@ -54,3 +47,16 @@ def test_epsilon_curves(tmp_path, drawn):
     rows = (tmp_path / "e.csv").read_text().split()
     assert rows == ["epochs,a_lower,a_estimate,a_upper", "1,0.1,0.15,0.2", "2,,1.0,inf", "3,,,"]
     assert (tmp_path / "e.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("write", [save_epsilon_curves, save_tradeoff])
+def test_what_is_no_bound_is_dashed(write, tmp_path, drawn):
+    kinds = {"bounded": "bound", "limit": "approximation"}
+    if write is save_tradeoff:
+        write(tmp_path / "t.png", np.array([0, 1]), dict.fromkeys(kinds, [1, 0]), "title", kinds)
+    else:
+        curves = dict.fromkeys(kinds, [Bound(0.1, 0.15, 0.2)])
+        write(tmp_path / "t", [1], curves, 1e-5, "title", kinds)
+    assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")
+    styles = {line.get_label(): line.get_linestyle() for line in drawn[0].axes[0].lines}
+    assert styles["bounded"] == "-" and styles["limit\n(approximation, no guarantee)"] == "--"

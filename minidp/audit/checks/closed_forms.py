@@ -72,16 +72,6 @@ for _kind, _symbol, _alphas, _of in (
     )
 
 
-@states("privacy.tradeoff.true_positive_rate", "C1", 0.0)
-def power_at_the_next_point(bench):
-    alphas = np.linspace(0, 1, 11)
-    betas = tradeoff.gaussian_curve(alphas, 2.0)
-    for rate in (0.0, 1e-5, 0.1, 0.37, 0.999, 1.0):
-        power = tradeoff.true_positive_rate(alphas, betas, rate)
-        f = dict(zip(alphas, betas)).__getitem__
-        yield Case({"alphas": alphas, "f": f, "rate": rate, "power": power})
-
-
 MIXED = (
     (PoissonSampled(0.01, Gaussian(4.0)), 70),
     (PoissonSampled(0.2, Gaussian(4.0)), 3),
