@@ -243,7 +243,7 @@ def train_linear(problem, ready):
     sampler = make_sampler(config, size)
     bound = math.inf if config.baseline else config.clip_norm
     groups = flat_group(body.params, bound, config.sigma)
-    before = [mean.charge(mean.event())]
+    before = [mean.event()]
     run = ready.run(
         body,
         sampler,

@@ -8,14 +8,16 @@ import numpy as np
 
 from .inlined import exp_parts, half, horner, log_of, split
 from .jit import compiled
-from .series import LEAST, MOST, SATURATED
+
+LEAST, MOST = -708.0, 710.0  # exp: nearly the least normal float64, more than the largest
+SATURATED = -40.0  # tanh: 1 - exp(SATURATED) is 1
 
 
 @compiled
 def exp(x, y):
     """The exponentials of x (N,) to y (N,)."""
     for i in range(x.size):
-        t, p = exp_parts(min(max(np.float64(x[i]), LEAST), MOST), horner)
+        t, p = exp_parts(min(max(np.float64(x[i]), LEAST), MOST))
         y[i] = 0.0 if x[i] < LEAST else (2.0 + 2.0 * p) * half(t)
 
 
@@ -33,7 +35,7 @@ def log(x, y):
 def tanh(x, y):
     """The hyperbolic tangents of x (N,) to y (N,)."""
     for i in range(x.size):
-        t, p = exp_parts(max(-2.0 * abs(np.float64(x[i])), SATURATED), horner)
+        t, p = exp_parts(max(-2.0 * abs(np.float64(x[i])), SATURATED))
         w = 2.0 * half(t)
         value = ((1.0 - w) - w * p) / ((1.0 + w) + w * p)
         y[i] = -value if x[i] < 0 else value
@@ -55,8 +57,9 @@ def relu_gradient(dy, y, dx):
 
 @compiled
 def softmax_cross_entropy(z, target, losses, dz):
-    """nn.SoftmaxCrossEntropy: z (B, K), target (B,) to losses (B,), dz (B, K). Of n
-    terms of a sum the last n // 2 are added onto the first, again and again until one is left.
+    """nn.SoftmaxCrossEntropy: z (B, K), target (B,) to losses (B,), dz (B, K).
+
+    Of n terms of a sum the last n // 2 are added onto the first, again and again until one is left.
     """
     classes = z.shape[1]
     terms, chosen = np.empty(classes, np.float32), np.zeros(z.shape[0], np.float32)

@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 from numpy.typing import DTypeLike, NDArray
@@ -146,12 +145,11 @@ class Sanitizer:
         """
         self._check(grads)
         return {
-            key: "explicit" if self._materialises(g, products) or not g.factored else "factored"
+            key: "explicit"
+            if g.materialises(self.strategy, products.most) or not g.factored
+            else "factored"
             for key, g in grads.items()
         }
-
-    def _materialises(self, grad, products):
-        return grad.materialises(self.strategy, products.most)
 
     def add_clipped(
         self,
@@ -186,10 +184,11 @@ class Sanitizer:
         """Materialised gradients are processed in chunks that fit the cache; factored ones in one
         matrix product.
         """
-        chunked = {key: g for key, g in grads.items() if self._materialises(g, products)}
+        chunked = {
+            key: g for key, g in grads.items() if g.materialises(self.strategy, products.most)
+        }
         whole = {key: g for key, g in grads.items() if key not in chunked}
         raw_sq_norms = self._sq_norms(group, whole)
-        add = partial(add_weighted_sums, total=total, rows=products.rows)
         weights = []
         for start, stop in self._chunks(chunked, size):
             chunk = {key: g.rows(start, stop).form("explicit") for key, g in chunked.items()}
@@ -201,12 +200,12 @@ class Sanitizer:
             weights.append(clip_weights(raw_chunk, group.clip_norm))
             if example_weight is not None:
                 weights[-1] = weights[-1] * example_weight[start:stop]  # [F3]
-            add(chunk, weights[-1])  # [F1]
+            add_weighted_sums(chunk, weights[-1], total, products.rows)  # [F1]
             del chunk  # so that the next one takes its place in the cache
         if whole:
             if len(weights) > 1:
                 weights = [namespace_of(*weights).concatenate(weights)]
-            add(whole, weights[0])  # [F1]
+            add_weighted_sums(whole, weights[0], total, products.rows)  # [F1]
 
     def _sq_norms(self, group, grads):
         if math.isinf(group.clip_norm):
@@ -235,8 +234,8 @@ class Sanitizer:
             return given.release_over_ranks(ranks, sums, stds, draws, scale, dtype)
         raws = [raw_sum[key] for key in stds]
         rest = [[other[key] for other in others] for key in stds]
-        released_sums = released(raws, [*stds.values()], draws, rest, scale, dtype)  # [F2]
-        return dict(zip(stds, released_sums))
+        noisy = released(raws, [*stds.values()], draws, rest, scale, dtype)  # [F2]
+        return dict(zip(stds, noisy))
 
     def _check(self, grads):
         missing = set(self.keys).symmetric_difference(grads)

@@ -191,7 +191,7 @@ class Conv2D(Drawn):
         x, patches = kept
         grads = {"W": ConvGrad(x, dy, patches)}  # [P1]
         if "b" in self.params:
-            grads["b"] = Explicit(dy.sum(axis=(1, 2)))  # [P2]
+            grads["b"] = Explicit(namespace_of(dy).einsum("bhwo->bo", dy))  # [P2]
         return grads
 
     def _matrix(self):

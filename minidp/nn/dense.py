@@ -2,6 +2,7 @@
 
 from numpy.typing import DTypeLike, NDArray
 
+from ..backend import namespace_of
 from ..errors import ShapeError
 from ..grads.forms import Explicit, Outer, OuterSum, PerExampleGrad
 from ..util.validate import count
@@ -81,4 +82,5 @@ def affine_grads(x: NDArray, dy: NDArray, bias: bool = True) -> dict[str, PerExa
     weight = Outer(a=x, d=dy) if one else OuterSum(a=x, d=dy)  # [P1]
     if not bias:
         return {"W": weight}
-    return {"W": weight, "b": Explicit(dy if one else dy.sum(axis=1))}  # [P2]
+    b = dy if one else namespace_of(dy).einsum("bto->bo", dy)  # [P2]
+    return {"W": weight, "b": Explicit(b)}

