@@ -98,15 +98,17 @@ class Outcome:
         return f"{self.problem or differ}, {self.check.name.replace('_', ' ')}: {self.check.method}"
 
 
-def measures(card, labels, method, tolerance, name=None, subject=""):
+def measures(card, labels, method, tolerance, case=None, name=None, subject=""):
     """Register the decorated function for the labels "F1 F2" of `card`, "package.module.Class"
     below minidp.
 
-    method: what the code is compared with; tolerance: the largest error that passes.
+    method: what the code is compared with; tolerance: the largest error that passes; case: passed
+    to the function after the bench, if it is given.
     """
 
     def register(function):
-        check = Check(name or function.__name__, method, tolerance, function, subject)
+        measure = _with_case(function, case)
+        check = Check(name or function.__name__, method, tolerance, measure, subject)
         for label in labels.split():
             REGISTRY.setdefault((card, label), []).append(check)
         return function
@@ -114,24 +116,30 @@ def measures(card, labels, method, tolerance, name=None, subject=""):
     return register
 
 
-def states(card, labels, tolerance=1e-12, name=None, subject="", error=None):
+def states(card, labels, tolerance=1e-12, case=None, name=None, subject="", error=None):
     """Register the decorated function of a bench, which yields Cases: what the names of the labels'
     equations stand for, as the code has computed it.
 
     Each equation is evaluated as it is printed and compared with the code.
 
-    error: of a left and a right side; `worst` by default, `excess` where the left bounds the right.
+    case: passed to the function after the bench, if it is given; error: of a left and a right side;
+    `worst` by default, `excess` where the left bounds the right.
     """
 
     def register(function):
+        cases = _with_case(function, case)
+        called = name or function.__name__
         for label in labels.split():
-            STATED.setdefault((card, label), []).append(function)
-            how = {"card": card, "label": label, "function": function, "error": error}
-            called = name or function.__name__
-            measures(card, label, PRINTED, tolerance, called, subject)(partial(_as_printed, **how))
+            STATED.setdefault((card, label), []).append(cases)
+            as_printed = partial(_as_printed, card=card, label=label, cases=cases, error=error)
+            measures(card, label, PRINTED, tolerance, None, called, subject)(as_printed)
         return function
 
     return register
+
+
+def _with_case(function, case):
+    return function if case is None else partial(function, case=case)
 
 
 def in_words(card, labels, reason):
@@ -139,8 +147,8 @@ def in_words(card, labels, reason):
     WORDS.update({(card, label): reason for label in labels.split()})
 
 
-def _as_printed(bench, card, label, function, error):
-    for case in function(bench):
+def _as_printed(bench, card, label, cases, error):
+    for case in cases(bench):
         yield printed(texts_of(card), label, case, error)
 
 

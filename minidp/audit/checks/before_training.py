@@ -21,6 +21,15 @@ from ..equation import Case
 from . import holds, in_words, measures, slack, states, worst
 
 PCA, SCALING = "mechanism.before.pca.PrivatePCA", "mechanism.before.scaling.PrivateScaling"
+MOST = 3  # rows of a person
+EIGHTS = np.full((1, 3), 8.0)
+SEARCHED = "worst row or person by search: 1 - reached / claimed"
+# what is released before noise, and its sensitivity
+PCA_SUMS = [(PrivatePCA(1, 1.0).raw_second_moments, PrivatePCA(1, 1.0).sensitivity)]
+SCALING_SUMS = [
+    (scaling.raw_magnitudes, PrivateScaling(1.0).count_sensitivity(3)),
+    (partial(scaling.raw_moments, limits=EIGHTS[0]), PrivateScaling(1.0).moment_sensitivity(3)),
+]
 
 
 @measures(PCA, "F1", "infinity if longer than 1 in fractions", 0.0)
@@ -72,12 +81,15 @@ def directions_are_the_principal_ones(bench):
     yield worst(np.abs(projection.T @ directions.T), np.eye(3))
 
 
-def _reached(bench, card, farthest):
-    """`slack` of rows and of persons, of many sizes."""
+@measures(PCA, "S1", SEARCHED, 2.0**-14, case=(np.eye(3)[:1], PCA_SUMS))
+@measures(SCALING, "S1 S2", SEARCHED, 1e-12, case=(EIGHTS, SCALING_SUMS))
+def sensitivities_are_reached_and_not_exceeded(bench, case):
+    """By rows and persons of many sizes, the farthest among them."""
+    farthest, sums = case
     sizes = 10.0 ** bench.rng.uniform(-4, 4, (100, 1, 1, 1))
     drawn = (bench.rng.standard_normal((100, 2, MOST, 3)) * sizes).reshape(200, MOST, 3)
     examples = [farthest, *(rows[: 1 + n % MOST] for n, rows in enumerate(drawn))]
-    for raw, claimed in MEASURED[card]:
+    for raw, claimed in sums:
 
         def of_row(rows):
             return raw(bench.asarray(rows[:1]))
@@ -88,24 +100,6 @@ def _reached(bench, card, farthest):
 
         for of in (of_row, of_person):
             yield slack(claimed * (1 + 1e-15), of, examples)
-
-
-MOST, EIGHTS, UNITS = 3, np.full((1, 3), 8.0), PrivateScaling(1.0)
-MEASURED = {  # what is released before noise, and its sensitivity
-    PCA: [(PrivatePCA(1, 1.0).raw_second_moments, PrivatePCA(1, 1.0).sensitivity)],
-    SCALING: [
-        (scaling.raw_magnitudes, UNITS.count_sensitivity(3)),
-        (partial(scaling.raw_moments, limits=EIGHTS[0]), UNITS.moment_sensitivity(3)),
-    ],
-}
-for _card, _labels, _tolerance, _farthest in (
-    (PCA, "S1", 2.0**-14, np.eye(3)[:1]),
-    (SCALING, "S1 S2", 1e-12, EIGHTS),
-):
-    _method = "worst row or person by search: 1 - reached / claimed"
-    measures(_card, _labels, _method, _tolerance, "sensitivities_are_reached_and_not_exceeded")(
-        partial(_reached, card=_card, farthest=_farthest)
-    )
 
 
 @states(PCA, "S1 S2")

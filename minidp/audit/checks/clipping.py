@@ -2,7 +2,6 @@
 
 import math
 from fractions import Fraction
-from functools import partial
 from itertools import product
 
 import numpy as np
@@ -106,9 +105,11 @@ class _Norms(Watcher):
         self.seen.setdefault(group, []).append(to_host(sq_norms))
 
 
-def _lots(bench, weights=None):
-    """A lot of seven examples in three groups of two parameters, in every form of the gradients, at
-    once and in batches.
+@states(SANITIZER, "F1 N1")
+@states(SANITIZER, "F3", case=np.array([1, 0.25, 0, 1.5, -1, np.nan, 0.5]))
+def sums_of_clipped_gradients(bench, case=None):
+    """Of a lot of seven examples, which may have weights, in three groups of two parameters, in
+    every form of the gradients, at once and in batches.
     """
     a, d = (bench.rng.standard_normal((7, 3, 2, 4, n)) for n in (3, 5))
     g = np.einsum("blkti,blkto->blkio", a, d)
@@ -128,21 +129,11 @@ def _lots(bench, weights=None):
             def grad(n, k):
                 return cls(*(bench.asarray(factor[part, n, k].copy()) for factor in factors))
 
-            weight = None if weights is None else bench.asarray(weights[part])
+            weight = None if case is None else bench.asarray(case[part])
             total = sanitizer.add_clipped(_by_key(grad), total, weight)
         norms = np.sqrt([np.concatenate(parts) for parts in watcher.seen.values()]).T
-        given = {"g": gradients, "norm": norms, "C": size * C, "v": weights}
+        given = {"g": gradients, "norm": norms, "C": size * C, "v": case}
         yield Case({"raw": _stacked(total), **given})
-
-
-@states(SANITIZER, "F1 N1")
-def sums_of_clipped_gradients(bench):
-    return _lots(bench)
-
-
-@states(SANITIZER, "F3")
-def sums_with_weights(bench):
-    return _lots(bench, np.array([1, 0.25, 0, 1.5, -1, np.nan, 0.5]))
 
 
 @states(SANITIZER, "F2")
@@ -191,25 +182,23 @@ def sensitivities_and_the_event(bench):
         yield Case({**given, "S": np.array(S), "m": np.array(m), "s": s})
 
 
-def _charge(bench, lot, strategy, k):
-    got = products(lot, strategy)
-    assert bool(got.rows) == (not k)  # float32 where no k counts
-    yield Case({"L": lot, "n": got.most, "R": got.rows, "factor": got.factor, "k": k})
+@states("mechanism.rounding.products", "F1 F2", EXACT)
+def charge_for_float32_products(bench):
+    for lot, strategy in ((60, "auto"), (600, "factored"), (2000, "auto")):
+        found = products(lot, strategy)
+        yield Case({"L": lot, "n": found.most, "R": found.rows, "factor": found.factor})
 
 
-for _lot, _strategy, _k in (
-    (60, "auto", 0),
-    (600, "factored", 0),
-    (2000, "auto", 0),
-    (4000, "auto", 64),
-    (600, "explicit", 1),
-    (65_536, "explicit", 1),
-    (65_536, "auto", 64),
-):
-    _labels, _how = "F1 F3" if _k else "F1 F2", {"lot": _lot, "strategy": _strategy, "k": _k}
-    states("mechanism.rounding.products", _labels, EXACT, "charge for sums")(
-        partial(_charge, **_how)
-    )
+@states("mechanism.rounding.products", "F1 F3", EXACT)
+def charge_for_float64_sums(bench):
+    for lot, strategy, k in (
+        (4000, "auto", 64),
+        (600, "explicit", 1),
+        (65_536, "explicit", 1),
+        (65_536, "auto", 64),
+    ):
+        found = products(lot, strategy)
+        yield Case({"L": lot, "n": found.most, "factor": found.factor, "k": k})
 
 
 @states("mechanism.rounding.in_blocks", "F1")

@@ -45,31 +45,29 @@ def delta_of_gaussians(bench):
             yield Case({**given, "delta": gaussian_delta(epsilon, mu)})
 
 
-def _central_limit(bench, event, **given):
-    sigma, cost = event.noise.noise_multiplier, GaussianAccountant().cost_curve(event, False)[0]
+@states(GAUSSIAN, "M1", case=Gaussian(0.3))
+@states(GAUSSIAN, "M2", case=PoissonSampled(0.01, Gaussian(4.0)))
+def central_limit(bench, case):
+    cost = GaussianAccountant().cost_curve(case, False)[0]
     with mpmath.workdps(30):
-        yield Case({"mu": mpmath.sqrt(cost), "sigma": mpmath.mpf(sigma), **given})
+        sigma = mpmath.mpf(case.noise.noise_multiplier)
+        yield Case({"mu": mpmath.sqrt(cost), "sigma": sigma, "q": 0.01})
 
 
-for _label, _event, _given in (
-    ("M1", Gaussian(0.3), {}),
-    ("M2", PoissonSampled(0.01, Gaussian(4.0)), {"q": 0.01}),
-):
-    states(GAUSSIAN, _label, name=repr(_event))(partial(_central_limit, event=_event, **_given))
+@states("privacy.tradeoff.epsilon_delta_curve", "C1")
+def curve_of_epsilon_and_delta(bench):
+    def f(alpha):
+        return tradeoff.epsilon_delta_curve([alpha], 1.0, 0.05)[0]
+
+    yield Case({"f": f, "epsilon": 1.0, "delta": 0.05}, ranges={"a": np.linspace(0, 1, 41)})
 
 
-def _curve(bench, kind, symbol, alphas, **of):
-    curve = getattr(tradeoff, kind)
-    yield Case({symbol: lambda alpha: curve([alpha], **of)[0], **of}, ranges={"a": alphas})
+@states("privacy.tradeoff.gaussian_curve", "C1")
+def curve_of_a_gaussian(bench):
+    def curve(alpha):
+        return tradeoff.gaussian_curve([alpha], 0.7)[0]
 
-
-for _kind, _symbol, _alphas, _of in (
-    ("epsilon_delta_curve", "f", np.linspace(0, 1, 41), {"epsilon": 1.0, "delta": 0.05}),
-    ("gaussian_curve", "G_mu", np.linspace(0.01, 0.99, 9), {"mu": 0.7}),
-):
-    states(f"privacy.tradeoff.{_kind}", "C1", name=_kind)(
-        partial(_curve, kind=_kind, symbol=_symbol, alphas=_alphas, **_of)
-    )
+    yield Case({"G_mu": curve, "mu": 0.7}, ranges={"a": np.linspace(0.01, 0.99, 9)})
 
 
 MIXED = (

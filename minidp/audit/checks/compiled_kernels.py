@@ -4,7 +4,6 @@ On a GPU, where noise alone has a kernel, CuPy's array code is compared with Num
 """
 
 import math
-from functools import partial
 
 import numpy as np
 
@@ -34,43 +33,40 @@ def _integers(rng, *shape):
     return rng.integers(-9, 10, shape).astype(np.float32)
 
 
-def _apart(bench, compute, drawn):
+def _apart(bench, compute, *arrays):
     """How far the results of kernels are from those of definitions; 0 where all bits are equal,
     NaN like NaN.
     """
-    for arrays in drawn(bench.rng):
-        given = [bench.asarray(x) if isinstance(x, np.ndarray) else x for x in arrays]
-        found = [to_host(each) for each in compute(*given)]
-        with only(np, ()):
-            expected = compute(*arrays)
-        for got, wanted in zip(found, expected, strict=True):
-            alike = (got == wanted) & (np.signbit(got) == np.signbit(wanted))
-            alike |= np.isnan(got) & np.isnan(wanted)
-            finite = np.isfinite(wanted)
-            same = alike.all() and got.dtype == wanted.dtype
-            yield holds(alike[~finite].all())
-            yield 0.0 if same else worst(got[finite], wanted[finite])
+    given = [bench.asarray(x) if isinstance(x, np.ndarray) else x for x in arrays]
+    found = [to_host(each) for each in compute(*given)]
+    with only(np, ()):
+        expected = compute(*arrays)
+    for got, wanted in zip(found, expected, strict=True):
+        alike = (got == wanted) & (np.signbit(got) == np.signbit(wanted))
+        alike |= np.isnan(got) & np.isnan(wanted)
+        finite = np.isfinite(wanted)
+        same = alike.all() and got.dtype == wanted.dtype
+        yield holds(alike[~finite].all())
+        yield 0.0 if same else worst(got[finite], wanted[finite])
 
 
-def _rectified(x, dy):
-    y, cache = ReLU().forward(x)
-    return y, ReLU().backward(dy, cache)
+@measures("nn.activation.ReLU", "F1 B1", COMPILED, 0.0)
+def rectified(bench):
+    def compute(x, dy):
+        y, cache = ReLU().forward(x)
+        return y, ReLU().backward(dy, cache)
+
+    return _apart(bench, compute, _numbers(bench.rng, 75, 40).T, _numbers(bench.rng, 40, 75))
 
 
-def _coordinates(rng):
-    yield _numbers(rng, 75, 40).T, _numbers(rng, 40, 75)
-
-
-def _logits(rng):
+@measures("nn.loss.SoftmaxCrossEntropy", "F1 F2 B1 B2", COMPILED, 1e-6)
+def losses_of_logits(bench):
+    rng, loss = bench.rng, SoftmaxCrossEntropy()
     for examples, classes in ((0, 3), (140, 1), (160, 10), (110, 33)):
-        yield _numbers(rng, examples, classes), rng.integers(-1, classes + 1, examples)
+        z, target = _numbers(rng, examples, classes), rng.integers(-1, classes + 1, examples)
+        yield from _apart(bench, loss, z, target)
         usual = rng.normal(0, 5, (99, classes)).astype(np.float32)
-        yield usual, rng.integers(0, classes, 99)
-
-
-def _formed(a, d):
-    explicit = Outer(a, d).form("explicit")
-    return explicit.materialise(), explicit.sq_norms()
+        yield from _apart(bench, loss, usual, rng.integers(0, classes, 99))
 
 
 def _factors(rng):
@@ -81,20 +77,88 @@ def _factors(rng):
         yield _integers(rng, i, b).T, _integers(rng, o, b).T
 
 
-def _summed(w, a, d, a_t, d_t, rows):
-    grads = {"a": Outer(a, d), "b": Explicit(d), "c": OuterSum(a_t, d_t), "d": Outer(d, a)}
-    total = {}
-    add_weighted_sums(grads, w, total, rows)
-    return [total[key].astype("float64") for key in grads]
+@measures("grads.forms.Outer", "F1 N1", COMPILED, 1e-13)
+@measures("grads.forms.Explicit", "N1", COMPILED, 1e-13)
+def gradients_of_factors(bench):
+    def compute(a, d):
+        explicit = Outer(a, d).form("explicit")
+        return explicit.materialise(), explicit.sq_norms()
+
+    for a, d in _factors(bench.rng):
+        yield from _apart(bench, compute, a, d)
 
 
-def _weighted(rng):
+@measures("grads.forms.Explicit", "P1", COMPILED, 0.0)
+@measures("grads.forms.Outer", "P1", COMPILED, 0.0)
+@measures("grads.forms.OuterSum", "P1", COMPILED, 0.0)
+def weighted_sums(bench):
     """Rows without weight may hold anything."""
-    for a, d in _factors(rng):
-        w = rng.choice([0, 0.5, 1], len(a))
+
+    def compute(w, a, d, a_t, d_t, rows):
+        grads = {"a": Outer(a, d), "b": Explicit(d), "c": OuterSum(a_t, d_t), "d": Outer(d, a)}
+        total = {}
+        add_weighted_sums(grads, w, total, rows)
+        return [total[key].astype("float64") for key in grads]
+
+    for a, d in _factors(bench.rng):
+        w = bench.rng.choice([0, 0.5, 1], len(a))
         a[w == 0] = np.nan
         for rows in (0, 32):
-            yield w, a, d, _integers(rng, len(a), 3, 4), _integers(rng, len(a), 3, 5), rows
+            a_t, d_t = (_integers(bench.rng, len(a), 3, n) for n in (4, 5))
+            yield from _apart(bench, compute, w, a, d, a_t, d_t, rows)
+
+
+@measures("grads.forms.OuterSum", "N3", COMPILED, 1e-15)
+def norms_of_rows(bench):
+    sizes = 10.0 ** bench.rng.uniform(-44, 37, (40, 3, 1))
+    x = (bench.rng.standard_normal((40, 3, 17)) * sizes).astype("float32")
+    return _apart(bench, lambda rows: [row_norms(rows)], x)
+
+
+@measures("grads.forms.OuterSum", "N1 N3", COMPILED, 3e-15)
+def norms_over_positions(bench):
+    def compute(a, d):
+        return [OuterSum(a, d).sq_norms_upper()]
+
+    for b, t, i, o in ((0, 2, 1, 3), (3, 1, 2, 9), (4, 5, 70, 3)):
+        a, d = _integers(bench.rng, b, t, i), _integers(bench.rng, b, t, o)
+        yield from _apart(bench, compute, a, d)
+        cancelling = np.concatenate([a, -a], 1), np.concatenate([d, d], 1)
+        yield from _apart(bench, compute, *cancelling)
+
+
+@measures("nn.recurrent.LSTM", "F1 B1", COMPILED, 1e-5)
+def gates(bench):
+    """Finite numbers: near a tanh of 1, rounding decides whether infinity meets 0."""
+
+    def compute(x, W, b, dy):
+        layer = LSTM(x.shape[2], len(b) // 4)
+        layer.params |= {"W": W, "b": b}
+        y, cache = layer.forward(x)
+        return y, layer.param_grads(dy, cache)["W"].d
+
+    for b, t, i, h in ((0, 2, 1, 3), (3, 1, 2, 1), (9, 5, 3, 40)):
+        for size in (1.0, 30.0):
+            shapes = (b, t, i), (i + h, 4 * h), (4 * h,), (b, t, h)
+            arrays = [size * bench.rng.standard_normal(shape) for shape in shapes]
+            yield from _apart(bench, compute, *(each.astype("float32") for each in arrays))
+
+
+@measures("host.chacha.chacha", "F1", COMPILED, 0.0)
+@measures("host.chacha.rounded", "F1", COMPILED, 0.0)
+@measures("host.chacha.normals", "F3", COMPILED, 0.0)
+def words_and_noise(bench):
+    def compute(size, start, grid):
+        """Words, and the part from `start` on of a release's noise."""
+        draws, place = Streams(7).noise(2), (20, start)
+        out = [draws.words(size), *(np.ones(size, dtype) for dtype in ("f4", "f8"))]
+        for normal in out[1:]:
+            draws.add_normals(normal, 4.0, grid, place=place)
+        return out
+
+    for start, size in ((0, 1), (0, 8192), (511, 2), (700, 3000), (8191, 1), (40, 0)):
+        for grid in (0.0, 2.0**-18):
+            yield from _apart(bench, compute, size, start, grid)
 
 
 def pooled(x, dy, window):
@@ -104,10 +168,12 @@ def pooled(x, dy, window):
     return y, place, window.spread(dy, place, x.shape)
 
 
-def _windows(rng):
+@measures("nn.pool.MaxPool2D", "B1", COMPILED, 0.0)
+def maxima_with_ties(bench):
     for window in (Window((2, 3), (1, 2), "valid"), Window((3, 3), (2, 2), "same")):
-        x = rng.integers(0, 4, (2, 6, 7, 3)).astype(np.float32)  # ties
-        yield x, _integers(rng, 2, *window.output("images", x.shape[1:]), 3), window
+        x = bench.rng.integers(0, 4, (2, 6, 7, 3)).astype(np.float32)
+        dy = _integers(bench.rng, 2, *window.output("images", x.shape[1:]), 3)
+        yield from _apart(bench, pooled, x, dy, window)
 
 
 def cut_and_folded(x, y, window):
@@ -115,81 +181,12 @@ def cut_and_folded(x, y, window):
     return window.patches(x).cut(slice(None)), window.fold(y, x.shape)
 
 
-def _cuts(rng):
+@measures("nn.conv.Conv2D", "F1 B1", COMPILED, 0.0)
+def patches(bench):
     """Runs below, of, and above eight numbers, and longer than a kernel copies."""
     for channels, wide in ((1, 3), (2, 4), (3, 5), (16, 4), (40, 2)):
         window = Window((2, wide), (1, 2), "same")
-        x = _integers(rng, 2, 5, 6, channels)
+        x = _integers(bench.rng, 2, 5, 6, channels)
         counts = window.output("images", x.shape[1:])
-        yield x, _integers(rng, 2, *counts, 2, wide, channels), window
-
-
-def _gated(x, W, b, dy):
-    layer = LSTM(x.shape[2], len(b) // 4)
-    layer.params |= {"W": W, "b": b}
-    y, cache = layer.forward(x)
-    return y, layer.param_grads(dy, cache)["W"].d
-
-
-def _gates(rng):
-    """Finite numbers: near a tanh of 1, rounding decides whether infinity meets 0."""
-    for b, t, i, h in ((0, 2, 1, 3), (3, 1, 2, 1), (9, 5, 3, 40)):
-        for size in (1.0, 30.0):
-            shapes = (b, t, i), (i + h, 4 * h), (4 * h,), (b, t, h)
-            yield [(size * rng.standard_normal(shape)).astype("float32") for shape in shapes]
-
-
-def _upper_norms(a, d):
-    return [OuterSum(a, d).sq_norms_upper()]
-
-
-def _positions(rng):
-    for b, t, i, o in ((0, 2, 1, 3), (3, 1, 2, 9), (4, 5, 70, 3)):
-        a, d = _integers(rng, b, t, i), _integers(rng, b, t, o)
-        yield a, d
-        yield np.concatenate([a, -a], 1), np.concatenate([d, d], 1)  # sums of 0
-
-
-def _rows(rng):
-    sizes = 10.0 ** rng.uniform(-44, 37, (40, 3, 1))
-    yield ((rng.standard_normal((40, 3, 17)) * sizes).astype("float32"),)
-
-
-def _noise(size, start, grid):
-    """Words, and the part from `start` on of a release's noise."""
-    draws, place = Streams(7).noise(2), (20, start)
-    out = [draws.words(size), *(np.ones(size, dtype) for dtype in ("f4", "f8"))]
-    for normal in out[1:]:
-        draws.add_normals(normal, 4.0, grid, place=place)
-    return out
-
-
-def _releases(rng):
-    for start, size in ((0, 1), (0, 8192), (511, 2), (700, 3000), (8191, 1), (40, 0)):
-        yield from ((size, start, grid) for grid in (0.0, 2.0**-18))
-
-
-SUMS = "grads.forms.Explicit grads.forms.Outer grads.forms.OuterSum"
-for _cards, _labels, _tolerance, _compute, _drawn in (
-    ("nn.activation.ReLU", "F1 B1", 0.0, _rectified, _coordinates),
-    ("nn.loss.SoftmaxCrossEntropy", "F1 F2 B1 B2", 1e-6, SoftmaxCrossEntropy(), _logits),
-    ("grads.forms.Outer", "F1 N1", 1e-13, _formed, _factors),
-    ("grads.forms.Explicit", "N1", 1e-13, _formed, _factors),
-    (SUMS, "P1", 0.0, _summed, _weighted),
-    ("grads.forms.OuterSum", "N3", 1e-15, lambda x: [row_norms(x)], _rows),
-    (
-        "grads.forms.OuterSum",
-        "N1 N3",
-        3e-15,
-        lambda a, d: [OuterSum(a, d).sq_norms_upper()],
-        _positions,
-    ),
-    ("nn.recurrent.LSTM", "F1 B1", 1e-5, _gated, _gates),
-    ("host.chacha.chacha host.chacha.rounded", "F1", 0.0, _noise, _releases),
-    ("host.chacha.normals", "F3", 0.0, _noise, _releases),
-    ("nn.pool.MaxPool2D", "B1", 0.0, pooled, _windows),
-    ("nn.conv.Conv2D", "F1 B1", 0.0, cut_and_folded, _cuts),
-):
-    for _card in _cards.split():
-        _register = measures(_card, _labels, COMPILED, _tolerance, "compiled")
-        _register(partial(_apart, compute=_compute, drawn=_drawn))
+        y = _integers(bench.rng, 2, *counts, 2, wide, channels)
+        yield from _apart(bench, cut_and_folded, x, y, window)

@@ -1,7 +1,6 @@
 """Checks of the three representations of per-example gradients."""
 
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 
@@ -14,40 +13,46 @@ from . import measures, states
 EXACT = 1e-12
 
 
-def _cases(bench, cls, views, shapes):
-    """Gradients of three examples, which have some views or are known by their rows alone (0)."""
-    for i, o, positions in shapes:
-        rows = (3, views) if views else (3,)
-        inside = (positions,) if cls is OuterSum else ()
-        factors = [bench.rng.uniform(-1, 1, (*rows, *inside, n)) for n in (i, o)]
-        factors = factors[:1] if cls is Explicit else factors
-        given = dict(zip("g" if cls is Explicit else "ad", factors))
-        flat = [array.reshape((-1, *array.shape[len(rows) :])) for array in factors]
-        grad = cls(*map(bench.asarray, flat))
-        if views:
-            merged = grad.sum_over_views(views)
-            given |= {"merged": to_host(merged.materialise())}
-        else:
-            w = bench.rng.uniform(0, 1, 3) * [1, 0, 1]
-            spoilt = cls(*(bench.asarray(np.where(w, array.T, np.nan).T) for array in flat))
-            total = to_host(spoilt.weighted_sum(bench.asarray(w)))
-            given |= {"sq": to_host(grad.sq_norms()), "w": w, "total": total}
-        yield Case({"g": to_host(grad.materialise()), **given})
+def _factors(rng, kind, rows, i, o, positions):
+    """{name in the card: factor} of the gradients of some rows of examples or views."""
+    inside = (positions,) if kind is OuterSum else ()
+    factors = [rng.uniform(-1, 1, (*rows, *inside, n)) for n in (i, o)]
+    return {"g": factors[0]} if kind is Explicit else dict(zip("ad", factors))
 
 
-# wide and long enough for several runs of a blocked sum; more positions than one product takes
-SHAPES, LONG = [(4, 3, 5), (2, 5, 4), (1300, 1, 1)], [(1, 1, 200)]
+def _norms_and_sums(bench, kind, *sizes):
+    given = _factors(bench.rng, kind, (3,), *sizes)
+    grad = kind(*map(bench.asarray, given.values()))
+    w = bench.rng.uniform(0, 1, 3) * [1, 0, 1]
+    spoilt = kind(*(bench.asarray(np.where(w, each.T, np.nan).T) for each in given.values()))
+    total, sq = to_host(spoilt.weighted_sum(bench.asarray(w))), to_host(grad.sq_norms())
+    return Case({"g": to_host(grad.materialise()), **given, "sq": sq, "w": w, "total": total})
 
-for _cls in (Explicit, Outer, OuterSum):
-    _card, _each = f"grads.forms.{_cls.__name__}", "N1" if _cls is Explicit else "F1 N1"
-    for _labels, _views, _shapes in (
-        (f"{_each} P1", 0, SHAPES),
-        ("V1", 2, SHAPES[:2]),
-        ("P1", 0, LONG),
-    ):
-        states(_card, _labels, EXACT, f"gradients of {_cls.__name__}")(
-            partial(_cases, cls=_cls, views=_views, shapes=_shapes)
-        )
+
+@states("grads.forms.Explicit", "N1 P1", EXACT, case=Explicit)
+@states("grads.forms.Outer", "F1 N1 P1", EXACT, case=Outer)
+@states("grads.forms.OuterSum", "F1 N1 P1", EXACT, case=OuterSum)
+def gradients_of_three_examples(bench, case):
+    """The last are wide and long enough for several runs of a blocked sum."""
+    for sizes in ((4, 3, 5), (2, 5, 4), (1300, 1, 1)):
+        yield _norms_and_sums(bench, case, *sizes)
+
+
+@states("grads.forms.OuterSum", "P1", EXACT)
+def more_positions_than_one_product_takes(bench):
+    yield _norms_and_sums(bench, OuterSum, 1, 1, 200)
+
+
+@states("grads.forms.Explicit", "V1", EXACT, case=Explicit)
+@states("grads.forms.Outer", "V1", EXACT, case=Outer)
+@states("grads.forms.OuterSum", "V1", EXACT, case=OuterSum)
+def two_views_of_three_examples(bench, case):
+    for sizes in ((4, 3, 5), (2, 5, 4)):
+        given = _factors(bench.rng, case, (3, 2), *sizes)
+        flat = (each.reshape((6, *each.shape[2:])) for each in given.values())
+        grad = case(*map(bench.asarray, flat))
+        merged = to_host(grad.sum_over_views(2).materialise())
+        yield Case({"g": to_host(grad.materialise()), **given, "merged": merged})
 
 
 @states("grads.forms.Explicit", "N2")

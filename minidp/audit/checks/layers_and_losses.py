@@ -125,8 +125,8 @@ def _register_gradients(case, card, labels, derived, trial, subject=""):
     for label in labels:
         of_text = partial(derived, case=case, card=card, label=label)
         of_code = partial(_stepped, case=case, trial=trial, label=label)
-        measures(card, label, DERIVED, COMPLEX, name, subject)(of_text)
-        measures(card, label, STEPPED, COMPLEX, name, subject)(of_code)
+        measures(card, label, DERIVED, COMPLEX, None, name, subject)(of_text)
+        measures(card, label, STEPPED, COMPLEX, None, name, subject)(of_code)
 
 
 # of each kind, since the equations are evaluated number by number
@@ -148,17 +148,17 @@ def _register_layer(case):
     elif case is SMALLEST[kind]:
         _register_gradients(case, whole, ["B1", *grads], _printed_layer, _trial, subject)
     name = f"equations of {case.name}"
-    states(whole, " ".join(labels), EXACT, name, subject)(partial(_computed, case=case))
+    states(whole, " ".join(labels), EXACT, case, name, subject)(_computed)
     if whole != subject:
         method = f"the equation [{output_label(labels_of(whole))}]"
-        register = measures(subject, "F0", method, EXACT, f"output of {case.name}")
+        register = measures(subject, "F0", method, EXACT, None, f"output of {case.name}")
         register(partial(_output, case=case, card=whole))
         in_words(subject, "F0", "names the set S of the equations in _Norm")
 
 
 for _case in LOSSES:
     _card = card_of(type(_case.loss))
-    states(_card, "F1 B1", EXACT, f"equations of {_case.name}")(partial(_losses, case=_case))
+    states(_card, "F1 B1", EXACT, _case, f"equations of {_case.name}")(_losses)
     _register_gradients(_case, _card, ["B1"], _printed_loss, _loss_trial)
 
 
@@ -174,7 +174,7 @@ def _networks(bench):
         yield network.to(bench.backend), bench.rng.uniform(-1, 1, (4, 2, 3))
 
 
-@measures(SEQUENTIAL, "F1", "each layer by itself", EXACT, "chains")
+@measures(SEQUENTIAL, "F1", "each layer by itself", EXACT, name="chains")
 def output_of_a_network(bench):
     for network, x in _networks(bench):
         expected = bench.asarray(x)
@@ -183,7 +183,7 @@ def output_of_a_network(bench):
         yield worst(network.forward(bench.asarray(x))[0], expected)
 
 
-@measures(SEQUENTIAL, "B1 P1", "complex step through the chain", COMPLEX, "chains")
+@measures(SEQUENTIAL, "B1 P1", "complex step through the chain", COMPLEX, name="chains")
 def gradients_of_a_network(bench):
     """Of each parameter that is not frozen, and of no other."""
     for network, x in _networks(bench):

@@ -100,33 +100,45 @@ def pure_divergences(bench):
             yield Case({"D": found, "e": 1 / mpmath.mpf(scale)}, ranges={"a": orders})
 
 
+CONVERSION = "privacy.conversion"
 ORDERS = np.arange(0.5, 40.0, 0.5)
 # (mu, epsilon, delta), first of next to nothing
 PLACES = ((0.01, 0.0, 0.01), (0.1, 0.5, 1e-6), (0.5, 2.0, 1e-6), (2.0, 9.0, 1e-6))
-
-
-def _conversions(bench, name, result, *known):
-    for mu, epsilon, delta in PLACES:
-        alpha = partial(_gaussian_log_moment, mu)
-        curve = alpha(ORDERS), ORDERS
-        divergences = {(order + 1,): alpha(order) / order for order in ORDERS}
-        given = {"epsilon": epsilon, "delta": delta, "alpha": alpha, "D": divergences}
-        given["T"] = conversion.total_variation_bound(*curve)
-        given[result] = getattr(conversion, name)(*curve, *(given[each] for each in known))
-        yield Case(given, ranges={"lambda": ORDERS, "a": ORDERS + 1})
 
 
 def _gaussian_log_moment(mu, order):
     return 0.5 * mu * mu * order * (order + 1)
 
 
-for _name, *_how in (
-    ("tail_bound_epsilon", "epsilon", "delta"),
-    ("tail_bound_delta", "delta", "epsilon"),
-    ("sharper_epsilon", "epsilon", "delta"),
-    ("sharper_delta", "delta", "epsilon"),
-    ("total_variation_bound", "T"),
-):
-    states(f"privacy.conversion.{_name}", "C1", 3e-12, _name)(
-        lambda bench, row=(_name, *_how): _conversions(bench, *row)
-    )
+def _gaussians():
+    """(log moments at ORDERS, what the names of the conversions stand for)."""
+    for mu, epsilon, delta in PLACES:
+        alpha = partial(_gaussian_log_moment, mu)
+        divergences = {(order + 1,): alpha(order) / order for order in ORDERS}
+        total_variation = conversion.total_variation_bound(alpha(ORDERS), ORDERS)
+        given = {"epsilon": epsilon, "delta": delta, "alpha": alpha, "D": divergences}
+        yield alpha(ORDERS), given | {"T": total_variation}
+
+
+def _conversion(given):
+    return Case(given, ranges={"lambda": ORDERS, "a": ORDERS + 1})
+
+
+@states(f"{CONVERSION}.tail_bound_epsilon", "C1", 3e-12, case=conversion.tail_bound_epsilon)
+@states(f"{CONVERSION}.sharper_epsilon", "C1", 3e-12, case=conversion.sharper_epsilon)
+def epsilon_at_a_delta(bench, case):
+    for curve, given in _gaussians():
+        yield _conversion({**given, "epsilon": case(curve, ORDERS, given["delta"])})
+
+
+@states(f"{CONVERSION}.tail_bound_delta", "C1", 3e-12, case=conversion.tail_bound_delta)
+@states(f"{CONVERSION}.sharper_delta", "C1", 3e-12, case=conversion.sharper_delta)
+def delta_at_an_epsilon(bench, case):
+    for curve, given in _gaussians():
+        yield _conversion({**given, "delta": case(curve, ORDERS, given["epsilon"])})
+
+
+@states(f"{CONVERSION}.total_variation_bound", "C1", 3e-12)
+def total_variation(bench):
+    for _, given in _gaussians():
+        yield _conversion(given)

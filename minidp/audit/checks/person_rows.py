@@ -1,7 +1,5 @@
 """Checks of what protects persons: which rows are used, means over them, and releases of them."""
 
-from functools import partial
-
 import numpy as np
 
 from ...backend import to_host
@@ -9,7 +7,7 @@ from ...data.arrays import Inputs
 from ...data.persons import Means, Persons, shared
 from ..equation import Case
 from . import holds, in_words, measures, states, worst
-from .before_training import MEASURED, MOST, PCA, SCALING
+from .before_training import MOST, PCA, PCA_SUMS, SCALING, SCALING_SUMS
 
 PERSONS = "data.persons.Persons"
 
@@ -65,19 +63,14 @@ def persons_means_are_of_rows_that_are_used(bench):
         yield Case({"x": held, "share": share, "person": to_host(means[span])})
 
 
-def _sums(bench, card):
-    """Over persons: the mean of what each of her rows adds by itself; nothing of a person with a
-    row that is not finite.
-    """
+@measures(PCA, "F1 F2", "means of what each row adds by itself", 2.0**-13, case=PCA_SUMS)
+@measures(SCALING, "F1 F3", "means of what each row adds by itself", 2.0**-26, case=SCALING_SUMS)
+def sums_over_persons(bench, case):
+    """Nothing of a person with a row that is not finite."""
     names, used = _of_persons(bench.rng)
     x = bench.rng.uniform(-9, 9, (len(names), 3))
     x[used.pop(min(used))[-1], 0] = np.inf
-    for raw, _ in MEASURED[card]:
+    for raw, _ in case:
         rows = [[raw(bench.asarray(x[at : at + 1])) for at in places] for places in used.values()]
         means = [sum(each) / len(each) for each in rows]
         yield worst(raw(bench.asarray(x), persons=Persons(names, MOST)), sum(means))
-
-
-for _card, _labels, _tolerance in ((PCA, "F1 F2", 2.0**-13), (SCALING, "F1 F3", 2.0**-26)):
-    _method = "means of what each of a person's rows adds by itself"
-    measures(_card, _labels, _method, _tolerance, "sums_of_persons")(partial(_sums, card=_card))

@@ -124,23 +124,21 @@ def a_step(bench):
         yield Case(given, {"theta": to_host(network.params[key])}, through="F4")
 
 
-def _merged(bench, **how):
+@states(CARD, "V1", case={"augmentation_multiplicity": 3})
+@states(CARD, "V2", case={"rows_per_person": 3})
+def rows_are_averaged(bench, case):
     """The rows of five examples or persons, of whom some have fewer than three."""
-    trainer, *_ = _setting(bench, 0.8, 0.5, PoissonSampler(1.0), **how)
+    trainer, *_ = _setting(bench, 0.8, 0.5, PoissonSampler(1.0), **case)
     x, y = bench.rng.uniform(-1, 1, (15, 4)), bench.rng.integers(0, 3, 15)
     share = np.array([[1, 0, 0], [1 / 2, 1 / 2, 0], *[[1 / 3] * 3] * 3])
     z, caches = trainer.network.forward(bench.asarray(x))
     dz = trainer.loss(z, bench.asarray(y))[1]
     each = trainer.network.param_grads(dz.copy(), caches)
-    of_persons = [bench.asarray(share.ravel())] if "rows_per_person" in how else []
+    of_persons = [bench.asarray(share.ravel())] if "rows_per_person" in case else []
     for key, merged in trainer._over_rows(dz, caches, *of_persons).items():
         g, merged = (to_host(grad.materialise()) for grad in (each[key], merged))
         g, merged = g.reshape((5, 3, -1)), merged.reshape((5, -1))
         yield Case({"g": g, "merged": merged, "person": merged, "share": share, "K": 3})
-
-
-for _label, _how in (("V1", "augmentation_multiplicity"), ("V2", "rows_per_person")):
-    states(CARD, _label, name="rows_are_averaged")(partial(_merged, **{_how: 3}))
 
 
 @measures(CARD, "F1", "steps drawn before the ledger, put on disk by on_charge, covers them", 0.0)
