@@ -9,6 +9,7 @@ from inspect import signature
 import numpy as np
 
 from .. import nn
+from ..train.trial import COMPLEX_STEP, LayerTrial, LossTrial
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,12 @@ class LayerCase:
     def input(self, rng, batch, dtype="float64"):
         """x (batch, *shape)."""
         return rng.uniform(-self.largest, self.largest, (batch, *self.shape)).astype(dtype)
+
+    def trial(self, bench):
+        """A trial with two examples, by complex steps."""
+        layer = to_backend(self.make(bench.rng, "float64"), bench.backend)
+        x = self.input(bench.rng, 2)
+        return LayerTrial(layer, x, bench.rng, how=COMPLEX_STEP, asarray=bench.asarray)
 
 
 def _standardise(rng, dtype):
@@ -100,6 +107,12 @@ class LossCase:
     loss: object
     target: object
     shape: tuple = (4,)
+
+    def trial(self, bench):
+        """A trial with three examples, by complex steps."""
+        z = bench.rng.uniform(-3, 3, (3, *self.shape))
+        target = self.target(bench.rng, 3, self.shape)
+        return LossTrial(self.loss, z, target, bench.rng, bench.asarray, COMPLEX_STEP)
 
 
 LOSSES = [

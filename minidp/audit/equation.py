@@ -1,12 +1,10 @@
-"""Both sides of a printed equation, its value, and the derivative of that value."""
+"""Both sides of a printed equation, and its value."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from .notation import UNSTATED, Names, evaluate, names_in, parse
-
-STEP = 1e-200j  # of a derivative: without cancellation, since it is imaginary
 
 
 class Case(NamedTuple):
@@ -88,18 +86,3 @@ def value(text, case, context=()):
     values = np.array([evaluate(parts[0].children[2], names, at) for at in names.places(indices)])
     shape = [len(names.ranges[index]) for index in indices]
     return base, values.reshape((*shape, *values.shape[1:]))
-
-
-def derivative(forward, case, wrt, dy, context=()):
-    """sum of dy * d(value of the forward text)/d(case.given[wrt]), by complex steps and without any
-    backward formula: a row for each example.
-    """
-    array = case.given[wrt]
-    out = np.zeros((len(dy), *array.shape))
-    for place in np.ndindex(array.shape):
-        moved = array.astype(complex)
-        moved[place] += STEP
-        _, y = value(forward, case._replace(given={**case.given, wrt: moved}), context)
-        slopes = np.imag(y) / STEP.imag * dy.reshape(y.shape)
-        out[(slice(None), *place)] = slopes.reshape((len(dy), -1)).sum(axis=1)
-    return np.array([each[b] for b, each in enumerate(out)]) if wrt in ("x", "z") else out

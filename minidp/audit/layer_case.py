@@ -7,18 +7,27 @@ import numpy as np
 
 from .. import nn
 from ..backend import to_host
+from ..train.trial import LossTrial
 from .equation import Case
 
 
-def computed(layer, x, dy):
-    """The Case of what a layer computes from x and dy; dy is a function of the output's shape."""
-    y, cache = layer.forward(x)
-    dy = dy(y.shape)
-    found = {"x": x, "y": y, "dy": dy, "dx": layer.backward(dy, cache)}
-    if isinstance(layer, (nn.GroupNorm, nn.LayerNorm)):
-        found["n"] = cache.kept[0]
-    for name, grad in layer.param_grads(dy, cache).items():
-        found[f"d{name}"] = grad.materialise()
+def case_of(trial, computed=True):
+    """The Case of a trial of a layer or loss; without what the code computes if not `computed`."""
+    if isinstance(trial, LossTrial):
+        *_, classes = trial.x.shape
+        given = {"z": trial.x, "target": trial.target, "dy": trial.dy}
+        if computed:
+            given["loss"], given["dz"] = trial.results().values()
+        return Case({**given, "T": trial.x.shape[1], "K": classes})
+    layer, x, dy = trial.layer, trial.asarray(trial.x), trial.asarray(trial.dy)
+    found = {"x": x, "dy": dy}
+    if computed:
+        found["y"], cache = layer.forward(x)
+        found["dx"] = layer.backward(dy, cache)
+        if isinstance(layer, (nn.GroupNorm, nn.LayerNorm)):
+            found["n"] = cache.kept[0]
+        for name, grad in layer.param_grads(dy, cache).items():
+            found[f"d{name}"] = grad.materialise()
     return stated(layer, **found)
 
 
@@ -32,12 +41,16 @@ def stated(layer, **arrays):
     given = {name: to_host(array) for name, array in given.items()}
     if "W" in given:
         given.setdefault("b", np.zeros(given["W"].shape[-1]))
-    settings = vars(layer).items()
-    given |= {name: number for name, number in settings if isinstance(number, (int, float))}
-    if type(layer) in SEEN:
-        SEEN[type(layer)](layer, given)
+    SEEN.get(type(layer), _numbers)(layer, given)
     ranges = {index: range(size) for index, size in given.pop("ranges", {}).items()}
     return Case(given, ranges=ranges)
+
+
+def _numbers(layer, given):
+    """The numbers that a layer keeps, under their own names."""
+    for name, number in vars(layer).items():
+        if isinstance(number, (int, float)):
+            given.setdefault(name, number)
 
 
 def _reshape(given, names, *shape):
@@ -100,6 +113,7 @@ def _patches(layer, given):
 def _groups(layer, given):
     """(B, T, G, M): positions, groups and the members of one; S, the axes averaged over."""
     groups, given["S"] = (layer.groups, (1, 3)) if isinstance(layer, nn.GroupNorm) else (1, (3,))
+    given["epsilon"] = layer.epsilon
     own = groups, given["scale"].size // groups
     _reshape(given, "x y dy dx", len(given["x"]), -1, *own)
     _reshape(given, "scale shift", *own)

@@ -13,7 +13,7 @@ from ..train.trial import THOROUGH, LayerTrial, LossTrial, host_copy
 from .card import card_of_class
 from .checks import WORDS, printed
 from .checks.layers_and_losses import card_of, printed_gradient
-from .layer_case import computed
+from .layer_case import case_of
 from .notation import names_in, parse
 
 ROWS = 5
@@ -104,7 +104,7 @@ def check_layer(layer, input_shape):
     outputs = ["y", "dx", *(f"d{name}" for name in layer.params)]
 
     def printed_equations():
-        case = _case(tried(2))
+        case = case_of(tried(2))
         yield from unread
         for label, text in texts.items():
             names = _computed(text)
@@ -120,14 +120,12 @@ def check_layer(layer, input_shape):
                 yield f"[{label}] {text}: compared with nothing; the code gives {given}"
 
     def printed_gradients():
-        case = _case(tried(1))
-        given = {name: each for name, each in case.given.items() if name not in ("y", "dx")}
-        case, dy = case._replace(given=given), given["dy"]
+        case = case_of(tried(1), computed=False)
         labels = [label for label, text in texts.items() if _computed(text)[0] in outputs[1:]]
         if not labels:
             yield f"no label is an equation of {', '.join(outputs[1:])}"
         for label in labels:
-            error = partial(printed_gradient, texts, label, case, dy)
+            error = partial(printed_gradient, texts, label, case, rng)
             what = "is not the derivative of the printed output"
             yield from _faults(label, texts[label], error, what)
 
@@ -192,11 +190,6 @@ def _faults(label, text, measure, what):
         problem = str(raised)
     if problem:
         yield f"[{label}] {text}: {problem}"
-
-
-def _case(trial):
-    """What the card's names stand for in one pass of a trial's layer."""
-    return computed(trial.layer, trial.x, lambda shape: trial.dy)
 
 
 def check_loss(loss, classes=3, target=None):

@@ -7,9 +7,11 @@ needs layers that take complex numbers.
 """
 
 import copy
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..backend import namespace_of, to_host
 from ..errors import TrialError
@@ -32,6 +34,35 @@ class Differences(NamedTuple):
 CENTRAL = (1e-8, 1e-5, 1e-2, 1e-5)
 QUICK, THOROUGH = Differences(CENTRAL, 1e-3), Differences(CENTRAL, 1e-6)
 COMPLEX_STEP = Differences((1e-200j,), 1e-13)
+
+
+class Compared(NamedTuple):
+    """A gradient beside differences, a number for each example; best: the smallest error of all
+    steps, the others are those of the last one.
+    """
+
+    best: NDArray
+    slopes: NDArray
+    expected: NDArray
+    error: NDArray
+
+
+def compare(how, rng, shape, moved, y, dy, gradient):
+    """Compare a gradient (B, *shape of the array) with differences of sum y dy (B,) along random
+    directions of an array's shape; moved(by) is y where the array is moved.
+    """
+    norms, floor = np.sqrt(_per_example(gradient**2)), 1e-5 * np.abs(_per_example(y * dy))
+    best = np.where(np.isfinite(floor), np.inf, 0)
+    for step in how.steps:
+        v = direction(rng, shape)
+        slopes = np.real(_per_example((moved(step * v) - moved(-step * v)) * dy) / (2 * step))
+        expected = _per_example(gradient * v)
+        scale = np.maximum.reduce([np.abs(slopes), np.abs(expected), norms, floor])
+        error = np.abs(slopes - expected) / np.where(scale > 0, scale, 1)
+        best = np.fmin(best, error)
+        if best.max(initial=0) <= how.tolerance:
+            break
+    return Compared(best, slopes, expected, error)
 
 
 class Trial:
@@ -131,27 +162,18 @@ class Trial:
         """The gradients, (B, *shape), against differences of sum y dy (B,) by the arrays, which are
         put back; sets `errors`.
         """
-        results, floor = self.results(), 1e-5 * np.abs(_per_example(self.y * self.dy))
+        results = self.results()
         for what, array in self.moved.items():
-            kept, norms = to_host(array).copy(), np.sqrt(_per_example(results[what] ** 2))
-            best = np.where(np.isfinite(floor), np.inf, 0)
-            for step in self.how.steps:
-                v = direction(self.rng, array.shape)
-                ahead, behind = (self._moved(array, kept, move) for move in (step * v, -step * v))
-                slopes = np.real(_per_example((ahead - behind) * self.dy) / (2 * step))
-                expected = _per_example(results[what] * v)
-                scale = np.maximum.reduce([np.abs(slopes), np.abs(expected), norms, floor])
-                error = np.abs(slopes - expected) / np.where(scale > 0, scale, 1)
-                best = np.fmin(best, error)
-                self.errors[what] = float(best.max(initial=0))
-                if self.errors[what] <= self.how.tolerance:
-                    break
-            else:
-                b = int((best <= self.how.tolerance).argmin())
+            kept = to_host(array).copy()
+            moved = partial(self._moved, array, kept)
+            found = compare(self.how, self.rng, kept.shape, moved, self.y, self.dy, results[what])
+            self.errors[what] = float(found.best.max(initial=0))
+            if not self.errors[what] <= self.how.tolerance:
+                b = int((found.best <= self.how.tolerance).argmin())
                 yield (
                     f"{what} is not the derivative of the forward pass: along a random direction "
-                    f"example {b} moves by {slopes[b]:.6g}, its gradient says {expected[b]:.6g} "
-                    f"(relative error {error[b]:.2g})"
+                    f"example {b} moves by {found.slopes[b]:.6g}, its gradient says "
+                    f"{found.expected[b]:.6g} (relative error {found.error[b]:.2g})"
                 )
 
     def labelled(self):

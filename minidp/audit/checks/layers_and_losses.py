@@ -5,6 +5,7 @@ the output, B the gradient of the input, P1, P2, ... the gradients of the first,
 parameter.
 """
 
+import math
 import re
 from functools import partial
 
@@ -12,11 +13,11 @@ import numpy as np
 
 from ... import nn
 from ...backend import to_host
-from ...train.trial import COMPLEX_STEP, LayerTrial, LossTrial
+from ...train.trial import COMPLEX_STEP, LayerTrial, compare
 from ..card import labels_of
 from ..cases import LAYERS, LOSSES, to_backend
-from ..equation import Case, derivative, value
-from ..layer_case import computed, stated
+from ..equation import Case, value
+from ..layer_case import case_of, stated
 from . import DERIVED, STEPPED, holds, in_words, measures, printed, states, texts_of, worst
 
 # norms that are rounded up are off by more than rounding alone
@@ -33,22 +34,31 @@ def output_label(texts):
     return found[0]
 
 
-def printed_gradient(texts, label, case, dy):
-    """The error of what a gradient's equation gives beside complex steps of the output's equation,
-    both as they are printed.
+def printed_gradient(texts, label, case, rng):
+    """The relative error of what a gradient's equation gives beside complex steps of the output's
+    equation, both as they are printed.
 
-    case: without what the equations compute; dy: the gradient of the output.
+    case: without what the equations compute, but for dy, the gradient of the output.
     """
-    output = output_label(texts)
+    output, dy = output_label(texts), case.given["dy"]
     context = [text for other, text in texts.items() if other != label]
     computed, y = value(texts[output], case, context)
     shapes = {f"d{key}": np.zeros_like(each) for key, each in case.given.items() if key in "xz"}
     with_output = case._replace(given={**shapes, **case.given, computed: y})
-    name, given = value(texts[label], with_output, context)
-    slopes = derivative(texts[output], case, name.removeprefix("d"), dy, context)
-    if given.size != slopes.size:
-        raise ValueError(f"has the shape {given.shape}, its derivative {slopes.shape}")
-    return worst(given.reshape(slopes.shape), slopes)
+    name, gradient = value(texts[label], with_output, context)
+    wrt = name.removeprefix("d")
+    array = case.given[wrt]
+
+    def moved(by):
+        there = case._replace(given={**case.given, wrt: array + by})
+        return value(texts[output], there, context)[1].reshape(dy.shape)
+
+    expected = array.shape if wrt in ("x", "z") else (len(dy), *array.shape)
+    if gradient.size != math.prod(expected):
+        raise ValueError(f"has the shape {gradient.shape}, its derivative {expected}")
+    gradient = gradient.reshape(expected)
+    found = compare(COMPLEX_STEP, rng, array.shape, moved, moved(0), dy, gradient)
+    return found.best.max()
 
 
 def card_of(cls):
@@ -56,75 +66,40 @@ def card_of(cls):
     return f"{cls.__module__.removeprefix('minidp.')}.{cls.__qualname__}"
 
 
-def _layer(bench, case):
-    return to_backend(case.make(bench.rng, "float64"), bench.backend)
-
-
-def _computed(bench, case):
-    """What a layer computes from two examples."""
-    x = bench.asarray(case.input(bench.rng, 2))
-    yield computed(
-        _layer(bench, case), x, lambda shape: bench.asarray(bench.rng.uniform(-1, 1, shape))
-    )
+def _equations(bench, case):
+    yield case_of(case.trial(bench))
 
 
 def _output(bench, case, card):
     """The output beside its equation, which stands in `card`, and the shape of that of no
     example.
     """
-    texts = texts_of(card)
-    empty = _layer(bench, case).forward(bench.asarray(case.input(bench.rng, 0)))[0]
+    texts, trial = texts_of(card), case.trial(bench)
+    empty = trial.layer.forward(bench.asarray(case.input(bench.rng, 0)))[0]
     yield holds(empty.shape == (0, *case.shape))
-    yield from (printed(texts, output_label(texts), found) for found in _computed(bench, case))
+    yield printed(texts, output_label(texts), case_of(trial))
 
 
-def _printed_layer(bench, case, card, label):
+def _of_text(bench, case, card, label):
     """A gradient's equation beside complex steps of the output's, without the code."""
-    layer, x = _layer(bench, case), case.input(bench.rng, 1)
-    dy = bench.rng.uniform(-1, 1, (1, *layer.output_shape(case.shape)))
-    found = stated(layer, x=x, dy=dy)
-    return printed_gradient(texts_of(card), label, found, found.given["dy"])
+    stated = case_of(case.trial(bench), computed=False)
+    return printed_gradient(texts_of(card), label, stated, bench.rng)
 
 
-def _trial(bench, case):
-    x = case.input(bench.rng, 2)
-    return LayerTrial(_layer(bench, case), x, bench.rng, how=COMPLEX_STEP, asarray=bench.asarray)
-
-
-def _loss_given(bench, case):
-    sizes = {"T": case.shape[0], "K": case.shape[-1]}
-    z = bench.rng.uniform(-3, 3, (3, *case.shape))
-    return {"z": z, "target": case.target(bench.rng, 3, case.shape), **sizes}
-
-
-def _losses(bench, case):
-    given = _loss_given(bench, case)
-    losses, dz = case.loss(bench.asarray(given["z"]), bench.asarray(given["target"]))
-    yield Case({**given, "loss": to_host(losses), "dz": to_host(dz)})
-
-
-def _printed_loss(bench, case, card, label):
-    return printed_gradient(texts_of(card), label, Case(_loss_given(bench, case)), np.ones(3))
-
-
-def _loss_trial(bench, case):
-    z, target, *_ = _loss_given(bench, case).values()
-    return LossTrial(case.loss, z, target, bench.rng, bench.asarray, COMPLEX_STEP)
-
-
-def _stepped(bench, case, trial, label):
+def _of_code(bench, case, label):
     """A gradient's code beside complex steps of the output's, without the equations."""
-    tried = trial(bench, case)
-    list(tried.derivatives())  # which sets the errors
-    return tried.labelled()[label][1]
+    trial = case.trial(bench)
+    list(trial.derivatives())  # which sets the errors
+    return trial.labelled()[label][1]
 
 
-def _register_gradients(case, card, labels, derived, trial, subject=""):
-    """Register what compares gradients with derivatives of the output."""
+def _register(case, card, labels, gradients, subject=""):
+    """Register the checks of a row for these labels of a card."""
+    states(card, labels, EXACT, case, f"equations of {case.name}", subject)(_equations)
     name = f"gradient of {case.name}"
-    for label in labels:
-        of_text = partial(derived, case=case, card=card, label=label)
-        of_code = partial(_stepped, case=case, trial=trial, label=label)
+    for label in gradients:
+        of_text = partial(_of_text, case=case, card=card, label=label)
+        of_code = partial(_of_code, case=case, label=label)
         measures(card, label, DERIVED, COMPLEX, None, name, subject)(of_text)
         measures(card, label, STEPPED, COMPLEX, None, name, subject)(of_code)
 
@@ -141,25 +116,25 @@ def _register_layer(case):
         card_of(cls) for cls in kind.__mro__ if re.search(r"^ +\[F\d\]", cls.__doc__ or "", re.M)
     ]
     subject, whole = cards[0], cards[-1]
-    grads = [f"P{n}" for n, _ in enumerate(layer.params, 1)]
-    labels = [n for n in labels_of(whole) if n[0] != "P" or n in grads]
+    gradients = ["B1", *(f"P{n}" for n, _ in enumerate(layer.params, 1))]
+    labels = [label for label in labels_of(whole) if label[0] != "P" or label in gradients]
     if kind is nn.Dropout:
         labels = ["F2"]  # without a generator
-    elif case is SMALLEST[kind]:
-        _register_gradients(case, whole, ["B1", *grads], _printed_layer, _trial, subject)
-    name = f"equations of {case.name}"
-    states(whole, " ".join(labels), EXACT, case, name, subject)(_computed)
+    if kind is nn.Dropout or case is not SMALLEST[kind]:
+        gradients = []
+    _register(case, whole, " ".join(labels), gradients, subject)
     if whole != subject:
-        method = f"the equation [{output_label(labels_of(whole))}]"
-        register = measures(subject, "F0", method, EXACT, None, f"output of {case.name}")
-        register(partial(_output, case=case, card=whole))
+        method, name = f"the equation [{output_label(labels_of(whole))}]", f"output of {case.name}"
+        output = partial(_output, case=case, card=whole)
+        measures(subject, "F0", method, EXACT, None, name)(output)
         in_words(subject, "F0", "names the set S of the equations in _Norm")
 
 
 for _case in LOSSES:
-    _card = card_of(type(_case.loss))
-    states(_card, "F1 B1", EXACT, _case, f"equations of {_case.name}")(_losses)
-    _register_gradients(_case, _card, ["B1"], _printed_loss, _loss_trial)
+    _register(_case, card_of(type(_case.loss)), "F1 B1", ["B1"])
+
+for _case in LAYERS:
+    _register_layer(_case)
 
 
 def _networks(bench):
@@ -195,9 +170,6 @@ def gradients_of_a_network(bench):
 
 
 in_words(SEQUENTIAL, "F1 B1 P1", "a chain of layers, each with equations of its own")
-
-for _layer_case in LAYERS:
-    _register_layer(_layer_case)
 
 
 @states("nn.loss.SoftmaxCrossEntropy", "F2 B2", 0.0)
