@@ -20,7 +20,7 @@ __getattr__, __dir__, __all__ = names_of(
         "fitting.fit": "fit",
         "fitting.settings": "Settings",
         "planning": "calibrate epsilon",
-        "run.model": "load_model",
+        "run.model_file": "load_model",
         "sklearn": "PrivateClassifier PrivateRegressor",
     },
 )

@@ -42,7 +42,7 @@ from .fitting.fitted import Fitted
 from .fitting.settings import Settings as Settings
 from .planning import calibrate as calibrate
 from .planning import epsilon as epsilon
-from .run.model import load_model as load_model
+from .run.model_file import load_model as load_model
 from .sklearn import PrivateClassifier as PrivateClassifier
 from .sklearn import PrivateRegressor as PrivateRegressor
 from .util.files import StrPath

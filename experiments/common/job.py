@@ -32,7 +32,7 @@ from minidp.privacy.catalogue import make
 from minidp.privacy.meaning import large_delta
 from minidp.ranks import current
 from minidp.run import About, Model, Privacy, Run, RunFolder, Training
-from minidp.run.result import git_commit
+from minidp.run.record import git_commit
 from minidp.streams import Streams
 
 from .config import FREE, command_of, main_of, tell, to_json

@@ -15,7 +15,7 @@ from minidp import nn
 from minidp.backend import namespace_of, to_host
 from minidp.fitting.rule import MOMENTUM, mu_of
 from minidp.mechanism import Sanitizer, flat_group, mean_sanitizer, noisy_mean
-from minidp.run.result import ACCOUNTANTS
+from minidp.run.record import ACCOUNTANTS
 from minidp.train import OPTIMIZERS
 from minidp.util.validate import non_negative_finite, positive_finite
 

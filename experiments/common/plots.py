@@ -5,7 +5,7 @@ figures beside ours.
 import math
 import statistics
 
-from minidp.run.picture import draw_accuracy, draw_spent
+from minidp.run.curves import draw_accuracy, draw_spent
 from minidp.util import plotting
 
 from .results import rows_of

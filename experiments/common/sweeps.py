@@ -23,7 +23,7 @@ from tqdm import tqdm
 
 from minidp.errors import BudgetExceededError, MinidpError
 from minidp.run.progress import stop_on_interrupt
-from minidp.run.result import git_commit
+from minidp.run.record import git_commit
 from minidp.util.files import read_json, write_json
 
 from . import begin_worker

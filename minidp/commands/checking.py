@@ -48,7 +48,7 @@ def _verify(args):
 def _asked(folder):
     """(what `audit.html.run_section` takes, Report) of a run's folder."""
     from ..run.folder import STATEMENT
-    from ..run.result import git_commit, versions
+    from ..run.record import git_commit, versions
     from ..run.verify import UNFINISHED
     from ..run.verify import verify as verify_folder
 

@@ -21,9 +21,9 @@ from ..privacy.budget import Filter
 from ..privacy.catalogue import row_to_quote
 from ..privacy.ledger import Ledger
 from ..run import load_model
-from ..run.brief import quote_line
 from ..run.folder import CONFIG, CURVES, MODEL, RESULT, STATEMENT
-from ..run.shared import sum_line
+from ..run.shared_ledger import sum_line
+from ..run.summary import quote_line
 from ..util.atomic import atomic_write
 from ..util.files import write_json
 from ..util.program import program

@@ -18,8 +18,8 @@ from ..privacy import Filter
 from ..privacy.meaning import large_delta
 from ..ranks import current
 from ..run import About, Privacy, Run, Training
-from ..run.result import git_commit
-from ..run.shared import charge_shared, sum_line
+from ..run.record import git_commit
+from ..run.shared_ledger import charge_shared, sum_line
 from ..streams import Streams
 from ..train import SGD, Averaged, Momentum, selfcheck
 from ..util.atomic import StrPath

@@ -17,7 +17,7 @@ from ..data.tables import numbers_of, table_of
 from ..errors import DivergedError, DtypeError, ParameterError, ShapeError
 from ..privacy import Ledger
 from ..run import Model
-from ..run.shared import spent_of
+from ..run.shared_ledger import spent_of
 from ..util.notices import say
 from ..util.program import program
 from ..util.text import listed

@@ -4,7 +4,7 @@ verification.
 
 from .checkpoint import load_arrays, load_checkpoint, restore, restore_training, save_checkpoint
 from .folder import RunFolder
-from .model import Model, load_model, save_model
+from .model_file import Model, load_model, save_model
 from .run import Run
 from .settings import About, Privacy, Training
 

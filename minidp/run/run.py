@@ -30,12 +30,12 @@ from . import checkpoint, recovery
 from . import folder as folders
 from . import progress as seen
 from .architecture import describe
-from .brief import summary
-from .model import as_model, write_model
-from .picture import save_course
-from .result import MODEL_FACTS, began, facts_of, make_result
+from .curves import save_course
+from .model_file import as_model, write_model
+from .record import MODEL_FACTS, began, facts_of, make_result
 from .settings import About, Privacy, Training
 from .statement import render
+from .summary import summary
 
 
 class Run:

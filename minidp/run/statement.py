@@ -10,7 +10,7 @@ from ..mechanism.schedule import text
 from ..privacy.catalogue import row_to_quote
 from ..privacy.meaning import in_words
 from ..util.text import estimate_text, lower_text, upper_text
-from .brief import in_short, is_not_private, unit_of
+from .summary import in_short, is_not_private, unit_of
 
 FORMAT = 15  # of the text: one more whenever `render` would write other bytes for the same result
 

@@ -32,7 +32,7 @@ from .folder import (
     changed_files,
 )
 from .progress import read_metrics
-from .result import MODEL_FACTS, TRAINING_FIGURES, began, derived, not_for_release, plan_of
+from .record import MODEL_FACTS, TRAINING_FIGURES, began, derived, not_for_release, plan_of
 from .statement import FORMAT, render
 
 READ = (CONFIG, MODEL, STATEMENT, RESULT, METRICS)  # beside the ledger

@@ -13,7 +13,7 @@ from minidp.mechanism import Sanitizer
 from minidp.mechanism.rounding import products
 from minidp.privacy import Gaussian, JointGaussian, MomentsAccountant, PoissonSampled
 from minidp.run import load_model
-from minidp.run.result import git_commit
+from minidp.run.record import git_commit
 from minidp.run.verify import verify
 
 SMOKE = "mnist_pca.py --smoke --quiet --dataset strokes"

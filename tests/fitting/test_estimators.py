@@ -139,8 +139,9 @@ def test_an_estimator_takes_a_table_with_its_schema():
 def test_no_charge_is_lost_between_processes_whatever_name_they_use(tmp_path):
     (tmp_path / "link.json").symlink_to(tmp_path / "ledger.json")
     script = (
-        "import sys; from minidp.privacy import Gaussian, Ledger; from minidp.run.shared import "
-        "charge_shared\nledger = Ledger(); ledger.append(Gaussian(float(sys.argv[2]))); "
+        "import sys; from minidp.privacy import Gaussian, Ledger\n"
+        "from minidp.run.shared_ledger import charge_shared\n"
+        "ledger = Ledger(); ledger.append(Gaussian(float(sys.argv[2]))); "
         "print(flush=True); input()\nfor _ in range(50): charge_shared(sys.argv[1], ledger)"
     )
     running = [

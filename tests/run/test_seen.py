@@ -9,8 +9,8 @@ import subprocess
 import pytest
 from tqdm import tqdm
 
-from minidp.run import result as results
-from minidp.run.picture import save_course
+from minidp.run import record as results
+from minidp.run.curves import save_course
 from minidp.run.progress import BAR, shown
 
 

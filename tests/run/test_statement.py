@@ -7,8 +7,8 @@ import pytest
 
 from minidp.privacy.catalogue import all_bounds
 from minidp.privacy.ledger import Ledger
-from minidp.run.brief import summary
 from minidp.run.statement import render
+from minidp.run.summary import summary
 from minidp.util.text import upper_text
 from tests.support.sealed import put
 

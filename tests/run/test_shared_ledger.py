@@ -4,7 +4,7 @@ import pytest
 
 from minidp.errors import ParameterError
 from minidp.privacy import Gaussian, Ledger
-from minidp.run import shared
+from minidp.run import shared_ledger as shared
 from minidp.run.folder import CONFIG
 
 
