@@ -1,6 +1,6 @@
 """Base of all layers: forward, backward, and the factors of per-example gradients."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from inspect import signature
 from math import prod
 from typing import Any, NamedTuple
@@ -31,20 +31,6 @@ class Cache(NamedTuple):
 
     y_shape: Shape
     kept: object
-
-
-class Remembered:
-    """compute(dy), computed once where both dx and the gradients of parameters need it."""
-
-    def __init__(self, compute: Callable[[NDArray], Any]) -> None:
-        self.compute = compute
-        self.dy: NDArray | None = None
-        self.found: Any = None
-
-    def __call__(self, dy: NDArray) -> Any:
-        if dy is not self.dy:
-            self.dy, self.found = dy, self.compute(dy)
-        return self.found
 
 
 class Layer:

@@ -10,7 +10,7 @@ from ..kernels import kernel
 from ..util.validate import count, one_of
 from .dense import affine_grads
 from .init import Initializer, Rng, truncated_normal
-from .layer import Drawn, Remembered, matmul
+from .layer import Drawn, matmul
 
 ALL, LAST = "all", "last"
 
@@ -99,7 +99,7 @@ class LSTM(Drawn):
             a, c, tanh_c, y[:, t] = _state(z, b, before)  # [F1]
             kept.append((a, before, tanh_c))
             before = c
-        return y[:, -1] if self.states == LAST else y, (u, Remembered(partial(self._dz, kept)))
+        return y[:, -1] if self.states == LAST else y, (u, _Remembered(partial(self._dz, kept)))
 
     def _dz(self, kept, dy):
         """dz (B, T, 4 H), from the last position to the first."""
@@ -121,6 +121,18 @@ class LSTM(Drawn):
     def compute_grads(self, dy, kept):
         u, dz = kept
         return affine_grads(u, dz(dy))  # [P1] [P2]
+
+
+class _Remembered:
+    """compute(dy), computed once where both dx and the gradients of parameters need it."""
+
+    def __init__(self, compute):
+        self.compute, self.dy, self.found = compute, None, None
+
+    def __call__(self, dy):
+        if dy is not self.dy:
+            self.dy, self.found = dy, self.compute(dy)
+        return self.found
 
 
 def _state(z, b, before):
