@@ -140,9 +140,10 @@ def restore(path: StrPath, stored: Mapping[str, NDArray], target: Mapping[str, N
 def refuse_differences(path: StrPath, before: object, now: object) -> None:
     """Raise CheckpointError where a run's configuration is not what it was. It names what the
     caller changed, or where that is unknown every setting. A setting that this version does not
-    know may be there if nothing was set.
+    know may be there if nothing was set, or its one value that is left.
     """
-    found = [each for each in differences(before, now) if each[1:] != ({}, None)]
+    unset = ("sampler", "poisson", None)
+    found = [each for each in differences(before, now) if each[1:] != ({}, None) and each != unset]
     if found:
         given = [each for each in found if not each[0].startswith("settings.")]
         named = ", ".join(

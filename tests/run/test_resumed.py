@@ -19,7 +19,7 @@ from minidp.mechanism import (
     ShuffleSampler,
 )
 from minidp.privacy import Ledger
-from minidp.run.checkpoint import load_arrays, save_arrays
+from minidp.run.checkpoint import load_arrays, refuse_differences, save_arrays
 from minidp.run.verify import verify
 from minidp.train import OPTIMIZERS, Averaged
 from tests.support.running import (
@@ -231,3 +231,9 @@ def test_a_finished_run_without_its_checkpoint_charges_nothing_more(seed, tmp_pa
     with pytest.raises(CheckpointError, match="missing, and the run is finished"):
         train(tmp_path, seed)
     assert (tmp_path / "ledger.json").read_bytes() == charged
+
+
+def test_a_setting_that_is_gone_counts_only_if_it_had_another_value():
+    refuse_differences("run", {"sampler": "poisson", "steps": 3}, {"steps": 3})
+    with pytest.raises(CheckpointError, match="sampler was 'balls-in-bins' and is None"):
+        refuse_differences("run", {"sampler": "balls-in-bins", "steps": 3}, {"steps": 3})
