@@ -23,7 +23,7 @@ import common
 
 common.start(__name__)
 
-from common.config import FREE, NOISE, command_of, main_of, option, tell
+from common.config import FREE, command_of, main_of, option, tell
 from common.figures import Figure, constant, row
 from common.plots import draw_claims
 from common.results import RESULTS, compare, look_up, rows_of
@@ -31,6 +31,7 @@ from common.sweep_flags import DigitSweepFlags
 from common.sweeps import Point
 
 import numpy as np
+from mnist_pca import NOISE
 
 from minidp.privacy import (
     Gaussian,

@@ -27,24 +27,20 @@ from common.config import (
     pretrained_option,
 )
 from common.figures import Figure, claims_figure, gain, levels
-from common.job import (
-    MedianNorms,
-    exit_status,
-    experiment,
-    load_colours,
-    make_sampler,
-)
+from common.job import exit_status, experiment, load_colours, within_budget
 from common.linear import NORM, LinearFlags, Problem, fixed_features, train_linear
 from common.plots import draw_noise_levels
 from common.sweep_flags import SweepFlags
 from common.sweeps import Point
+from common.watching import MedianNorms
 
 from features.frozen import Taps, transferred
 from features.pretraining import NAME, SIDE, UNITS, PretrainConfig, pretrain
 from features.views import BATCH, TEST_VIEWS, make_inputs, mean_over_views, of_crops
 from minidp import nn
 from minidp.errors import ParameterError
-from minidp.mechanism import Sanitizer, flat_group, per_layer_groups
+from minidp.mechanism import Plan, Sanitizer, flat_group, per_layer_groups
+from minidp.mechanism.samplers import make_sampler
 from minidp.util.validate import count, non_negative_finite, positive_finite
 
 FEW = 50, 1  # lot size and epochs of --smoke
@@ -209,12 +205,14 @@ def train_layers(ready):
             f"each example's gradient: the mean over {config.multiplicity} views of it, clipped as "
             "one"
         )
+    sampler = make_sampler(config.sampler, size, config.lot_size)
+    plan = Plan(sampler, sanitizer, 1, config.lot_size)
+    plan, budget = within_budget(config, plan, size, BASELINE_EPOCHS)
     run = ready.run(
         body,
-        make_sampler(config, size),
-        sanitizer,
         config.falling_optimizer(size),
-        BASELINE_EPOCHS,
+        plan,
+        budget,
         multiplicity=config.multiplicity,
         command="baseline" if config.baseline else "train",
         public=public,

@@ -8,6 +8,7 @@ The network and the three settings are those of TensorFlow Privacy's MNIST tutor
 95.0%, 96.6% and 97.0% for them. Abadi et al. 2016 (Section 4) leave private convolutions open.
 """
 
+import math
 import sys
 from dataclasses import dataclass
 from functools import partial
@@ -17,10 +18,12 @@ import common
 common.start(__name__)
 
 from common.config import RunFlags, clipping_option, digits_option, option
-from common.job import command_line, experiment, load_digits, make_sampler, make_sanitizer
+from common.job import command_line, experiment, load_digits, within_budget
 
 from features.learned import to_float
 from minidp import nn
+from minidp.mechanism import Plan, Sanitizer, flat_group, per_layer_groups
+from minidp.mechanism.samplers import make_sampler
 from minidp.run import Model
 from minidp.util.validate import non_negative_finite, positive_finite
 
@@ -89,21 +92,30 @@ def make_network(config, classes, rng):
 
 
 def train(ready):
-    """Train the network; returns how it stopped."""
-    config, dataset = ready.config, ready.dataset
-    _, epochs, rate, clip_norm = SETTINGS[config.setting]
-    epochs = BASELINE_EPOCHS if config.baseline else epochs
-    rate = rate if config.learning_rate is None else config.learning_rate
-    clip_norm = clip_norm if config.clip_norm is None else config.clip_norm
+    """Train the network on images as they are; returns how training stopped."""
+    config, dataset, size = ready.config, ready.dataset, ready.dataset.nominal_size
     network = make_network(config, dataset.classes, ready.streams.init)
-    sanitizer = make_sanitizer(config, network, clip_norm)
-    sampler = make_sampler(config, dataset.nominal_size)
-    run = ready.run(network, sampler, sanitizer, config.make_optimizer(rate), epochs)
+
+    # The plan: lots of clipped gradients with noise, for as many epochs as the setting says.
+    _, epochs, rate, clip_norm = SETTINGS[config.setting]
+    if config.baseline:
+        epochs, clip_norm = BASELINE_EPOCHS, math.inf
+    elif config.clip_norm is not None:
+        clip_norm = config.clip_norm
+    groups = {"per-layer": per_layer_groups, "flat": flat_group}[config.clipping]
+    sanitizer = Sanitizer(groups(network.params, clip_norm, config.sigma), config.gradients)
+    sampler = make_sampler(config.sampler, size, config.lot_size)
+    plan = Plan(sampler, sanitizer, 1, config.lot_size)
+    plan, budget = within_budget(config, plan, size, epochs)
+    rate = rate if config.learning_rate is None else config.learning_rate
+    run = ready.run(network, config.make_optimizer(rate), plan, budget)
+
+    # Training.
     x, tested = (
-        ready.backend.asarray(to_float(each)) for each in (dataset.x_train, dataset.x_test)
+        ready.backend.asarray(to_float(images)) for images in (dataset.x_train, dataset.x_test)
     )
-    model = Model(network, range(dataset.classes), image_shape=dataset.x_train.shape[1:])
-    return ready.train(run, x, tested, model)
+    saved = Model(network, range(dataset.classes), image_shape=dataset.x_train.shape[1:])
+    return ready.train(run, x, tested, saved)
 
 
 run = experiment(NAME, partial(load_digits, smoke_sizes=SMOKE_SIZES), train, SMOKE)

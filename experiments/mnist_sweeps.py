@@ -15,7 +15,7 @@ import common
 
 common.start(__name__)
 
-from common.config import NOISE, main_of, option
+from common.config import main_of, option
 from common.figures import (
     Figure,
     NotMeasured,
@@ -32,6 +32,8 @@ from common.plots import draw_budgets, draw_noise_levels, draw_panels
 from common.results import RESULTS
 from common.sweep_flags import DigitSweepFlags
 from common.sweeps import Point
+
+from mnist_pca import NOISE
 
 from minidp.errors import ParameterError
 from minidp.util.files import read_json

@@ -20,9 +20,13 @@ import common
 
 common.start(__name__)
 
-from common import job
-from common.config import POSITIVE, PcaFlags, option
+from common.config import POSITIVE, option
+from common.job import command_line, experiment, load_digits
+from common.watching import MedianNorms
 
+import mnist_pca
+
+from minidp import nn
 from minidp.errors import ParameterError
 from minidp.mechanism import Stages
 from minidp.util.validate import count, positive_finite
@@ -31,7 +35,7 @@ NAME = "mnist_variants"
 
 
 @dataclass(frozen=True)
-class Config(PcaFlags):
+class Config(mnist_pca.Config):
     """The main job's flags, and those of the variants."""
 
     first_hidden: int | None = option(
@@ -56,17 +60,24 @@ class Config(PcaFlags):
             )
 
 
-def make_body(config, pixels, classes, rng):
+def make_network(config, width, classes, rng):
     """The main job's network, with one more trained layer at its front if asked for."""
-    body = job.make_body(config, pixels, classes, rng)
     if config.first_hidden is None:
-        return body
-    return job.make_body(config, pixels, classes, rng, [config.first_hidden, config.hidden])
+        return mnist_pca.make_network(config, width, classes, rng)
+    activation = {"relu": nn.ReLU, "tanh": nn.Tanh}[config.activation]
+    layers = [
+        nn.Dense(width, config.first_hidden, rng=rng, bias=False),
+        activation(),
+        nn.Dense(config.first_hidden, config.hidden, rng=rng, bias=False),
+        activation(),
+        nn.Dense(config.hidden, classes, rng=rng, bias=False),
+    ]
+    return nn.Sequential(layers, (width,))
 
 
-def make_sanitizer(config, network, clip_norm, watcher=None):
+def make_sanitizer(config, network, watcher=None):
     """The main job's clipping; its noise too, or noise that falls in stages."""
-    sanitizer = replace(job.make_sanitizer(config, network, clip_norm), watcher=watcher)
+    sanitizer = replace(mnist_pca.make_sanitizer(config, network), watcher=watcher)
     if config.final_noise_multiplier is None:
         return sanitizer
     sigma = Stages(config.sigma, config.final_noise_multiplier, config.stages, config.stage_lots)
@@ -76,13 +87,13 @@ def make_sanitizer(config, network, clip_norm, watcher=None):
 
 def train(ready):
     """Train a variant; returns how it stopped."""
-    watcher = job.MedianNorms() if ready.config.watch_norms else None
+    watcher = MedianNorms() if ready.config.watch_norms else None
     about = watcher and {"median_norms_not_private": watcher.medians}
-    return job.main_job(ready, make_body, partial(make_sanitizer, watcher=watcher), about)
+    return mnist_pca.train(ready, make_network, partial(make_sanitizer, watcher=watcher), about)
 
 
-run = job.experiment(NAME, job.load_digits, train)
-main = job.command_line(NAME, Config, run, __doc__)
+run = experiment(NAME, load_digits, train)
+main = command_line(NAME, Config, run, __doc__)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -26,7 +26,6 @@ from minidp.util.validate import (
     in_range,
     non_negative_finite,
     open_probability,
-    positive_finite,
     seed_number,
 )
 
@@ -36,8 +35,6 @@ GO_ON = "what was charged is in the run's folder, if it was made: go on with --r
 # is resumed.
 FREE = ("out", "resume", "quiet", "data_dir", "device")
 
-# Section 5.2: sigma, sigma_pca, and the epsilon and the accuracy that are reported for them
-NOISE = {"small": (2, 4, 8.0, 0.97), "medium": (4, 7, 2.0, 0.95), "large": (8, 16, 0.5, 0.9)}
 FRACTION = partial(in_range, 0, 1, open_high=True)
 POSITIVE = partial(count, 1)
 LENGTH = partial(in_range, 0, 1e6, open_low=True)
@@ -194,61 +191,6 @@ class DecayFlags(RunFlags):
         decay = round(self.decay_epochs * size / self.lot_size)
         rate = LinearDecay(self.learning_rate, self.final_learning_rate, decay)
         return self.make_optimizer(rate, name)
-
-
-@dataclasses.dataclass(frozen=True)
-class PcaFlags(DecayFlags):
-    """The flags of the main job. Defaults are the paper's (Section 5.2) if it names them.
-
-    The target epsilon is 8, 2, 0.5 for small, medium, large noise, even if a flag changes a noise
-    multiplier.
-    """
-
-    optimizer: str | None = option(
-        None,
-        "how gradients update the weights (default: sgd; with --baseline, momentum)",
-        choices=tuple(OPTIMIZERS),
-    )
-    noise: str = option(
-        "medium",
-        "noise and target: (sigma, sigma_pca) = (2, 4), (4, 7) or (8, 16), and epsilon 8, 2 or 0.5",
-        choices=tuple(NOISE),
-    )
-    noise_multiplier: float | None = option(
-        None, "sigma, instead of that of --noise; 0 for no noise", non_negative_finite
-    )
-    pca_noise_multiplier: float | None = option(
-        None, "sigma_pca, instead of that of --noise; 0 for no noise", non_negative_finite
-    )
-    clip_norm: float = option(
-        4.0, "C of each layer, or of all together with --clipping flat", positive_finite
-    )
-    clipping: str = clipping_option("per-layer")
-    pca_dim: int = option(60, "dimensions of the projection", POSITIVE)
-    projection: str = option("pca", "projection of the input", choices=("pca", "random", "none"))
-    hidden: int = option(1000, "number of hidden units", partial(count, 1, 10**7))
-    activation: str = option("relu", "activation of the hidden units", choices=("relu", "tanh"))
-    dataset: str = digits_option()
-
-    @property
-    def sigma(self):
-        """Noise multiplier of training."""
-        return self.chosen(self.noise_multiplier, NOISE[self.noise][0])
-
-    @property
-    def pca_sigma(self):
-        """Noise multiplier of PCA."""
-        return self.chosen(self.pca_noise_multiplier, NOISE[self.noise][1])
-
-    @property
-    def private(self):
-        """True if every release has noise."""
-        return self.sigma > 0 and (self.projection != "pca" or self.pca_sigma > 0)
-
-    @property
-    def default_target(self):
-        """The epsilon that Section 5.2 states for this noise."""
-        return NOISE[self.noise][2]
 
 
 def main_of(script, about, commands):

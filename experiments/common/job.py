@@ -1,5 +1,5 @@
-"""What all private experiments share before and after `minidp.run.Run`: folder, device, data, plan,
-budget, verdict; and the main job, whose variants are another script.
+"""What all private experiments share before and after `minidp.run.Run`: folder, device, data,
+budget, verdict.
 """
 
 import math
@@ -7,31 +7,20 @@ import sys
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from datasets import cifar, mnist
 from datasets.dataset import Dataset
 from minidp import nn
-from minidp.backend import Backend, to_host
+from minidp.backend import Backend
 from minidp.errors import ParameterError
-from minidp.mechanism import (
-    Plan,
-    PrivatePCA,
-    Sanitizer,
-    flat_group,
-    per_layer_groups,
-    random_projection,
-    samplers,
-)
+from minidp.mechanism.samplers import steps_of_epochs
 from minidp.privacy import Filter
 from minidp.privacy.catalogue import make
 from minidp.privacy.meaning import large_delta
 from minidp.ranks import current
-from minidp.run import About, Model, Privacy, Run, RunFolder, Training
+from minidp.run import About, Privacy, Run, RunFolder, Training
 from minidp.run.record import git_commit
 from minidp.streams import Streams
 
@@ -39,9 +28,7 @@ from .config import FREE, command_of, main_of, tell, to_json
 from .results import compare
 
 SMOKE_COLOURS = 500  # images
-BASELINE_EPOCHS = 100
 SMOKE = 60, 2  # lot size, epochs
-EVERY = 10  # norms are recorded for every tenth lot
 
 
 def flags_of(config):
@@ -60,36 +47,18 @@ class Ready:
     streams: Streams
     dataset: Dataset
 
-    def run(
-        self,
-        body,
-        sampler,
-        sanitizer,
-        optimizer,
-        epochs,
-        *,
-        config=None,
-        before=(),
-        calibrated=None,
-        multiplicity=1,
-        **about,
-    ):
-        """The `Run` that trains `body`.
+    def run(self, network, optimizer, plan, budget, *, config=None, multiplicity=1, **about):
+        """The `Run` that trains a network by a plan within a budget.
 
-        epochs              if no flag sets the length of training
-        config              flags, where some follow from others
-        before, calibrated  see `plan_and_budget`
-        about               command: that of a script with commands; more facts: see `About`
+        config   flags, where some follow from others
+        about    command: that of a script with commands; more facts: see `About`
         """
         config = config or self.config
-        plan, budget = plan_and_budget(
-            config, sampler, sanitizer, self.dataset.nominal_size, epochs, before, calibrated
-        )
         script = f"{self.name}.py {about.pop('command', '')}".strip()
         return Run(
             self.folder,
             Training(
-                body.to(self.backend),
+                network.to(self.backend),
                 nn.SoftmaxCrossEntropy(),
                 optimizer,
                 self.streams,
@@ -176,28 +145,17 @@ def load_colours(config):
     return dataset.first(SMOKE_COLOURS, SMOKE_COLOURS) if config.smoke else dataset
 
 
-def make_sanitizer(config, network, clip_norm):
-    """Clipping and noise, for each layer by itself or for all parameters together; neither with
-    --baseline.
+def within_budget(config, plan, size, epochs, before=(), calibrated=None):
+    """(the plan with as many steps as the target allows after the events `before`, or with the
+    number that the flags set; the privacy.Filter that stops it).
+
+    size        the public number of training examples
+    epochs      length of training if no flag sets it
+    calibrated  a number of steps for which the least noise is found that keeps them within the
+                target, or within the default target
+
+    Raises BudgetExceededError if no step fits.
     """
-    groups = {"per-layer": per_layer_groups, "flat": flat_group}[config.clipping]
-    made = groups(network.params, math.inf if config.baseline else clip_norm, config.sigma)
-    return Sanitizer(made, config.gradients)
-
-
-def make_sampler(config, size):
-    """The sampler of --sampler over `size`, the public number of training examples."""
-    return samplers.make_sampler(config.sampler, size, config.lot_size)
-
-
-def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(), calibrated=None):
-    """(Plan, privacy.Filter): as many steps as the target allows after the events `before`, or the
-    number that the flags set.
-
-    calibrated: a number of steps for which the least noise is found that keeps them within the
-    target, or within the default target. Raises BudgetExceededError if no step fits.
-    """
-    plan = Plan(sampler, sanitizer, 1, config.lot_size)
     accountant = make(config.accountant, plan.relation)
     if calibrated and config.private:
         target = config.default_target if math.isinf(config.target) else config.target
@@ -205,8 +163,8 @@ def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(),
     if config.private and (why := large_delta(config.delta, size)):
         print(f"NOTICE: delta={config.delta:g} is {why}")
     if math.isinf(config.target):
-        epochs = default_epochs if config.epochs is None else config.epochs
-        lots = math.ceil(samplers.steps_of_epochs(sampler, epochs) * (1 - 1e-12))
+        epochs = epochs if config.epochs is None else config.epochs
+        lots = math.ceil(steps_of_epochs(plan.sampler, epochs) * (1 - 1e-12))
         plan = plan.with_steps(config.steps or lots)
         return plan, Filter(accountant, config.target, config.delta)
     if accountant.kind != "bound":
@@ -220,103 +178,9 @@ def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(),
     return plan, Filter(accountant, config.target, config.delta)
 
 
-def make_body(config, pixels, classes, rng, hidden=None):
-    """The trained part, after the projection; hidden: numbers of units. No biases, as in the 2016
-    code.
-    """
-    if config.projection != "none" and config.pca_dim > pixels:
-        raise ParameterError(f"expected pca_dim={config.pca_dim} to be at most the {pixels} pixels")
-    width = pixels if config.projection == "none" else config.pca_dim
-    activation = {"relu": nn.ReLU, "tanh": nn.Tanh}[config.activation]
-    layers = []
-    for inputs, outputs in pairwise([width, *(hidden or [config.hidden]), classes]):
-        layers += [nn.Dense(inputs, outputs, rng=rng, bias=False), activation()]
-    return nn.Sequential(layers[:-1], (width,))
-
-
-def to_float(images):
-    """(N, D) float32 in [0, 1], D pixels in a row: public scaling."""
-    return images.reshape((images.shape[0], math.prod(images.shape[1:]))) / np.float32(255)
-
-
-def main_job(ready, make_body=make_body, make_sanitizer=make_sanitizer, about=None):
-    """Train the main job, or a variant of its network, clipping and noise; returns how it stopped.
-
-    about: further entries of the result
-    """
-    config, dataset, streams = ready.config, ready.dataset, ready.streams
-    size, images = dataset.nominal_size, to_float(dataset.x_train)
-    sampler, pixels = make_sampler(config, size), images.shape[1]
-    body = make_body(config, pixels, dataset.classes, streams.init)
-    sanitizer = make_sanitizer(config, body, config.clip_norm)
-    before = []
-    if config.projection == "pca":
-        pca = PrivatePCA(config.pca_dim, config.pca_sigma)
-        before.append(pca.event())
-    # the paper does not say how its baseline was trained; plain descent ends half a point lower
-    name = config.optimizer or ("momentum" if config.baseline else "sgd")
-    optimizer = config.falling_optimizer(size, name)
-    run = ready.run(body, sampler, sanitizer, optimizer, BASELINE_EPOCHS, before=before)
-    head = []
-    if config.projection == "pca":
-        what = (
-            f"DP-PCA to {config.pca_dim} dimensions, all rows scaled to unit norm: noise std "
-            f"{config.pca_sigma:g} on the second moments, whose sensitivity is "
-            f"{pca.sensitivity:.4g}"
-        )
-
-        def release():  # of a new run; a resumed one has it
-            tell(config, f"DP-PCA of {size:,} images")
-            return pca.release(pca.raw_second_moments(images), streams.noise("pca"))
-
-        head.append(nn.Project(run.release_first("pca", *before, what, release)))
-    elif config.projection == "random":
-        head.append(nn.Project(random_projection(pixels, config.pca_dim, streams.init)))
-    model = nn.Sequential([*head, *body.layers], (pixels,)).to(ready.backend)
-    projection = nn.Sequential(head, (pixels,))
-    x, tested = (
-        projection.predict(ready.backend.asarray(each))
-        for each in (images, to_float(dataset.x_test))
-    )
-    released = Model(model, range(dataset.classes), image_shape=dataset.x_train.shape[1:])
-    return ready.train(run, x, tested, released, about)
-
-
 def exit_status(stopped):
     """130 after an interrupt, else 0."""
     return 130 if stopped == "interrupted" else 0
-
-
-class MedianNorms:
-    """A sanitizer's watcher that keeps each clip group's median norm in every tenth lot. The
-    medians are not private.
-
-    medians   {group: [median of each watched lot, in their order]}; None for one that is not finite
-    """
-
-    def __init__(self):
-        self.medians = {}
-        self._norms = []  # (group, norms) of parts of one lot: its threads append them in any order
-        self._lots = 0
-
-    def take_norms(self, group, sq_norms):
-        """Keep the norms of one part of a watched lot."""
-        if self._lots % EVERY == 0:
-            self._norms.append((group, to_host(sq_norms) ** 0.5))
-
-    def end_lot(self):
-        """Add the medians of a watched lot, over the parts of all threads and ranks."""
-        if self._lots % EVERY == 0:
-            parts = [part for rank in current().collect(self._norms) for part in rank]
-            for group in dict.fromkeys(group for group, _ in parts):
-                norms = np.concatenate([norms for name, norms in parts if name == group])
-                if norms.size:
-                    with np.errstate(invalid="ignore"):  # where training diverged
-                        median = float(np.median(norms))
-                    found = median if np.isfinite(median) else None
-                    self.medians.setdefault(group, []).append(found)
-            self._norms.clear()
-        self._lots += 1
 
 
 def command_line(name, config, run, about):

@@ -14,13 +14,14 @@ from features.frozen import feature_path, kept_features
 from minidp import nn
 from minidp.backend import namespace_of, to_host
 from minidp.fitting.rule import MOMENTUM, mu_of
-from minidp.mechanism import Sanitizer, flat_group, mean_sanitizer, noisy_mean
+from minidp.mechanism import Plan, Sanitizer, flat_group, mean_sanitizer, noisy_mean
+from minidp.mechanism.samplers import make_sampler
 from minidp.run.record import ACCOUNTANTS
 from minidp.train import OPTIMIZERS
 from minidp.util.validate import non_negative_finite, positive_finite
 
 from .config import FRACTION, FREE, POSITIVE, RunFlags, option
-from .job import experiment, make_sampler
+from .job import experiment, within_budget
 
 NORM = 54.0  # that all features are scaled to
 ROWS = 1000  # images whose features are computed at a time
@@ -240,19 +241,19 @@ def train_linear(problem, ready):
         width, dataset.classes, rng=ready.streams.init, init=nn.init.constant(0.0), name="dense"
     )
     body = nn.Sequential([dense], (width,))
-    sampler = make_sampler(config, size)
     bound = math.inf if config.baseline else config.clip_norm
     groups = flat_group(body.params, bound, config.sigma)
     before = [mean.event()]
+    sampler = make_sampler(config.sampler, size, config.lot_size)
+    plan = Plan(sampler, Sanitizer(groups, config.gradients), 1, config.lot_size)
+    calibrated = config.noise_multiplier is None and config.rule["steps"]
+    plan, budget = within_budget(config, plan, size, BASELINE_EPOCHS, before, calibrated)
     run = ready.run(
         body,
-        sampler,
-        Sanitizer(groups, config.gradients),
         config.make_optimizer(config.learning_rate),
-        BASELINE_EPOCHS,
+        plan,
+        budget,
         config=config,
-        before=before,
-        calibrated=config.noise_multiplier is None and config.rule["steps"],
         command=problem.command,
         public=_public(problem, ready),
         inputs=problem.inputs,

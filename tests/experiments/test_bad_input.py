@@ -5,8 +5,9 @@ set.
 import re
 import sys
 
-from common.config import PcaFlags, parse
+from common.config import parse
 
+import mnist_pca
 import pytest
 
 from tests.support.scripts import ROOT
@@ -78,8 +79,8 @@ def test_bad_input_is_one_line_and_leaves_nothing(line, message, run_script, tmp
 
 def test_flags_set_fields_of_their_type():
     flags = "--noise-multiplier 1/60 --noise large --steps 1e4 --quiet --no-train-metrics"
-    config = parse(PcaFlags, flags.split())
-    assert config == PcaFlags(
+    config = parse(mnist_pca.Config, flags.split())
+    assert config == mnist_pca.Config(
         noise_multiplier=1 / 60, noise="large", steps=10_000, quiet=True, train_metrics=False
     )
     assert isinstance(config.steps, int)

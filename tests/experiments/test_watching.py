@@ -4,7 +4,7 @@ diverged.
 
 from dataclasses import replace
 
-from common.job import EVERY, MedianNorms
+from common.watching import EVERY, MedianNorms
 
 import numpy as np
 import pytest
