@@ -33,11 +33,3 @@ def prepare_process():
             others(kind, error, trace)
 
     sys.excepthook = hook
-
-
-def begin_worker():
-    """Prepare a process that a sweep started, before its libraries load."""
-    prepare_process()
-    from .sweeps import obey_parent
-
-    obey_parent()

@@ -1,8 +1,7 @@
 """Many runs of an experiment, in processes of this machine. Neither a kill nor an interrupt loses
 finished work.
 
-Threads give the runs to processes of their own. If such a process is killed, another resumes the
-run.
+Each run has a process of its own. If it is killed, another resumes the run.
 """
 
 import os
@@ -10,29 +9,29 @@ import shlex
 import signal
 import sys
 import time
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, ThreadPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from collections import Counter
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from importlib import import_module
-from multiprocessing import active_children, get_context, parent_process
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
 from pathlib import Path
-from threading import Event, RLock, Thread
+from threading import RLock, Thread
 
 from tqdm import tqdm
 
 from minidp.errors import BudgetExceededError, MinidpError
-from minidp.run.progress import stop_on_interrupt
 from minidp.run.record import git_commit
 from minidp.util.files import read_json, write_json
 
-from . import begin_worker
+from . import prepare_process
 from .config import FREE, command_of, parse
 from .results import result_of
 
 NO_LOT = "no lot left"
 INTERRUPTED = "interrupted; the same command resumes it from its checkpoint"
-KILLS = 3  # of one run's process, after which the run counts as failed
+KILLS = 3  # of one run's processes, after which the run counts as failed
+KILLED = f"its process was killed {KILLS} times, perhaps for its memory; fewer --jobs need less"
 # one thread a process: threads of several processes that wait for each other cost far more than
 # they give
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -113,83 +112,60 @@ def perform(runs, jobs, quiet=False):
     """
     runs = list(dict.fromkeys(runs))
     waiting = [run for run in runs if run.result() is None]
-    failed, pending, pool = [], {}, ThreadPoolExecutor(jobs)
+    active, kills, failed = {}, Counter(), []
+    done = len(runs) - len(waiting)
+    bar = tqdm(total=len(runs), initial=done, unit="run", disable=True if quiet else None)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops like Ctrl-C
-    _stopping.clear()
     try:
-        with tqdm(
-            total=len(runs),
-            initial=len(runs) - len(waiting),
-            unit="run",
-            disable=True if quiet else None,
-            file=sys.stderr,
-            dynamic_ncols=True,
-        ) as bar:
-            while waiting or pending:
-                # what lies in the pool's own queue cannot be taken back
-                while waiting and len(pending) < jobs:
-                    run = waiting.pop(0)
-                    pending[pool.submit(work, run)] = run
-                for future in wait(pending, return_when=FIRST_COMPLETED).done:
-                    run, problem = pending.pop(future), future.exception()
-                    if isinstance(problem, MinidpError):
-                        failed.append(f"{run.name}: {problem}")
-                    elif problem is not None:
-                        raise problem
-                    else:
-                        bar.write(f"{run.name}: {_told(run.result())}", file=sys.stderr)
-                    bar.update()
+        while waiting or active:
+            while waiting and len(active) < jobs:
+                run = waiting.pop(0)
+                process, said = _start(run)
+                active[process.sentinel] = run, process, said
+            for sentinel in wait([*active]):
+                run, process, said = active.pop(sentinel)
+                process.join()
+                kills[run] += process.exitcode < 0
+                if process.exitcode < 0 and kills[run] < KILLS:
+                    waiting.insert(0, run)
+                    continue
+                if process.exitcode > 0:  # a fault of the program, which it printed
+                    raise RuntimeError(f"{run.name}: exit status {process.exitcode}")
+                problem = KILLED if process.exitcode else said.recv()
+                if problem:
+                    failed.append(f"{run.name}: {problem}")
+                else:
+                    bar.write(f"{run.name}: {_told(run.result())}", file=sys.stderr)
+                bar.update()
     except BaseException:
-        _stopping.set()
-        wait(pending)
+        for _, process, _ in active.values():
+            process.terminate()  # in training, a request to stop after the current lot
+        for _, process, _ in active.values():
+            process.join()
         raise
     finally:
-        while _idle:
-            _idle.pop().shutdown()
+        bar.close()
         signal.signal(signal.SIGTERM, before)
     if failed:
         raise MinidpError(f"{len(failed)} of {len(runs)} runs failed: {'; '.join(failed)}")
     return {run: run.result() for run in runs}
 
 
-_stopping = Event()
-_idle = []  # processes that wait for a run
-
-
-def work(run):
-    """Make one run in a process; if it is killed, another process resumes it from the checkpoint.
-    Raises MinidpError.
-    """
+def _start(run):
+    """(a process that makes a run, the end of a pipe at which it says what went wrong, or None)."""
     for name in THREADS:
         os.environ.setdefault(name, "1")
-    for _ in range(KILLS):
-        process = (
-            _idle.pop() if _idle else ProcessPoolExecutor(1, get_context("spawn"), begin_worker)
-        )
-        with stop_on_interrupt() as stop:
-            try:
-                made = process.submit(train, run)
-                stopped = False
-                while not stopped and not wait([made], timeout=0.2).done:
-                    stopped = stop() or _stopping.is_set()
-                if stopped:
-                    for child in active_children():
-                        child.terminate()  # in training, a request to stop after the current lot
-                wait([made])
-            except BrokenProcessPool:  # killed before it had the run
-                continue
-        if not isinstance(made.exception(), BrokenProcessPool):
-            _idle.append(process)
-            return made.result()
-        if stopped:
-            raise MinidpError(INTERRUPTED)
-    raise MinidpError(
-        f"its process was killed {KILLS} times, perhaps for its memory; fewer --jobs need less"
-    )
+    context = get_context("spawn")
+    said, saying = context.Pipe(duplex=False)
+    process = context.Process(target=_work, args=(run, saying))
+    process.start()
+    saying.close()
+    return process, said
 
 
-def obey_parent():
-    """Stop this process, which makes runs, when its parent sends SIGTERM or ends."""
+def _work(run, saying):
+    """Make one run in this process, which ends with its parent."""
+    prepare_process()
     # a terminal's Ctrl-C reaches this process too, and the parent passes it on
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # whatever launcher started the parent, this is no rank of its run
@@ -203,6 +179,11 @@ def obey_parent():
             time.sleep(1)
 
     Thread(target=watch, daemon=True).start()
+    try:
+        train(run)
+        saying.send(None)
+    except MinidpError as error:
+        saying.send(str(error))
 
 
 def train(run):

@@ -4,10 +4,9 @@ layout.
 
 import hashlib
 import json
-from concurrent.futures import Future
 from functools import cache
 
-from common import job, sweeps
+from common import job, sweep_flags, sweeps
 from common.linear import NORM
 
 import cifar_transfer
@@ -200,16 +199,12 @@ def test_layers_that_a_network_lacks_are_not_trained(pretrained):
 def here(monkeypatch):
     """Runs of a sweep are made in this process, on few images of files that are read once."""
 
-    class Here:
-        def __init__(self, jobs):
-            pass
+    def perform(runs, *rest):
+        for run in runs:
+            sweeps.train(run)
+        return {run: run.result() for run in runs}
 
-        def submit(self, work, run):
-            made = Future()
-            made.set_result(sweeps.train(run))
-            return made
-
-    monkeypatch.setattr(sweeps, "ThreadPoolExecutor", Here)
+    monkeypatch.setattr(sweep_flags, "perform", perform)
     monkeypatch.setattr(job.cifar, "load_cifar10", cache(load_cifar10))
     monkeypatch.setattr(job, "SMOKE_COLOURS", IMAGES)
 
