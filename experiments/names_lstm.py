@@ -12,13 +12,13 @@ positions. 80,000 names train and 8,799 judge. The network is an LSTM of 128 on 
 time. Tables of bigrams and trigrams are each released once at the same epsilon and delta: the
 counts of a name are clipped to L2 norm 4, summed, and get Gaussian noise.
 
-Clip norm, rate and the tables' constant were chosen on the words of `pydoc_data.topics` (--search,
-with 64 units and 150 steps), before the first run on names.
+Clip norm, rate and the tables' constant were chosen on the words of `pydoc_data.topics`
+(results/names_lstm_search.json), before the first run on names.
 """
 
 import math
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 
@@ -36,7 +36,6 @@ from common.names import (
     split,
     table,
     table_bits,
-    words,
 )
 from common.tables import main_of_table, mean_and_error, write
 
@@ -52,12 +51,6 @@ from minidp.util.files import read_json
 
 DELTA, SEEDS, EPSILONS = 1e-6, 5, (1.0, 2.0, 8.0, math.inf)
 SAMPLES = 12
-SEARCHED = (
-    *({"rate": rate, "clip_norm": 0.3} for rate in (0.005, 0.01, 0.02, 0.03, 0.06, 0.1)),
-    *({"rate": rate, "clip_norm": 1.0} for rate in (0.01, 0.03, 0.06)),
-    {"rate": 0.01, "clip_norm": 0.1},
-)
-CONSTANTS = 0.1, 0.5, 2.0, 5.0, 20.0
 
 
 @dataclass(frozen=True)
@@ -207,21 +200,6 @@ def tables(trained, held, settings, epsilon, seed):
     }
 
 
-def search(settings):
-    """Print bits per character on held-out words of Python's documentation at epsilon 2, of
-    settings with each of the changes.
-    """
-    trained, held = split(words())
-    settings = replace(settings, hidden=64, steps=150)
-    for change in SEARCHED:
-        row = one_run(trained, held, replace(settings, **change), 2.0, 0, 1)
-        print(change, f"{row['bits']:.4f}", flush=True)
-    for order in (2, 3):
-        counts = table(trained, order, 2.0, DELTA, Streams(0))
-        for constant in CONSTANTS:
-            print(f"{order}-grams, {constant}: {table_bits(counts, held, constant):.4f}")
-
-
 def summary(runs):
     """{epsilon: mean bits, their standard error and number, of the network and the tables}."""
     found = {}
@@ -261,8 +239,6 @@ def before(file, about):
 def figures(args):
     """Train, print, and write JSON after each run; a run that the file holds is not run again."""
     settings, generated, most = SMOKE if args.smoke else WHOLE
-    if args.search:
-        return search(settings)
     names, source = load(args.data_dir)
     trained, held = split(names[:most])
     about = {
@@ -298,7 +274,6 @@ main = main_of_table(
     {
         "--target-epsilon": {"type": number, "nargs": "+", "default": EPSILONS},
         "--seed": {"type": whole_number, "nargs": "+", "default": range(SEEDS)},
-        "--search": {"action": "store_true", "help": "the search for the settings"},
     },
 )
 
