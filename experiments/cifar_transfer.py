@@ -95,13 +95,10 @@ class TrainConfig(DecayFlags):
     watch_norms: bool = option(
         False, "record the median of each clip group's norms before clipping (not private)"
     )
-    fresh_augmentation: bool = option(
-        False, "distort each image anew at every use, as in the paper; far slower"
-    )
 
     def __post_init__(self):
         super().__post_init__()
-        if not self.fresh_augmentation and self.multiplicity > self.views + 1:
+        if self.multiplicity > self.views + 1:
             raise ParameterError(
                 f"expected --multiplicity {self.multiplicity} to be at most {self.views + 1}: the "
                 f"--views {self.views} of each image and its centre crop"

@@ -1,5 +1,5 @@
-"""Views of images, and what frozen layers compute of them: fixed ones that are cached, new ones at
-every use, and those that a test averages over.
+"""Views of images, and what frozen layers compute of them: fixed ones that are cached, and those
+that a test averages over.
 """
 
 import sys
@@ -20,27 +20,7 @@ OFF_CENTRE = ((0, 0), (-2, -2), (-2, 2), (2, -2), (2, 2))
 TEST_VIEWS = 2 * len(OFF_CENTRE)  # each also flipped
 
 
-class _Views:
-    """Base of both kinds of views: an array's shape, centre crops, their features."""
-
-    def __init__(self, images, frozen, size):
-        """images (N, H, W, 3) uint8; frozen a network of crops of `size` pixels a side."""
-        self.xp = namespace_of(images)
-        self._images, self._frozen, self._size = images, frozen, size
-        self.shape, self.ndim = (images.shape[0], int(np.prod(frozen.output_shape))), 2
-
-    def take(self, indices, axis=0):
-        """The centre crops at an array of indices."""
-        return self[indices]
-
-    def _distorted(self, images, draws):
-        return distort(images, draw_distortions(images.shape[0], draws, size=self._size))
-
-    def _features(self, crops):
-        return self._frozen.predict(standardise_images(crops), batch_size=BATCH)
-
-
-class CachedViews(_Views):
+class CachedViews:
     """What frozen layers make of fixed views of each example, computed once: the centre crop and
     distorted ones.
 
@@ -57,23 +37,30 @@ class CachedViews(_Views):
         multiplicity: rows that each example takes, at most views + 1 (see `take_views`). quiet: no
         progress bar.
         """
-        super().__init__(images, frozen, size)
+        self.xp = namespace_of(images)
+        self.shape, self.ndim = (images.shape[0], int(np.prod(frozen.output_shape))), 2
         self._multiplicity = multiplicity
-        shape = (images.shape[0], views + 1, self.shape[1])
 
         def compute():
+            shape = (images.shape[0], views + 1, self.shape[1])
             found = self.xp.empty(shape, dtype="float16")
             starts = range(0, images.shape[0], BATCH)
             disable = True if quiet else None
             for start in tqdm(starts, desc="frozen features", file=sys.stderr, disable=disable):
                 part = images[start : start + BATCH]
                 crops = [centre_crop(part, size)]
-                crops += [self._distorted(part, rng) for _ in range(views)]
+                for _ in range(views):
+                    crops.append(distort(part, draw_distortions(len(part), rng, size=size)))
                 for view, crop in enumerate(crops):
-                    found[start : start + BATCH, view] = self._features(crop)
+                    rows = frozen.predict(standardise_images(crop), batch_size=BATCH)
+                    found[start : start + BATCH, view] = rows
             return found
 
         self._views = self.xp.asarray(kept_features(file, compute))
+
+    def take(self, indices, axis=0):
+        """The centre crops at an array of indices."""
+        return self[indices]
 
     def __getitem__(self, span):
         return self._views[span, 0].astype("float32")
@@ -94,19 +81,6 @@ class CachedViews(_Views):
         return self._views[indices, self.xp.asarray(view)].astype("float32")
 
 
-class FreshViews(_Views):
-    """The same with a new distortion at every use: the paper's way, at the cost of the frozen
-    layers each time.
-    """
-
-    def __getitem__(self, span):
-        return self._features(centre_crop(self._images[span], self._size))
-
-    def take_views(self, indices, draws):
-        """A view of each example, (B, F) float32, distorted anew."""
-        return self._features(self._distorted(self._images[indices], draws))
-
-
 def make_inputs(ready, frozen, inputs):
     """The views to train on, by the flags of `cifar_transfer.py train`, and the centre crops to
     test on; inputs: the hash of the file that the frozen layers are from.
@@ -114,8 +88,6 @@ def make_inputs(ready, frozen, inputs):
     config, backend, dataset = ready.config, ready.backend, ready.dataset
     images, test = backend.asarray(dataset.x_train), backend.asarray(dataset.x_test)
     tested = frozen.predict(standardise_images(centre_crop(test, SIDE)), batch_size=BATCH)
-    if config.fresh_augmentation:
-        return FreshViews(images, frozen, SIDE), tested
     # the same views in every run: they are public, and looked at by no one
     rng = Streams(0).init
     facts = inputs, config.train_layers, config.views, backend.name

@@ -114,7 +114,7 @@ def test_pretrained_convolutions_stay_as_they_are_and_dense_layers_train(pretrai
 @pytest.mark.parametrize(
     "flags, groups",
     [
-        ("--train-layers softmax --fresh-augmentation --multiplicity 4", 1),
+        ("--train-layers softmax --views 3 --multiplicity 4", 1),
         ("--train-layers top --clipping flat --views 0", 1),
         ("--watch-norms", 3),
     ],

@@ -43,13 +43,8 @@ def test_features_read_back_are_those_computed(images, tmp_path, capsys):
     np.testing.assert_allclose(read[:30], plain, rtol=1e-3, atol=1e-3)  # float16
 
 
-@pytest.mark.parametrize(
-    "make_views",
-    [make, lambda images, file: views.FreshViews(images, frozen(1), SIZE)],
-    ids=["cached", "fresh"],
-)
-def test_rows_are_taken_as_they_are_sliced(images, make_views, tmp_path):
-    found = make_views(images, tmp_path / "features.npy")
+def test_rows_are_taken_as_they_are_sliced(images, tmp_path):
+    found = make(images, tmp_path / "features.npy")
     rows = np.array([0, 4, 20])
     np.testing.assert_allclose(found.take(rows, axis=0), found[:30][rows], rtol=1e-5, atol=1e-6)
 
