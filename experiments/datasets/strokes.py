@@ -56,26 +56,23 @@ def load_strokes(
     sizes: Sequence[int] = SIZES,
     on_notice: Callable[[str], object] = print,
     progress: bool = True,
-    stray: float = 1.0,
 ) -> Dataset:
     """The synthetic digits as a Dataset.
 
     sizes      numbers of training and test images; smaller sets are the first images of larger ones
     on_notice  called with one line if the cache cannot be written
     progress   show a bar on a terminal
-    stray      as in `draw`
 
     The full set takes some five seconds to make and is kept in the cache; a damaged cache is made
     again.
     """
     validate.count(minimum=1, train_size=sizes[0], test_size=sizes[1])
-    validate.non_negative_finite(stray=stray)
-    if tuple(sizes) != SIZES or stray != 1:
-        return _dataset(*_draw_all(sizes, progress, stray))
+    if tuple(sizes) != SIZES:
+        return _dataset(*_draw_all(sizes, progress))
     path = cache_dir() / f"strokes-v{VERSION}.npz"
     arrays = _read_cache(path)
     if arrays is None:
-        arrays = _draw_all(sizes, progress, stray)
+        arrays = _draw_all(sizes, progress)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with atomic_write(path, "wb") as out:
@@ -93,7 +90,7 @@ def _dataset(x_train, y_train, x_test, y_test):
     return Dataset("strokes", x_train, y_train, x_test, y_test, 10, len(x_train), notice=NOTICE)
 
 
-def _draw_all(sizes, progress, stray):
+def _draw_all(sizes, progress):
     from tqdm import tqdm
 
     parts = []
@@ -105,7 +102,7 @@ def _draw_all(sizes, progress, stray):
             leave=False,
             disable=None if progress else True,
         )
-        drawn = [draw(split, chunk, stray) for chunk in chunks]
+        drawn = [draw(split, chunk) for chunk in chunks]
         parts += [np.concatenate(each)[:size] for each in zip(*drawn)]
     return parts
 
@@ -118,21 +115,18 @@ def _read_cache(path):
         return None
 
 
-def draw(
-    split: int, chunk: int, stray: float = 1.0, held_out: int = 0
-) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+def draw(split: int, chunk: int, stray: float = 1.0) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Images (CHUNK, 28, 28) and labels (CHUNK,), uint8, of one chunk of a split (0 training, 1
     test, or any other number).
 
     stray: how far strokes are shaken and bent, in units of SHAKE and BEND; digits with more are
-    harder to read. held_out: how many ways of writing each digit are left out, from the last one
-    on; one always stays.
+    harder to read.
     """
     rng = np.random.default_rng((SEED, VERSION, split, chunk))
     tables = skeleton_tables()
     n = CHUNK
     labels = np.floor(10 * rng.random(n)).astype(np.int64)
-    first, count = tables.first[labels], np.maximum(tables.count[labels] - held_out, 1)
+    first, count = tables.first[labels], tables.count[labels]
     variant = first + np.floor(count * rng.random(n)).astype(np.int64)
 
     controls = tables.controls[variant]

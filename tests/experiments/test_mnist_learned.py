@@ -27,16 +27,6 @@ def test_smoke_trains_a_network_on_synthetic_digits(run_script, tmp_path):
     assert np.mean(found == labels) == model.about["accuracy on synthetic digits"]
 
 
-def test_ways_of_writing_can_be_held_out():
-    whole, (images, labels) = strokes.draw(2, 0), strokes.draw(2, 0, held_out=1)
-    same = (images == whole[0]).all(axis=(1, 2))
-    np.testing.assert_array_equal(labels, whole[1])
-    assert 0.2 < same.mean() < 0.6  # two ways become one, three become two
-    np.testing.assert_array_equal(
-        strokes.draw(2, 0, held_out=9)[0], strokes.draw(2, 0, held_out=2)[0]
-    )
-
-
 def test_the_layer_begins_as_the_networks_end():
     networks, backend = learned.load(FORM["networks"]), Backend.numpy()
     (rows,) = learned.features(IMAGES, backend, FORM, networks=networks)
