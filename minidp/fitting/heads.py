@@ -87,7 +87,8 @@ class Head:
         """The charges before the first step: the events of a private scaling, or of a mean over one
         lot.
         """
-        self.sampler, self.charges = sampler, []
+        self.sampler = sampler
+        self.charges: list[Event] = []
         mu = mu_of(epsilon, delta)
         if self.scale == "private":
             self.scaling = PrivateScaling(math.sqrt(2 / SCALING_SHARE) / mu)

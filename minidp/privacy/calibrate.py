@@ -7,6 +7,7 @@ from ..errors import BudgetExceededError, NumericalBoundError, ParameterError
 from ..util.text import upper_text
 from ..util.validate import open_probability, positive_finite
 from .accountant import Accountant
+from .group_privacy import GroupAccountant
 from .ledger import Ledger
 
 LEAST_NOISE, MOST_NOISE = 1e-2, 1e7  # that accountants support; that is ever of use
@@ -14,7 +15,10 @@ CLOSENESS = 0.999  # the answer's epsilon is at least this share of the target
 
 
 def noise_multiplier_for(
-    accountant: Accountant, ledger_of: Callable[[float], Ledger], epsilon: float, delta: float
+    accountant: Accountant | GroupAccountant,
+    ledger_of: Callable[[float], Ledger],
+    epsilon: float,
+    delta: float,
 ) -> float:
     """A noise multiplier whose certified epsilon is at most `epsilon` and at least 99.9% of it.
 

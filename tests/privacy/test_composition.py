@@ -1,4 +1,4 @@
-"""Composition, groups and searches."""
+"""Composition and groups."""
 
 import math
 
