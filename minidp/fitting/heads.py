@@ -92,7 +92,8 @@ class Head:
         mu = mu_of(epsilon, delta)
         if self.scale == "private":
             self.scaling = PrivateScaling(math.sqrt(2 / SCALING_SHARE) / mu)
-            self.charges = [self.scaling.event()] * 2  # of limits and of moments
+            event: Event = self.scaling.event()
+            self.charges = [event, event]  # of limits and of moments
         elif self.centred:
             mu *= math.sqrt(MEAN_SHARE)
             mean = mean_sanitizer(1 / mu)
@@ -100,7 +101,7 @@ class Head:
                 # the noise that costs as much over a sampled lot as 1 / mu over all rows
                 plan = Plan(sampler, mean, 1, 1.0)
                 mean = plan.calibrated(accountant, gaussian_epsilon(mu, delta), delta).sanitizer
-            event: Event = mean.event()
+            event = mean.event()
             if sampler.sampling_probability < 1:
                 event = sampler.wrap(event)
             self.mean, self.charges = mean, [event]
