@@ -27,7 +27,7 @@ import numpy as np
 
 import minidp
 from minidp.commands.flags import number
-from minidp.fitting.rule import mu_of
+from minidp.fitting.defaults import mu_of
 from minidp.privacy.gaussian import gaussian_epsilon
 
 DELTA, YEARS = 1e-5, 5

@@ -19,7 +19,7 @@ __getattr__, __dir__, __all__ = names_of(
         "": "audit backend data errors grads host mechanism nn privacy run streams train",
         "fitting.fit": "fit",
         "fitting.settings": "Settings",
-        "planning": "calibrate epsilon",
+        "costs": "calibrate epsilon",
         "run.model_file": "load_model",
         "sklearn": "PrivateClassifier PrivateRegressor",
     },

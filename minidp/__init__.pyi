@@ -38,10 +38,10 @@ from . import (
 from . import (
     train as train,
 )
-from .fitting.fitted import Fitted
+from .costs import calibrate as calibrate
+from .costs import epsilon as epsilon
+from .fitting.model import Fitted
 from .fitting.settings import Settings as Settings
-from .planning import calibrate as calibrate
-from .planning import epsilon as epsilon
 from .run.model_file import load_model as load_model
 from .sklearn import PrivateClassifier as PrivateClassifier
 from .sklearn import PrivateRegressor as PrivateRegressor

@@ -158,7 +158,7 @@ class PrivateClassifier(ClassifierMixin, _Private):
     for one row of the arrays that `fit` gets; or, with `person`, for all rows of one name there.
 
     epsilon_, delta_   what the fit cost; statement_ and ledger_ say how
-    fitted_            the `minidp.fitting.fitted.Fitted`, which has report(folder)
+    fitted_            the `minidp.fitting.model.Fitted`, which has report(folder)
     classes_           (K,) labels, in the order of predict_proba
     feature_names_in_  (D,), where `fit` had a data frame
 

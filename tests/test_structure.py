@@ -26,7 +26,7 @@ INTERNAL = (
     "minidp.backend",
     "minidp.commands.",
     "minidp.device.",
-    "minidp.fitting.prepared",
+    "minidp.fitting.rows",
     "minidp.given",
     "minidp.grads",
     "minidp.host.",

@@ -13,7 +13,7 @@ from tqdm import tqdm
 from features.frozen import feature_path, kept_features
 from minidp import nn
 from minidp.backend import namespace_of, to_host
-from minidp.fitting.rule import MOMENTUM, mu_of
+from minidp.fitting.defaults import MOMENTUM, mu_of
 from minidp.mechanism import Plan, Sanitizer, flat_group, mean_sanitizer, noisy_mean
 from minidp.mechanism.samplers import make_sampler
 from minidp.run.record import ACCOUNTANTS
@@ -101,7 +101,7 @@ def settings(epsilon, delta, size, rule):
     C         rule["clip"] NORM
     rate      such that the weights travel eta C T / (1 - momentum) = rule["travel"] mu N / NORM,
               and the noise on each is rule["travel"] / NORM at every budget (as in
-              minidp/fitting/rule.py)
+              minidp/fitting/defaults.py)
     The noise multiplier of the lots is calibrated to the budget that the mean leaves.
     """
     mu, steps = mu_of(epsilon, delta), rule["steps"]

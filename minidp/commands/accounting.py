@@ -3,13 +3,13 @@
 import math
 import sys
 
-from ..planning import accountants_of, calibrated, compared
+from ..costs import accountants_of, calibrated, compared
 from ..privacy.catalogue import ACCOUNTANTS, make
 from ..privacy.meaning import in_words, large_delta
 from ..util.text import upper_text
 from .flags import number
 from .output import refuse_unbounded, show, table
-from .setting import LENGTH, SAMPLING, add, add_run, described
+from .run_flags import LENGTH, SAMPLING, add, add_run, described
 
 
 def epsilon(parser):

@@ -6,7 +6,7 @@ from pathlib import Path
 from ..errors import ParameterError
 from ..util.atomic import atomic_write
 from .output import check_new, show, table, text_rows
-from .setting import add as add_shared
+from .run_flags import add as add_shared
 
 
 def verify(parser):

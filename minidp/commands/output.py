@@ -6,8 +6,8 @@ import json
 import math
 from pathlib import Path
 
+from ..costs import rows_of
 from ..errors import ParameterError, UnsupportedEventError
-from ..planning import rows_of
 from ..privacy.catalogue import row_to_quote
 from ..util.text import bound_texts
 

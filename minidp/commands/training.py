@@ -32,7 +32,7 @@ from ..util.validate import positive
 from .flags import Once, add_field, number, whole_number
 from .output import check_new, show
 from .reading import labels_of, read_csv, read_npy, read_npz, read_training
-from .setting import add as add_shared
+from .run_flags import add as add_shared
 
 # of result.json
 SHOWN = ("delta", "group", "steps", "arithmetic", "test_accuracy", "test_r2", "reproducible")

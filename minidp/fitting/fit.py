@@ -26,11 +26,11 @@ from ..util.atomic import StrPath
 from ..util.files import check_path
 from ..util.notices import quietly
 from ..util.validate import flag, open_probability, positive
-from .fitted import Fitted
-from .heads import Head, trained_network
-from .prepared import data_of, train
+from .defaults import WITHOUT_PRIVACY, Choice, choose, unclipped
+from .model import Fitted
+from .outputs import Head, trained_network
 from .records import choices_of, config_of, public_facts
-from .rule import WITHOUT_PRIVACY, Choice, choose, unclipped
+from .rows import data_of, train
 from .settings import Settings
 
 MEASUREMENTS = 20  # along a run, with a checkpoint each

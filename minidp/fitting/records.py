@@ -4,7 +4,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from ..util.text import listed
-from .heads import Head, hidden_sizes
+from .outputs import Head, hidden_sizes
 from .settings import Settings
 
 OF_LABEL = ("classes", "target_bounds")
@@ -64,7 +64,7 @@ def choices_of(
     found = {"network": network, "scale": scale}
     rule = {name: value for name, value in asdict(choice).items() if name not in given}
     for who, values in (
-        ("by the rule of minidp.fitting.rule, from public numbers", rule),
+        ("by the rule of minidp.fitting.defaults, from public numbers", rule),
         ("by the caller (a choice made by looking at the data is not covered)", given),
     ):
         if values:

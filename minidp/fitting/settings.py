@@ -57,7 +57,7 @@ class Settings(Checked):
         Public k: the first k rows of a person, in the order of the data, are used. Give it together
         with `person`.
     lot_size: int, default None
-        L, rows per step, on average. This and the next three are None for `rule.choose`: chosen
+        L, rows per step, on average. This and the next three are None for `defaults.choose`: chosen
         from N, epsilon, delta and the number of parameters alone.
     steps: int, default None
         T, the number of steps.

@@ -56,7 +56,7 @@ class Standardise(Layer):
 
     Guarantees
         This layer charges nothing. A mean or scale that is computed from the training data must be
-        released with noise and charged before it is used here (heads.py does so).
+        released with noise and charged before it is used here (fitting/outputs.py does so).
 
     Raises
         ParameterError   scale is not positive and finite everywhere

@@ -16,7 +16,7 @@ import cifar_transfer
 import mnist_sweeps
 import pytest
 
-from minidp.fitting.rule import AVERAGE, MEAN_SHARE, ROW_NORM, STEPS, choose, mu_of
+from minidp.fitting.defaults import AVERAGE, MEAN_SHARE, ROW_NORM, STEPS, choose, mu_of
 
 EXPERIMENTS = EXPECTED.parent
 ENTRIES = [entry for entries in json.loads(EXPECTED.read_text()).values() for entry in entries]

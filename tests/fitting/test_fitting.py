@@ -62,7 +62,7 @@ def test_the_statement_says_what_was_told_and_what_was_chosen():
     for words in (
         "which classes there are: ant, bee, cow",
         f"the number of rows, {ROWS}",
-        "by the rule of minidp.fitting.rule",
+        "by the rule of minidp.fitting.defaults",
         "A person with 4 rows is protected less: epsilon for these rows together is",
         "message for the data's owner",
         "one row of the training data",

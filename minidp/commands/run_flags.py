@@ -1,8 +1,8 @@
 """Flags that several commands share, and the run that they describe in one line."""
 
+from ..costs import ledger_of, path_of, sampler_of, steps_of
 from ..mechanism import PoissonSampler
 from ..mechanism.samplers import SAMPLERS
-from ..planning import ledger_of, path_of, sampler_of, steps_of
 from ..privacy import NeighbouringRelation
 from ..privacy.catalogue import ACCOUNTANTS
 from .flags import Once, number, numbers, whole_number

@@ -23,7 +23,7 @@ from ..privacy.gaussian import gaussian_epsilon
 from ..run import Run
 from ..train.trainer import MIN_BATCH
 from ..util.validate import count, shown
-from .rule import MEAN_SHARE, ROW_NORM, SCALING_SHARE, mu_of
+from .defaults import MEAN_SHARE, ROW_NORM, SCALING_SHARE, mu_of
 from .settings import Settings
 
 FARTHEST = 4.0  # a privately scaled feature is limited to so many spreads from its mean
@@ -36,7 +36,7 @@ OUTPUT_BYTES = 12 * MIN_BATCH  # per output of a layer: it, its gradient and a p
 class Head:
     """Scaling as `fit` describes it. What it releases is charged before the first step.
 
-    For the networks that `fit` makes, rows have norm `rule.ROW_NORM` or less after it; in a
+    For the networks that `fit` makes, rows have norm `defaults.ROW_NORM` or less after it; in a
     classification their noisy mean is subtracted, unless a private scaling did so, and each is
     scaled to that norm; rows that a schema encoded have parts of norm 1 or less. For the caller's
     network, rows are scaled as `scale` says, and no more.

@@ -22,7 +22,7 @@ from ..util.notices import say
 from ..util.program import program
 from ..util.text import listed
 from ..util.validate import count, same_batch
-from .heads import scaled
+from .outputs import scaled
 
 SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
 FAR = 10  # times the rows, or persons, or a tenth: a public N that is probably a mistake

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from datasets.strokes import load_strokes
 from minidp import fit
-from minidp.fitting.rule import LARGEST_LOT, choose, mu_of
+from minidp.fitting.defaults import LARGEST_LOT, choose, mu_of
 from minidp.privacy.gaussian import gaussian_epsilon
 
 sizes = st.integers(1, 10**9)
