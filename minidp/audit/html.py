@@ -4,6 +4,7 @@ import re
 from html import escape
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 from .typeset import mathml
 
@@ -20,13 +21,18 @@ def page(title, body):
     )
 
 
+class Cell(NamedTuple):
+    """A cell of a table with a class of its own."""
+
+    text: str
+    kind: str
+
+
 def table(head, rows):
-    """Rows of cells; a cell is text, or (text, class). On a narrow screen each cell says what it
-    is.
-    """
+    """Rows of cells; a cell is text or a Cell. On a narrow screen each cell says what it is."""
 
     def cell(value, title):
-        text, kind = value if isinstance(value, tuple) else (value, "")
+        text, kind = value if isinstance(value, Cell) else (value, "")
         start = f'<td class="{kind}"' if kind else "<td"
         if title:
             start += f' data-head="{escape(title)}"'
@@ -39,7 +45,7 @@ def table(head, rows):
 
 def verdict(passed):
     """A cell that says ok or FAIL in its colour."""
-    return ("ok", "ok") if passed else ("FAIL", "fail")
+    return Cell("ok", "ok") if passed else Cell("FAIL", "fail")
 
 
 def run_section(run):

@@ -256,9 +256,11 @@ def in_latex(only=None):
     checks.load()
     for public, card, _ in shown(only):
         for label, text in card.labels.items():
-            words = (card.name, label) in checks.WORDS
-            said = escaped(text) if words else f"\\[ {latex(text)} \\]"
-            yield f"% {public.name} [{label}]{' in words' * words}\n{said}"
+            where = f"% {public.name} [{label}]"
+            if (card.name, label) in checks.WORDS:
+                yield f"{where} in words\n{escaped(text)}"
+            else:
+                yield f"{where}\n\\[ {latex(text)} \\]"
 
 
 def need_extra():

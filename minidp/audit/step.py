@@ -18,6 +18,7 @@ from .step_trials import LEVEL, RAISED, Trials, Undecided
 
 CLAIMS = ("trained", "finite", "bits", "poisson", "processes")
 RELATIONS = ("add_remove", "zero_out")
+KINDS = {"violated": "fail"}  # of a verdict's cell on a page
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ class StepReport:
     def write_html(self, path: str | Path) -> None:
         """Write the report as one page."""
         rows = [
-            ((each.verdict, "fail" * (each.verdict == "violated")), each.name, each.text)
+            (html.Cell(each.verdict, KINDS.get(each.verdict, "")), each.name, each.text)
             for each in self.findings
         ]
         text = (

@@ -29,9 +29,11 @@ class Lot(NamedTuple):
     scale: float = 1
 
     def __str__(self):
-        copies = f"{self.copies} copies of row 0 times {self.scale:g}"
         made = f"{self.made} made rows"
-        return made if not self.copies else f"{made} and {copies}" if self.made else copies
+        copies = f"{self.copies} copies of row 0 times {self.scale:g}"
+        if not self.copies:
+            return made
+        return f"{made} and {copies}" if self.made else copies
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,9 @@ class Trials:
         """[(p, text, part, norm)]: whether a sum of lots' means, of (weight, lot), is longer than
         `most` times C in a part; its norm over C.
         """
-        what = " less ".join(f"{f'{-w} times ' * (w < -1)}{lot}" for w, lot in lots)
+        what = " less ".join(
+            str(lot) if abs(weight) == 1 else f"{-weight} times {lot}" for weight, lot in lots
+        )
         means = [(weight, *self.mean(lot, n)) for weight, lot in lots]
         for i, part in enumerate(self.parts):
             mean = sum(weight * each[part.where] for weight, each, _ in means)

@@ -140,7 +140,7 @@ def _show(tree, least=0):
             *(_show(next(parts), int(sign)) if sign.isdigit() else _sign(sign) for sign in signs)
         )
     else:
-        shown = globals()[f"_{kind}"](*parts)
+        shown = SHOWN[kind](*parts)
     return shown if BINDS.get(kind, 4) >= least else _fenced("()", shown)
 
 
@@ -222,3 +222,17 @@ def _reduce_range(name, limits, inside):
     else:
         head = _tag("munder", name, _show(limits))
     return _row(head, SPACE, _show(inside, 2))
+
+
+SHOWN = {
+    "number": _number,
+    "name": _name,
+    "arguments": _arguments,
+    "compare": _compare,
+    "times": _times,
+    "over": _over,
+    "power": _power,
+    "call": _call,
+    "reduce": _reduce,
+    "reduce_range": _reduce_range,
+}

@@ -113,12 +113,19 @@ def judged(changes, killers, equivalent):
     """
     faults = []
     for number, (change, killer) in enumerate(zip(changes, killers), 1):
-        listed = equivalent.get(change.name)
-        said = f"killed by {killer}" if killer else listed or "survived"
-        wrong = bool(killer) == bool(listed)
-        if wrong:
-            faults.append(f"{'listed as equivalent, but ' if listed else ''}{said}: {change}")
-        result = "FAIL" if wrong else "ok  "
+        listed, fault = equivalent.get(change.name), ""
+        if killer and listed:
+            said = f"killed by {killer}"
+            fault = f"listed as equivalent, but {said}"
+        elif killer:
+            said = f"killed by {killer}"
+        elif listed:
+            said = listed
+        else:
+            said = fault = "survived"
+        if fault:
+            faults.append(f"{fault}: {change}")
+        result = "FAIL" if fault else "ok  "
         print(f"{number}/{len(changes)} {result} {change}: {said}", flush=True)
     return faults
 
