@@ -62,134 +62,7 @@ def check_layer(layer, input_shape):
     ...
     """
     shape = (input_shape,) if isinstance(input_shape, int) else tuple(input_shape)
-    rng = np.random.default_rng(SEED)
-
-    def tried(rows=ROWS, dtype="float64"):
-        x = rng.uniform(-1, 1, (rows, *shape)).astype(dtype)
-        return LayerTrial(host_copy(layer, dtype), x, rng, how=THOROUGH)
-
-    def late():
-        one = tried()
-        cache = one.layer.forward(one.x)[1]
-        first = one.layer.backward(one.dy, cache)
-        one.layer.forward(one.x[:2] / 2)
-        if not np.array_equal(first, one.layer.backward(one.dy, cache), equal_nan=True):
-            yield (
-                "backward changes after another forward: keep what it needs in the cache, not in "
-                "the layer"
-            )
-
-    def refusals():
-        own = tried().layer
-        _, cache = own.forward(rng.uniform(-1, 1, (2, *shape)))
-        wrong = [
-            ("dy of a wrong shape", ShapeError, own.backward, [np.zeros((2, 17, 1)), cache]),
-        ]
-        if not own.takes_ids:
-            wrong.append(("integers", DtypeError, own.forward, [np.zeros((2, *shape), int)]))
-        if own.input_shape is not None:
-            more = np.zeros((2, *shape, 1))
-            wrong.append(("x with an axis too many", ShapeError, own.forward, [more]))
-        for what, error, call, arguments in wrong:
-            got = "nothing was raised"
-            try:
-                call(*arguments)
-            except Exception as raised:
-                if isinstance(raised, error) and own.where in str(raised):
-                    continue
-                got = f"got {raised!r}"
-            yield f"{what}: expected a {error.__name__} that names {own.where}, {got}"
-
-    texts, unread, notes = _texts(type(layer))
-    outputs = ["y", "dx", *(f"d{name}" for name in layer.params)]
-
-    def printed_equations():
-        case = case_of(tried(2))
-        yield from unread
-        for label, text in texts.items():
-            names = _computed(text)
-            others = (each for other, each in texts.items() if other != label)
-            used = {name for each in others for part in parse(each) for name in _bases(part)}
-            if {"", *case.given}.intersection(names):
-                error = partial(printed, texts, label, case)
-                yield from _faults(label, text, error, "differs from the code")
-            elif names[0][0] == "d" and names[0][1:] in case.given:
-                notes.append(f"[{label}] is not measured: this layer trains no {names[0][1:]}")
-            elif not used.intersection(names):
-                given = ", ".join(outputs)
-                yield f"[{label}] {text}: compared with nothing; the code gives {given}"
-
-    def printed_gradients():
-        case = case_of(tried(1), computed=False)
-        labels = [label for label, text in texts.items() if _computed(text)[0] in outputs[1:]]
-        if not labels:
-            yield f"no label is an equation of {', '.join(outputs[1:])}"
-        for label in labels:
-            error = partial(printed_gradient, texts, label, case, rng)
-            what = "is not the derivative of the printed output"
-            yield from _faults(label, texts[label], error, what)
-
-    tests = [
-        ("backward called late and twice", late),
-        ("wrong inputs are refused by name", refusals),
-    ]
-    if texts or unread:
-        tests.append(("the card's equations equal the code", printed_equations))
-    if any(label[0] in "BP" for label in texts):
-        tests.append(("the card's gradients are derivatives of its output", printed_gradients))
-    return _report(type(layer), tried, *tests, notes=notes)
-
-
-def _texts(cls):
-    """({label: equation} of the card of a class, what is wrong with those that cannot be read, [why
-    others are not evaluated]).
-    """
-    texts, unread, notes = {}, [], []
-    try:
-        card = card_of_class(cls)[0]
-    except (OSError, TypeError, SyntaxError):
-        notes.append(f"the source of {cls.__name__} is not known, so no card was read")
-        return texts, unread, notes
-    if card is None:
-        notes.append(
-            f"{cls.__name__} has no card: with labelled equations in its docstring, such as [F1] "
-            "y_bi = x_bi w_i under Forward, they are compared with the code too"
-        )
-    elif find_spec("lark") is None:
-        notes.append("the card's equations are compared too after pip install 'minidp[audit]'")
-        card = None
-    for label, text in card.labels.items() if card else ():
-        if text.startswith("in words:") or (card_of(cls), label) in WORDS:
-            notes.append(f"[{label}] is in words: not evaluated")
-            continue
-        try:
-            parse(text)
-            texts[label] = text
-        except ValueError as error:
-            unread.append(f"[{label}] {text}: {error}")
-    return texts, unread, notes
-
-
-def _computed(text):
-    """The names on the left sides of an equation's parts, "" for more than a name."""
-    lefts = [part.children[0] for part in parse(text)]
-    return [_bases(left)[0] if left.data == "name" else "" for left in lefts]
-
-
-def _bases(tree):
-    """The names in a tree, without their indices."""
-    return [name.partition("_")[0] for name in names_in(tree)]
-
-
-def _faults(label, text, measure, what):
-    """What is wrong with an equation, if measure() raises or gives too large an error."""
-    try:
-        error = measure()
-        problem = "" if error <= PRINTED_ERROR else f"{what} (relative error {error:.2g})"
-    except (NameError, ValueError, IndexError) as raised:
-        problem = str(raised)
-    if problem:
-        yield f"[{label}] {text}: {problem}"
+    return _LayerTests(layer, shape).report()
 
 
 def check_loss(loss, classes=3, target=None):
@@ -205,51 +78,203 @@ def check_loss(loss, classes=3, target=None):
     True
     """
     shape = (classes,) if isinstance(classes, int) else tuple(classes)
-    rng, like = np.random.default_rng(SEED), np.zeros(1, int) if target is None else target
-
-    def tried(rows=ROWS, dtype="float64"):
-        z = rng.uniform(-2, 2, (rows, *shape)).astype(dtype)
-        drawn = target(rng, rows, shape) if callable(target) else targets(np.asarray(like), z, rng)
-        drawn = drawn.astype(dtype) if drawn.dtype.kind == "f" else drawn
-        return LossTrial(loss, z, drawn, rng, how=THOROUGH)
-
-    return _report(loss if inspect.isfunction(loss) else type(loss), tried)
+    return _LossTests(loss, shape, np.zeros(1, int) if target is None else target).report()
 
 
-def _report(subject, tried, *more, notes=()):
-    """The Report of tried(rows, dtype), a trial, and of more (name, function that yields
-    problems); notes: to which these may add.
+class _Tests:
+    """The tests of a subject, each of which yields problems.
+
+    A subclass gives `trial(rows, dtype)`, a new one at random numbers from `rng`, and may add tests
+    to `tests` and sentences to `notes`.
     """
-    errors = {}
 
-    def derivatives():
-        one = tried()
-        yield from one.derivatives()
-        errors.update(one.labelled())
+    def __init__(self, subject):
+        self.subject = subject
+        self.rng = np.random.default_rng(SEED)
+        self.errors, self.notes = {}, []
+        self.tests = {
+            f"shapes, norms and sums, of batches of {ROWS}, 1 and 0": self.forms,
+            "float32 stays float32, float64 float64": self.dtypes,
+            "examples are independent, no 1/B, arguments unchanged": self.independence,
+            "gradients are the derivatives": self.derivatives,
+        }
 
-    def dtypes():
+    def forms(self):
+        for rows in (ROWS, 1, 0):
+            yield from self.trial(rows).forms()
+
+    def dtypes(self):
         for dtype in ("float32", "float64"):
-            for what, array in tried(dtype=dtype).results().items():
+            for what, array in self.trial(dtype=dtype).results().items():
                 if array.dtype != dtype:
                     yield f"{what} of {dtype} is {array.dtype}"
 
-    tests = [
-        (
-            f"shapes, norms and sums, of batches of {ROWS}, 1 and 0",
-            lambda: (fault for rows in (ROWS, 1, 0) for fault in tried(rows).forms()),
-        ),
-        ("float32 stays float32, float64 float64", dtypes),
-        ("examples are independent, no 1/B, arguments unchanged", lambda: tried().independence()),
-        ("gradients are the derivatives", derivatives),
-        *more,
-    ]
-    report = []
-    for name, test in tests:
-        problems = []
+    def independence(self):
+        return self.trial().independence()
+
+    def derivatives(self):
+        trial = self.trial()
+        yield from trial.derivatives()
+        self.errors.update(trial.labelled())
+
+    def report(self):
+        rows = []
+        for name, test in self.tests.items():
+            problems = []
+            try:
+                with np.errstate(all="ignore"):
+                    problems.extend(test())
+            except (
+                Exception
+            ) as error:  # whatever a user's class raises is reported
+                problems.append(f"{type(error).__name__}: {error}")
+            rows.append((name, "; ".join(problems)))
+        return Report(tuple(rows), self.subject, self.errors, "; ".join(self.notes))
+
+
+class _LossTests(_Tests):
+    def __init__(self, loss, shape, target):
+        super().__init__(loss if inspect.isfunction(loss) else type(loss))
+        self.loss, self.shape, self.target = loss, shape, target
+
+    def trial(self, rows=ROWS, dtype="float64"):
+        z = self.rng.uniform(-2, 2, (rows, *self.shape)).astype(dtype)
+        if callable(self.target):
+            drawn = self.target(self.rng, rows, self.shape)
+        else:
+            drawn = targets(np.asarray(self.target), z, self.rng)
+        drawn = drawn.astype(dtype) if drawn.dtype.kind == "f" else drawn
+        return LossTrial(self.loss, z, drawn, self.rng, how=THOROUGH)
+
+
+class _LayerTests(_Tests):
+    """texts: {label: equation} of the layer's card; unread: what is wrong with those that cannot be
+    read.
+    """
+
+    def __init__(self, layer, shape):
+        super().__init__(type(layer))
+        self.layer, self.shape = layer, shape
+        self.outputs = ["y", "dx", *(f"d{name}" for name in layer.params)]
+        self.texts, self.unread = {}, []
+        self.read_card()
+        self.tests["backward called late and twice"] = self.late
+        self.tests["wrong inputs are refused by name"] = self.refusals
+        if self.texts or self.unread:
+            self.tests["the card's equations equal the code"] = self.printed_equations
+        if any(label[0] in "BP" for label in self.texts):
+            name = "the card's gradients are derivatives of its output"
+            self.tests[name] = self.printed_gradients
+
+    def trial(self, rows=ROWS, dtype="float64"):
+        x = self.rng.uniform(-1, 1, (rows, *self.shape)).astype(dtype)
+        return LayerTrial(host_copy(self.layer, dtype), x, self.rng, how=THOROUGH)
+
+    def read_card(self):
+        """Set texts and unread, and note why others are not evaluated."""
+        cls = self.subject
         try:
-            with np.errstate(all="ignore"):
-                problems.extend(test())
-        except Exception as error:  # a user's class may raise anything: that is what is reported
-            problems.append(f"{type(error).__name__}: {error}")
-        report.append((name, "; ".join(problems)))
-    return Report(tuple(report), subject, errors, "; ".join(notes))
+            card = card_of_class(cls)[0]
+        except (OSError, TypeError, SyntaxError):
+            self.notes.append(f"the source of {cls.__name__} is not known, so no card was read")
+            return
+        if card is None:
+            self.notes.append(
+                f"{cls.__name__} has no card: with labelled equations in its docstring, such as "
+                "[F1] y_bi = x_bi w_i under Forward, they are compared with the code too"
+            )
+            return
+        if find_spec("lark") is None:
+            self.notes.append(
+                "the card's equations are compared too after pip install 'minidp[audit]'"
+            )
+            return
+        for label, text in card.labels.items():
+            if text.startswith("in words:") or (card_of(cls), label) in WORDS:
+                self.notes.append(f"[{label}] is in words: not evaluated")
+                continue
+            try:
+                parse(text)
+                self.texts[label] = text
+            except ValueError as error:
+                self.unread.append(f"[{label}] {text}: {error}")
+
+    def late(self):
+        one = self.trial()
+        cache = one.layer.forward(one.x)[1]
+        first = one.layer.backward(one.dy, cache)
+        one.layer.forward(one.x[:2] / 2)
+        if not np.array_equal(first, one.layer.backward(one.dy, cache), equal_nan=True):
+            yield (
+                "backward changes after another forward: keep what it needs in the cache, not in "
+                "the layer"
+            )
+
+    def refusals(self):
+        layer = self.trial().layer
+        _, cache = layer.forward(self.rng.uniform(-1, 1, (2, *self.shape)))
+        wrong = [
+            ("dy of a wrong shape", ShapeError, layer.backward, [np.zeros((2, 17, 1)), cache]),
+        ]
+        if not layer.takes_ids:
+            integers = np.zeros((2, *self.shape), int)
+            wrong.append(("integers", DtypeError, layer.forward, [integers]))
+        if layer.input_shape is not None:
+            more = np.zeros((2, *self.shape, 1))
+            wrong.append(("x with an axis too many", ShapeError, layer.forward, [more]))
+        for what, error, call, arguments in wrong:
+            got = "nothing was raised"
+            try:
+                call(*arguments)
+            except Exception as raised:
+                if isinstance(raised, error) and layer.where in str(raised):
+                    continue
+                got = f"got {raised!r}"
+            yield f"{what}: expected a {error.__name__} that names {layer.where}, {got}"
+
+    def printed_equations(self):
+        case = case_of(self.trial(2))
+        yield from self.unread
+        for label, text in self.texts.items():
+            names = _computed(text)
+            others = (each for other, each in self.texts.items() if other != label)
+            used = {name for each in others for part in parse(each) for name in _bases(part)}
+            if {"", *case.given}.intersection(names):
+                error = partial(printed, self.texts, label, case)
+                yield from self.faults(label, error, "differs from the code")
+            elif names[0][0] == "d" and names[0][1:] in case.given:
+                self.notes.append(f"[{label}] is not measured: this layer trains no {names[0][1:]}")
+            elif not used.intersection(names):
+                given = ", ".join(self.outputs)
+                yield f"[{label}] {text}: compared with nothing; the code gives {given}"
+
+    def printed_gradients(self):
+        case = case_of(self.trial(1), computed=False)
+        gradients = self.outputs[1:]
+        labels = [label for label, text in self.texts.items() if _computed(text)[0] in gradients]
+        if not labels:
+            yield f"no label is an equation of {', '.join(gradients)}"
+        for label in labels:
+            error = partial(printed_gradient, self.texts, label, case, self.rng)
+            yield from self.faults(label, error, "is not the derivative of the printed output")
+
+    def faults(self, label, measure, what):
+        """What is wrong with an equation, if measure() raises or gives too large an error."""
+        try:
+            error = measure()
+            problem = "" if error <= PRINTED_ERROR else f"{what} (relative error {error:.2g})"
+        except (NameError, ValueError, IndexError) as raised:
+            problem = str(raised)
+        if problem:
+            yield f"[{label}] {self.texts[label]}: {problem}"
+
+
+def _computed(text):
+    """The names on the left sides of an equation's parts, "" for more than a name."""
+    lefts = [part.children[0] for part in parse(text)]
+    return [_bases(left)[0] if left.data == "name" else "" for left in lefts]
+
+
+def _bases(tree):
+    """The names in a tree, without their indices."""
+    return [name.partition("_")[0] for name in names_in(tree)]
