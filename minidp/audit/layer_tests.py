@@ -124,9 +124,7 @@ class _Tests:
             try:
                 with np.errstate(all="ignore"):
                     problems.extend(test())
-            except (
-                Exception
-            ) as error:  # whatever a user's class raises is reported
+            except Exception as error:  # whatever a user's class raises is reported
                 problems.append(f"{type(error).__name__}: {error}")
             rows.append((name, "; ".join(problems)))
         return Report(tuple(rows), self.subject, self.errors, "; ".join(self.notes))

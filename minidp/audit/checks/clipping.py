@@ -15,6 +15,7 @@ from ...mechanism.sanitizer import Watcher
 from ...streams import Streams
 from ..equation import Case
 from . import holds, measures, slack, states
+from .exact_values import sq_norms
 
 EXACT, SANITIZER = 1e-12, "mechanism.sanitizer.Sanitizer"
 KEYS = [[(f"layer{n}", name) for name in "Wb"] for n in range(3)]  # of group l, parameter k
@@ -49,7 +50,7 @@ def clipped_norms_stay_within_the_bound(bench):
         nearest = bench.asarray(np.array([norm**2], "float32"))
         squares = nearest if trial % 2 else Explicit(bench.asarray(g)).sq_norms_upper()
         w = to_host(mechanism.clip_weights(squares, clip_norm))
-        clipped = sum(Fraction(float(v)) ** 2 for v in (w[:, None] * g)[0])
+        (clipped,) = sq_norms(w[:, None] * g)
         yield holds(not (math.sqrt(clipped) < min(norm, clip_norm) * (1 - 1e-4)))
         yield clipped / Fraction(clip_norm) ** 2 - 1
 
@@ -115,25 +116,28 @@ def sums_of_clipped_gradients(bench, case=None):
     g = np.einsum("blkti,blkto->blkio", a, d)
     single = a[..., 0, :], d[..., 0, :]
     outer = np.einsum("blki,blko->blkio", *single)
-    for cls, factors, gradients, strategy, bounds, size in (
-        (OuterSum, (a, d), g, "auto", (0, 7), 1.0),
-        (OuterSum, (a, d), g, "factored", (0, 4, 4, 7), 9.0),
-        (Outer, single, outer, "factored", (0, 7), 1.0),
-        (Outer, single, outer, "explicit", (0, 2, 7), math.inf),
-        (Explicit, (g,), g, "auto", (0, 7), 1.0),
-    ):
-        watcher, total = _Norms(), None
-        sanitizer = _sanitizer(size * C, strategy=strategy, watcher=watcher)
-        for part in map(slice, bounds, bounds[1:]):
+    yield _sums(bench, case, OuterSum, (a, d), g)
+    yield _sums(bench, case, OuterSum, (a, d), g, "factored", bounds=(0, 4, 4, 7), size=9.0)
+    yield _sums(bench, case, Outer, single, outer, "factored")
+    yield _sums(bench, case, Outer, single, outer, "explicit", bounds=(0, 2, 7), size=math.inf)
+    yield _sums(bench, case, Explicit, (g,), g)
 
-            def grad(n, k):
-                return cls(*(bench.asarray(factor[part, n, k].copy()) for factor in factors))
 
-            weight = None if case is None else bench.asarray(case[part])
-            total = sanitizer.add_clipped(_by_key(grad), total, weight)
-        norms = np.sqrt([np.concatenate(parts) for parts in watcher.seen.values()]).T
-        given = {"g": gradients, "norm": norms, "C": size * C, "v": case}
-        yield Case({"raw": _stacked(total), **given})
+def _sums(bench, weights, kind, factors, g, strategy="auto", bounds=(0, 7), size=1.0):
+    """The Case of a lot's gradients g, which a kind has as factors, clipped to `size` times C in
+    batches between the bounds.
+    """
+    watcher, total = _Norms(), None
+    sanitizer = _sanitizer(size * C, strategy=strategy, watcher=watcher)
+    for part in map(slice, bounds, bounds[1:]):
+
+        def grad(n, k):
+            return kind(*(bench.asarray(factor[part, n, k].copy()) for factor in factors))
+
+        weight = None if weights is None else bench.asarray(weights[part])
+        total = sanitizer.add_clipped(_by_key(grad), total, weight)
+    norms = np.sqrt([np.concatenate(parts) for parts in watcher.seen.values()]).T
+    return Case({"raw": _stacked(total), "g": g, "norm": norms, "C": size * C, "v": weights})
 
 
 @states(SANITIZER, "F2")

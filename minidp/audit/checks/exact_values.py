@@ -1,5 +1,6 @@
 """What the checks of accountants compare with: exact values by mpmath, and ledgers of pairs."""
 
+from fractions import Fraction
 from functools import cache
 
 import mpmath
@@ -21,6 +22,11 @@ def ends_of(accountant, *entries):
         "epsilon": lambda delta: accountant.epsilon(ledger, delta).upper,
         "delta": lambda epsilon: accountant.delta(ledger, epsilon).upper,
     }
+
+
+def sq_norms(rows):
+    """The squared norm of each row, as a fraction."""
+    return [sum(Fraction(float(v)) ** 2 for v in row) for row in rows]
 
 
 @cache

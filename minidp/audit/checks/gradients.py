@@ -9,6 +9,7 @@ from ...grads.forms import Explicit, Outer, OuterSum
 from ...host.memory import RUN
 from ..equation import Case
 from . import measures, states
+from .exact_values import sq_norms
 
 EXACT = 1e-12
 
@@ -67,11 +68,6 @@ def norms_that_are_rounded_up(bench):
         yield Case({**given, "n": n, "eps": eps})
 
 
-def fractions(g):
-    """An array of the same numbers as fractions."""
-    return np.vectorize(lambda v: Fraction(float(v)), otypes=[object])(g)
-
-
 @measures("grads.forms.Explicit", "N2", "exact fractions, float32, also factored; shortfall", 0.0)
 def norms_round_up(bench):
     """Infinity if one is far above the truth."""
@@ -82,7 +78,7 @@ def norms_round_up(bench):
     found = [(Explicit, [g.astype("float32")]) for g in rows]
     found.append((Outer, [bench.rng.uniform(-1, 1, (40, n)).astype("float32") for n in (17, 9)]))
     for cls, factors in found:
-        truths = np.prod([(fractions(factor) ** 2).sum(axis=1) for factor in factors], axis=0)
+        truths = np.prod([sq_norms(factor) for factor in factors], axis=0)
         uppers = to_host(cls(*map(bench.asarray, factors)).sq_norms_upper())
         for upper, truth in zip(uppers, truths):
             above = Fraction(float(upper)) / truth - 1

@@ -15,6 +15,7 @@ from ..equation import Case
 from . import in_words, measures, states, worst
 
 CARD = "train.trainer.Trainer"
+ALL = PoissonSampler(1.0)
 
 
 class Mirrored:
@@ -33,7 +34,7 @@ class Mirrored:
         return self.x[span]
 
 
-def _setting(bench, noise, clip, sampler, steps=4, strategy="auto", **settings):
+def _setting(bench, noise=0.8, clip=0.5, sampler=ALL, steps=4, strategy="auto", **settings):
     rng = np.random.default_rng(3)
     dense = partial(nn.Dense, rng=rng, dtype="float64")
     network = nn.Sequential([dense(4, 5), nn.Tanh(), dense(5, 3)], (4,))
@@ -64,34 +65,35 @@ def _algorithm_1(trainer, network, examples, weight):
     return network.params
 
 
+VIEWS, PERSONS = {"augmentation_multiplicity": 2}, {"rows_per_person": 2}
+CASES = (
+    {"sampler": PoissonSampler(0.4), "strategy": "factored", "batch_size": 2},
+    {"sampler": PoissonSampler(0.0)},
+    {"noise": 0.0, "clip": math.inf},
+    {"noise": 0.0, "clip": 0.1, **VIEWS},
+    {"noise": 0.0, "clip": 0.3, **VIEWS, "strategy": "factored", "batch_size": 5},
+    {"noise": 0.0, "clip": 5.0, **PERSONS, "strategy": "explicit", "batch_size": 2},
+    {"noise": 0.0, "clip": 0.3, **PERSONS, "strategy": "factored"},
+    {"sampler": PoissonSampler(0.5), "clip": 0.1, **PERSONS, "batch_size": 1},
+)
+
+
 @measures(CARD, "F2 F3 F4 V1 V2", "Algorithm 1 as a loop over examples, same draws", 1e-10)
 def training_equals_algorithm_1(bench):
     """With a learning rate that falls, lots in batches, empty lots, plain SGD; with two views and
     with persons, all clipped, some or none, in every form of the gradients. A row that is not
     finite takes its person out.
     """
-    views, persons = {"augmentation_multiplicity": 2}, {"rows_per_person": 2}
-    for noise, clip, q, strategy, batch_size, how in (
-        (0.8, 0.5, 0.4, "factored", 2, {}),
-        (0.8, 0.5, 0.0, "auto", 4096, {}),
-        (0.0, math.inf, 1.0, "auto", 4096, {}),
-        (0.0, 0.1, 1.0, "auto", 4096, views),
-        (0.0, 0.3, 1.0, "factored", 5, views),
-        (0.0, 5.0, 1.0, "explicit", 2, persons),
-        (0.0, 0.3, 1.0, "factored", 4096, persons),
-        (0.8, 0.1, 0.5, "auto", 1, persons),
-    ):
-        trainer, x, y = _setting(
-            bench, noise, clip, PoissonSampler(q), strategy=strategy, batch_size=batch_size, **how
-        )
+    for case in CASES:
+        trainer, x, y = _setting(bench, **case)
         rows, weight, more = np.arange(12)[:, None], np.ones(12), {}
-        if how is persons:
+        if "rows_per_person" in case:
             x[5, 0], rows = np.nan, [[0, 1], [2, 5], [3, 4], [6]]
             weight = bench.rng.uniform(0, 1, 4)
             person = np.array(list("aabccbdaaaaa"))
             more = {"person": person, "example_weight": bench.asarray(weight)}
         inputs = bench.asarray(x)
-        if how is views:
+        if "augmentation_multiplicity" in case:
             inputs, x, y = Mirrored(inputs, bench), np.concatenate([x, -x]), np.tile(y, 2)
             rows = np.hstack([rows, rows + 12])
         start = host_copy(trainer.network)
@@ -112,7 +114,7 @@ def _on_host(arrays):
 @states(CARD, "F3 F4")
 def a_step(bench):
     """Of plain SGD at a rate of 0.3."""
-    trainer, *data = _setting(bench, 0.8, 0.5, PoissonSampler(1.0), steps=1)
+    trainer, *data = _setting(bench, steps=1)
     (x, y), network, sanitizer = map(bench.asarray, data), trainer.network, trainer.plan.sanitizer
     before = _on_host(network.params)
     z, caches = network.forward(x)
@@ -128,7 +130,7 @@ def a_step(bench):
 @states(CARD, "V2", case={"rows_per_person": 3})
 def rows_are_averaged(bench, case):
     """The rows of five examples or persons, of whom some have fewer than three."""
-    trainer, *_ = _setting(bench, 0.8, 0.5, PoissonSampler(1.0), **case)
+    trainer, *_ = _setting(bench, **case)
     x, y = bench.rng.uniform(-1, 1, (15, 4)), bench.rng.integers(0, 3, 15)
     share = np.array([[1, 0, 0], [1 / 2, 1 / 2, 0], *[[1 / 3] * 3] * 3])
     z, caches = trainer.network.forward(bench.asarray(x))
@@ -155,7 +157,7 @@ def the_ledger_covers_every_step_before_it_runs(bench):
                     uncovered.append(covered[-1] <= len(uncovered))
                     yield lot
 
-        trainer, x, y = _setting(bench, 0.8, 0.5, Watched(0.4), steps=9)
+        trainer, x, y = _setting(bench, sampler=Watched(0.4), steps=9)
         trainer.run(
             *map(bench.asarray, (x, y)),
             Streams(5),
