@@ -1,6 +1,6 @@
 """Sums of outer products whose terms cancel, so that rounding may be all that is left."""
 
-from minidp.audit.checks.gradients import fractions
+from minidp.audit.checks.exact_values import fractions
 
 SUMS = [(2, 6, 1.0, 0.1), (2, 6, 0.0, 0.1), (2, 6, 0.0, 1e-4), (7, 40, 1e-3, 0), (20, 3, 1e-6, 0)]
 

@@ -4,6 +4,7 @@ from fractions import Fraction
 from functools import cache
 
 import mpmath
+import numpy as np
 from scipy.optimize import brentq
 
 from ...privacy.events import NeighbouringRelation as Relation
@@ -24,9 +25,14 @@ def ends_of(accountant, *entries):
     }
 
 
+def fractions(x):
+    """An array of the same numbers as fractions."""
+    return np.vectorize(lambda v: Fraction(float(v)), otypes=[object])(x)
+
+
 def sq_norms(rows):
     """The squared norm of each row, as a fraction."""
-    return [sum(Fraction(float(v)) ** 2 for v in row) for row in rows]
+    return (fractions(rows) ** 2).sum(axis=1)
 
 
 @cache
