@@ -5,7 +5,7 @@ bounds.
 from dataclasses import dataclass
 from functools import cached_property
 
-from minidp.audit.checks.exact_values import ledger_of  # noqa: F401, a test's (event, count) pairs too
+from minidp.audit.checks.exact_values import ledger_of  # noqa: F401, for tests too
 from minidp.privacy import (
     AdvancedAccountant,
     BasicAccountant,
