@@ -34,7 +34,6 @@ INTERNAL = (
     "minidp.privacy.moment_kernels",
     "minidp.privacy.pld.",
     "minidp.run.summary",
-    "minidp.run.covered",
     "minidp.run.folder",
     "minidp.run.curves",
     "minidp.run.progress",

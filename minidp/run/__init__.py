@@ -2,11 +2,11 @@
 verification.
 """
 
+from .asked import About, Privacy, Training
 from .checkpoint import load_arrays, load_checkpoint, restore, restore_training, save_checkpoint
 from .folder import RunFolder
 from .model_file import Model, load_model, save_model
 from .run import Run
-from .settings import About, Privacy, Training
 
 __all__ = [
     "About",

@@ -30,10 +30,10 @@ from . import checkpoint, recovery
 from . import folder as folders
 from . import progress as seen
 from .architecture import describe
+from .asked import About, Privacy, Training
 from .curves import save_course
 from .model_file import as_model, write_model
 from .record import MODEL_FACTS, began, facts_of, make_result
-from .settings import About, Privacy, Training
 from .statement import render
 from .summary import summary
 

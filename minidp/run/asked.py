@@ -1,4 +1,4 @@
-"""The three parts that a run is made of: what is trained, what it may cost, what is said of it."""
+"""What is asked of a run, in three parts: what is trained, what it may cost, what is said of it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
