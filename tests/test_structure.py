@@ -42,7 +42,6 @@ INTERNAL = (
     "minidp.train.selfcheck",
     "minidp.train.trial",
     "minidp.run.architecture",
-    "minidp.run.recovery",
     "minidp.run.run",
     "minidp.__main__",
 )

@@ -1,5 +1,6 @@
 """What is asked of a run, in three parts: what is trained, what it may cost, what is said of it."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -57,6 +58,16 @@ class Privacy:
     check: bool | None = None
     train_metrics: bool = True
     rows_per_person: int | None = None
+
+    def public_size(self, data: Any) -> float:
+        """The public number of training examples."""
+        size = self.dataset_size
+        if size is None:
+            size = getattr(data, "nominal_size", getattr(self.plan.sampler, "dataset_size", None))
+        if size is not None:
+            return size
+        size = self.plan.expected_lot_size / self.plan.sampler.sampling_probability
+        return round(size) if math.isclose(size, round(size)) else size
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """One file from which training goes on: parameters, optimizer, ledger, progress; no pickle.
 
 Nothing of the random streams is in it: their numbers follow from the seed and the step, and a run
-without a seed goes on with fresh entropy.
+without a seed goes on with fresh entropy. Lots that a crash took from it stay charged.
 """
 
 import json
@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 
 from ..backend import namespace_of, to_host
 from ..errors import CheckpointError, DivergedError
+from ..mechanism import Plan
 from ..nn import Sequential
-from ..privacy.ledger import Ledger
+from ..privacy.ledger import STEP, Ledger
 from ..train.trainer import Progress
 from ..util.atomic import StrPath, atomic_write
 from ..util.files import check_path, damage_named, jsonable
 
 FORMAT = 1
+HASHED = 2**28  # bytes of an array that a resumed run recognises it by
 _SHORT = reprlib.Repr()  # whatever a crafted file holds, in one line
 _SHORT.maxstring = 100
 short = _SHORT.repr
@@ -238,3 +240,27 @@ def _arrays(network, optimizer):
         for slot, by_key in optimizer.slots.items()
         for (layer, name), array in by_key.items()
     }
+
+
+def steps_lost(plan: Plan, ledger: Ledger, progress: Progress) -> int:
+    """Steps of an unseeded run that a crash took: charged in the ledger on disk, but not in the
+    checkpoint.
+
+    Their noise is unknown, so they are counted as released.
+    """
+    on_disk = ledger.count_of(STEP) * plan.sampler.period
+    if progress.charged > on_disk:
+        raise CheckpointError(
+            f"the checkpoint claims {progress.charged} charged lots, the ledger holds {on_disk}"
+        )
+    return max(0, min(on_disk, plan.steps) - progress.charged)
+
+
+def hashed_bytes(array: NDArray) -> Iterator[bytes | memoryview]:
+    """What a resumed run recognises an array by: blocks of rows, of a very large one evenly spread
+    ones, so that it need not fit into memory.
+    """
+    yield repr((array.shape, array.dtype.str)).encode()
+    if array.dtype.kind not in "OUS":
+        for start in range(0, array.shape[0], 4096 * max(1, array.nbytes // HASHED)):
+            yield np.ascontiguousarray(array[start : start + 4096]).data.cast("B")

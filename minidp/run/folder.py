@@ -16,13 +16,16 @@ import time
 import weakref
 from collections import Counter
 from functools import wraps
+from itertools import chain
 from pathlib import Path
+
+import numpy as np
 
 from ..errors import CheckpointError, DataError, ParameterError
 from ..privacy.ledger import STEP, Ledger
 from ..ranks import current
 from ..util.files import json_text, jsonable, read_json, write_json
-from .checkpoint import load_checkpoint, refuse_differences, save_checkpoint
+from .checkpoint import hashed_bytes, load_checkpoint, refuse_differences, save_checkpoint
 
 CONFIG, LEDGER, CHECKPOINT, RESULT = "config.json", "ledger.json", "checkpoint.npz", "result.json"
 METRICS, CURVES, MODEL, STATEMENT = "metrics.csv", "curves.png", "model.npz", "privacy.md"
@@ -204,6 +207,38 @@ class RunFolder:
         for part in parts:
             found.update(part)
         return found.hexdigest()
+
+    def identity(self, given):
+        """A keyed hash of the arrays among `given`, by which a resumed run notices others; None
+        where there are none.
+        """
+        arrays = [getattr(each, "source", each) for each in given]
+        arrays = [array for array in arrays if isinstance(array, np.ndarray)]
+        return self.digest(*chain.from_iterable(map(hashed_bytes, arrays))) if arrays else None
+
+    def check_same(self, saved, releases, identity):
+        """Raise CheckpointError or DataError unless a resumed run makes the releases, and has the
+        examples, of the loaded checkpoint.
+        """
+        path, (arrays, header) = self.path / CHECKPOINT, saved
+        if {name for name in arrays if name.startswith("release/")} != {
+            f"release/{name}" for name in releases
+        }:
+            raise CheckpointError(
+                f"{path}: the run released something else at first; make the same calls of "
+                "release_first again"
+            )
+        stored = header["extra"]["examples"]
+        if stored and not (self.path / KEY).is_file():
+            raise CheckpointError(
+                f"{self.path / KEY} is missing, which tells whether x and y are the same as "
+                "before; put it back, or choose another folder"
+            )
+        if stored != identity():
+            raise DataError(
+                f"{path}: the run began with other examples; resume with the same x and y, or "
+                "choose another folder"
+            )
 
     def _key(self):
         """The folder's key, which is made when it is first needed and stays here."""

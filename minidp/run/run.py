@@ -18,15 +18,16 @@ from ..errors import CheckpointError, DivergedError, ParameterError
 from ..mechanism.setting import value_at
 from ..privacy import Event, Filter, Ledger
 from ..privacy.catalogue import ACCOUNTANTS
-from ..privacy.ledger import SETUP
+from ..privacy.ledger import SETUP, STEP
 from ..ranks import current
 from ..streams import as_streams
 from ..train import Averaged, Progress, Trainer
 from ..util.atomic import atomic_write
 from ..util.files import jsonable
 from ..util.program import program
+from ..util.text import upper_text
 from ..util.validate import count, one_of
-from . import checkpoint, recovery
+from . import checkpoint
 from . import folder as folders
 from . import progress as seen
 from .architecture import describe
@@ -91,9 +92,7 @@ class Run:
         # a layer that model.npz cannot hold is refused before anything is charged
         describe(self.network)
         self.streams, self.ranks = as_streams(training.streams), current()
-        self.dataset_size: Any = privacy.dataset_size
-        if self.dataset_size is None:
-            self.dataset_size = recovery.public_size(plan, about.data)
+        self.dataset_size: Any = privacy.public_size(about.data)
         # of the public size, never of examples in memory
         self.steps_per_epoch = self.dataset_size / plan.expected_lot_size
         params = self.network.params.values()
@@ -228,7 +227,7 @@ class Run:
             self._found = self.folder.finished
             if self._found:
                 if self.saved:
-                    recovery.resumed(self)
+                    self._check_same()
                 result = self.folder.result()
                 self.stopped = result.get("stopped")
                 return result
@@ -253,7 +252,7 @@ class Run:
     def _train(self, model):
         """(TrainRecord, history, (seconds in all, seconds in steps))."""
         plan, progress, history, before = self._start()
-        identity = recovery.identity(self)
+        identity = self._identity()
         self.curve_epsilon = self._epsilon_of_curve()
         trainer = Trainer(
             self.network,
@@ -283,7 +282,7 @@ class Run:
                     model, self.optimizer, self.ledger, at, jsonable(history), extra, self.releases
                 )
             except DivergedError as error:
-                raise recovery.diverged(self, at.step) from error
+                raise self._diverged(at.step) from error
 
         with (
             seen.make_bar(plan.steps, progress.step, self.quiet or self.ranks.rank) as bar,
@@ -321,14 +320,37 @@ class Run:
         plan = self.plan
         if not self.begun:
             return plan, Progress(), [], (0.0, 0.0)
-        progress, history, before = recovery.resumed(self)
+        self._check_same()
+        header = self.saved[1]
+        progress = header["progress"]
         if not self.streams.reproducible:
-            left = plan.steps - recovery.steps_lost(self, progress)
+            left = plan.steps - checkpoint.steps_lost(plan, self.ledger, progress)
             plan = plan.with_steps(max(left, progress.step))
         if not self.quiet and self.ranks.rank == 0:
             line = f"resuming from step {progress.step} of {plan.steps}"
             print(line, file=sys.stderr, flush=True)
-        return plan, progress, history, before
+        return plan, progress, header["history"], header["extra"]["seconds"]
+
+    def _check_same(self):
+        self.folder.check_same(self.saved, self.releases, self._identity)
+
+    def _identity(self):
+        """A keyed hash of the arrays, where no data set vouches for them."""
+        if self.about.data is not None:
+            return None
+        person = getattr(self.persons, "number", None)
+        return self.folder.identity((*self.examples, self.example_weight, person))
+
+    def _diverged(self, step):
+        """The error that ends a run whose weights overflowed: no model, and what was spent."""
+        budget, charged = self.budget, self.ledger.count_of(STEP) * self.plan.sampler.period
+        spent = budget.accountant.epsilon(self.ledger, budget.delta).upper
+        return DivergedError(
+            f"no model: after {step} lots the weights are too large for their dtype; {charged} "
+            f"lots stay charged in {folders.LEDGER}, epsilon {upper_text(spent)} at delta "
+            f"{budget.delta:g} by {budget.accountant.name}; begin again in another folder with a "
+            "smaller learning rate or clip norm"
+        )
 
     def _measure(self, history, step):
         """Add the row of this step to the history."""
