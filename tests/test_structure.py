@@ -41,7 +41,6 @@ INTERNAL = (
     "minidp.run.statement",
     "minidp.train.selfcheck",
     "minidp.train.trial",
-    "minidp.run.architecture",
     "minidp.run.run",
     "minidp.__main__",
 )

@@ -15,7 +15,8 @@ from ..privacy.catalogue import row_to_quote
 from ..privacy.ledger import Ledger
 from ..ranks import current
 from ..run.folder import FILES, LEDGER, MANIFEST, MODEL, STATEMENT
-from ..run.model_file import Model, load_model, write_model
+from ..run.model import Model
+from ..run.model_file import load_model, write_model
 from ..util.atomic import StrPath
 from ..util.files import check_path
 from ..util.text import lower_text, upper_text

@@ -5,7 +5,8 @@ verification.
 from .asked import About, Privacy, Training
 from .checkpoint import load_arrays, load_checkpoint, restore, restore_training, save_checkpoint
 from .folder import RunFolder
-from .model_file import Model, load_model, save_model
+from .model import Model
+from .model_file import load_model, save_model
 from .run import Run
 
 __all__ = [

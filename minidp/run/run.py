@@ -30,10 +30,10 @@ from ..util.validate import count, one_of
 from . import checkpoint
 from . import folder as folders
 from . import progress as seen
-from .architecture import describe
 from .asked import About, Privacy, Training
 from .curves import save_course
-from .model_file import as_model, write_model
+from .model import as_model
+from .model_file import describe, write_model
 from .record import MODEL_FACTS, began, facts_of, make_result
 from .statement import render
 from .summary import summary

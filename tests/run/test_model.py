@@ -173,7 +173,7 @@ def test_a_regression_is_mapped_to_its_bounds_and_clipped(tmp_path):
 
 
 def test_numbers_of_every_kind_are_converted_batch_by_batch(rng, backend, tmp_path, monkeypatch):
-    monkeypatch.setattr(minidp.run.model_file, "MOST_ROWS", 2)
+    monkeypatch.setattr(minidp.run.model, "MOST_ROWS", 2)
     model, whole = Model(network_of(dense()).to(backend), [0, 1]), rng.integers(0, 2, (5, 3))
     on_disk = np.memmap(tmp_path / "x", "uint8", "w+", shape=(5, 3))
     on_disk[:] = whole

@@ -102,7 +102,7 @@ def test_a_chain_of_too_many_layers_is_refused_before_one_is_made(example, monke
     rows = [{**row, "name": f"more{k}"} for k in range(991)]
     path = crafted(example, lambda header: header["architecture"]["layers"].extend(rows))
     network = nn.Sequential([nn.ReLU() for _ in range(1001)], (3,))
-    monkeypatch.setattr(minidp.run.architecture, "_layer", lambda *given: pytest.fail("made one"))
+    monkeypatch.setattr(minidp.run.model_file, "_layer", lambda *given: pytest.fail("made one"))
     with pytest.raises(CheckpointError, match="expected at most 1000 layers, got 1001"):
         load_model(path)
     with pytest.raises(ParameterError, match="expected at most 1000 layers, got 1001"):

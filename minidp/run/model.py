@@ -1,0 +1,228 @@
+"""A network with the meaning of what it takes and gives: what a run releases, and what predicts."""
+
+import warnings
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import nn
+from ..backend import namespace_of, to_host
+from ..data.labels import as_target_bounds
+from ..data.schema import Schema
+from ..data.tables import numbers_of, table_of
+from ..errors import DtypeError, ParameterError, RowsError, ShapeError
+from ..util.text import listed
+from ..util.validate import shown
+
+BATCH_BYTES, MOST_ROWS = 2**26, 4096
+
+
+class Model:
+    """A network with the meaning of its outputs: classes, or targets within public bounds.
+
+    network        nn.Sequential
+    classes        (K,) labels, numbers or text, of the network's K logits
+    target_bounds  (low, high) of a regression, whose network gives (B, 1) in units where low is -1
+                   and high is 1
+    about          a dictionary of facts on how it was made; its "schema" is the JSON of the schema
+                   that encodes the tables which the model takes
+    ledger_sha256  of the ledger that its training was charged to, None if unknown
+    image_shape    shape of the images that the network was trained on, in which each pixel was
+                   divided by 255; None if it was trained on anything else
+
+    Without classes and bounds `predict` gives the network's outputs as they are. A model with an
+    image_shape takes images of that shape, or their pixels in the network's input shape: integers
+    from 0 to 255, or other numbers from 0 to 1.
+
+    Raises
+        ParameterError   classes, bounds or image_shape do not fit the network; both classes and
+                         bounds are given
+    """
+
+    def __init__(
+        self,
+        network: nn.Sequential,
+        classes: ArrayLike | None = None,
+        target_bounds: tuple[float, float] | None = None,
+        about: dict[str, Any] | None = None,
+        ledger_sha256: str | None = None,
+        image_shape: tuple[int, ...] | None = None,
+    ):
+        if classes is not None and target_bounds is not None:
+            raise ParameterError("expected classes or target_bounds, got both")
+        self.network, self.about, self.ledger_sha256 = network, about or {}, ledger_sha256
+        self.classes = None if classes is None else _labels(classes, network.output_shape)
+        self.target_bounds: tuple[float, float] | None = None
+        if target_bounds is not None:
+            self.target_bounds = as_target_bounds(target_bounds)
+            if network.output_shape != (1,):
+                raise ParameterError(
+                    f"target_bounds: expected one output, got a network with {network.output_shape}"
+                )
+        schema = self.about.get("schema")
+        self.schema = None if schema is None else Schema.of(dict(schema))
+        self.image_shape = None if image_shape is None else tuple(image_shape)
+        if self.image_shape is not None:
+            if prod(self.image_shape) != prod(network.input_shape):
+                raise ParameterError(
+                    f"image_shape={self.image_shape}: expected as many pixels as the network's "
+                    f"input of shape {network.input_shape} has numbers"
+                )
+
+    def predict(self, x: Any) -> NDArray:
+        """(B,) labels, or targets within the bounds, of x (B, *input_shape): numbers of any kind,
+        in memory or not.
+
+        Warns if rows hold a number that is not finite: their prediction means nothing. Raises
+        ShapeError and DtypeError; RowsError for pixels outside their range.
+        """
+        z = self._outputs(x)
+        if self.classes is not None:
+            return self.classes[z.argmax(axis=1)]
+        if self.target_bounds is None:
+            return z
+        low, high = self.target_bounds
+        return np.clip(low + (z[:, 0] + 1) / 2 * (high - low), low, high)
+
+    def predict_proba(self, x: Any) -> NDArray[np.float64]:
+        """(B, K) float64: the softmax of the logits, in the order of `classes`, without which
+        ParameterError.
+        """
+        if self.classes is None:
+            raise ParameterError(
+                "predict_proba: expected a model with classes; this one gives numbers: call predict"
+            )
+        z = self._outputs(x)
+        with np.errstate(all="ignore"):
+            y = np.exp(z - z.max(axis=1, keepdims=True))
+            return y / y.sum(axis=1, keepdims=True)
+
+    def _outputs(self, x):
+        """(B, *output_shape) float64 on the host, computed batch by batch."""
+        x = self._rows(x)
+        arrays = list(self.network.state().values()) or [np.zeros(0, "float32")]
+        xp, dtype, total = namespace_of(*arrays), arrays[0].dtype, x.shape[0]
+        rows = min(
+            max(BATCH_BYTES // (dtype.itemsize * max(self.network.example_numbers, 1)), 1),
+            MOST_ROWS,
+        )
+        z, odd = np.empty((total, *self.network.output_shape)), 0
+        with np.errstate(all="ignore"):
+            for start in range(0, total, rows):
+                part = x[start : start + rows]
+                part = self._converted(to_host(part) if xp is np else xp.asarray(part), dtype)
+                finite = to_host(xp.isfinite(part).all(axis=tuple(range(1, part.ndim))))
+                odd += len(finite) - int(finite.sum())
+                z[start : start + rows] = to_host(self.network.forward(part)[0])
+        if odd:
+            held = "hold a number that is not finite (NaN, inf)"
+            if self.schema is not None:
+                held = (
+                    f"have, in the columns {listed(self.schema.refused(x))}, text in place of a "
+                    "number or date, or what gaps=false rules out"
+                )
+            warnings.warn(
+                f"{odd} of {total} rows {held}: what is predicted for them means nothing",
+                stacklevel=3,
+            )
+        return z
+
+    def _rows(self, x):
+        """x as an array of rows. Raises ShapeError unless they have the shape of the network's
+        inputs or images.
+        """
+        if self.schema is not None:
+            x = self.schema.encode(x)
+        wanted = self.network.input_shape
+        takes = f"this model takes x of shape {_with_batch(wanted)}"
+        if self.image_shape is not None:
+            takes += f", or images of shape {_with_batch(self.image_shape)}"
+        table = table_of(x)
+        if table is not None:
+            x = numbers_of(table, self.about.get("columns"))
+        try:
+            x = x if hasattr(x, "dtype") or hasattr(x, "xp") else np.asarray(x)  # a list, a table
+        except ValueError as error:
+            raise ShapeError(f"{takes}, got rows of different lengths") from error
+        shape, taken = tuple(x.shape), {wanted, self.image_shape or wanted}
+        if not shape or shape[1:] not in taken:
+            one = "; give one example as x[None]" if shape in taken else ""
+            raise ShapeError(f"{takes}, got {shape}{one}")
+        return x
+
+    def _converted(self, part, dtype):
+        """A batch in the network's dtype and input shape, pixels scaled to [0, 1]."""
+        kind = part.dtype.kind
+        if kind not in "biuf":
+            raise DtypeError(f"this model takes x of numbers, got dtype {part.dtype}")
+        part = part.astype(dtype, copy=False)
+        if self.image_shape is None:
+            return part
+        if kind in "iu":
+            part = part / dtype.type(255)
+        if to_host((part < 0) | (part > 1)).any():
+            raise RowsError(
+                "this model takes pixels as integers from 0 to 255, or as other numbers from 0 to "
+                "1, and x holds numbers outside that range; if they are pixels from 0 to 255, "
+                'give x.astype("uint8")'
+            )
+        return part.reshape((len(part), *self.network.input_shape))
+
+    def __repr__(self):
+        gives, network = f"outputs {self.network.output_shape}", self.network
+        if self.classes is not None:
+            gives = f"{len(self.classes)} classes ({listed(self.classes)})"
+        elif self.target_bounds is not None:
+            gives = "numbers from {:g} to {:g}".format(*self.target_bounds)
+        images = self.image_shape and f" or images {_with_batch(self.image_shape)}"
+        return (
+            f"<Model: x {_with_batch(network.input_shape)}{images or ''} to {gives}; "
+            f"{', '.join(layer.name for layer in network.layers)}; "
+            f"{sum(array.size for array in network.state().values()):,} parameters>"
+        )
+
+
+def as_model(network: nn.Sequential | Model, loss: object) -> Model:
+    """A Model as it is; of a network trained with SoftmaxCrossEntropy one whose classes are 0, 1,
+    ..., K-1.
+    """
+    if isinstance(network, Model):
+        return network
+    classified = isinstance(loss, nn.SoftmaxCrossEntropy) and len(network.output_shape) == 1
+    return Model(network, np.arange(network.output_shape[0]) if classified else None)
+
+
+def _with_batch(shape):
+    """(B, 28, 28) of the shape (28, 28), as text."""
+    return f"({', '.join(map(str, ('B', *shape)))})"
+
+
+def _labels(classes, output_shape):
+    """The classes as an array. Raises ParameterError unless they are K different numbers or texts
+    for K logits.
+    """
+    try:
+        given = np.asarray(classes, object).tolist()
+        found = np.array(given)
+        "".join(map(str, given)).encode()  # the statement and the predictions are files of UTF-8
+        fits = (
+            found.ndim == 1
+            and found.dtype.kind in "biufU"
+            and found.tolist() == given
+            and len(set(given)) == len(given)
+            and (found.dtype.kind != "f" or np.isfinite(found).all())
+        )
+    except (TypeError, ValueError, OverflowError):
+        fits = False
+    if not fits:
+        raise ParameterError(
+            f"expected classes={shown(classes)} to be different numbers, or texts that UTF-8 can "
+            "hold, all of one kind"
+        )
+    if output_shape != found.shape:
+        raise ParameterError(
+            f"expected one class for each of the outputs, of shape {output_shape}, got {len(given)}"
+        )
+    return found
