@@ -74,7 +74,7 @@ def load_model(path: StrPath, layers: dict[str, type[nn.Layer]] | None = None) -
     check_path(path=path)
     with damage_named(path, CheckpointError):
         arrays, header = load_arrays(path, "model")
-        network = build(path, header["architecture"], arrays, layers or {})
+        network = _build(path, header["architecture"], arrays, layers or {})
         return Model(network, **{name: header.get(name) for name in FACTS})
 
 
@@ -131,7 +131,7 @@ def _classes(network):
     return found
 
 
-def build(path, found: dict, arrays: dict, own: dict) -> nn.Sequential:
+def _build(path, found: dict, arrays: dict, own: dict) -> nn.Sequential:
     """The network that `describe` described, with these arrays; whatever does not fit raises."""
     _refuse_too_many(found["layers"])
     layers = [_layer(path, row, arrays, own) for row in found["layers"]]
