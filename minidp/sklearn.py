@@ -4,8 +4,7 @@
 
 import math
 import warnings
-from dataclasses import dataclass, make_dataclass
-from inspect import signature
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -24,30 +23,39 @@ except ImportError as error:
 from .data.schema import Schema
 from .errors import ParameterError
 from .fitting.fit import fit
+from .util.atomic import StrPath
 from .util.text import upper_text
 
 _spent: list[tuple[float, float]] = []  # (epsilon, delta) of the fits of this process
 
 
-# the parameters of `minidp.fit` that both estimators have; the others are data, or a name of theirs
-_NOT_SHARED = "x y test settings example_weight seed epsilon classes target_bounds".split()
-_SHARED = [
-    (name, Any, each.default)
-    for name, each in signature(fit).parameters.items()
-    if name not in _NOT_SHARED
-]
-_Parameters = make_dataclass(
-    "_Parameters",
-    [("epsilon", float | None, 1.0), ("random_state", int | None, None), *_SHARED],
-    bases=(BaseEstimator,),
-    kw_only=True,
-    repr=False,
-    eq=False,
-)
-
-
-class _Private(_Parameters):  # type: ignore[misc, valid-type]  # made from a signature
+@dataclass(kw_only=True, repr=False, eq=False)
+class _Private(BaseEstimator):
     """Base of both estimators; the parameters are those of `minidp.fit`."""
+
+    epsilon: float = 1.0
+    delta: float | None = None
+    folder: StrPath | None = None
+    ledger: StrPath | None = None
+    random_state: int | None = None
+    quiet: bool = False
+    scale: str = "auto"
+    bounds: tuple[Any, Any] | None = None
+    schema: Any = None
+    hidden: tuple[int, ...] | int = ()
+    network: Any = None
+    dataset_size: int | None = None
+    person: Any = None
+    rows_per_person: int | None = None
+    lot_size: int | None = None
+    steps: int | None = None
+    clip_norm: float | None = None
+    learning_rate: float | None = None
+    check: bool = True
+    device: str = "cpu"
+    source: str | None = None
+    group_size: int = 1
+    ledger_limit: float | None = None
 
     def fit(self, X: Any, y: Any, example_weight: Any = None, person: Any = None) -> Self:
         """Train on X (N, D) and y (N,), and spend epsilon on them; returns self, with the model in

@@ -6,7 +6,6 @@ import tempfile
 import weakref
 from contextlib import ExitStack
 from dataclasses import fields, replace
-from inspect import signature
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -23,19 +22,19 @@ from ..run.shared_ledger import charge_shared, sum_line
 from ..streams import Streams
 from ..train import SGD, Averaged, Momentum, selfcheck
 from ..util.atomic import StrPath
-from ..util.files import check_path
 from ..util.notices import quietly
-from ..util.validate import flag, open_probability, positive
+from ..util.validate import open_probability
 from .defaults import WITHOUT_PRIVACY, Choice, choose, unclipped
 from .model import Fitted
 from .outputs import Head, trained_network
 from .records import choices_of, config_of, public_facts
 from .rows import data_of, train
-from .settings import Settings
+from .settings import Request, Settings, names_checked
 
 MEASUREMENTS = 20  # along a run, with a checkpoint each
 
 
+@names_checked
 def fit(
     x: Any,
     y: ArrayLike | None,
@@ -48,7 +47,26 @@ def fit(
     seed: int | None = None,
     quiet: bool = False,
     settings: Settings | None = None,
-    **more: Any,
+    classes: ArrayLike | None = None,
+    target_bounds: tuple[float, float] | None = None,
+    scale: str = "auto",
+    bounds: tuple[Any, Any] | None = None,
+    schema: Any = None,
+    hidden: tuple[int, ...] | int = (),
+    network: nn.Sequential | None = None,
+    dataset_size: int | None = None,
+    person: Any = None,
+    rows_per_person: int | None = None,
+    lot_size: int | None = None,
+    steps: int | None = None,
+    clip_norm: float | None = None,
+    learning_rate: float | None = None,
+    example_weight: ArrayLike | None = None,
+    check: bool = True,
+    device: str = "cpu",
+    source: str | None = None,
+    group_size: int = 1,
+    ledger_limit: float | None = None,
 ) -> Fitted:
     """Train a classifier or a regression on your own arrays, (epsilon, delta)-differentially
     private for each row, or for each person with all of her rows (`person`).
@@ -90,16 +108,57 @@ def fit(
     >>> model.predict(x[:3]).shape, model.score(x, y) > 0.8, float(model.epsilon) <= 1.0
     ((3,), True, True)
     """
-    settings = settings_of(settings, more, epsilon, folder, ledger, quiet)
+    by_name = Settings(
+        classes=classes,
+        target_bounds=target_bounds,
+        scale=scale,
+        bounds=bounds,
+        schema=schema,
+        hidden=hidden,
+        network=network,
+        dataset_size=dataset_size,
+        person=person,
+        rows_per_person=rows_per_person,
+        lot_size=lot_size,
+        steps=steps,
+        clip_norm=clip_norm,
+        learning_rate=learning_rate,
+        example_weight=example_weight,
+        check=check,
+        device=device,
+        source=source,
+        group_size=group_size,
+        ledger_limit=ledger_limit,
+    )
+    request = Request(
+        epsilon=epsilon,
+        delta=delta,
+        folder=folder,
+        ledger=ledger,
+        test=test,
+        seed=seed,
+        quiet=quiet,
+        settings=by_name if settings is None else settings.updated(by_name),
+    )
     quiet = quiet or current().rank > 0
-    with quietly(quiet), ExitStack() as undo:
-        data, settings = data_of(x, y, test, settings)
-        streams = Streams(seed)
-        budget, how_delta = _budget(epsilon, delta, data.size, quiet)
-        planned = _Planned(settings, data, budget, streams)
+    with quietly(quiet):
+        model = _fitted(x, y, replace(request, quiet=quiet))
+    if not quiet:
+        print(model)
+    return model
+
+
+def _fitted(x, y, request):
+    """The trained model. Raises KeyboardInterrupt if the training was interrupted."""
+    folder, ledger = request.folder, request.ledger
+    with ExitStack() as undo:
+        data, settings = data_of(x, y, request.test, request.settings)
+        request = replace(request, settings=settings)
+        streams = Streams(request.seed)
+        budget, how_delta = _budget(request, data.size)
+        planned = _Planned(request, data, budget, streams)
         at = _temporary(undo) if folder is None else folder
-        about = planned.about(how_delta, seed, test, ledger, quiet)
-        run = Run(at, planned.training(streams), planned.privacy(budget), about)
+        run = Run(at, planned.training(streams), planned.privacy(budget), planned.about(how_delta))
         _charge(run, data, planned.before, ledger, settings.ledger_limit)
         result = train(run, data, planned.head, ledger)
         if result is None:
@@ -109,8 +168,6 @@ def fit(
         kinds = {type(layer).__name__: type(layer) for layer in planned.network.layers}
         fitted = current().of_first(lambda: Fitted(at, result, kinds))
         weakref.finalize(fitted, undo.pop_all().close)  # a temporary folder ends with it
-    if not quiet:
-        print(fitted)
     return fitted
 
 
@@ -121,9 +178,11 @@ class _Planned:
     plan, before   the steps, and the events before the first one
     """
 
-    def __init__(self, settings, data, budget, streams):
+    def __init__(self, request, data, budget, streams):
+        settings = request.settings
         network = trained_network(settings, data.shape, data.outputs, streams.init)
-        self.settings, self.data, self.head = settings, data, Head(settings, data)
+        self.request, self.settings = request, settings
+        self.data, self.head = data, Head(settings, data)
         self.network = network.to(data.inputs.backend)
         self.loss = nn.SquaredError() if data.labels is None else nn.SoftmaxCrossEntropy()
         self.given = {
@@ -190,77 +249,25 @@ class _Planned:
             rows_per_person=self.settings.rows_per_person,
         )
 
-    def about(self, how_delta, seed, test, ledger, quiet):
+    def about(self, how_delta):
         """The part of a run that says what was done."""
-        settings, data, head = self.settings, self.data, self.head
-        choices = choices_of(self.choice, self.given, head.scale, settings, ledger)
+        request, settings, data, head = self.request, self.settings, self.data, self.head
+        choices = choices_of(self.choice, self.given, head.scale, request)
         return About(
             "fit",
             source=settings.source or ("arrays" if data.columns is None else "a table"),
-            flags=config_of(settings, data, head, self.network, seed, test, ledger),
+            flags=config_of(request, data, head, self.network),
             choices=choices | {"delta": how_delta},
             disclosed=data.disclosed,
-            public=public_facts(settings, test),
+            public=public_facts(request),
             commit=git_commit(),
-            quiet=quiet,
+            quiet=request.quiet,
         )
 
 
-def settings_of(
-    settings: Settings | None,
-    more: dict[str, Any],
-    epsilon: float,
-    folder: Any,
-    ledger: Any,
-    quiet: bool,
-) -> Settings:
-    """`settings` with the fields `more` that `fit` was given by their own names.
-
-    Raises ParameterError for an unknown name, with the nearest one, for a field that is given both
-    ways, and unless the settings and the other arguments fit each other.
-    """
-    from difflib import get_close_matches  # here, because it is for errors alone
-
-    known = {field.name: field.default for field in fields(Settings)}
-    base = Settings() if settings is None else settings
-    if not isinstance(base, Settings):
-        raise ParameterError(
-            f"expected settings to be a minidp.Settings, got {type(settings).__name__}"
-        )
-    for name in more:
-        if name not in known:
-            near = get_close_matches(name, list(signature(fit).parameters), 1)
-            hint = f"did you mean {near[0]}?" if near else f"its settings are {', '.join(known)}"
-            raise ParameterError(f"fit has no parameter {name!r}; {hint}")
-        if getattr(base, name) is not known[name]:
-            raise ParameterError(f"fit: {name} given both by settings= and by its name")
-    settings = replace(base, **more)
-    flag(quiet=quiet)
-    positive(epsilon=epsilon)
-    check_path(folder=folder, ledger=ledger)
-    if settings.ledger_limit is not None and ledger is None:
-        raise ParameterError("expected ledger_limit= together with ledger=FILE, which it limits")
-    if epsilon == math.inf and ledger is not None:
-        raise ParameterError(
-            "expected no ledger= with epsilon=inf: what is not private has no place in a ledger "
-            "that private fits share"
-        )
-    return settings
-
-
-# `help(fit)` shows the fields of Settings in place of **more
-_own = signature(fit).parameters
-_more = signature(Settings).parameters
-fit.__annotations__.update(Settings.__annotations__)
-vars(fit)["__signature__"] = signature(fit).replace(
-    parameters=[*list(_own.values())[:-1], *_more.values()]
-)
-
-
-def _budget(epsilon, delta, size, quiet):
+def _budget(request, size):
     """(the budget, how delta was chosen)."""
-    positive(epsilon=epsilon)
-    how = "given"
+    delta, how = request.delta, "given"
     if delta is None:
         delta = 10.0 ** math.floor(-math.log10(10 * size))
         how = "the power of ten at or below 1/(10 N)"
@@ -268,9 +275,9 @@ def _budget(epsilon, delta, size, quiet):
     delta = float(delta)
     if why := large_delta(delta, size):
         how = f"given; it is {why}"
-        if not quiet:
+        if not request.quiet:
             print(f"NOTICE: delta={delta:g} is {why}")
-    return Filter("loss_distribution", float(epsilon), delta), how
+    return Filter("loss_distribution", float(request.epsilon), delta), how
 
 
 def _temporary(undo):

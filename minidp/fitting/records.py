@@ -5,15 +5,14 @@ from typing import Any
 
 from ..util.text import listed
 from .outputs import Head, hidden_sizes
-from .settings import Settings
+from .settings import Request, Settings
 
 OF_LABEL = ("classes", "target_bounds")
 
 
-def config_of(
-    settings: Settings, data: Any, head: Head, network: Any, seed: Any, test: Any, ledger: Any
-) -> dict[str, Any]:
+def config_of(request: Request, data: Any, head: Head, network: Any) -> dict[str, Any]:
     """Entries of config.json besides the plan; a resumed run must have the same."""
+    settings = request.settings
     recorded = [field.name for field in fields(Settings) if "recorded" in field.metadata]
     return {
         **{name: getattr(settings, name) for name in recorded},
@@ -22,17 +21,18 @@ def config_of(
         "bounds": None if head.bounds is None else [each.tolist() for each in head.bounds],
         "classes": None if data.labels is None else data.labels.tolist(),
         "target_bounds": data.target_bounds,
-        "seed": seed,
+        "seed": request.seed,
         "person": data.person,
         "weighted": data.weight is not None,
-        "shared_ledger": ledger is not None,
-        "public": None if test is None else "test",
+        "shared_ledger": request.ledger is not None,
+        "public": None if request.test is None else "test",
         "shapes": {".".join(key): array.shape for key, array in network.params.items()},
     }
 
 
-def public_facts(settings: Settings, test: Any) -> list[str]:
+def public_facts(request: Request) -> list[str]:
     """Lines for the statement on the facts that the caller declared public."""
+    settings = request.settings
     units = "rows" if settings.rows_per_person is None else "persons"
     names = [
         field.metadata["public"].format(units=units)
@@ -42,7 +42,7 @@ def public_facts(settings: Settings, test: Any) -> list[str]:
         # a schema's own line has those of its label
         and not (settings.schema and settings.schema.label and field.name in OF_LABEL)
     ]
-    if test is not None:
+    if request.test is not None:
         names.append("rows of the test")
     lines = [f"{name}, as the caller gave them" for name in names]
     if settings.schema is not None:
@@ -53,13 +53,11 @@ def public_facts(settings: Settings, test: Any) -> list[str]:
     return lines
 
 
-def choices_of(
-    choice: Any, given: dict[str, Any], scale: str, settings: Settings, ledger: Any
-) -> dict[str, str]:
+def choices_of(choice: Any, given: dict[str, Any], scale: str, request: Request) -> dict[str, str]:
     """{what: how it was chosen} for the statement."""
     network = "the caller's"
-    if settings.network is None:
-        sizes = ", ".join(map(str, hidden_sizes(settings.hidden)))
+    if request.settings.network is None:
+        sizes = ", ".join(map(str, hidden_sizes(request.settings.hidden)))
         network = f"hidden layers of {sizes}" if sizes else "no hidden layer"
     found = {"network": network, "scale": scale}
     rule = {name: value for name, value in asdict(choice).items() if name not in given}
@@ -72,7 +70,7 @@ def choices_of(
                 f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
                 for name, value in values.items()
             )
-    if ledger is not None:
+    if request.ledger is not None:
         found["among fits that share a ledger"] = (
             "this statement is for one fit by itself; that ledger has their sum, and choosing "
             "among them by scores on private rows is not covered"

@@ -127,11 +127,7 @@ def data_of(x, y, test, settings):
 
 
 def _refuse_training_rows(test, x):
-    """Raise ParameterError unless the public rows `test` are None, or a pair (x, y) of others than
-    the training rows x.
-    """
-    if test is not None and not (isinstance(test, (tuple, list)) and len(test) == 2):
-        raise ParameterError("expected test to be a pair (x, y)")
+    """Raise ParameterError if the public rows `test` are the training rows x."""
     if test is not None and _same_rows(test[0], x):
         raise ParameterError(
             "expected public rows for test, got the training rows: what is measured on them would "

@@ -2,15 +2,21 @@
 `minidp train` and entries of config.json follow from these fields.
 """
 
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from functools import partial, wraps
+from inspect import signature
+from typing import Any, ParamSpec, TypeVar
 
 from numpy.typing import ArrayLike
 
 from .. import nn
+from ..errors import ParameterError
+from ..util.atomic import StrPath
+from ..util.files import check_path
 from ..util.options import Checked, option
-from ..util.validate import count, flag, positive_finite
+from ..util.validate import count, flag, positive, positive_finite
 
 SCALES = ("auto", "unit-norm", "bounds", "private", "none")
 POSITIVE = partial(count, 1)
@@ -175,3 +181,84 @@ class Settings(Checked):
         positive_finite,
         metavar="EPSILON",
     )
+
+    def updated(self, by_name: "Settings") -> "Settings":
+        """These settings, with the values of `by_name` that are not its defaults."""
+        given = {
+            field.name: getattr(by_name, field.name)
+            for field in fields(by_name)
+            if getattr(by_name, field.name) is not field.default
+        }
+        return replace(self, **given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What `fit` was asked for besides the rows, checked against each other; the fields are its
+    parameters.
+    """
+
+    epsilon: float
+    delta: float | None
+    folder: StrPath | None
+    ledger: StrPath | None
+    test: Any
+    seed: int | None
+    quiet: bool
+    settings: Settings
+
+    def __post_init__(self) -> None:
+        flag(quiet=self.quiet)
+        positive(epsilon=self.epsilon)
+        check_path(folder=self.folder, ledger=self.ledger)
+        if self.settings.ledger_limit is not None and self.ledger is None:
+            raise ParameterError(
+                "expected ledger_limit= together with ledger=FILE, which it limits"
+            )
+        if self.epsilon == math.inf and self.ledger is not None:
+            raise ParameterError(
+                "expected no ledger= with epsilon=inf: what is not private has no place in a "
+                "ledger that private fits share"
+            )
+        test = self.test
+        if test is not None and not (isinstance(test, (tuple, list)) and len(test) == 2):
+            raise ParameterError("expected test to be a pair (x, y)")
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def names_checked(fit: Callable[P, R]) -> Callable[P, R]:
+    """`fit`, which then raises ParameterError for an unknown keyword, with the nearest name that it
+    knows, for `settings` that are none, and for a field that is given by its name and in
+    `settings`.
+    """
+    parameters = list(signature(fit).parameters)
+    defaults = {field.name: field.default for field in fields(Settings)}
+
+    @wraps(fit)
+    def checked(*args: P.args, **named: P.kwargs) -> R:
+        from difflib import get_close_matches  # here, because it is for errors alone
+
+        settings = named.get("settings")
+        if settings is not None and not isinstance(settings, Settings):
+            raise ParameterError(
+                f"expected settings to be a minidp.Settings, got {type(settings).__name__}"
+            )
+        for name in named:
+            if name not in parameters:
+                near = get_close_matches(name, parameters, 1)
+                hint = (
+                    f"did you mean {near[0]}?"
+                    if near
+                    else f"its settings are {', '.join(defaults)}"
+                )
+                raise ParameterError(f"fit has no parameter {name!r}; {hint}")
+            if settings is None or name not in defaults:
+                continue
+            if getattr(settings, name) is not defaults[name]:
+                raise ParameterError(f"fit: {name} given both by settings= and by its name")
+        return fit(*args, **named)
+
+    return checked
