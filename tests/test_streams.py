@@ -144,11 +144,6 @@ def test_rows_have_their_numbers_whatever_comes_beside_them():
     assert len(np.unique(np.concatenate([each.ravel() for each in whole]))) == 4 * 55  # none twice
 
 
-def test_noise_is_refused_where_it_would_be_added_to_a_copy():
-    with pytest.raises(ParameterError, match="add_normals.*in one piece"):
-        Streams(1).noise(0).add_normals(np.zeros((4, 4))[:, ::2], 1.0)
-
-
 def test_noise_shares_no_word_with_what_is_drawn_before_and_after():
     numbers, whole = Streams(1).noise(0), Streams(1).noise(0).words(8 * 64 * 4)
     before = numbers.words(8)

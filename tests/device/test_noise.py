@@ -89,12 +89,6 @@ def test_a_mutant_gives_something_else(text, other, monkeypatch):
     assert not all(same_bits(guarded_backend()))
 
 
-def test_the_kernel_refuses_another_order():
-    x = guarded_backend().asarray(np.ones((3, 4)))
-    with pytest.raises(ValueError, match="C order"):
-        device.add_normals(Streams(1).noise(0).state(), 0, 1.0, 0.0, x.T)
-
-
 def ptx_for(architecture):
     """The source as NVRTC compiles it for GPUs of a compute capability."""
     nvrtc = pytest.importorskip(

@@ -1,11 +1,9 @@
 """Layers of sequences in networks: training in every form, model files, ids."""
 
 import numpy as np
-import pytest
 
 from minidp import fit, nn
 from minidp.backend import to_host
-from minidp.errors import ShapeError
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from minidp.train import SGD, Trainer
 
@@ -48,11 +46,6 @@ def test_an_id_of_no_row_gives_zeros_and_moves_nothing(backend):
         assert not y[0, 1:].any() and (y[0, 0] == row).all()
         g = layer.param_grads(backend.asarray(np.ones((1, T, WIDTH))), cache)["E"].materialise()
         assert to_host(g).sum() == WIDTH
-
-
-def test_a_sequence_without_positions_is_refused():
-    with pytest.raises(ShapeError, match="lstm1: expected at least one position"):
-        nn.Sequential([nn.LSTM(3, 4)], (0, 3))
 
 
 def test_fit_trains_a_network_on_ids():

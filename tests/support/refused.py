@@ -1,4 +1,4 @@
-"""An error of one line that says what it must."""
+"""An error of one line that says what it must, and tables of calls that are refused with one."""
 
 from contextlib import contextmanager
 
@@ -15,3 +15,13 @@ def refused(error, *words, start=""):
     text = str(raised.value)
     assert raised.type is error and "\n" not in text and text.startswith(start), text
     assert all(word in text for word in words), text
+
+
+def each_of(table):
+    """A test of each row of {error: {words of its message: call}}; " ... " stands for any words."""
+    rows = [
+        pytest.param(error, words.split(" ... "), call, id=words)
+        for error, calls in table.items()
+        for words, call in calls.items()
+    ]
+    return pytest.mark.parametrize("error, words, call", rows)

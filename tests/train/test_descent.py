@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from minidp import nn
-from minidp.errors import ParameterError
-from minidp.train import OPTIMIZERS, SGD, Averaged, Metrics, Momentum, evaluate
+from minidp.train import OPTIMIZERS, Averaged, Metrics, Momentum, evaluate
 from tests.support.guarded import allow_sync
 from tests.support.training import make_data, make_network, side_by_side
 
@@ -79,11 +78,6 @@ def test_parameters_change_in_place_and_keep_their_dtype(make, backend, rng):
     ):
         assert array.dtype == np.float32 and type(array) is type(arrays[KEYS[0]])
     assert tuple(optimizer.slots) == make.slot_names
-
-
-def test_gradients_of_other_parameters_are_refused():
-    with pytest.raises(ParameterError, match="expected gradients of"):
-        SGD(0.1).update({KEYS[0]: np.zeros(2)}, {KEYS[1]: np.zeros(2)}, 0)
 
 
 def test_parameters_come_back_after_an_error():

@@ -7,10 +7,9 @@ import pytest
 
 from minidp import nn
 from minidp.data import LabelledExamples
-from minidp.errors import DtypeError, MinidpError, NoiseReuseError, ParameterError
+from minidp.errors import MinidpError, NoiseReuseError
 from minidp.mechanism import LinearDecay, Sanitizer, flat_group
 from minidp.mechanism.rounding import products
-from minidp.privacy import Filter, Ledger, MomentsAccountant, NeighbouringRelation
 from minidp.streams import Streams
 from minidp.train import SGD, Progress, Trainer
 from tests.support.training import (
@@ -114,26 +113,6 @@ def test_schedules_reach_the_release_and_the_ledger(setting, monkeypatch):
     assert [getattr(group, setting) for group in groups] == expected
     charged = [each.event.noise_multiplier for each, n in record.ledger.items() for _ in range(n)]
     assert charged == [group.noise_multiplier / FACTOR for group in groups]
-
-
-def test_wrong_groups_relations_and_dtypes_are_refused():
-    network = make_network()
-    plan, frozen = make_plan(network), nn.Sequential(network.layers, (5,), frozen=["dense1"])
-    budget = Filter(MomentsAccountant(), 1.0, 1e-5)
-    for words, named in (
-        ("expected clip groups over the trained", {"plan": make_plan(frozen)}),
-        ("one relation per run", {"ledger": Ledger(NeighbouringRelation.ZERO_OUT)}),
-        ("batch_size=0", {"batch_size": 0}),
-        ("lots drawn from 400 examples have 80 on average", {"dataset_size": 400}),
-        ("the budget has its own ledger", {"budget": budget, "ledger": Ledger()}),
-        ("multiplicity", {"augmentation_multiplicity": 0}),
-    ):
-        with pytest.raises(ParameterError, match=words):
-            Trainer(network, LOSS, SGD(0.1), **{"plan": plan} | named)
-    with pytest.raises(
-        DtypeError, match="dense1.W: expected float32 or float64 to train, got float16"
-    ):
-        Trainer(make_network(dtype="float16"), LOSS, SGD(0.1), plan)
 
 
 def test_nothing_private_is_kept_or_returned():
