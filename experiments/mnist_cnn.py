@@ -17,7 +17,7 @@ import common
 
 common.start(__name__)
 
-from common.config import RunFlags, clipping_option, digits_option, option
+from common.config import RunFlags, clipping_option, digits_option, dtype_option, option
 from common.job import command_line, experiment, load_digits, within_budget
 
 from features.learned import to_float
@@ -59,6 +59,7 @@ class Config(RunFlags):
     learning_rate: float | None = option(
         None, "constant learning rate, instead of that of --setting", non_negative_finite
     )
+    dtype: str = dtype_option()
     dataset: str = digits_option()
 
     @property
@@ -72,8 +73,8 @@ def make_network(config, classes, rng):
     ReLU), zero biases.
     """
     activation = {"relu": nn.ReLU, "tanh": nn.Tanh}[config.activation]
-    conv = partial(nn.Conv2D, rng=rng, stride=2, init=nn.init.he_normal)
-    dense = partial(nn.Dense, rng=rng, init=nn.init.he_normal)
+    conv = partial(nn.Conv2D, rng=rng, stride=2, init=nn.init.he_normal, dtype=config.dtype)
+    dense = partial(nn.Dense, rng=rng, init=nn.init.he_normal, dtype=config.dtype)
     return nn.Sequential(
         [
             conv(1, 16, 8, padding="same"),
@@ -112,7 +113,8 @@ def train(ready):
 
     # Training.
     x, tested = (
-        ready.backend.asarray(to_float(images)) for images in (dataset.x_train, dataset.x_test)
+        ready.backend.asarray(to_float(images), config.dtype)
+        for images in (dataset.x_train, dataset.x_test)
     )
     saved = Model(network, range(dataset.classes), image_shape=dataset.x_train.shape[1:])
     return ready.train(run, x, tested, saved)

@@ -18,7 +18,15 @@ import common
 
 common.start(__name__)
 
-from common.config import POSITIVE, DecayFlags, clipping_option, digits_option, option, tell
+from common.config import (
+    POSITIVE,
+    DecayFlags,
+    clipping_option,
+    digits_option,
+    dtype_option,
+    option,
+    tell,
+)
 from common.job import command_line, experiment, load_digits, within_budget
 
 import numpy as np
@@ -74,6 +82,7 @@ class Config(DecayFlags):
     projection: str = option("pca", "projection of the input", choices=("pca", "random", "none"))
     hidden: int = option(1000, "number of hidden units", partial(count, 1, 10**7))
     activation: str = option("relu", "activation of the hidden units", choices=("relu", "tanh"))
+    dtype: str = dtype_option()
     dataset: str = digits_option()
 
     @property
@@ -105,10 +114,11 @@ def to_rows(images):
 def make_network(config, width, classes, rng):
     """A hidden layer on rows of `width` numbers, and logits. No biases, as in the code of 2016."""
     activation = {"relu": nn.ReLU, "tanh": nn.Tanh}[config.activation]
+    dense = partial(nn.Dense, rng=rng, bias=False, dtype=config.dtype)
     layers = [
-        nn.Dense(width, config.hidden, rng=rng, bias=False),
+        dense(width, config.hidden),
         activation(),
-        nn.Dense(config.hidden, classes, rng=rng, bias=False),
+        dense(config.hidden, classes),
     ]
     return nn.Sequential(layers, (width,))
 
@@ -165,7 +175,10 @@ def train(ready, make_network=make_network, make_sanitizer=make_sanitizer, about
     # images.
     model = nn.Sequential([*head, *network.layers], (pixels,)).to(backend)
     projection = nn.Sequential(head, (pixels,))
-    x, x_test = (projection.predict(backend.asarray(rows)) for rows in (images, tested))
+    x, x_test = (
+        projection.predict(backend.asarray(rows)).astype(config.dtype, copy=False)
+        for rows in (images, tested)
+    )
     saved = Model(model, range(dataset.classes), image_shape=dataset.x_train.shape[1:])
     return ready.train(run, x, x_test, saved, about)
 

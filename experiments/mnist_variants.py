@@ -65,12 +65,13 @@ def make_network(config, width, classes, rng):
     if config.first_hidden is None:
         return mnist_pca.make_network(config, width, classes, rng)
     activation = {"relu": nn.ReLU, "tanh": nn.Tanh}[config.activation]
+    dense = partial(nn.Dense, rng=rng, bias=False, dtype=config.dtype)
     layers = [
-        nn.Dense(width, config.first_hidden, rng=rng, bias=False),
+        dense(width, config.first_hidden),
         activation(),
-        nn.Dense(config.first_hidden, config.hidden, rng=rng, bias=False),
+        dense(config.first_hidden, config.hidden),
         activation(),
-        nn.Dense(config.hidden, classes, rng=rng, bias=False),
+        dense(config.hidden, classes),
     ]
     return nn.Sequential(layers, (width,))
 

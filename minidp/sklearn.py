@@ -53,6 +53,7 @@ class _Private(BaseEstimator):
     learning_rate: float | None = None
     check: bool = True
     device: str = "cpu"
+    dtype: str = "float32"
     source: str | None = None
     group_size: int = 1
     ledger_limit: float | None = None

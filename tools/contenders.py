@@ -23,7 +23,7 @@ from minidp.mechanism import (
 )
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
-from minidp.train.trainer import MAX_BATCH, cache_examples
+from minidp.train.batching import MAX_BATCH, cache_examples
 
 STRATEGIES = ("auto", "factored", "explicit")
 CLIP_NORM, NOISE_MULTIPLIER, LEARNING_RATE, CLASSES = 4.0, 4.0, 0.05, 10

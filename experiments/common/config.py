@@ -59,6 +59,16 @@ def clipping_option(default):
     )
 
 
+def dtype_option():
+    """The field of --dtype."""
+    return option(
+        "float32",
+        "of the network; float64: slower, and an example's gradient does not depend on the other "
+        "examples of its batch, as far as a trial on this machine shows",
+        choices=("float32", "float64"),
+    )
+
+
 def pretrained_option():
     """The field of --pretrained."""
     return option(None, "file that `pretrain` wrote, in place of the one in experiments/pretrained")

@@ -21,9 +21,10 @@ class MedianNorms:
         self._lots = 0
 
     def take_norms(self, group, sq_norms):
-        """Keep the norms of one part of a watched lot."""
+        """Keep the norms of one part of a watched lot, without examples of weight 0."""
         if self._lots % EVERY == 0:
-            self._norms.append((group, to_host(sq_norms) ** 0.5))
+            sq_norms = to_host(sq_norms)
+            self._norms.append((group, sq_norms[sq_norms != -1] ** 0.5))
 
     def end_lot(self):
         """Add the medians of a watched lot, over the parts of all threads and ranks."""

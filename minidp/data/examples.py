@@ -54,11 +54,30 @@ class Batch(NamedTuple):
     row's place. share (R,) of persons: see `persons.Persons`; None: each row has the same share.
     """
 
-    x: object
-    y: object
-    weight: object = None
-    rows: object = None
-    share: object = None
+    x: Any
+    y: Any
+    weight: Any = None
+    rows: Any = None
+    share: Any = None
+
+    def padded(self, examples: int, rows_per_example: int) -> "Batch":
+        """The batch in float64 with so many examples: behind its own ones are rows of zeros, of
+        weight 0. Ids stay as they are.
+        """
+        more = examples - len(self.rows) // rows_per_example
+        rows = more * rows_per_example
+        x, weight = self.x, self.weight
+        if x.dtype.kind == "f":
+            x = x.astype("float64", copy=False)
+        if weight is None:
+            weight = namespace_of(x).ones(examples - more)
+        return Batch(
+            _with_zeros(x, rows),
+            _with_zeros(self.y, rows),
+            _with_zeros(weight, more),
+            _with_zeros(self.rows, rows),
+            None if self.share is None else _with_zeros(self.share, rows),
+        )
 
 
 class Block:
@@ -94,6 +113,12 @@ class Block:
 
 def _side_by_side(rows):
     return isinstance(rows, np.ndarray) or getattr(rows, "side_by_side", False)
+
+
+def _with_zeros(array, more):
+    """The array with this many rows of zeros behind its own."""
+    xp = namespace_of(array)
+    return xp.concatenate([array, xp.zeros((more, *array.shape[1:]), array.dtype)])
 
 
 def _digest(rows):

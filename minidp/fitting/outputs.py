@@ -21,7 +21,7 @@ from ..privacy.accountant import Accountant
 from ..privacy.events import Event
 from ..privacy.gaussian import gaussian_epsilon
 from ..run import Run
-from ..train.trainer import MIN_BATCH
+from ..train.batching import MIN_BATCH
 from ..util.validate import count, shown
 from .defaults import MEAN_SHARE, ROW_NORM, SCALING_SHARE, mu_of
 from .settings import Settings
@@ -155,7 +155,7 @@ class Head:
             streams, size = run.streams, run.plan.expected_lot_size
             (lot,) = self.sampler.lots(data.units, 1, lambda step: streams.sampling("mean"))
             before = nn.Sequential(layers, data.shape).to(inputs.backend)
-            scaled = Inputs(inputs.source, inputs.backend, before.predict)
+            scaled = Inputs(inputs.source, inputs.backend, before.predict, inputs.dtype)
             rows = Means(scaled, data.persons, lot)
             return noisy_mean(rows, self.mean, size, streams.noise("mean")).astype("float32")
 
@@ -174,9 +174,9 @@ def trained_network(
         _check_memory([*widths, outputs])
         layers: list[nn.Layer] = [nn.Flatten()] if len(shape) > 1 else []
         for before, after in pairwise(widths):
-            layers += [nn.Dense(before, after, rng=rng), nn.ReLU()]
+            layers += [nn.Dense(before, after, rng=rng, dtype=settings.dtype), nn.ReLU()]
         first_values = truncated_normal if sizes else zeros
-        last = nn.Dense(widths[-1], outputs, rng=rng, init=first_values)
+        last = nn.Dense(widths[-1], outputs, rng=rng, init=first_values, dtype=settings.dtype)
         return nn.Sequential([*layers, last], shape)
     if not isinstance(network, nn.Sequential):
         raise ParameterError(
@@ -189,6 +189,12 @@ def trained_network(
         raise ShapeError(
             f"network: expected one for inputs {shape} and {outputs} outputs, got "
             f"{network.input_shape} and {network.output_shape}"
+        )
+    kinds = {array.dtype.name for array in network.params.values()}
+    if settings.dtype == "float64" and kinds != {"float64"}:
+        raise ParameterError(
+            f"expected a network of float64 parameters with dtype='float64', got {sorted(kinds)}: "
+            "give its layers dtype='float64'"
         )
     # the caller's network must not change: a second fit must not start from weights that saw rows
     return copy.deepcopy(network)
@@ -220,7 +226,7 @@ def scaled(inputs: Inputs, layers: list[nn.Layer]) -> Any:
     """
     if layers:
         before = nn.Sequential(layers, inputs.shape[1:]).to(inputs.backend)
-        inputs = Inputs(inputs.source, inputs.backend, before.predict)
+        inputs = Inputs(inputs.source, inputs.backend, before.predict, inputs.dtype)
     return inputs[:] if 4 * math.prod(inputs.shape) <= IN_MEMORY else inputs
 
 

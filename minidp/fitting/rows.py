@@ -89,7 +89,7 @@ def data_of(x, y, test, settings):
     if bounds is not None:
         bounds = as_target_bounds(bounds)
     backend = Backend.pick(settings.device)
-    inputs = Inputs(x, backend)
+    inputs = Inputs(x, backend, dtype=settings.dtype)
     if not inputs.shape[0] and settings.dataset_size is None:
         raise ShapeError(f"fit: expected rows to train on, got x of shape {inputs.shape}: no rows")
     targets, labels = targets_of(y, settings.classes, bounds)
@@ -99,7 +99,8 @@ def data_of(x, y, test, settings):
     public = None
     if test is not None:
         public_x, public_y = _arrays(*test, schema, columns)
-        public_x, public_y = Inputs(public_x, backend), targets_of(public_y, labels, bounds)[0]
+        public_x = Inputs(public_x, backend, dtype=settings.dtype)
+        public_y = targets_of(public_y, labels, bounds)[0]
         if public_x.shape[1:] != inputs.shape[1:]:
             raise ShapeError(
                 f"fit: expected public x of rows {inputs.shape[1:]} as the training data's, got "

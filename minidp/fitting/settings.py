@@ -79,6 +79,10 @@ class Settings(Checked):
         labels are no classes. False: train nevertheless; such rows contribute nothing.
     device: str, default "cpu"
         "cpu", "gpu", "gpu:N" (the GPU of that number) or "auto" (a GPU if there is one).
+    dtype: str, default "float32"
+        "float32" or "float64", of what is trained. In float64 a row's gradient does not depend on
+        the other rows of its batch, which the run tries on this machine and says in the statement;
+        it takes several times as long.
     source: str, default None
         What the statement calls the data, such as the name of their file.
     group_size: int, default 1
@@ -173,6 +177,13 @@ class Settings(Checked):
         recorded=True,
     )
     device: str = option("cpu", "where to compute: cpu, gpu, gpu:N or auto")
+    dtype: str = option(
+        "float32",
+        "of what is trained; float64: slower, and a row's gradient does not depend on the other "
+        "rows of its batch, as far as a trial on this machine shows",
+        choices=("float32", "float64"),
+        recorded=True,
+    )
     source: str | None = None
     group_size: int = option(1, check=POSITIVE, recorded=True)
     ledger_limit: float | None = option(

@@ -30,7 +30,9 @@ class Watcher:
     """Sees norms before clipping; this one keeps nothing."""
 
     def take_norms(self, group: str, sq_norms: NDArray) -> None:
-        """Take the squared norms of a part of a lot; several threads may call this at once."""
+        """Take the squared norms of a part of a lot, -1 for examples of weight 0; several threads
+        may call this at once.
+        """
 
     def end_lot(self) -> None:
         """Note that the lot is complete; called before its release."""
@@ -196,10 +198,12 @@ class Sanitizer:
             if whole:
                 parts.append(raw_sq_norms[start:stop])
             raw_chunk = sum(parts[1:], parts[0])  # [N1]
-            self.watcher.take_norms(group.name, raw_chunk)
             weights.append(clip_weights(raw_chunk, group.clip_norm))
             if example_weight is not None:
-                weights[-1] = weights[-1] * example_weight[start:stop]  # [F3]
+                here = example_weight[start:stop]
+                weights[-1] = weights[-1] * here  # [F3]
+                raw_chunk = namespace_of(here).where(here > 0, raw_chunk, -1.0)
+            self.watcher.take_norms(group.name, raw_chunk)
             add_weighted_sums(chunk, weights[-1], total, products.rows)  # [F1]
             del chunk  # so that the next one takes its place in the cache
         if whole:

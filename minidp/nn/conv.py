@@ -35,10 +35,8 @@ class SumInChunks(PerExampleGrad):
         """Yield (start, OuterSum) of chunks whose patches plus `grams` Gram matrices fit into
         memory.
         """
-        example_bytes = (
-            self._positions * (self._matrix[0] + grams * self._positions) * self.x.itemsize
-        )
-        for start, stop in in_chunks(self.xp, self.n_examples, example_bytes):
+        numbers = self._positions * (self._matrix[0] + grams * self._positions)
+        for start, stop in in_chunks(self.x, numbers):
             d = self.d[start:stop].reshape((stop - start, self._positions, self._matrix[1]))
             yield start, OuterSum(self.first(start, stop), d)
 
@@ -82,12 +80,16 @@ class ConvGrad(SumInChunks):
         return ConvGrad(self.x[some], self.d[some], self.patches.of(some))
 
 
-def in_chunks(xp: Any, examples: int, example_bytes: int) -> list[tuple[int, int]]:
-    """(start, stop) of chunks of as many examples each, whose patches, of `example_bytes` each,
-    about fit into memory; at least one.
+def in_chunks(x: NDArray, numbers: int) -> list[tuple[int, int]]:
+    """(start, stop) of chunks of the examples of x, whose patches, of so many numbers each, about
+    fit into memory; at least one. In float64 all are equally large, because the bits of a row of a
+    matrix product depend on how many rows there are.
     """
-    parts = max(round(examples * example_bytes / patch_budget(xp)), 1)
+    examples = x.shape[0]
+    parts = max(round(examples * numbers * x.itemsize / patch_budget(namespace_of(x))), 1)
     size = max(-(-examples // parts), 1)
+    if x.dtype == "float64":
+        size = next(n for n in range(size, 0, -1) if examples % n == 0)
     return [(start, min(start + size, examples)) for start in range(0, max(examples, 1), size)]
 
 
@@ -168,7 +170,7 @@ class Conv2D(Drawn):
         # of a whole image, because NumPy is slow on short rows
         bias = xp.tile(self.params["b"], positions) if "b" in self.params else None
         patches = self.window.patches(x)
-        for start, stop in in_chunks(xp, x.shape[0], positions * inputs * x.itemsize):
+        for start, stop in in_chunks(x, positions * inputs):
             here, rows = slice(start, stop), (stop - start) * positions
             P = patches.cut(here).reshape((rows, inputs))
             xp.matmul(P, W, out=y[here].reshape((rows, outputs)))  # [F1]
@@ -181,7 +183,7 @@ class Conv2D(Drawn):
         xp, W = namespace_of(dy), self._matrix()
         counts, (inputs, outputs) = dy.shape[1:3], W.shape
         dx = xp.empty(x.shape, xp.result_type(dy, W))
-        for start, stop in in_chunks(xp, x.shape[0], prod(counts) * inputs * dy.itemsize):
+        for start, stop in in_chunks(dy, prod(counts) * inputs):
             rows = dy[start:stop].reshape(((stop - start) * prod(counts), outputs))
             patches = (rows @ W.T).reshape((stop - start, *counts, *self.window.size, x.shape[3]))
             dx[start:stop] = self.window.fold(patches, (stop - start, *x.shape[1:]))  # [B1]

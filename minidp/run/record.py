@@ -201,6 +201,7 @@ def make_result(run, record, last, about, seconds):
         **jsonable(
             {
                 **gradients_of(run, record),
+                "row_bits": run.row_bits,
                 "rows_checked": run.rows_checked,
                 "weighted": run.example_weight is not None,
                 "day": time.strftime("%Y-%m-%d", time.gmtime()),

@@ -22,6 +22,7 @@ from ..privacy.ledger import SETUP, STEP
 from ..ranks import current
 from ..streams import as_streams
 from ..train import Averaged, Progress, Trainer
+from ..train.row_bits import of_both
 from ..util.atomic import atomic_write
 from ..util.files import jsonable
 from ..util.program import program
@@ -108,7 +109,7 @@ class Run:
         self.setup: list[tuple[str, Event, str]] = []
         self.releases: dict[str, Any] = {}
         self.rows_checked = self._found = False
-        self.saved = self.ledger = self.stopped = None
+        self.saved = self.ledger = self.stopped = self.row_bits = None
 
     def open(self):
         """Lock the folder, and begin or resume its run; `release_first` and `train` call it.
@@ -264,7 +265,9 @@ class Run:
             augmentation_multiplicity=self.training.augmentation_multiplicity,
             rows_per_person=self.privacy.rows_per_person,
         )
+        self.row_bits = trainer.row_bits(*self.examples)
         if self.begun:
+            self.row_bits = of_both(self.saved[1]["extra"].get("row_bits"), self.row_bits)
             path = self.folder.path / folders.CHECKPOINT
             checkpoint.restore_training(path, *self.saved, model, self.optimizer)
 
@@ -276,7 +279,11 @@ class Run:
             block_steps = max(1, round(self.steps_per_epoch))
 
         def save(at):
-            extra = {"seconds": list(spent()), "examples": identity}
+            extra = {
+                "seconds": list(spent()),
+                "examples": identity,
+                "row_bits": self.row_bits,
+            }
             try:
                 self.folder.checkpoint(
                     model, self.optimizer, self.ledger, at, jsonable(history), extra, self.releases

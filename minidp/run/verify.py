@@ -155,7 +155,7 @@ class Files:
             )
         if not self.metrics:
             raise DataError(f"{METRICS} has no rows")
-        self.model = load_arrays(folder / MODEL, "model")[1]
+        self.arrays, self.model = load_arrays(folder / MODEL, "model")
         self.settings = self.result["settings"]
         self.setup = [
             (each["name"], event_from_json(each["event"]), each["what"])
@@ -218,6 +218,11 @@ class Files:
         facts = began(result)
         facts["settings"] = {key: settings.get(key) for key in config.get("settings", {})}
         yield from _unlike(facts, {key: config.get(key) for key in facts}, CONFIG)
+        names = [name for group in settings["clip_groups"] for name in group["parameters"]]
+        kinds = {self.arrays[name].dtype.name for name in names}
+        held = "float64" if kinds == {"float64"} else "float32"
+        if (said := result["row_bits"]["dtype"]) != held:
+            yield f"row_bits says {short(said)}, and {MODEL} holds {held}"
         named = set(result["not_private"])
         found = {
             STATEMENT: {"statement_sha256": hashlib.sha256(self.statement.encode()).hexdigest()},

@@ -7,6 +7,9 @@ library's own layers run the same trials more thoroughly. The rows are public: t
 fixed seed.
 """
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,7 +32,7 @@ def check(network: Sequential, loss: Loss, y: NDArray) -> None:
     asarray = namespace_of(*network.params.values()).asarray
     x = rng.uniform(-1, 1, (ROWS, *network.input_shape))
     with np.errstate(all="ignore"):
-        for trial in _trials(tried, loss, x, y, rng, asarray):
+        for trial in trials(tried, loss, x, y, rng, asarray):
             for fault in trial.faults():
                 raise TrialError(
                     f"{fault}. Nothing was charged; minidp.audit.check_layer and check_loss list "
@@ -37,18 +40,29 @@ def check(network: Sequential, loss: Loss, y: NDArray) -> None:
                 )
 
 
-def _trials(network, loss, x, y, rng, asarray):
+def trials(
+    network: Sequential,
+    loss: Loss,
+    x: NDArray,
+    y: NDArray,
+    rng: np.random.Generator,
+    to_loss: Any,
+    to_layers: Any = np.asarray,
+) -> Iterator[LayerTrial | LossTrial]:
     """Trials of each layer at the output of the one before, so that a fault has a name, and then of
     the loss. A network with its own `forward` is tried as a whole.
+
+    to_loss, to_layers: functions that move arrays to where these are computed.
     """
     own_kind = type(network).forward is not Sequential.forward
     names, below = {name for name, _ in network.params}, False
-    for part in [network] if own_kind else network.layers:
+    parts: Any = [network] if own_kind else network.layers
+    for part in parts:
         trained = own_kind or part.name in names
-        trial = LayerTrial(part, x, rng, trained, below)
+        trial = LayerTrial(part, x, rng, trained, below, asarray=to_layers)
         yield trial
         x, below = trial.y, below or trained
-    yield LossTrial(loss, x, targets(y, x, rng), rng, asarray)
+    yield LossTrial(loss, x, targets(y, x, rng), rng, to_loss)
 
 
 def targets(y, z, rng):

@@ -4,6 +4,7 @@ descend.
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import islice
@@ -12,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backend import batch_budget, measure_memory, namespace_of, synchronise, to_host
+from ..backend import measure_memory, namespace_of, synchronise, to_host
 from ..data.arrays import as_rows
 from ..data.examples import Examples, LabelledExamples
 from ..data.persons import persons_of, shared
 from ..errors import BudgetExceededError, DtypeError, ParameterError
-from ..host import threads
+from ..host import blas, threads
 from ..mechanism import Plan
 from ..nn.loss import Loss
 from ..nn.network import Sequential
@@ -26,12 +27,9 @@ from ..privacy.ledger import STEP, Ledger
 from ..ranks import current
 from ..streams import Streams, as_streams
 from ..util.validate import count, inexact, shape
-from . import selfcheck
+from . import row_bits, selfcheck
+from .batching import Batching
 from .noise_trial import try_noise
-
-MAX_BATCH = 4096  # examples of a batch: more gain nothing and cost memory
-# examples: fewer rows make matrix products slow, and give the fixed cost per batch more weight
-MIN_BATCH = 256
 
 
 @dataclass(frozen=True)
@@ -91,10 +89,11 @@ class Trainer:
 
     Guarantees
         An empty lot releases noise alone. The result does not depend on batch_size, except for
-        rounding. With a budget, training stops before the step that would exceed it. Nothing is
-        stored or returned before noise was added. For augmented views the guarantee holds only if
-        each view is made from its own example alone. With persons, lots are lots of persons,
-        everything that counts examples counts persons, and no rank gets a part of one.
+        rounding. In float64 all batches of a run have one number of rows (`train.batching`). With a
+        budget, training stops before the step that would exceed it. Nothing is stored or returned
+        before noise was added. For augmented views the guarantee holds only if each view is made
+        from its own example alone. With persons, lots are lots of persons, everything that counts
+        examples counts persons, and no rank gets a part of one.
 
     Raises
         TrialError       a layer or the loss mixes examples, carries a 1/B or has wrong gradients:
@@ -159,7 +158,8 @@ class Trainer:
         self.augmentation_multiplicity = augmentation_multiplicity
         self.rows_per_person = rows_per_person
         self._rows = rows_per_person or augmentation_multiplicity  # of an example in a batch
-        self._cached = max(min(cache_examples(network), MAX_BATCH) // self._rows, 1)
+        expected = plan.expected_lot_size / self.ranks.size
+        self._batching = Batching(network, self._rows, batch_size, expected)
         self.seconds = 0.0  # time spent in steps, without charging and callbacks
         self.ledger = (
             budget.ledger if budget else Ledger(plan.relation) if ledger is None else ledger
@@ -327,28 +327,13 @@ class Trainer:
                 sanitizer.add_clipped(grads, raw_sum, batch.weight, products)
             return raw_sum
 
-        shards = self._shards(examples, lot, streams.views(step))
+        mine = examples.share(lot, self.ranks)
+        shards = self._batching.shards(examples, mine, streams.views(step))
         raw_sum, *others = threads.map_parallel(clipped_sum, shards)
         scale = 1 / self.plan.expected_lot_size  # [F3]
         noise, dtype = streams.noise(step), self._array.dtype
         g = sanitizer.release(raw_sum, noise, others, scale, dtype, self.ranks)  # [F2] [F3]
         self.optimizer.update(self.network.params, g, step)  # [F4]
-
-    def _shards(self, examples, lot, views):
-        """This rank's part of the lot: shards that run side by side, one on a device, in
-        batches.
-        """
-        mine = examples.share(lot, self.ranks)
-        side_by_side = 1
-        if examples.in_host_memory:
-            side_by_side = threads.shards_for(len(mine), self.network.example_numbers * self._rows)
-        shards = np.array_split(mine, side_by_side)
-        if self.batch_size is None:  # whole batches of about as many as the cache holds
-            longest = max(1, *map(len, shards))
-            size = -(-longest // max(round(longest / self._cached), 1))
-        else:
-            size = -(-self.batch_size // side_by_side)
-        return [examples.batches(shard, size, views) for shard in shards]
 
     def _per_example_grads(self, batch, dropout):
         """{key: PerExampleGrad}: forward, loss, backward."""
@@ -367,6 +352,21 @@ class Trainer:
             return grads
         return {key: g.sum_over_views(self._rows) for key, g in grads.items()}  # [V1] [V2]
 
+    def row_bits(self, x: NDArray | Examples, y: NDArray) -> dict[str, Any]:
+        """{"dtype"}: float64 if all parameters are, else float32. In float64 also "rows" of each
+        batch, "kernels" of matrix products on the host, and "differ": what `train.row_bits` found.
+        """
+        if not self._batching.equal:
+            return {"dtype": "float32"}
+        shards, size = self._batching.fixed(LabelledExamples(x, y).in_host_memory)
+        # as shards are computed
+        with threads.single_blas() if shards > 1 else nullcontext():
+            strategy = self.plan.sanitizer.strategy
+            differ = row_bits.differing(self.network, self.loss, y, size, self._rows, strategy)
+        rows = size * self._rows
+        kernels = blas.kernels() if namespace_of(self._array) is np else None
+        return {"dtype": "float64", "rows": rows, "kernels": kernels, "differ": differ}
+
     def gradient_forms(self) -> dict[str, list[str]]:
         """{"explicit": [...], "factored": [...]}: the parameters whose gradients have each form,
         without empty lists. It follows from public numbers.
@@ -381,13 +381,3 @@ class Trainer:
         for key in sorted(self.network.params, key=lambda key: forms[key]):
             found.setdefault(forms[key], []).append(".".join(key))
         return found
-
-
-def cache_examples(network: Sequential) -> int:
-    """Examples of a batch that stays in the host's cache but is large enough for efficient sums; no
-    limit on a GPU.
-    """
-    params = network.params.values()
-    bytes_ = max(batch_budget(namespace_of(*params)), 4 * sum(array.nbytes for array in params))
-    example_bytes = network.example_numbers * max(array.itemsize for array in params)
-    return max(MIN_BATCH, int(min(bytes_ / example_bytes, 2**31)))

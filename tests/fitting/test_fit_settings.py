@@ -13,7 +13,7 @@ from minidp.errors import ParameterError
 
 FIELDS = {field.name: field for field in fields(Settings)}
 # of the others, config.json and result.json hold what became of them: shapes and the plan
-RECORDED = set("classes target_bounds scale bounds schema check group_size".split())
+RECORDED = set("classes target_bounds scale bounds schema check group_size dtype".split())
 ELSEWHERE = set("hidden network dataset_size example_weight device ledger_limit".split())
 ELSEWHERE |= {"person", "rows_per_person", "source"}
 PLANNED = {"lot_size", "steps", "clip_norm", "learning_rate"}

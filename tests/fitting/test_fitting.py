@@ -190,3 +190,19 @@ def test_lots_below_all_rows_are_paid_for(capsys):
     assert 1.98 < model.epsilon.upper <= 2.0 and model.ledger.count_of("setup") == 1
     assert "NOTICE: delta=0.01 is not below 1/1200" in capsys.readouterr().out
     assert "not below 1/1200" in model.statement
+
+
+@pytest.mark.parametrize("hidden", [(), (8,)])
+def test_float64_is_a_setting_that_the_files_tell(hidden, tmp_path):
+    folder = tmp_path / "run"
+    model = fitted(hidden=hidden, steps=3, dtype="float64", folder=folder, test=problem(seed=4))
+    bits = json.loads((folder / "result.json").read_text())["row_bits"]
+    assert bits["dtype"] == "float64" and bits["rows"] % 48 == 0
+    assert all(array.dtype == "float64" for array in model.network.params.values())
+    assert not verify(folder).failed
+
+
+def test_float64_is_refused_for_a_network_of_float32():
+    network = nn.Sequential([nn.Dense(6, 3)], (6,))
+    with pytest.raises(ParameterError, match="a network of float64 parameters"):
+        fitted(network=network, dtype="float64")

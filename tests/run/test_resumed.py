@@ -22,6 +22,7 @@ from minidp.privacy import Ledger
 from minidp.run.checkpoint import load_arrays, refuse_differences, save_arrays
 from minidp.run.verify import verify
 from minidp.train import OPTIMIZERS, Averaged
+from minidp.train.row_bits import of_both
 from tests.support.running import (
     LOT,
     SIZE,
@@ -237,3 +238,12 @@ def test_a_setting_that_is_gone_counts_only_if_it_had_another_value():
     refuse_differences("run", {"sampler": "poisson", "steps": 3}, {"steps": 3})
     with pytest.raises(CheckpointError, match="sampler was 'balls-in-bins' and is None"):
         refuse_differences("run", {"sampler": "balls-in-bins", "steps": 3}, {"steps": 3})
+
+
+def test_a_run_resumed_elsewhere_is_covered_only_if_both_machines_agree():
+    now = {"dtype": "float64", "rows": 96, "kernels": "Zen", "differ": []}
+    single = {"dtype": "float32"}
+    assert of_both(now, now) == now and of_both(None, single) == single
+    for before, more in (({**now, "kernels": "Haswell"}, []), ({**now, "differ": ["a"]}, ["a"])):
+        assert of_both(before, now)["differ"] == [*more, "steps before the run was resumed"]
+    assert of_both(None, now)["differ"]

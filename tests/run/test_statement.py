@@ -49,6 +49,22 @@ PERSONS = {"unit": "person", "rows_per_person": 5, "config": {"person": "patient
 NOT_BOUNDS = {f"epsilon {name} kind": "approximation" for name in BOUNDS}
 
 
+TRIED = {"dtype": "float64", "rows": 96, "kernels": "Zen", "differ": []}
+
+
+def test_the_statement_says_what_the_trial_of_rows_found(said):
+    plain = "up to 20.5 clip norms."
+    for bits in ({"dtype": "float32"}, {}):
+        text = said({"row_bits": bits})
+        assert "that were computed with it. For rows" in text and plain in text
+        assert "in batches of" not in text
+    text = said({"row_bits": TRIED})
+    assert "in batches of 96 rows" in text and "(Zen kernels)" in text and plain not in text
+    text = said({"row_bits": {**TRIED, "differ": ["tanh1", "dense2"]}})
+    assert "as a trial on this machine found in tanh1, dense2. For rows" in text
+    assert "in batches of" not in text
+
+
 @pytest.mark.parametrize(
     "changes, words",
     [
