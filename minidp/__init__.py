@@ -31,7 +31,7 @@ given.load = names_of(
         "backend": "explicit_budget explicit_fits",
         "host.memory": "RUN",
         "host.threads": "map_parallel",
-        "kernels": "kernel",
+        "compiled": "kernel",
         "mechanism.exchange": "release_over_ranks",
         "ranks": "current",
         "util.notices": "say",

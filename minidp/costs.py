@@ -19,12 +19,12 @@ from .errors import MinidpError, ParameterError
 from .mechanism import ClipGroup, PoissonSampler, PrivatePCA, Sanitizer
 from .mechanism.samplers import make_sampler, steps_of_epochs
 from .privacy import Gaussian, Ledger
+from .privacy.accountants import ACCOUNTANTS, all_bounds, make, row_to_quote
+from .privacy.attacker import meaning_of
 from .privacy.budget import max_steps
 from .privacy.calibrate import noise_multiplier_for
-from .privacy.catalogue import ACCOUNTANTS, all_bounds, make, row_to_quote
 from .privacy.group_privacy import GroupAccountant
 from .privacy.ledger import SETUP
-from .privacy.meaning import meaning_of
 from .util.atomic import StrPath
 from .util.validate import count as check_count
 from .util.validate import in_range, open_probability, positive_finite

@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 ORDER = """
-    errors given util host device ranks arrays backend streams kernels grads nn privacy data
+    errors given util host device ranks arrays backend streams compiled grads nn privacy data
     mechanism train run audit fitting costs sklearn __init__ commands __main__
 """.split()
 APART = ({"nn", "privacy"}, {"nn", "data"}, {"privacy", "data"})

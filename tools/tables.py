@@ -20,7 +20,7 @@ from experiments.common.results import ledger_of, packed, result_of, row_of, row
 from minidp.commands.flags import Parser, user_errors
 from minidp.errors import MinidpError
 from minidp.privacy import Ledger
-from minidp.privacy.catalogue import all_bounds
+from minidp.privacy.accountants import all_bounds
 from minidp.privacy.ledger import FORMAT
 from minidp.util.atomic import atomic_write
 from minidp.util.files import read_json, write_json

@@ -11,7 +11,7 @@ from functools import cache
 from typing import NamedTuple
 
 from minidp.privacy import Gaussian, JointGaussian, Ledger, PoissonSampled
-from minidp.privacy.catalogue import make
+from minidp.privacy.accountants import make
 
 from .plots import draw_runs
 from .results import look_up

@@ -17,8 +17,8 @@ from minidp.backend import Backend
 from minidp.errors import ParameterError
 from minidp.mechanism.samplers import steps_of_epochs
 from minidp.privacy import Filter
-from minidp.privacy.catalogue import make
-from minidp.privacy.meaning import large_delta
+from minidp.privacy.accountants import make
+from minidp.privacy.attacker import large_delta
 from minidp.ranks import current
 from minidp.run import About, Privacy, Run, RunFolder, Training
 from minidp.run.record import git_commit

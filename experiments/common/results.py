@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minidp.mechanism.samplers import sampler_from
-from minidp.mechanism.schedule import from_json
-from minidp.mechanism.setting import value_at
+from minidp.mechanism.schedule import from_json, value_at
 from minidp.privacy import (
     Gaussian,
     JointGaussian,

@@ -2,7 +2,7 @@
 out.
 """
 
-from ..privacy.catalogue import ACCOUNTANTS
+from ..privacy.accountants import ACCOUNTANTS
 from ..util.text import upper_text
 
 LINES = (  # what the paper says; the cards, or labels of cards, that do it

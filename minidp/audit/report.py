@@ -34,8 +34,8 @@ SECTIONS = {
     "nn.network. nn.init. grads.forms.",
     "Clipping": "mechanism.clip. mechanism.sanitizer. mechanism.rounding. mechanism.schedule.",
     "Noise": "mechanism.noise.",
-    "Sampling": "mechanism.sampling.",
-    "DP-PCA and private scaling": "mechanism.before.",
+    "Sampling": "mechanism.samplers.",
+    "DP-PCA and private scaling": "mechanism.mean. mechanism.pca. mechanism.scaling.",
     "Accountants": "privacy.moments. privacy.conversion. privacy.composition. privacy.",
     "Numerics": "host.",
 }

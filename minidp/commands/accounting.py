@@ -4,8 +4,8 @@ import math
 import sys
 
 from ..costs import accountants_of, calibrated, compared
-from ..privacy.catalogue import ACCOUNTANTS, make
-from ..privacy.meaning import in_words, large_delta
+from ..privacy.accountants import ACCOUNTANTS, make
+from ..privacy.attacker import in_words, large_delta
 from ..util.text import upper_text
 from .flags import number
 from .output import refuse_unbounded, show, table

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..costs import rows_of
 from ..errors import ParameterError, UnsupportedEventError
-from ..privacy.catalogue import row_to_quote
+from ..privacy.accountants import row_to_quote
 from ..util.text import bound_texts
 
 

@@ -4,7 +4,7 @@ from ..costs import ledger_of, path_of, sampler_of, steps_of
 from ..mechanism import PoissonSampler
 from ..mechanism.samplers import SAMPLERS
 from ..privacy import NeighbouringRelation
-from ..privacy.catalogue import ACCOUNTANTS
+from ..privacy.accountants import ACCOUNTANTS
 from .flags import Once, number, numbers, whole_number
 
 NOISE = ("--noise-multiplier", "--noise-multipliers")

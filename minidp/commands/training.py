@@ -17,8 +17,8 @@ from ..data.tables import table_of
 from ..errors import DataError, ParameterError
 from ..fitting.fit import fit
 from ..fitting.settings import Settings
+from ..privacy.accountants import row_to_quote
 from ..privacy.budget import Filter
-from ..privacy.catalogue import row_to_quote
 from ..privacy.ledger import Ledger
 from ..run import load_model
 from ..run.folder import CONFIG, CURVES, MODEL, RESULT, STATEMENT

@@ -14,7 +14,7 @@ from .. import nn
 from ..errors import MinidpError, ParameterError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ..privacy import Filter
-from ..privacy.meaning import large_delta
+from ..privacy.attacker import large_delta
 from ..ranks import current
 from ..run import About, Privacy, Run, Training
 from ..run.record import git_commit

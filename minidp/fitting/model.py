@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ..data.arrays import one_axis
 from ..errors import ParameterError
 from ..privacy.accountant import Bound
-from ..privacy.catalogue import row_to_quote
+from ..privacy.accountants import row_to_quote
 from ..privacy.ledger import Ledger
 from ..ranks import current
 from ..run.folder import FILES, LEDGER, MANIFEST, MODEL, STATEMENT

@@ -15,7 +15,7 @@ from ..data.persons import Means
 from ..errors import ParameterError, ShapeError
 from ..host import memory
 from ..mechanism import Plan, PoissonSampler, PrivateScaling, mean_sanitizer, noisy_mean
-from ..mechanism.before.scaling import centre_and_spread
+from ..mechanism.scaling import centre_and_spread
 from ..nn.init import truncated_normal, zeros
 from ..privacy.accountant import Accountant
 from ..privacy.events import Event

@@ -4,6 +4,6 @@ from minidp import host
 host.tune()          # before NumPy is imported; command lines do it, importing minidp never does
 """
 
-from .tune import describe, tune
+from .fast_process import describe, tune
 
 __all__ = ["describe", "tune"]

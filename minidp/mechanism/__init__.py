@@ -2,14 +2,14 @@
 the plan that joins them.
 """
 
-from .before.centring import mean_sanitizer, noisy_mean, shrunk
-from .before.pca import PrivatePCA, random_projection
-from .before.scaling import PrivateScaling
 from .clip import ClipGroup, clip_weights, flat_group, per_layer_groups
+from .mean import mean_sanitizer, noisy_mean, shrunk
 from .noise import add_gaussian
+from .pca import PrivatePCA, random_projection
 from .plan import Plan
-from .sampling import PoissonSampler, ShuffleSampler
+from .samplers import PoissonSampler, ShuffleSampler
 from .sanitizer import Sanitizer
+from .scaling import PrivateScaling
 from .schedule import LinearDecay, Stages
 
 __all__ = [

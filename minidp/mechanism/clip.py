@@ -18,7 +18,7 @@ from ..arrays import namespace_of
 from ..errors import ParameterError
 from ..grads.forms import Key
 from ..util.validate import in_range, non_negative_finite, positive
-from .setting import Setting, value_at
+from .schedule import Setting, value_at
 
 # clip norms whose squares, and those of gradients near them, float32 holds
 LEAST_NORM, MOST_NORM = 1e-12, 1e12

@@ -13,17 +13,17 @@ from typing import Any
 
 from ..errors import BudgetExceededError, ParameterError
 from ..privacy.accountant import Accountant
+from ..privacy.accountants import as_accountant
 from ..privacy.budget import max_steps
 from ..privacy.calibrate import noise_multiplier_for
-from ..privacy.catalogue import as_accountant
 from ..privacy.events import Event, NeighbouringRelation
 from ..privacy.ledger import SETUP, Ledger
 from ..util.text import upper_text
 from ..util.validate import count, positive_finite
 from .rounding import Products, products
-from .sampling import Sampler
+from .samplers import Sampler
 from .sanitizer import Sanitizer
-from .setting import value_at
+from .schedule import value_at
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,200 @@
-"""Samplers by name, and from the settings of a run."""
+"""Samplers: how each draws a lot, and the event of a release from such a lot.
+
+Each sampler has the neighbouring relation for which its analysis is proved. The data set's size and
+the stream are arguments of `lots`; samplers store public configuration only. A step's lot follows
+from the stream and the step alone.
+"""
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+from typing import Any, ClassVar
 
-from ..errors import DataError
-from ..util.validate import one_of
-from .sampling import PoissonSampler, Sampler, ShuffleSampler
+from numpy.typing import NDArray
 
+from ..errors import DataError, ParameterError
+from ..privacy.events import Event, NeighbouringRelation, PoissonSampled
+from ..streams import Stream
+from ..util.validate import count, one_of, probability
+
+
+class _Sampler:
+    """Base of both samplers.
+
+    name    its name on command lines
+    period  lots that are charged together: training may stop after every `period` steps
+    """
+
+    name: ClassVar[str]
+    period: Any = 1
+
+    def settings(self) -> dict[str, Any]:
+        """{"sampler": the name of its class, "period"}; see `sampler_from`."""
+        return {"sampler": type(self).__name__, "period": self.period}
+
+    def lots(
+        self, num_examples: int, steps: int, stream: Stream, start: int = 0
+    ) -> Iterator[NDArray]:
+        """Yield index arrays into num_examples examples, for `steps` steps from step `start` on,
+        the first of a period.
+        """
+        self.check(num_examples)
+        return self._lots(num_examples, range(start, start + steps), stream)
+
+    def check(self, num_examples: int) -> None:
+        """Raise ParameterError if the analysis does not cover so many examples; here it covers any
+        number.
+        """
+
+    def _lots(self, num_examples, steps, stream):
+        raise NotImplementedError
+
+    def wrap(self, event: Event) -> Event:
+        """The event of releasing `event` from each lot of a period."""
+        raise NotImplementedError
+
+    def charges(self, event: Event, steps: int) -> tuple[Event, int]:
+        """(event, count) to charge before `steps` steps from the start of a period: one for each
+        period begun.
+        """
+        return self.wrap(event), -(-steps // self.period)
+
+
+@dataclass(frozen=True)
+class PoissonSampler(_Sampler):
+    r"""Every example independently with probability q, as Algorithm 1 has it. Lots vary in size.
+
+    Shapes
+        a lot: sorted indices (size,), possibly empty
+
+    Forward
+        [F1]  size ~ Binomial(N, q), then `size` of the N examples, all subsets equally likely
+        [F2]  w_(k+1) / w_k = (N - k) q / ((k + 1) (1 - q))    weights of the sizes; P(size <= k) is
+              their share, cut to a multiple of 2^-64
+
+    Event
+        [S1]  PoissonSampled(q, event), proved for ADD_REMOVE
+
+    Source
+        [F1]  own derivation: given its size, a Poisson sample is uniform among subsets of that size
+        [F2]  own derivation: integers of 256 bits at the mode, cut below 2^-128 of it
+        [S1]  Abadi et al. 2016, Lemma 3; Mironov, Talwar, Zhang 2019, arXiv:1908.10530
+
+    Guarantees
+        q is public: derive it from a nominal data set size, never from the data at hand.
+
+    >>> from minidp.streams import Streams
+    >>> [lot.tolist() for lot in PoissonSampler(0.2).lots(10, steps=3, stream=Streams(1).sampling)]
+    [[5], [4], [1, 2, 7]]
+    """
+
+    sampling_probability: float
+    name: ClassVar = "poisson"
+    relation: ClassVar = NeighbouringRelation.ADD_REMOVE
+
+    def __post_init__(self):
+        probability(sampling_probability=self.sampling_probability)
+
+    @classmethod
+    def of(cls, dataset_size: int, lot_size: float) -> "PoissonSampler":
+        """q is lot_size / dataset_size."""
+        return cls(lot_size / dataset_size)
+
+    def lot_sizes(self, dataset_size: float) -> tuple[float, float]:
+        """(least, most) of the mean lot over dataset_size examples."""
+        return self.sampling_probability * dataset_size, self.sampling_probability * dataset_size
+
+    def _lots(self, num_examples, steps, stream):
+        least, cumulative = _binomial(num_examples, float(self.sampling_probability))
+        for step in steps:
+            draws = stream(step)
+            size = least + bisect_right(cumulative, int(draws.words(1)[0]))  # [F1]
+            yield draws.choice(num_examples, size)  # [F1]
+
+    def wrap(self, event: Event) -> PoissonSampled:
+        """The event of releasing `event` from a lot drawn so."""
+        return PoissonSampled(self.sampling_probability, event)  # [S1]
+
+
+@dataclass(frozen=True)
+class ShuffleSampler(_Sampler):
+    r"""A random order each epoch, cut into lots: what most training loops do. It gets no
+    amplification.
+
+    Shapes
+        a lot: indices (lot_size,), the last lot of an epoch possibly smaller
+
+    Forward
+        [F1]  each epoch a uniform permutation, its consecutive runs of `lot_size`
+
+    Event
+        [S1]  the event itself, not sampled, once per epoch, under ZERO_OUT: each example is in one
+              lot of the epoch, and given the permutation the other lots do not depend on it
+
+    Source
+        [S1]  own derivation (parallel composition over the lots of an epoch). No amplification is
+              claimed: the gap to the Poisson analysis is meant to be visible.
+
+    Raises
+        ParameterError   lot_size is above dataset_size; lots of another number of examples
+    """
+
+    dataset_size: int
+    lot_size: int
+    name: ClassVar = "shuffle"
+    relation: ClassVar = NeighbouringRelation.ZERO_OUT
+
+    def __post_init__(self):
+        count(1, dataset_size=self.dataset_size, lot_size=self.lot_size)
+        if self.lot_size > self.dataset_size:
+            raise ParameterError(
+                f"expected lot_size={self.lot_size} to be at most the "
+                f"dataset_size={self.dataset_size}"
+            )
+
+    @classmethod
+    def of(cls, dataset_size: int, lot_size: int) -> "ShuffleSampler":
+        """The sampler of these sizes."""
+        return cls(dataset_size, lot_size)
+
+    @property
+    def period(self) -> int:
+        """Lots in one pass over the data; stopping inside one would show an example twice in an
+        epoch.
+        """
+        return -(-self.dataset_size // self.lot_size)
+
+    def lot_sizes(self, dataset_size: float) -> tuple[float, float]:
+        """(least, most) that may be called the mean lot over dataset_size examples: the one asked
+        for, and N / period.
+        """
+        mean = dataset_size / self.period
+        return min(self.lot_size, mean), max(self.lot_size, mean)
+
+    def check(self, num_examples: int) -> None:
+        """Raise ParameterError unless there are dataset_size examples."""
+        if num_examples != self.dataset_size:
+            raise ParameterError(
+                f"expected {self.dataset_size} examples, the public dataset_size of the sampler, "
+                f"got {num_examples}"
+            )
+
+    def _lots(self, num_examples, steps, stream):
+        for number, step in enumerate(steps):
+            place = number % self.period
+            if place == 0:
+                order = stream(step).permutation(num_examples)  # [F1]
+            yield order[place * self.lot_size : (place + 1) * self.lot_size]  # [F1]
+
+    def wrap(self, event: Event) -> Event:
+        """The event itself: no amplification by sampling."""
+        return event  # [S1]
+
+
+Sampler = PoissonSampler | ShuffleSampler
 SAMPLERS: dict[str, Any] = {each.name: each for each in (PoissonSampler, ShuffleSampler)}
 
 
@@ -38,3 +225,22 @@ def sampler_from(settings: Mapping[str, Any]) -> Sampler:
             "lots cost is not known here"
         )
     return found[settings["sampler"]].of(settings["dataset_size"], settings["expected_lot_size"])
+
+
+@lru_cache(256)
+def _binomial(n, q):
+    """(least, [2^64 P(size <= least), 2^64 P(size <= least + 1), ...]) of a binomial size; q is
+    taken as the exact fraction.
+    """
+    a, b = q.as_integer_ratio()
+    mode = min(n, int((n + 1) * q))
+    above, k = [2**256], mode
+    while k < n and above[-1] >> 128:
+        above.append(above[-1] * (n - k) * a // ((k + 1) * (b - a)))  # [F2]
+        k += 1
+    below, k = [2**256], mode
+    while k > 0 and below[-1] >> 128:
+        below.append(below[-1] * k * (b - a) // ((n - k + 1) * a))  # [F2]
+        k -= 1
+    sums = list(accumulate(below[:0:-1] + above))
+    return k, [(each << 64) // sums[-1] for each in sums]  # [F2]

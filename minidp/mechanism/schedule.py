@@ -5,13 +5,21 @@ and does not look at the data (Abadi et al. 2016, Section 3.1, "time-dependent p
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 from ..errors import DataError
 from ..util.files import jsonable
 from ..util.validate import count, non_negative_finite
-from .setting import Setting
+
+# a number, or a function of the step (0 is the first)
+Setting = float | Callable[[int], float]
+
+
+def value_at(setting: Setting, step: int) -> float:
+    """The value of a setting at a step; a plain number is constant."""
+    return setting(step) if callable(setting) else setting
 
 
 @dataclass(frozen=True)

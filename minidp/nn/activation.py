@@ -1,7 +1,7 @@
 """Functions of each coordinate (or, for Softmax, of each example's last axis); no parameters."""
 
 from ..backend import namespace_of
-from ..kernels import by_twin
+from ..compiled import by_twin
 from ..util.validate import positive_finite
 from .layer import Layer
 

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import namespace_of, zero_rows_unless
+from ..compiled import kernel
 from ..errors import DtypeError, ShapeError
-from ..kernels import kernel
 from ..util.validate import inexact, same_batch, shape
 
 Loss = Callable[[NDArray, NDArray], tuple[NDArray, NDArray]]  # (z, target) -> (losses (B,), dz)

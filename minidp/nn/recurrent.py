@@ -5,8 +5,8 @@ from functools import partial
 from numpy.typing import DTypeLike
 
 from ..backend import namespace_of
+from ..compiled import kernel
 from ..errors import ShapeError
-from ..kernels import kernel
 from ..util.validate import count, one_of
 from .dense import affine_grads
 from .init import Initializer, Rng, truncated_normal

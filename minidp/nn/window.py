@@ -9,8 +9,8 @@ from math import prod
 import numpy as np
 
 from ..backend import namespace_of
+from ..compiled import kernel
 from ..errors import ParameterError, ShapeError
-from ..kernels import kernel
 from ..util.validate import count, one_of
 
 SHORT = 64  # numbers in a row of a window, up to which a kernel copies it faster than NumPy

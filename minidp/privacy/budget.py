@@ -10,7 +10,7 @@ from ..util.text import upper_text
 from ..util.validate import count as check_count
 from ..util.validate import non_negative, open_probability
 from .accountant import Bound
-from .catalogue import as_accountant
+from .accountants import as_accountant
 from .events import Event, NeighbouringRelation
 from .ledger import STEP, Ledger
 

@@ -26,10 +26,10 @@ from ..privacy import (
     Ledger,
     PoissonSampled,
 )
-from ..privacy.catalogue import all_bounds
+from ..privacy.accountants import all_bounds
+from ..privacy.attacker import meaning_of
 from ..privacy.event_json import event_to_json
 from ..privacy.ledger import SETUP, STEP
-from ..privacy.meaning import meaning_of
 from ..streams import GENERATOR
 from ..train import Averaged
 from ..util.files import jsonable

@@ -15,9 +15,9 @@ from ..backend import namespace_of
 from ..data.arrays import as_rows, refuse_bad_rows
 from ..data.persons import persons_of
 from ..errors import CheckpointError, DivergedError, ParameterError
-from ..mechanism.setting import value_at
+from ..mechanism.schedule import value_at
 from ..privacy import Event, Filter, Ledger
-from ..privacy.catalogue import ACCOUNTANTS
+from ..privacy.accountants import ACCOUNTANTS
 from ..privacy.ledger import SETUP, STEP
 from ..ranks import current
 from ..streams import as_streams

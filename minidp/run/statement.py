@@ -7,8 +7,8 @@ statement follows from result.json alone, so that anybody can render it again an
 import math
 
 from ..mechanism.schedule import text
-from ..privacy.catalogue import row_to_quote
-from ..privacy.meaning import in_words
+from ..privacy.accountants import row_to_quote
+from ..privacy.attacker import in_words
 from ..util.text import estimate_text, lower_text, upper_text
 from .summary import in_short, is_not_private, unit_of
 

@@ -5,8 +5,8 @@ the lines on the screen.
 import math
 from typing import NamedTuple
 
-from ..privacy.catalogue import row_to_quote
-from ..privacy.meaning import RATES, large_delta
+from ..privacy.accountants import row_to_quote
+from ..privacy.attacker import RATES, large_delta
 from ..util.program import program
 from ..util.text import upper_text
 from .folder import CURVES, MANIFEST, STATEMENT

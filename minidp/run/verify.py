@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ..errors import DataError, MinidpError
 from ..mechanism.schedule import from_json
 from ..privacy import Filter, Ledger
-from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make
+from ..privacy.accountants import ACCOUNTANTS, all_bounds, make
 from ..privacy.event_json import event_from_json, event_to_json
 from ..privacy.ledger import SETUP, STEP
 from ..util.atomic import StrPath

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..backend import namespace_of
 from ..grads.forms import Arrays
-from ..mechanism.setting import Setting
+from ..mechanism.schedule import Setting
 from ..util.validate import in_range
 
 WARM_UP = 9  # the first averages reach back over about a tenth of the steps so far

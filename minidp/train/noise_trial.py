@@ -8,8 +8,8 @@ import numpy as np
 
 from .. import device
 from ..arrays import to_host
+from ..compiled import ON_A_DEVICE, allow
 from ..host.chacha import STRETCH
-from ..kernels import ON_A_DEVICE, allow
 from ..ranks import current
 from ..streams import Streams
 

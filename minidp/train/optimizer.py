@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..backend import namespace_of
 from ..errors import ParameterError
 from ..grads.forms import Arrays
-from ..mechanism.setting import Setting, value_at
+from ..mechanism.schedule import Setting, value_at
 from ..util.validate import in_range, non_negative_finite, positive_finite
 
 

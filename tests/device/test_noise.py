@@ -11,8 +11,8 @@ import pytest
 
 from minidp import device
 from minidp.arrays import to_host
+from minidp.compiled import ON_A_DEVICE, only
 from minidp.host.chacha import STRETCH
-from minidp.kernels import ON_A_DEVICE, only
 from minidp.mechanism.noise import add_gaussian
 from minidp.streams import Streams
 from tests.conftest import BACKENDS

@@ -6,8 +6,8 @@ import pytest
 from minidp import device
 from minidp.arrays import to_host
 from minidp.backend import Backend
+from minidp.compiled import kernel, only
 from minidp.host.chacha import STRETCH
-from minidp.kernels import kernel, only
 from minidp.streams import Draws
 from minidp.train import noise_trial
 from tests.support import shim

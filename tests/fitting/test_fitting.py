@@ -10,7 +10,7 @@ import minidp
 from minidp import nn
 from minidp.errors import BudgetExceededError, CheckpointError, DataError, ParameterError
 from minidp.privacy import Ledger
-from minidp.privacy.catalogue import make
+from minidp.privacy.accountants import make
 from minidp.run.verify import verify
 
 ROWS = 1200

@@ -16,7 +16,7 @@ import pytest
 
 from minidp.errors import ParameterError
 from minidp.host import memory, threads
-from minidp.host.tune import kernels_for
+from minidp.host.fast_process import kernels_for
 from tests.support import training
 from tests.support.scripts import ROOT
 

@@ -15,7 +15,7 @@ from minidp.mechanism import (
     noisy_mean,
     random_projection,
 )
-from minidp.mechanism.before.scaling import raw_moments
+from minidp.mechanism.scaling import raw_moments
 from minidp.streams import Streams
 from tests.support.training import make_trainer
 

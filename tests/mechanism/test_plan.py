@@ -13,7 +13,7 @@ from minidp.mechanism import (
     per_layer_groups,
 )
 from minidp.privacy import Filter, Gaussian, Ledger, MomentsAccountant, NeighbouringRelation
-from minidp.privacy.catalogue import make
+from minidp.privacy.accountants import make
 from minidp.streams import Streams
 
 KEYS = [("dense1", "W"), ("dense2", "W")]

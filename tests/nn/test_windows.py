@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minidp import kernels, nn
+from minidp import compiled, nn
 from minidp.audit import check_layer
 from minidp.audit.checks.compiled_kernels import cut_and_folded, pooled
 from minidp.errors import ParameterError, ShapeError
@@ -68,7 +68,7 @@ def test_compiled_windows_give_the_bits_of_their_definitions(seed):
     counts = window.output("test", images[1:])
     dy = rng.standard_normal((2, *counts, images[3])).astype("float32")
     seen = rng.standard_normal((2, *counts, *size, images[3])).astype("float32")
-    with kernels.only(np, ()):
+    with compiled.only(np, ()):
         expected = *pooled(x, dy, window), *cut_and_folded(x, seen, window)
     turned = np.asfortranarray(x)  # not contiguous
     found = *pooled(x, dy, window), *cut_and_folded(turned, seen, window)

@@ -22,7 +22,7 @@ from minidp.privacy import (
     Repeated,
     Unknown,
 )
-from minidp.privacy.catalogue import ACCOUNTANTS, make
+from minidp.privacy.accountants import ACCOUNTANTS, make
 from tests.support.accountants import ADD_REMOVE, ROWS, ZERO_OUT, spent
 
 each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.label)

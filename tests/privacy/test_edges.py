@@ -19,7 +19,7 @@ from minidp.privacy import (
     RenyiAccountant,
     group_epsilon,
 )
-from minidp.privacy.catalogue import all_bounds, make
+from minidp.privacy.accountants import all_bounds, make
 from tests.support.accountants import ledger_of, spent
 
 TIGHT, RENYI = LossDistributionAccountant(), RenyiAccountant()

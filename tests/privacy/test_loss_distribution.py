@@ -18,9 +18,8 @@ from minidp.privacy import (
     RenyiAccountant,
 )
 from minidp.privacy.gaussian import gaussian_epsilon
-from minidp.privacy.pld.cells import masses_of
 from minidp.privacy.pld.fourier import spectrum_of
-from minidp.privacy.pld.masses import ADD, REMOVE
+from minidp.privacy.pld.masses import ADD, REMOVE, masses_of
 from tests.support.accountants import ledger_of, spent
 
 PEERS = json.loads((Path(__file__).parent / "dp_accounting.json").read_text())["rows"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from minidp.privacy.catalogue import all_bounds
+from minidp.privacy.accountants import all_bounds
 from minidp.privacy.ledger import Ledger
 from minidp.run.statement import render
 from minidp.run.summary import summary

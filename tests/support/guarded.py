@@ -23,7 +23,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 
 from minidp.backend import Backend
-from minidp.kernels import ON_A_DEVICE, allow
+from minidp.compiled import ON_A_DEVICE, allow
 from tests.support import counting, shim
 
 

@@ -23,7 +23,7 @@ from minidp.privacy import (
     LossDistributionAccountant,
     PoissonSampled,
 )
-from minidp.privacy.catalogue import make
+from minidp.privacy.accountants import make
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
 from tools.attacks import empirical

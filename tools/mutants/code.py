@@ -54,7 +54,7 @@ EQUIVALENT = {  # name of a mutant: the reason why no measurement can tell it fr
     "nn.norm.LayerNorm [F0] sign 1": _INFERRED,
     "grads.forms.Outer [V1] sign 1": _TWICE,
     "grads.forms.OuterSum [V1] sign 1": _TWICE,
-    "mechanism.before.pca.PrivatePCA [F4] sign 1": _ANY_SIGN,
+    "mechanism.pca.PrivatePCA [F4] sign 1": _ANY_SIGN,
     "mechanism.rounding.products [F2] drop 3": _GUARD,
     "privacy.moments.MomentsAccountant [M2] drop 1": _GUARD,
     "privacy.moments.MomentsAccountant [M3] drop 1": _GUARD,

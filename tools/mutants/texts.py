@@ -34,7 +34,7 @@ EQUIVALENT = {  # name of a broken text: the reason why it says the same
     "nn.loss.SoftmaxCrossEntropy [B2] drop 1": LESS,
     "host.chacha.normals [M1] scale 4": ANY,
     "host.chacha.normals [M1] drop 11": ANY,
-    "mechanism.before.pca.PrivatePCA [F3] exchange 5": "true, but it speaks of one half only",
+    "mechanism.pca.PrivatePCA [F3] exchange 5": "true, but it speaks of one half only",
     "grads.forms.OuterSum [N1] exchange 2": SYMMETRIC,
     "grads.forms.OuterSum [N1] exchange 4": SYMMETRIC,
     "grads.forms.OuterSum [N3] sign 3": "it is squared",

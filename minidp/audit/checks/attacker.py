@@ -6,13 +6,13 @@ from functools import cache
 import mpmath
 import numpy as np
 
-from ...privacy import meaning
+from ...privacy import attacker
 from ...privacy.events import Gaussian, PoissonSampled
 from ..equation import Case
 from . import excess, measures, relative, states
 from .exact_values import ledger_of
 
-MEANING = "privacy.meaning.meaning_of"
+MEANING = "privacy.attacker.meaning_of"
 
 
 def _normal(p):
@@ -24,7 +24,7 @@ def _normal(p):
 def _meaning(event, delta):
     """(what `meaning_of` says, {epsilon: delta} of the tangents that it used)."""
     ledger = ledger_of((event, 1))
-    return meaning.meaning_of(ledger, delta), dict(meaning.lines_of(ledger, delta))
+    return attacker.meaning_of(ledger, delta), dict(attacker.lines_of(ledger, delta))
 
 
 def _gaussian_meanings():
@@ -41,7 +41,7 @@ def _gaussian_meanings():
 @states(MEANING, "C1", 3e-12)
 def power_by_the_tangents(bench):
     for _, given, lines in _gaussian_meanings():
-        yield Case(given, ranges={"a": meaning.RATES, "epsilon": list(lines)})
+        yield Case(given, ranges={"a": attacker.RATES, "epsilon": list(lines)})
 
 
 @states(MEANING, "C2", 3e-9)
@@ -49,8 +49,8 @@ def mu_at_the_corners(bench):
     for _, given, lines in _gaussian_meanings():
         epsilons, deltas = (np.array(each) for each in zip(*sorted(lines.items())))
         last = 0.5 * (1 - deltas[0])
-        corners = [meaning.LEAST_RATE, last, *(-np.diff(deltas) / np.diff(np.exp(epsilons)))]
-        inside = [a for a in corners if meaning.LEAST_RATE <= a <= last]
+        corners = [attacker.LEAST_RATE, last, *(-np.diff(deltas) / np.diff(np.exp(epsilons)))]
+        inside = [a for a in corners if attacker.LEAST_RATE <= a <= last]
         yield Case(given, ranges={"a": inside, "epsilon": list(lines)})
 
 

@@ -10,9 +10,8 @@ import numpy as np
 
 from ...backend import to_host
 from ...data.persons import Persons
-from ...mechanism import PrivatePCA, PrivateScaling
-from ...mechanism.before import pca, scaling
-from ...mechanism.before.centring import shrunk
+from ...mechanism import PrivatePCA, PrivateScaling, pca, scaling
+from ...mechanism.mean import shrunk
 from ...mechanism.noise import noise_grid
 from ...privacy.events import Gaussian
 from ...streams import Streams
@@ -20,7 +19,7 @@ from ..equation import Case
 from . import holds, in_words, measures, slack, states, worst
 from .exact_values import sq_norms
 
-PCA, SCALING = "mechanism.before.pca.PrivatePCA", "mechanism.before.scaling.PrivateScaling"
+PCA, SCALING = "mechanism.pca.PrivatePCA", "mechanism.scaling.PrivateScaling"
 MOST = 3  # rows of a person
 EIGHTS = np.full((1, 3), 8.0)
 SEARCHED = "worst row or person by search: 1 - reached / claimed"
@@ -166,7 +165,7 @@ def event_is_that_of_each_release(bench):
     return holds(PrivateScaling(3.0).event() == Gaussian(3.0))
 
 
-@states("mechanism.before.centring.shrunk", "F1")
+@states("mechanism.mean.shrunk", "F1")
 def shrinking(bench):
     """Noise explains none, a part or all; of two coordinates, nothing."""
     for noise_std, D in ((0.0, 9), (0.1, 9), (0.7, 9), (50.0, 9), (1e3, 2)):

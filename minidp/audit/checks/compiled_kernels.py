@@ -8,9 +8,9 @@ import math
 import numpy as np
 
 from ...arrays import row_norms, to_host
+from ...compiled import only
 from ...grads.forms import Explicit, Outer, OuterSum
 from ...grads.sums import add_weighted_sums
-from ...kernels import only
 from ...nn import LSTM, ReLU, SoftmaxCrossEntropy
 from ...nn.window import Window
 from ...streams import Streams

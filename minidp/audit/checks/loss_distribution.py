@@ -7,7 +7,7 @@ import mpmath
 import numpy as np
 
 from ...privacy.events import Gaussian, PoissonSampled
-from ...privacy.pld import kernels
+from ...privacy.pld import loss_kernels as kernels
 from ...privacy.pld.accountant import LossDistributionAccountant
 from ...privacy.pld.masses import ADD, REMOVE
 from ..equation import Case
@@ -92,7 +92,7 @@ def _delta_at(epsilon):
     return kernels.delta_at(*_masses(), epsilon)
 
 
-@states("privacy.pld.kernels.delta_at", "C1")
+@states("privacy.pld.loss_kernels.delta_at", "C1")
 def tail_of_the_masses(bench):
     mass, step, first, tilt, centre = _masses()
     given = {"m": mass, "l": first + step * np.arange(40), "tilt": tilt, "centre": centre}
@@ -100,7 +100,7 @@ def tail_of_the_masses(bench):
     yield Case({**given, "delta": _delta_at}, ranges=ranges)
 
 
-@states("privacy.pld.kernels.crossing", "C1", 1e-9)
+@states("privacy.pld.loss_kernels.crossing", "C1", 1e-9)
 def crossing_of_the_target(bench):
     """Targets lie close to the value at a knot, so that an error of 3e-4 in a value finds the wrong
     pair of knots.

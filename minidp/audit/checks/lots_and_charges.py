@@ -15,7 +15,7 @@ from ...mechanism import (
     ShuffleSampler,
     Stages,
     flat_group,
-    sampling,
+    samplers,
 )
 from ...privacy.events import (
     Gaussian,
@@ -27,7 +27,7 @@ from ..equation import Case
 from . import holds, in_words, measures, states
 
 SIGMAS = 6.0  # a right implementation exceeds six standard errors once in 500 million
-POISSON, SHUFFLED = "mechanism.sampling.PoissonSampler", "mechanism.sampling.ShuffleSampler"
+POISSON, SHUFFLED = "mechanism.samplers.PoissonSampler", "mechanism.samplers.ShuffleSampler"
 RELEASE = Gaussian(3.0)
 KEYS = (("one", "W"), ("one", "b"), ("two", "W"))
 
@@ -76,7 +76,7 @@ def inclusions_of_many_examples(bench):
 def sizes_have_the_binomial_law(bench):
     cases = (0, 0.3), (12, 0.3), (40, 0.9), (7, 0.0), (7, 1.0), (5, 5e-324), (5, 1 - 2.0**-53)
     for n, q in (*cases, (300, 0.01)):
-        least, cumulative = sampling._binomial(n, q)
+        least, cumulative = samplers._binomial(n, q)
         p, total = Fraction(q), Fraction(0)
         for k in range(n + 1):
             total += math.comb(n, k) * p**k * (1 - p) ** (n - k)
@@ -86,7 +86,7 @@ def sizes_have_the_binomial_law(bench):
 
 @states(POISSON, "F2")
 def weights_of_sizes(bench):
-    least, cumulative = sampling._binomial(5, 0.3)
+    least, cumulative = samplers._binomial(5, 0.3)
     w = np.diff([0.0] * (least + 1) + [float(share) for share in cumulative])
     yield Case({"w": w, "N": 5, "q": 0.3}, ranges={"k": range(5)})
 

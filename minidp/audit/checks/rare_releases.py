@@ -9,8 +9,8 @@ import mpmath
 import numpy as np
 
 from ...privacy.accountant import COVERED, _exposure
+from ...privacy.accountants import ACCOUNTANTS, make
 from ...privacy.bound import Bound, Exposed
-from ...privacy.catalogue import ACCOUNTANTS, make
 from ...privacy.events import Gaussian, Laplace, PoissonSampled, PureDP
 from ..equation import Case
 from . import holds, measures, states

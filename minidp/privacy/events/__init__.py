@@ -7,10 +7,10 @@ refuses.
 """
 
 from .base import Event, NeighbouringRelation, NonPrivate, Unknown
+from .composed import Composed, Repeated
 from .noise import Gaussian, JointGaussian, Laplace
-from .pairs import ApproximateDP, PureDP
+from .pure import ApproximateDP, PureDP
 from .sampled import PoissonSampled
-from .several import Composed, Repeated
 
 __all__ = [
     "ApproximateDP",

@@ -15,7 +15,7 @@ from ...errors import UnsupportedEventError
 from ...util.validate import probability
 from .base import Event, NonPrivate, number
 from .noise import Gaussian, Laplace, combined_noise_multiplier
-from .pairs import ApproximateDP
+from .pure import ApproximateDP
 
 
 def amplified(epsilon: float, q: float) -> float:

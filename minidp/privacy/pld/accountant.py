@@ -7,13 +7,13 @@ import numpy as np
 
 from ..accountant import Accountant
 from ..events import NeighbouringRelation
-from .cells import masses_of
-from .fallback import answer
+from .choose import answer
 from .fourier import ROUNDING, spectrum_of
+from .grid import grid_for
 from .interval import DeltaAt, EpsilonAt
-from .kernels import tilted_masses
+from .loss_kernels import tilted_masses
 from .losses import ComposedLoss, log_moment
-from .saddle import grid_for
+from .masses import masses_of
 
 CACHED_POINTS = 2**16  # costs on longer grids are few and large, and not kept
 MAX_GRIDS = 16  # kept for queries that follow

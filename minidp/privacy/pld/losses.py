@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import NumericalBoundError
 from .fourier import ROUNDING, square_sum
-from .kernels import crossing, delta_at
+from .loss_kernels import crossing, delta_at
 
 MOST_EXPONENT = 700.0  # e^709 is the largest that float64 holds
 # parts of the spectrum below e^-60 of the whole are dropped, and counted as an error of e^-60

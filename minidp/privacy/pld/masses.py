@@ -2,12 +2,23 @@
 
 A direction is REMOVE (loss of the data set with the example against that without) or ADD (the
 reverse). The masses of the second are those of the first at the negative losses, times e^-loss.
+An upper end is read from masses that dominate an event's loss, a lower end from masses that the
+loss dominates.
 """
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
+
+from ..events.sampled import amplified
+from .loss_kernels import (
+    knots_between,
+    log_ratio_at,
+    log_tail,
+    merged_gaussian_masses,
+    spread_gaussian_masses,
+)
 
 REMOVE, ADD = "remove", "add"
 
@@ -32,6 +43,37 @@ class Masses:
         return Masses(log_mass, -self.knots[::-1], -self.offset, infinite)
 
 
+def masses_of(event, direction, upper, step, gaps, deviations):
+    """Masses on the grid that dominate the event's loss (upper), or that it dominates; those of
+    pure DP dominate.
+
+    They reach `deviations` standard deviations into the noise's tails; an upper bound counts the
+    rest on its safe side, a lower bound leaves it out. Knots grow sparse away from loss 0: gaps =
+    (relative, absolute) limit on their distance.
+    """
+    if event.pure_epsilon is not None:
+        return randomised_response(event.pure_epsilon, step)
+    q, m = event.share, 1 / event.noise.noise_multiplier
+    base = 0.0 if q == 1 else math.log1p(-q)
+    lowest, highest = (
+        log_ratio if q == 1 else amplified(log_ratio, q)
+        for log_ratio in (-deviations * m - 0.5 * m * m, deviations * m + 0.5 * m * m)
+    )
+    low, high = math.floor((lowest - base) / step), math.ceil((highest - base) / step)
+    low = low if q == 1 else max(low, 0)
+    knots = knots_between(low, max(high, low + 1), step, base, *gaps)
+    if not upper:
+        return dominated(q, m, direction, step, base, low, knots, deviations)
+    tail = log_tail(deviations)
+    below = -math.inf if q < 1 and low == 0 else tail  # bounds both P and Q there
+    masses = Masses(spread_gaussian_masses(q, m, step, 0.0, knots), knots, base, tail)
+    if direction == ADD:
+        masses, below = masses.mirrored(step, below), tail
+    # what lies below the lowest loss counts as if it had it
+    masses.log_mass[0] = np.logaddexp(masses.log_mass[0], below)
+    return masses
+
+
 def randomised_response(epsilon, step):
     """The pair that dominates every epsilon-DP release: losses epsilon, on a knot, and -epsilon,
     between two.
@@ -45,6 +87,69 @@ def randomised_response(epsilon, step):
     moves = math.log(to_upper) if to_upper > 0 else -math.inf
     log_mass = log_p + np.array([stays, moves, epsilon])
     return Masses(log_mass, np.array([-count, 1 - count, 0]), epsilon, -math.inf)
+
+
+def dominated(q, m, direction, step, base, low, knots, z):
+    """Masses that the loss of a Gaussian dominates, Poisson-sampled or not."""
+    if q < 1 and low == 0:
+        # Most of the mass may lie within a fraction of a step above ln(1-q): the lowest atom takes
+        # all up to some fraction of a step, and the grid starts at its loss. Where the losses thin
+        # out fast, half a step leaves too little above it for an atom at the next knot, and a
+        # larger fraction is tried.
+        reach = -math.inf
+        for fraction in (0.5, 0.7, 0.85, 0.95):
+            begin, lift, log_q_mass = _lowest_atom(q, m, fraction * step)
+            log_mass, end = merged_gaussian_masses(q, m, step, lift, knots, begin)
+            log_mass[0] = log_q_mass + base + lift
+            if end > reach:
+                reach, best = end, (log_mass, lift)
+            if reach > 0.7 * z:
+                break
+        log_mass, lift = best
+    else:
+        lift, begin = 0.0, (log_ratio_at(q, m, (low - 0.5) * step) + 0.5 * m * m) / m
+        log_mass, reach = merged_gaussian_masses(q, m, step, lift, knots, begin)
+    filled = np.flatnonzero(log_mass > -math.inf)
+    if not len(filled):
+        # the steps are so wide that no knot is reached: all outcomes merged have the loss 0
+        return Masses(np.zeros(1), np.zeros(1, np.int64), 0.0, -math.inf)
+    masses = Masses(log_mass, knots, base + lift, -math.inf)
+    if direction == ADD:
+        return masses.mirrored(step, -math.inf)
+    # what reached no atom of its own counts as having the loss of the last one
+    beyond = np.logaddexp(
+        math.log1p(-q) + _log_normal_cdf(-reach) if q < 1 else -math.inf,
+        math.log(q) + _log_normal_cdf(m - reach),
+    )
+    log_mass[filled[-1]] = np.logaddexp(log_mass[filled[-1]], beyond)
+    return masses
+
+
+def _lowest_atom(q, m, height):
+    """(x, lift, ln Q) of the atom of all outcomes below x: its loss is ln(1-q) + lift, `height`
+    below that of x.
+    """
+
+    def atom(above):
+        x = (log_ratio_at(q, m, above) + 0.5 * m * m) / m
+        log_q_mass = _log_normal_cdf(x)
+        lift = math.log1p(q / (1 - q) * math.exp(_log_normal_cdf(x - m) - log_q_mass))
+        return x, lift, log_q_mass
+
+    low, high = height, 2 * height
+    while high - atom(high)[1] < height:
+        low, high = high, 2 * high
+    for _ in range(30):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if middle - atom(middle)[1] < height else (low, middle)
+    return atom(high)
+
+
+def _log_normal_cdf(x):
+    """ln P(N(0,1) < x)."""
+    from scipy.special import log_ndtr
+
+    return float(log_ndtr(x))
 
 
 def largest_loss(parts, direction):

@@ -5,14 +5,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ...backend import to_host
-from ...errors import ParameterError
-from ...grads.forms import Explicit
-from ...streams import Draws
-from ...util.validate import MOST_COUNT, count, non_negative_finite
-from ..clip import ClipGroup
-from ..rounding import in_blocks, products
-from ..sanitizer import Sanitizer
+from ..backend import to_host
+from ..errors import ParameterError
+from ..grads.forms import Explicit
+from ..streams import Draws
+from ..util.validate import MOST_COUNT, count, non_negative_finite
+from .clip import ClipGroup
+from .rounding import in_blocks, products
+from .sanitizer import Sanitizer
 
 MEAN = ("rows", "mean")
 ROWS = 1024  # at a time

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import namespace_of
-from ...util.validate import count
+from ..arrays import namespace_of
+from ..util.validate import count
 
 MOST_PERSONS = 2**25  # float64 sums of their shares, in multiples of 2^-28, are exact
 

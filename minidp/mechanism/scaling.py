@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...backend import to_host
-from ...privacy.events import Gaussian
-from ...streams import Draws
-from ...util.validate import count, non_negative_finite
-from ..noise import add_gaussian
+from ..backend import to_host
+from ..privacy.events import Gaussian
+from ..streams import Draws
+from ..util.validate import count, non_negative_finite
+from .noise import add_gaussian
 from .units import units
 
 LOWEST, HIGHEST = -30, 30  # exponents of two between which magnitudes are told apart

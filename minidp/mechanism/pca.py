@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import namespace_of, to_host, zero_rows_unless
-from ...errors import ParameterError
-from ...host.threads import single_blas
-from ...privacy.events import Gaussian
-from ...streams import Draws
-from ...util.validate import count, inexact, non_negative_finite, shape
-from ..noise import add_gaussian
+from ..arrays import namespace_of, to_host, zero_rows_unless
+from ..errors import ParameterError
+from ..host.threads import single_blas
+from ..privacy.events import Gaussian
+from ..streams import Draws
+from ..util.validate import count, inexact, non_negative_finite, shape
+from .noise import add_gaussian
 from .units import units
 
 BATCH_ROWS = 8192

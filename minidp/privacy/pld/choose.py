@@ -18,8 +18,8 @@ from ..events import Gaussian
 from ..events.noise import combined_noise_multiplier
 from ..gaussian import GaussianAccountant
 from ..renyi import RenyiAccountant
+from .grid import MAX_POINTS
 from .interval import between
-from .saddle import MAX_POINTS
 
 # where an interval stays wider than this share, other accountants' upper ends are asked for
 WIDE = 0.02

@@ -16,6 +16,8 @@ NODES, WEIGHTS = 0.5 * (NODES + 1.0), 0.5 * WEIGHTS
 CUT_OFF = (
     120.0  # twice the exponent below a cell's peak at which its integral is cut off: e^-60 of it
 )
+# standard deviations from both peaks, 0 and m, beyond which masses (e^-800) leave float64
+FAR = 40.0
 SMALL_SHIFT = 0.05  # of the mean, in standard deviations of the noise
 
 
@@ -125,6 +127,62 @@ def spread_gaussian_masses(q, m, h, lift, knots):
         masses[k] = largest + math.log(math.exp(masses[k] - largest) + math.exp(to_lower - largest))
         masses[k + 1] = scale + math.log(above_a) - math.log(-math.expm1(-gap))
     return masses
+
+
+@njit(cache=True)
+def merged_gaussian_masses(q, m, h, lift, knots, begin):
+    """(log P-masses at the knots of a coarser view of the same pair, outcomes merged into atoms;
+    the x up to which it goes).
+
+    Knots stand at ln(1-q) + lift + k h (lift + k h where q = 1). From x = begin on, each atom takes
+    outcomes up to the x at which its own ln(P/Q) is exactly the knot's loss, the zero of int phi (r
+    - r_knot); knots already passed stay empty. Merging outcomes only loses information, so (P, Q)
+    dominates the result, in both directions; what lies below `begin`, or is too thin to reach the
+    next knot, is left out.
+    """
+    masses = np.full(len(knots), -math.inf)
+    start = max(begin, -FAR)
+    for k in range(len(knots)):
+        above = lift + knots[k] * h
+        knot = (log_ratio_at(q, m, above) + 0.5 * m * m) / m
+        if knot <= start:
+            continue
+        if max(knot - max(start, m), start - m) > FAR:
+            break  # too little mass is left to reach this knot, or any further one
+        peak = min(max(0.0, start), knot)
+        missing, plain, _ = _integrals(start, knot, knot, m, peak)
+        left, width, reached = knot, knot - start, False
+        for _ in range(60):
+            gain, more, _ = _integrals(left, left + width, knot, m, peak)
+            reached = missing + gain >= 0.0
+            if reached or left + width - max(knot, m) > FAR:
+                break
+            missing += gain
+            plain += more
+            left += width
+        if not reached:
+            break
+        stop = left + width
+        low_end, high_end = left, stop
+        for _ in range(60):  # Newton's method, kept inside the bracket
+            gain, more, _ = _integrals(left, stop, knot, m, peak)
+            total = missing + gain
+            low_end, high_end = (low_end, stop) if total >= 0.0 else (stop, high_end)
+            slope = math.exp(0.5 * (peak - stop) * (peak + stop)) * math.expm1(m * (stop - knot))
+            change = total / slope if slope > 0.0 else 0.0
+            if abs(change) <= 1e-14 * (1.0 + abs(stop)) or high_end - low_end <= 1e-14 * (
+                1.0 + abs(stop)
+            ):
+                break
+            stop -= change
+            if not low_end < stop < high_end:
+                stop = 0.5 * (low_end + high_end)
+        loss = (math.log1p(-q) if q < 1.0 else 0.0) + above
+        masses[k] = (
+            loss + math.log(plain + more) - 0.5 * peak * peak - 0.5 * math.log(2.0 * math.pi)
+        )
+        start = stop
+    return masses, start
 
 
 @njit(cache=True)

@@ -1,1 +1,0 @@
-"""Releases before the first step: principal components, means, scaling."""
