@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import sha256
 from itertools import islice
 from typing import Any
@@ -317,23 +318,23 @@ class Trainer:
     def step(self, examples: LabelledExamples, lot: NDArray, step: int, streams: Streams) -> None:
         """Descend once along the release of one lot (host indices) that was charged before."""
         sanitizer, products = self.plan.at(step, len(lot))
-        dropout = streams.dropout(step)
-
-        @np.errstate(all="ignore")
-        def clipped_sum(batches):
-            raw_sum = {}
-            for batch in batches:
-                grads = self._per_example_grads(batch, dropout.rows(batch.rows))
-                sanitizer.add_clipped(grads, raw_sum, batch.weight, products)
-            return raw_sum
-
         mine = examples.share(lot, self.ranks)
         shards = self._batching.shards(examples, mine, streams.views(step))
-        raw_sum, *others = threads.map_parallel(clipped_sum, shards)
+        clipped = partial(self._clipped_sum, sanitizer, products, streams.dropout(step))
+        raw_sum, *others = threads.map_parallel(clipped, shards)
         scale = 1 / self.plan.expected_lot_size  # [F3]
         noise, dtype = streams.noise(step), self._array.dtype
         g = sanitizer.release(raw_sum, noise, others, scale, dtype, self.ranks)  # [F2] [F3]
         self.optimizer.update(self.network.params, g, step)  # [F4]
+
+    @np.errstate(all="ignore")  # of the thread that this runs in
+    def _clipped_sum(self, sanitizer, products, dropout, batches):
+        """The raw sum of the clipped gradients of some batches."""
+        raw_sum = {}
+        for batch in batches:
+            grads = self._per_example_grads(batch, dropout.rows(batch.rows))
+            sanitizer.add_clipped(grads, raw_sum, batch.weight, products)
+        return raw_sum
 
     def _per_example_grads(self, batch, dropout):
         """{key: PerExampleGrad}: forward, loss, backward."""
