@@ -23,12 +23,11 @@ import minidp
 from minidp import PrivateClassifier, PrivateRegressor
 from minidp.errors import ParameterError
 from minidp.privacy import Ledger
+from tests.support import fitting
 from tests.support.scripts import ROOT
 
-from . import test_fitting
-
 TRAIN = ("check_classifiers_train", "check_regressors_train")
-problem = partial(test_fitting.problem, rows=600, columns=4)
+problem = partial(fitting.problem, rows=600, columns=4)
 WITHOUT_PANDAS = {
     "check_array_api_input",
     "check_classifier_data_not_an_array",

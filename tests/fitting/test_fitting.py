@@ -1,6 +1,5 @@
 """One call from arrays to a private model: what it promises, discloses, refuses and writes."""
 
-import json
 import re
 
 import numpy as np
@@ -8,27 +7,11 @@ import pytest
 
 import minidp
 from minidp import nn
-from minidp.errors import BudgetExceededError, CheckpointError, DataError, ParameterError
+from minidp.errors import BudgetExceededError, CheckpointError, ParameterError
 from minidp.privacy import Ledger
 from minidp.privacy.accountants import make
 from minidp.run.verify import verify
-
-ROWS = 1200
-CHANGING = ("seconds_total", "seconds_per_step", "statement_sha256", "test_accuracy")
-
-
-def problem(seed=3, rows=ROWS, columns=6):
-    """x (rows, columns), text labels of three classes."""
-    rng = np.random.default_rng(seed)
-    y = rng.integers(0, 3, rows)
-    x = rng.normal(size=(rows, columns)) + 2 * np.eye(3, columns)[y]
-    return x, np.array(["ant", "bee", "cow"])[y]
-
-
-def fitted(x=None, y=None, **named):
-    given = problem()
-    named = {"epsilon": 2.0, "delta": 1e-4, "seed": 1, "quiet": True} | named
-    return minidp.fit(given[0] if x is None else x, given[1] if y is None else y, **named)
+from tests.support.fitting import ROWS, fitted, problem
 
 
 def test_a_classifier_predicts_labels_and_says_what_it_cost(tmp_path):
@@ -82,52 +65,12 @@ def test_delta_is_the_power_of_ten_at_or_below_a_tenth_of_a_row():
         assert fitted(delta=None, dataset_size=size).delta == 1e-5
 
 
-@pytest.mark.parametrize(
-    "scale", [{"scale": "private"}, {"bounds": (-4, 4)}, {"scale": "none"}, {}], ids=str
-)
-def test_one_row_changes_no_default_size_or_message(scale, capsys):
-    """But for the messages of the check, whatever is told before the noise is the same whatever a
-    row holds.
-    """
-    x, y = problem()
-    seen = []
-    for value in (0.0, 1e9):
-        x[7] = value
-        model = fitted(x, y, quiet=False, classes=["ant", "bee", "cow"], **scale)
-        result = json.loads((model.folder / "result.json").read_text())
-        assert not verify(model.folder).failed
-        for name in CHANGING:
-            del result[name]
-        shapes = {name: array.shape for name, array in model.network.state().items()}
-        seen.append((result, capsys.readouterr(), shapes, model.statement))
-    assert seen[0] == seen[1]
-
-
 def test_a_private_scaling_is_charged_in_the_same_ledger():
     x, y = problem()
     x = x * [1e-4, 1, 1e5, 1, 1, 30] + [0, 1e3, 0, 0, 0, 0]
     model = fitted(x, y, scale="private", epsilon=4.0)
     assert model.ledger.count_of("setup") == 2 and 3.9 < model.epsilon.upper <= 4.0
     assert model.score(x, y) > fitted(x, y, epsilon=4.0).score(x, y) and model.score(x, y) > 0.7
-
-
-@pytest.mark.parametrize(
-    "name, value, words",
-    [
-        ("x", np.nan, f"x: {ROWS} of {ROWS} rows"),
-        ("y", "dog", f"y: {ROWS} of {ROWS} labels are none of the 3 classes \\(ant, bee, cow\\)"),
-        ("example_weight", 2.0, f"example_weight: {ROWS} of {ROWS} weights are not in"),
-    ],
-)
-def test_rows_that_cannot_be_learned_from_stop_before_a_charge(name, value, words, tmp_path):
-    x, y = problem()
-    given = {"x": x, "y": y, "example_weight": np.ones(ROWS), "classes": ["ant", "bee", "cow"]}
-    given[name][:] = value
-    ledger = tmp_path / "shared.json"
-    with pytest.raises(DataError, match=words):
-        fitted(**given, folder=tmp_path / "run", ledger=ledger)
-    assert not list(tmp_path.glob("**/*ledger.json")) and not ledger.exists()
-    assert fitted(**given, check=False, ledger=ledger).epsilon.upper <= 2.0
 
 
 def test_a_test_set_chooses_nothing():

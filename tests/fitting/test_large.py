@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import minidp
-from tests.fitting.test_fitting import fitted
+from tests.support.fitting import fitted
 
 
 def resident():

@@ -1,6 +1,5 @@
 """`fit` on tables: what rows may change, what no row may change, and what is not private."""
 
-import json
 import math
 
 import numpy as np
@@ -33,27 +32,6 @@ def table(rows=N):
 def fitted(found, folder=None, **named):
     named = {"epsilon": 2.0, "delta": 1e-4, "seed": 1, "quiet": True, "dataset_size": N} | named
     return minidp.fit(found, None, schema=SCHEMA, folder=folder, **named)
-
-
-def test_what_one_row_holds_changes_weights_and_nothing_else(tmp_path, capsys):
-    row = {"age": 1e9, "job": "spy", "since": "", "id": None, "sick": "no"}
-
-    def changed(name, keep):
-        found = {key: cells[:keep] for key, cells in table().items()}
-        for key in found if name == "replaced" else ():
-            found[key][7] = row[key]
-        for key in found if name == "added" else ():
-            found[key].append(row[key])
-        return found
-
-    said, files = set(), set()
-    for name, keep in [("as it is", N), ("replaced", N), ("added", N), ("removed", N - 1)]:
-        model = fitted(changed(name, keep), tmp_path / name, quiet=False)
-        result = model.result | {"seconds_total": 0, "seconds_per_step": 0, "statement_sha256": 0}
-        shapes = {key: array.shape for key, array in model.network.state().items()}
-        files.add((json.dumps(result), str(shapes), model.ledger.sha256(), model.statement))
-        said.add(capsys.readouterr().out)
-    assert len(files) == len(said) == 1
 
 
 def test_a_model_says_which_table_it_takes_and_a_file_of_it_does_the_same(tmp_path):
