@@ -1,6 +1,4 @@
-"""`fit` with persons: what it protects, says and refuses, and that nothing else shows a person's
-rows.
-"""
+"""`fit` with persons: what it protects and says."""
 
 import json
 
@@ -13,7 +11,6 @@ from minidp.privacy import Ledger
 from minidp.run.verify import verify
 
 PERSONS, MOST = 90, 3
-# the weights, what is measured on them, times, and keyed hashes of the data
 
 
 def problem(seed=3):
