@@ -318,9 +318,9 @@ class Trainer:
     def step(self, examples: LabelledExamples, lot: NDArray, step: int, streams: Streams) -> None:
         """Descend once along the release of one lot (host indices) that was charged before."""
         sanitizer, products = self.plan.at(step, len(lot))
+        clipped = partial(self._clipped_sum, sanitizer, products, streams.dropout(step))
         mine = examples.share(lot, self.ranks)
         shards = self._batching.shards(examples, mine, streams.views(step))
-        clipped = partial(self._clipped_sum, sanitizer, products, streams.dropout(step))
         raw_sum, *others = threads.map_parallel(clipped, shards)
         scale = 1 / self.plan.expected_lot_size  # [F3]
         noise, dtype = streams.noise(step), self._array.dtype
