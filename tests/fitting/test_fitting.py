@@ -1,5 +1,6 @@
 """One call from arrays to a private model: what it promises, discloses, refuses and writes."""
 
+import json
 import re
 
 import numpy as np
