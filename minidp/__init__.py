@@ -8,7 +8,6 @@ changes nothing in the process. `minidp.host.tune()` makes a process fast; comma
 before NumPy loads.
 """
 
-from . import given
 from .util.lazy import names_of
 
 __version__ = "0.1.0"
@@ -24,16 +23,3 @@ __getattr__, __dir__, __all__ = names_of(
         "sklearn": "PrivateClassifier PrivateRegressor",
     },
 )
-# module: what it gives to the files that carry the guarantee
-given.load = names_of(
-    __name__,
-    {
-        "backend": "explicit_budget explicit_fits",
-        "host.memory": "RUN",
-        "host.threads": "map_parallel",
-        "compiled": "kernel",
-        "mechanism.exchange": "release_over_ranks",
-        "ranks": "current",
-        "util.notices": "say",
-    },
-)[0]

@@ -1,14 +1,14 @@
 """Which library an array belongs to; norms, and sums over rows: definitions for all devices.
 
 What NumPy and CuPy do not spell alike is a named function here. A compiled twin of a definition,
-where there is one, is `given`.
+where there is one, is in `compiled`.
 """
 
 import sys
 
 import numpy as np
 
-from . import given
+from .compiled import kernel
 from .errors import BackendMismatchError
 
 _PLAIN = {np.ndarray}.__contains__
@@ -80,7 +80,7 @@ def row_norms(x):
     overflows or vanishes.
     """
     xp = namespace_of(x)
-    twin = given.kernel("row_norms", x)
+    twin = kernel("row_norms", x)
     if twin:
         norms = xp.empty(x.shape[:-1])
         twin(xp.ascontiguousarray(x).reshape((norms.size, x.shape[-1])), norms.reshape(-1))
@@ -102,7 +102,7 @@ def outer_products(a, d):
         g, sq = outer_products(d, a)
         return g.transpose(0, 2, 1), sq
     g, sq = xp.empty((*a.shape, d.shape[1]), np.float32), xp.empty(a.shape[0])
-    given.kernel("form_outer", a, d)(xp.ascontiguousarray(a), xp.ascontiguousarray(d), g, sq)
+    kernel("form_outer", a, d)(xp.ascontiguousarray(a), xp.ascontiguousarray(d), g, sq)
     return g, sq
 
 
@@ -110,7 +110,7 @@ def add_weighted(total, w, g):
     """total += w @ g in float64, in place, without the rows of g whose weight is 0; total (P,), w
     (B,), g (B, P).
     """
-    twin = given.kernel("add_weighted", g)
+    twin = kernel("add_weighted", g)
     if twin:
         twin(total, w, g)
     else:
@@ -124,7 +124,7 @@ def add_products(total, a, d, rows):
     products is their float32 sum.
     """
     (examples, inputs), outputs = a.shape, d.shape[1]
-    blocks, add_blocks = -(-examples // rows) if rows else 0, given.kernel("add_blocks", a, d)
+    blocks, add_blocks = -(-examples // rows) if rows else 0, kernel("add_blocks", a, d)
     few = total is None and add_blocks is not None and 0 < blocks <= TOGETHER
     if total is None:
         total = (

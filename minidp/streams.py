@@ -17,9 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from . import given
+from .compiled import kernel
 from .errors import NoiseReuseError, ParameterError
 from .host.chacha import CONSTANTS, LANES, STRETCH, choose, normals, rounded, words
+from .host.threads import map_parallel
+from .ranks import current
 from .util.validate import count, seed_number
 
 GENERATOR = "chacha20"
@@ -47,7 +49,7 @@ class _Key(_Single):
     def __init__(self, seed):
         self.seed = seed
         if seed is None:
-            self._renew(given.current().of_first(lambda: os.urandom(32)))
+            self._renew(current().of_first(lambda: os.urandom(32)))
         else:
             self._renew(hashlib.sha256(f"minidp seed {seed}".encode()).digest())
 
@@ -166,7 +168,7 @@ class Draws(_Single):
 
     def _words(self, blocks):
         out = np.empty((blocks.size, 16), np.uint32)
-        if twin := given.kernel("words", blocks):
+        if twin := kernel("words", blocks):
             twin(self.state(), blocks, out)
         else:
             out[...] = words(self.state(), blocks).T
@@ -233,13 +235,13 @@ class Draws(_Single):
 
         def add(at):
             part = flat[at : at + SHARD]
-            if twin := given.kernel("add_normals", part):
+            if twin := kernel("add_normals", part):
                 twin(state, first * STRETCH + begin + at, std, grid, part)
             else:
                 z = _normals(state, first, begin + at, part.size)
                 part[...] = rounded(part + std * z, grid)
 
-        given.map_parallel(add, range(0, flat.size, SHARD))
+        map_parallel(add, range(0, flat.size, SHARD))
 
     def take(self, size: int) -> int:
         """Take a set of 64 blocks for every 512 of `size` numbers; returns the number of the first
@@ -262,7 +264,7 @@ class Draws(_Single):
     def choice(self, n: int, size: int) -> NDArray[np.int64]:
         """(size,) different numbers below n, ascending, all subsets equally likely."""
         out, taken, spare = np.empty(size, np.int64), np.zeros(n // 64 + 1, np.uint64), 8
-        chosen = given.kernel("choose", taken) or choose
+        chosen = kernel("choose", taken) or choose
         while not chosen(self.words(size + spare), n, taken, out):
             spare, taken[:] = 2 * spare, 0
         out.sort()

@@ -10,7 +10,6 @@ import math
 
 from numpy.typing import NDArray
 
-from .. import given
 from ..arrays import (
     add_products,
     add_weighted,
@@ -19,7 +18,10 @@ from ..arrays import (
     row_norms,
     zero_rows_unless,
 )
+from ..backend import explicit_fits
+from ..compiled import kernel
 from ..errors import ShapeError
+from ..host.memory import RUN
 from ..util.validate import same_batch
 
 STRATEGIES = ("auto", "explicit", "factored")
@@ -74,7 +76,7 @@ class PerExampleGrad:
         if strategy != "auto" or not self.factored:
             return self.factored and strategy == "explicit"
         size = (examples or self.n_examples) * self.explicit_bytes
-        return given.explicit_fits(self.xp, size) or not self.factored_is_cheaper
+        return explicit_fits(self.xp, size) or not self.factored_is_cheaper
 
     def form(self, strategy):
         """The same gradients in the form that `strategy` uses: Explicit, or these factors."""
@@ -127,7 +129,7 @@ class Explicit(PerExampleGrad):
         """sq_norms: the squared norms, if they were computed while forming the gradients."""
         self.g, self._sq_norms, self.arrays = g, sq_norms, (g,)
         self.n_examples, self.shape = g.shape[0], tuple(g.shape[1:])
-        single = 0 if sq_norms is None else (given.RUN + 8) * 2.0**-23
+        single = 0 if sq_norms is None else (RUN + 8) * 2.0**-23
         self._lost = (math.prod(self.shape) + 32) * 2.0**-52 + single
         # formed with the longer axis last, (B, O, I) in memory: work goes along memory
         self._transposed = (
@@ -247,7 +249,7 @@ class Outer(_Factored):
 
     def _explicit(self):
         """Through the compiled twin of [F1] where there is one."""
-        twin = given.kernel("form_outer", self.a, self.d)
+        twin = kernel("form_outer", self.a, self.d)
         return Explicit(*outer_products(self.a, self.d)) if twin else super()._explicit()
 
     def sum_over_views(self, views):
@@ -303,7 +305,7 @@ class OuterSum(_Factored):
     def sq_norms_upper(self):
         """(B,) squared norms, rounded up by the bound on what the sums lost."""
         lost = (sum(self.shape) + 2 * self.positions + 64) * 2.0**-52  # [N3]
-        if twin := given.kernel("gram_norms", self.a, self.d):
+        if twin := kernel("gram_norms", self.a, self.d):
             return twin(self.a, self.d, lost, CANCELLING)
         a, d = row_norms(self.a), row_norms(self.d)
         most = self.xp.where(

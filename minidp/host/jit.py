@@ -5,7 +5,7 @@ the cache.
 from numba import njit
 from numba.core import event as events
 
-from .. import given
+from ..util.notices import say
 
 __all__ = ["compiled", "njit"]
 
@@ -17,7 +17,7 @@ class _Once(events.Listener):
 
     def on_start(self, event):
         if not self.told:
-            given.say("compiling kernels, once per machine: up to a minute")
+            say("compiling kernels, once per machine: up to a minute")
         self.told = True
 
     def on_end(self, event):

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from .. import given
 from ..arrays import namespace_of, to_host
+from ..compiled import kernel
 from ..errors import ParameterError
 from ..host.chacha import STRETCH
+from ..host.threads import map_parallel
 from ..streams import SHARD, Draws
 from ..util.validate import non_negative
 
@@ -98,7 +99,7 @@ def _released(parts, noise_std, draws, scale, dtype):
     xp = namespace_of(*parts)
     if xp is not np:
         total = parts[0].astype("float64", order="C")
-        if add_normals := given.kernel("add_normals", total):
+        if add_normals := kernel("add_normals", total):
             for part in parts[1:]:
                 total += part
             if noise_std:
@@ -135,5 +136,5 @@ def on_host(
             draws.add_normals(stretch, noise_std, noise_grid(noise_std), (first, begin + at))
         np.multiply(stretch, scale, out=flat[span], casting="same_kind")
 
-    given.map_parallel(add, range(0, flat.size, SHARD))
+    map_parallel(add, range(0, flat.size, SHARD))
     return result

@@ -11,8 +11,8 @@ from typing import Any
 
 from numpy.typing import DTypeLike, NDArray
 
-from .. import given
 from ..arrays import namespace_of
+from ..backend import explicit_budget
 from ..errors import ParameterError, ShapeError
 from ..grads.forms import STRATEGIES, Arrays, Key, PerExampleGrad
 from ..grads.sums import add_weighted_sums
@@ -20,6 +20,7 @@ from ..privacy.events import Gaussian, JointGaussian
 from ..streams import Draws
 from ..util.validate import one_of, shape
 from .clip import ClipGroup, clip_weights
+from .exchange import release_over_ranks
 from .noise import released
 from .rounding import DOUBLE, Products
 
@@ -235,7 +236,7 @@ class Sanitizer:
         stds = {key: group.noise_std for group in self.groups for key in group.keys}
         if ranks is not None and ranks.size > 1:
             sums = [raw_sum, *others]
-            return given.release_over_ranks(ranks, sums, stds, draws, scale, dtype)
+            return release_over_ranks(ranks, sums, stds, draws, scale, dtype)
         raws = [raw_sum[key] for key in stds]
         rest = [[other[key] for other in others] for key in stds]
         noisy = released(raws, [*stds.values()], draws, rest, scale, dtype)  # [F2]
@@ -266,6 +267,6 @@ class Sanitizer:
         each = sum(g.explicit_bytes for g in chunked.values())
         if each == 0 or size == 0:
             return [(0, size)]
-        budget = given.explicit_budget(next(iter(chunked.values())).xp)
+        budget = explicit_budget(next(iter(chunked.values())).xp)
         most = max(MIN_CHUNK, -(-size // max(round(size * each / budget), 1)))
         return [(start, min(start + most, size)) for start in range(0, size, most)]
