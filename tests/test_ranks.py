@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,9 +23,8 @@ from minidp.streams import Streams
 from tests.support import on_ranks
 from tests.support.guarded import guarded_backend
 from tests.support.running import weights
-from tests.support.scripts import environment
+from tests.support.scripts import MPIEXEC, environment
 
-MPIEXEC = Path(sys.executable).with_name("mpiexec")
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="mpich has no wheel for Windows")
 
 

@@ -69,19 +69,6 @@ def test_another_person_of_a_row_is_other_data(tmp_path, monkeypatch):
         fitted(x, y, person, folder=tmp_path / "run")
 
 
-def test_a_person_with_many_rows_counts_as_the_mean_of_a_few():
-    x, y, person = problem()
-    hers = np.flatnonzero(person == 7)[:1]
-    rows = np.concatenate([np.delete(np.arange(len(x)), np.flatnonzero(person == 7)), hers])
-    few = np.append(rows, np.repeat(hers, 4))
-    many = np.append(rows, np.repeat(hers, 9_999))
-    one, other = (
-        fitted(x[each], y[each], person[each], rows_per_person=5).predict_proba(x)
-        for each in (few, many)
-    )
-    assert (one == other).all()
-
-
 @pytest.mark.parametrize("scale", ["unit-norm", "private"])
 def test_the_order_of_different_persons_rows_does_not_matter(scale):
     x, y, person = problem()
