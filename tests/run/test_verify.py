@@ -31,6 +31,7 @@ def test_a_right_run_passes_on_one_page(finished, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["differences"] == []
 
 
+@pytest.mark.usefixtures("answered_once")
 def test_every_single_edit_of_any_file_is_noticed(run):
     """A byte changed, taken out or put in, or the end cut off, anywhere in any file, the manifest
     too. Where the folder is sealed again there is an answer all the same.

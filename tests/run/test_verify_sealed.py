@@ -31,6 +31,7 @@ def another(value):
 UNSEEN = r"command|ranks|seconds_\w+|versions (?!minidp)\w+|epsilon \w+ note"
 
 
+@pytest.mark.usefixtures("answered_once")
 @pytest.mark.parametrize("name", ["result.json", "config.json", "ledger.json"])
 def test_every_edit_of_a_value_is_noticed_even_when_it_is_sealed_again(run, name):
     before = (run / name).read_text()
