@@ -47,7 +47,7 @@ from minidp.privacy.budget import max_steps
 from minidp.privacy.moments import PAPER_ORDERS
 from minidp.privacy.plots import save_epsilon_curves, save_tradeoff
 from minidp.privacy.tradeoff import accountant_curve
-from minidp.run.record import git_commit, versions
+from minidp.run.versions import git_commit, versions
 from minidp.util import plotting
 from minidp.util.files import read_json, write_json
 from minidp.util.text import lower_text, upper_text

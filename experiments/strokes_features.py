@@ -23,7 +23,7 @@ from common.config import POSITIVE, Checked, command_of, main_of, option
 from features.learned import BATCH, STRAYS, draw, to_float, train
 from minidp import nn
 from minidp.run import save_model
-from minidp.run.record import git_commit, versions
+from minidp.run.versions import git_commit, versions
 from minidp.train import evaluate
 from minidp.util.validate import count, seed_number
 

@@ -21,7 +21,7 @@ from minidp.backend import Backend, synchronise, to_host
 from minidp.commands.flags import Parser, user_errors
 from minidp.compiled import kernel
 from minidp.errors import MinidpError
-from minidp.run.record import versions
+from minidp.run.versions import versions
 from minidp.train.noise_trial import try_noise
 from minidp.util.files import read_json, write_json
 from tools import machine

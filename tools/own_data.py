@@ -17,7 +17,7 @@ from sklearn.linear_model import LinearRegression
 
 import minidp
 from minidp.commands.flags import Parser
-from minidp.run.record import git_commit, versions
+from minidp.run.versions import git_commit, versions
 from minidp.util.files import write_json
 
 SPLITS = 5

@@ -15,7 +15,7 @@ from minidp.errors import ParameterError
 from minidp.mechanism import LinearDecay
 from minidp.mechanism.samplers import SAMPLERS
 from minidp.ranks import current
-from minidp.run.record import ACCOUNTANTS
+from minidp.run.figures import ACCOUNTANTS
 from minidp.train import OPTIMIZERS, Averaged
 from minidp.util.files import jsonable
 from minidp.util.notices import quietly

@@ -21,7 +21,7 @@ from minidp.privacy.accountants import make
 from minidp.privacy.attacker import large_delta
 from minidp.ranks import current
 from minidp.run import About, Privacy, Run, RunFolder, Training
-from minidp.run.record import git_commit
+from minidp.run.versions import git_commit
 from minidp.streams import Streams
 
 from .config import FREE, command_of, main_of, tell, to_json

@@ -16,7 +16,7 @@ from minidp.backend import namespace_of, to_host
 from minidp.fitting.defaults import MOMENTUM, mu_of
 from minidp.mechanism import Plan, Sanitizer, flat_group, mean_sanitizer, noisy_mean
 from minidp.mechanism.samplers import make_sampler
-from minidp.run.record import ACCOUNTANTS
+from minidp.run.figures import ACCOUNTANTS
 from minidp.train import OPTIMIZERS
 from minidp.util.validate import non_negative_finite, positive_finite
 

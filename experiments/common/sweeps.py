@@ -21,7 +21,7 @@ from threading import RLock, Thread
 from tqdm import tqdm
 
 from minidp.errors import BudgetExceededError, MinidpError
-from minidp.run.record import git_commit
+from minidp.run.versions import git_commit
 from minidp.util.files import read_json, write_json
 
 from . import prepare_process

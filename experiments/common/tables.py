@@ -12,7 +12,7 @@ import numpy as np
 from minidp.commands.flags import Parser, user_errors
 from minidp.commands.reading import read_csv
 from minidp.errors import DataError
-from minidp.run.record import git_commit, versions
+from minidp.run.versions import git_commit, versions
 from minidp.util.files import write_json
 
 SPLITS = 5  # of a table's rows

@@ -30,7 +30,7 @@ from minidp.mechanism import LinearDecay
 from minidp.privacy import Ledger
 from minidp.run import load_checkpoint, restore_training, save_checkpoint, save_model
 from minidp.run.progress import stop_on_interrupt
-from minidp.run.record import git_commit, versions
+from minidp.run.versions import git_commit, versions
 from minidp.streams import Streams
 from minidp.train import OPTIMIZERS, Progress, evaluate
 from minidp.util.files import write_json

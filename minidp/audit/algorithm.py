@@ -37,27 +37,27 @@ LINES = (  # what the paper says; the cards, or labels of cards, that do it
 )
 
 
-def as_it_runs(rows, result=None):
+def as_it_runs(rows, record=None):
     """[{line, says, places, run}]: "card.label" of the rows that carry each line out, and what
-    result.json of a run says of it.
+    the record of a run says of it.
 
-    rows are those of the library's whole audit, as JSON. With a result, sampler, optimizer and
+    rows are those of the library's whole audit, as JSON. With a record, sampler, optimizer and
     accountant are the run's.
     """
     by_name, figures, chosen = {}, [""] * len(LINES), {}
     for row in rows:
         by_name.setdefault(row["card"].rpartition(".")[2], []).append(row)
-    if result:
+    if record:
         figures, chosen = (
-            _figures(result),
+            _figures(record),
             {
-                "PoissonSampler": result["sampler"],
-                "SGD": result["settings"]["optimizer"],
-                "MomentsAccountant": ACCOUNTANTS[result["accountant"]][1],
+                "PoissonSampler": record.sampler,
+                "SGD": record.settings.optimizer,
+                "MomentsAccountant": ACCOUNTANTS[record.accountant][1],
                 "tail_bound_epsilon": {
                     "moments": "tail_bound_epsilon",
                     "renyi": "sharper_epsilon",
-                }.get(result["accountant"]),
+                }.get(record.accountant),
             },
         )
     return [
@@ -76,25 +76,24 @@ def as_it_runs(rows, result=None):
     ]
 
 
-def _figures(result):
+def _figures(record):
     """What a run says of each line, as text."""
-    settings, groups = result["settings"], result["settings"]["clip_groups"]
+    settings, groups = record.settings, record.settings.clip_groups
 
     def each(key):
-        return ", ".join(f"{_said(group[key])} ({group['name']})" for group in groups)
+        return ", ".join(f"{_said(getattr(group, key))} ({group.name})" for group in groups)
 
     return [
-        ", ".join(name for group in groups for name in group["parameters"]),
-        f"T = {settings['planned_steps']}: {result['steps']} ran, "
-        f"{result['steps_charged']} charged",
-        f"{result['sampler']}: L/N = {settings['expected_lot_size']:g} / "
-        f"{settings['dataset_size']} = {settings['sampling_probability']:g}",
-        f"of {result['dataset']} on {result['device']}; {result['gradients']} gradients",
+        ", ".join(name for group in groups for name in group.parameters),
+        f"T = {settings.planned_steps}: {record.steps} ran, {record.steps_charged} charged",
+        f"{record.sampler}: L/N = {settings.expected_lot_size:g} / "
+        f"{settings.dataset_size} = {settings.sampling_probability:g}",
+        f"of {record.dataset} on {record.device}; {record.gradients} gradients",
         f"C = {each('clip_norm')}",
         f"sigma = {each('noise_multiplier')}",
-        f"{settings['optimizer']}, eta = {_said(settings['learning_rate'])}",
-        f"epsilon {upper_text(result['epsilon'][result['accountant']]['upper'])} at delta "
-        f"{result['delta']:g} by {result['accountant']}",
+        f"{settings.optimizer}, eta = {_said(settings.learning_rate)}",
+        f"epsilon {upper_text(record.epsilon[record.accountant].upper)} at delta "
+        f"{record.delta:g} by {record.accountant}",
     ]
 
 

@@ -23,9 +23,9 @@ def _verify(args):
 
     check_new(args, args.html)
     found, report = _asked(args.run)
-    bounds = report.accountants
+    bounds, record = report.accountants, report.record
     lines = [
-        *(table(bounds, f"epsilon at delta {report.result['delta']:g}") if bounds else ()),
+        *(table(bounds, f"epsilon at delta {record.delta:g}") if bounds else ()),
         *_lines(found),
     ]
     show(
@@ -33,8 +33,8 @@ def _verify(args):
         {
             "run": args.run,
             "questions": len(report.findings),
-            "reproducible": report.result.get("reproducible"),
-            "epsilon": report.result.get("epsilon"),
+            "reproducible": record and record.reproducible,
+            "epsilon": record and record.epsilon,
             "differences": [f"{each.question} {each.answer}" for each in report.failed],
         },
         lines,
@@ -48,13 +48,13 @@ def _verify(args):
 def _asked(folder):
     """(what `audit.html.run_section` takes, Report) of a run's folder."""
     from ..run.folder import STATEMENT
-    from ..run.record import git_commit, versions
     from ..run.verify import UNFINISHED
     from ..run.verify import verify as verify_folder
+    from ..run.versions import git_commit, versions
 
     report = verify_folder(Path(folder))
-    result, failed = report.result, len(report.failed)
-    sound = {} if failed else result
+    record, failed = report.record, len(report.failed)
+    sound = None if failed else record
     asked = len(report.findings)
     text = (
         f"{asked} question{'s' if asked != 1 else ''}, {failed} "
@@ -66,18 +66,18 @@ def _asked(folder):
         text += "do not rely on this run's epsilon."
     else:
         text += "the run's files agree with each other and with the accountants."
-    if result.get("reproducible"):
+    if record and record.reproducible:
         text += " This run is seeded: it can be repeated, and must not be released."
     return {
         "run": str(folder),
         "text": text,
         "verified": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
-        "result": sound,
-        "delta": result.get("delta"),
+        "record": sound,
+        "delta": record and record.delta,
         "findings": [(each.passed, each.question, each.answer) for each in report.findings],
         "bounds": text_rows(report.accountants, "; the row to quote"),
         "statement": Path(folder, STATEMENT).read_text(encoding="utf-8") if sound else "",
-        "made_by": {**sound.get("versions", {}), "commit": sound.get("commit")},
+        "made_by": {**sound.versions, "commit": sound.commit} if sound else {"commit": None},
         "verified_by": {**versions(), "commit": git_commit()},
     }, report
 

@@ -17,7 +17,6 @@ from ..data.tables import table_of
 from ..errors import DataError, ParameterError
 from ..fitting.fit import fit
 from ..fitting.settings import Settings
-from ..privacy.accountants import row_to_quote
 from ..privacy.budget import Filter
 from ..privacy.ledger import Ledger
 from ..run import load_model
@@ -162,28 +161,28 @@ def _train(args):
         ) from None
     if done:
         print(f"{folder}: this run had finished before; nothing was trained now", file=sys.stderr)
-    result, path = model.result, str(folder / MODEL)
+    path, record = str(folder / MODEL), model.record
     new = "x.csv" if str(args.data).lower().endswith(".csv") else "x.npy"
-    record = {
+    found = {
         "model": path,
-        "quote": row_to_quote(result["epsilon"]),
+        "quote": record.quoted,
         "epsilon": model.epsilon.to_json(),
-        **{key: result[key] for key in SHOWN},
+        **{key: getattr(record, key) for key in SHOWN},
     }
     lines = [
-        *_shared(args, result),
-        quote_line(result),
+        *_shared(args, record),
+        quote_line(record),
         f"open:  {folder / STATEMENT} (picture: {folder / CURVES})",
         f"next:  {program()} predict {quote(path)} {new} --out y.csv",
     ]
-    show(args, record, lines)
+    show(args, found, lines)
 
 
-def _shared(args, result):
+def _shared(args, record):
     """The line on the shared ledger, which `fit` prints unless it is quiet."""
     if args.ledger is None or not args.quiet:
         return []
-    budget = Filter(result["accountant"], math.inf, result["delta"])
+    budget = Filter(record.accountant, math.inf, record.delta)
     return [sum_line(args.ledger, Ledger.load(args.ledger), budget)]
 
 

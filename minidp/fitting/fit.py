@@ -17,8 +17,8 @@ from ..privacy import Filter
 from ..privacy.attacker import large_delta
 from ..ranks import current
 from ..run import About, Privacy, Run, Training
-from ..run.record import git_commit
 from ..run.shared_ledger import charge_shared, sum_line
+from ..run.versions import git_commit
 from ..streams import Streams
 from ..train import SGD, Averaged, Momentum, selfcheck
 from ..util.atomic import StrPath
@@ -297,7 +297,7 @@ def _charge(run, data, before, ledger, limit):
     selfcheck.check(run.network, run.loss, data.targets)
     if ledger is None or run.begun or run.folder.finished:
         return
-    charges, unit = run.plan.ledger(before=before), run.facts["unit"]
+    charges, unit = run.plan.ledger(before=before), run.facts.unit
     try:
         total = current().of_first(lambda: charge_shared(ledger, charges, run.budget, limit, unit))
     except MinidpError:

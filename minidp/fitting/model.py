@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 from ..data.arrays import one_axis
 from ..errors import ParameterError
 from ..privacy.accountant import Bound
-from ..privacy.accountants import row_to_quote
 from ..privacy.ledger import Ledger
 from ..ranks import current
 from ..run.folder import FILES, LEDGER, MANIFEST, MODEL, STATEMENT
 from ..run.model import Model
 from ..run.model_file import load_model, write_model
+from ..run.record import Record
 from ..util.atomic import StrPath
 from ..util.files import check_path
 from ..util.text import lower_text, upper_text
@@ -27,6 +27,7 @@ class Fitted(Model):
     """A private model with its statement; made by `minidp.fit`.
 
     result     the dictionary of result.json: settings, epsilon by every accountant, choices
+    record     the same as a `run.record.Record`, whose attributes are the keys
     folder     where the run's files are
     statement  the privacy statement, as privacy.md holds it
 
@@ -41,6 +42,7 @@ class Fitted(Model):
             model.network, model.classes, model.target_bounds, model.about, model.ledger_sha256
         )
         self.folder, self.result = Path(folder), result
+        self.record = Record.from_json(result)
         self.statement = (self.folder / STATEMENT).read_text(encoding="utf-8")
         self._ledger = Ledger.load(self.folder / LEDGER)
 
@@ -49,18 +51,16 @@ class Fitted(Model):
         """The bound to quote: epsilon at `delta`, by the accountant whose certified upper end is
         the smallest; infinite for a model that is not private.
         """
-        rows = self.result["epsilon"]
-        quoted = row_to_quote(rows)
+        quoted = self.record.quoted
         if quoted is None:
             return Bound(math.inf, math.inf, math.inf)
-        found = rows[quoted]
-        lower = None if found["lower"] is None else float(found["lower"])
-        return Bound(lower, float(found["estimate"]), float(found["upper"]))
+        found = self.record.epsilon[quoted]
+        return Bound(found.lower, found.estimate, found.upper)
 
     @property
     def delta(self) -> float:
         """delta of the guarantee."""
-        return self.result["delta"]
+        return self.record.delta
 
     @property
     def ledger(self) -> Ledger:
@@ -131,36 +131,36 @@ class Fitted(Model):
 
     def _facts(self):
         """(name, text) of what to know at a glance."""
-        result, bound, group = self.result, self.epsilon, self.result["group"]
-        settings, upper, unit = result["settings"], upper_text(bound.upper), result["unit"]
-        quoted = row_to_quote(result["epsilon"])
-        if quoted is None:
+        record, bound, group = self.record, self.epsilon, self.record.group
+        settings, upper, unit = record.settings, upper_text(bound.upper), record.unit
+        if record.quoted is None:
             yield "epsilon", "infinite: treat the model like the training data"
         else:
             whom = "row by itself" if unit == "row" else "person with all of her rows"
             yield "epsilon", f"{upper} at delta {self.delta:g}, for each {whom}"
             if group:
-                yield f"for {group['size']} {unit}s", f"epsilon {upper_text(group['epsilon'])}"
-            yield "certified", f"{lower_text(bound.lower)} to {upper} by {quoted}"
+                yield f"for {group.size} {unit}s", f"epsilon {upper_text(group.epsilon)}"
+            yield "certified", f"{lower_text(bound.lower)} to {upper} by {record.quoted}"
         yield (
             "trained",
-            f"{result['steps']} lots of about {settings['expected_lot_size']:g} of "
-            f"{settings['dataset_size']} {unit}s (nominal), {self._noise()}",
+            f"{record.steps} lots of about {settings.expected_lot_size:g} of "
+            f"{settings.dataset_size} {unit}s (nominal), {self._noise()}",
         )
-        if result["choices"].get("scale") == "unit-norm":
+        if record.choices.get("scale") == "unit-norm":
             yield "scale", "rows in unit norm; for columns in different units: scale='private'"
-        if result["disclosed"]:
-            yield "disclosed", "; ".join(result["disclosed"])
-        if result["reproducible"]:
+        if record.disclosed:
+            yield "disclosed", "; ".join(record.disclosed)
+        if record.reproducible:
             yield "seeded", "not to be released"
-        for name, what in (("test_accuracy", "accuracy"), ("test_r2", "R2")):
-            if result[name] is not None:
-                yield "test", f"{what} {result[name]:.2%}"
+        if record.test_accuracy is not None:
+            yield "test", f"accuracy {record.test_accuracy:.2%}"
+        if record.test_r2 is not None:
+            yield "test", f"R2 {record.test_r2:.2%}"
 
     def _noise(self):
         """The noise multiplier as drawn, and as charged where rounding makes that smaller."""
-        (group,) = self.result["settings"]["clip_groups"]
-        drawn, factor = group["noise_multiplier"], group["sensitivity_factor"]
+        (group,) = self.record.settings.clip_groups
+        drawn, factor = group.noise_multiplier, group.sensitivity_factor
         if drawn == 0 or factor == 1:
             return f"noise multiplier {drawn:.4g}"
         return (

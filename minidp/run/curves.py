@@ -6,21 +6,21 @@ from ..util import plotting
 from .progress import COLUMNS
 
 
-def save_course(path, history, result):
+def save_course(path, history, record):
     """Write the curves of a run's history, its rows of metrics.csv, as PNG, whole or not at all:
     accuracy or R2, and on the right axis epsilon.
 
-    An epsilon that is infinite or unknown is left out. result: the dictionary of result.json.
+    An epsilon that is infinite or unknown is left out. record: a Record.
     """
     column = {name: [row.get(name) for row in history] for name in COLUMNS}
     r2 = any(value is not None for value in column["test_r2"] + column["train_r2_not_private"])
     name, shown = ("r2", "R2") if r2 else ("accuracy", "accuracy")
     figure, (left,) = plotting.new_figure(
-        title=f"{result['experiment']} on {result['dataset']}", notice=result["notice"]
+        title=f"{record.experiment} on {record.dataset}", notice=record.notice
     )
     measured = column[f"test_{name}"], column[f"train_{name}_not_private"]
     handles = draw_accuracy(left, column["epoch"], *measured, shown)
-    label = f"epsilon ({result['accountant']}) at delta {result['delta']:g}"
+    label = f"epsilon ({record.accountant}) at delta {record.delta:g}"
     right, _ = draw_spent(left, column["epoch"], column["epsilon"], label, bool(handles))
     plotting.legend(figure, handles + right)
     plotting.save(figure, path)

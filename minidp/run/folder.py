@@ -134,10 +134,22 @@ class RunFolder:
         """
         self.path.mkdir(parents=True, exist_ok=True)
         self._lock()
-        self.config, self._charged, path = jsonable(config), False, self.path / CONFIG
+        self.config, self._charged = jsonable(config), False
         if private_digest is not None:
             self.config["dataset_hmac_sha256"] = self.digest(private_digest.encode())
         self._on_disk = self._read_ledger()
+        self._begin_or_compare()
+        if self._charged and self._on_disk is None:
+            raise CheckpointError(
+                f"{self.path / LEDGER} is missing, and {CONFIG} says that charges were made: what "
+                "was released is not known; put the file back, or start another run in another "
+                "folder"
+            )
+        return self._standing(relation, seeded)
+
+    def _begin_or_compare(self):
+        """Write the configuration, or refuse one that is not that of the charges made here."""
+        path = self.path / CONFIG
         used = any((self.path / name).exists() for name in (LEDGER, CHECKPOINT, RESULT))
         if path.exists():
             self._refuse_second()  # another process may have begun a run here since the first look
@@ -152,12 +164,9 @@ class RunFolder:
         if not (self._charged or used):
             # what began here, if anything, charged nothing: another run may take its place
             self._write_config()
-        if self._charged and self._on_disk is None:
-            raise CheckpointError(
-                f"{self.path / LEDGER} is missing, and {CONFIG} says that charges were made: what "
-                "was released is not known; put the file back, or start another run in another "
-                "folder"
-            )
+
+    def _standing(self, relation, seeded):
+        """(the charges that stand, the loaded checkpoint or None)."""
         stood = Ledger(relation) if self._on_disk is None else Ledger.load(self.path / LEDGER)
         if not (self.path / CHECKPOINT).exists():
             # A seeded run draws the same noise again; without a seed what was charged is gone.
@@ -167,11 +176,10 @@ class RunFolder:
             ]
             return Ledger(relation, [] if seeded else earlier), None
         _, header = saved = load_checkpoint(self.path / CHECKPOINT, self.config)
+        charged = header["ledger"]
         if seeded:
-            return header["ledger"], saved
-        if header["ledger"].relation is not stood.relation or _counted(header["ledger"]) - _counted(
-            stood
-        ):
+            return charged, saved
+        if charged.relation is not stood.relation or _counted(charged) - _counted(stood):
             raise DataError(
                 f"{self.path}: {LEDGER} shows less than {CHECKPOINT} had charged; it was changed "
                 "by hand"
@@ -216,9 +224,9 @@ class RunFolder:
         arrays = [array for array in arrays if isinstance(array, np.ndarray)]
         return self.digest(*chain.from_iterable(map(hashed_bytes, arrays))) if arrays else None
 
-    def check_same(self, saved, releases, identity):
+    def check_same(self, saved, releases, given):
         """Raise CheckpointError or DataError unless a resumed run makes the releases, and has the
-        examples, of the loaded checkpoint.
+        arrays `given`, of the loaded checkpoint.
         """
         path, (arrays, header) = self.path / CHECKPOINT, saved
         if {name for name in arrays if name.startswith("release/")} != {
@@ -234,7 +242,7 @@ class RunFolder:
                 f"{self.path / KEY} is missing, which tells whether x and y are the same as "
                 "before; put it back, or choose another folder"
             )
-        if stored != identity():
+        if stored != self.identity(given):
             raise DataError(
                 f"{path}: the run began with other examples; resume with the same x and y, or "
                 "choose another folder"
@@ -248,10 +256,10 @@ class RunFolder:
                 file.write(secrets.token_hex(32) + "\n")
         return path.read_bytes().strip()
 
-    def finish(self, result):
+    def finish(self, record):
         """Write manifest.json, and last of all result.json, which says that the run is finished."""
-        self.seal(bool(result["not_private"]), json_text(result).encode())
-        write_json(self.path / RESULT, result)
+        self.seal(bool(record.not_private), json_text(record).encode())
+        write_json(self.path / RESULT, record)
 
     def seal(self, private, result=None):
         """Write manifest.json, the SHA-256 of every file; keyed for those that may hold private

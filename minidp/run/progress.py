@@ -3,10 +3,13 @@
 import csv
 import math
 import signal
+import time
 from contextlib import contextmanager
 
+from ..errors import DivergedError
 from ..train import evaluate
 from ..util.atomic import atomic_write
+from ..util.files import jsonable
 from ..util.text import upper_text
 
 SUBSET = 10_000  # training examples that every epoch evaluates; the end of the run takes all
@@ -61,6 +64,55 @@ def _evaluated(run, x, y):
             for value in (found.loss, found.r2)
         ),
     )
+
+
+class Course:
+    """A run under way: a row of metrics, the bar and a checkpoint after each block of steps.
+
+    model    the network with what stands fixed before it
+    history  rows so far; before: the seconds of earlier attempts, in all and in steps
+    """
+
+    def __init__(self, run, model, trainer, history, before, bar):
+        self.run, self.model, self.trainer = run, model, trainer
+        self.history, self.before, self.bar = history, before, bar
+        self.identity = run.folder.identity(run.unvouched)
+
+    def seconds(self):
+        """(seconds in all, seconds in steps)."""
+        in_all, in_steps = self.before
+        elapsed = time.perf_counter() - self.run.folder.began
+        return in_all + elapsed, in_steps + self.trainer.seconds
+
+    def save(self, at):
+        """Write the checkpoint of this Progress. Raises DivergedError where there is none."""
+        run = self.run
+        extra = {
+            "seconds": list(self.seconds()),
+            "examples": self.identity,
+            "row_bits": run.row_bits,
+        }
+        try:
+            run.folder.checkpoint(
+                self.model,
+                run.optimizer,
+                run.ledger,
+                at,
+                jsonable(self.history),
+                extra,
+                run.releases,
+            )
+        except DivergedError as error:
+            raise run.diverged(at.step) from error
+
+    def on_block(self, at):
+        """Measure and save after a block, which ended with this Progress."""
+        if at.step == at.charged:
+            with self.run.released():
+                self.history.append(measure(self.run, at.step))
+            self.bar.set_postfix_str(shown(self.history[-1]))
+        self.bar.update(at.step - self.bar.n)
+        self.save(at)
 
 
 def make_bar(total, done, quiet):

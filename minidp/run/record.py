@@ -1,336 +1,234 @@
-"""What result.json says of a run: facts, which the run alone knows, and figures derived from them.
-
-`derived` reads neither files nor a run, so that `verify` computes the same figures from the facts.
-"""
+"""A record: what result.json says of a run. Each of its keys is a field here, once."""
 
 import math
-import os
-import platform
-import subprocess
-import sys
-import time
-from importlib import metadata
-from pathlib import Path
+from dataclasses import MISSING, dataclass, field, fields, replace
+from typing import Any, get_args, get_origin, get_type_hints
 
-import numpy as np
-
-from .. import host
-from ..backend import explicit_budget, namespace_of
 from ..errors import DataError
-from ..mechanism import ClipGroup, Plan, Sanitizer
-from ..mechanism.noise import noise_grid
-from ..mechanism.samplers import sampler_from
-from ..mechanism.schedule import from_json, to_json
-from ..privacy import (
-    Composed,
-    Ledger,
-    PoissonSampled,
-)
-from ..privacy.accountants import all_bounds
-from ..privacy.attacker import meaning_of
-from ..privacy.event_json import event_to_json
-from ..privacy.ledger import SETUP, STEP
-from ..streams import GENERATOR
-from ..train import Averaged
+from ..privacy.accountants import row_to_quote
 from ..util.files import jsonable
-from .checkpoint import short
-from .folder import EARLIER, KEY, MAY_BE_PRIVATE
-from .statement import FORMAT
 
-ROOT = Path(__file__).resolve().parents[2]
-ACCOUNTANTS = ("moments", "renyi", "loss_distribution", "gaussian_clt", "advanced", "basic")
-ARITHMETIC = "ordinary"  # floating point, rounded as NumPy and CuPy do
+LATER: Any = None  # what is known only when the run ends
 # what model.npz says of its run, too
 MODEL_FACTS = ("experiment", "dataset", "steps", "arithmetic", "statement_sha256")
-UNIT = ("unit", "rows_per_person")  # whom one unit of the guarantee is
-TRAINING_FIGURES = (
-    "train_accuracy",
-    "train_r2",
-    "metrics.csv: columns named not_private",
-    "curves.png: training accuracy",
-    "checkpoint.npz: history",
-)
 
 
-def derived(plan, budget, setup, *, size, steps, group_size):
-    """What follows from a run's plan, its charges and public numbers, as values of JSON.
+def optional() -> Any:
+    """A field that has no key in place of null."""
+    return field(default=None, metadata={"optional": True})
 
-    budget      privacy.Filter with the target, delta and the run's ledger
-    setup       [(name, event, line in the statement)] of the releases before the first step
-    size        public number of training examples
-    steps       that ran
-    group_size  k: what the run costs k examples together is derived too
-    """
-    ledger, period = budget.ledger, plan.sampler.period
-    steps_per_epoch = size / plan.expected_lot_size
-    # {name: (Bound, kind, note)} of the usual accountants and the one that held the target; null
-    # where one has no theorem
-    names = dict.fromkeys((*ACCOUNTANTS, budget.accountant.name))
-    bounds = all_bounds(ledger, names, delta=budget.delta)
-    releases = [
-        {
-            "name": name,
-            "what": what,
-            "event": event_to_json(event),
-            "noise_multiplier": noise_of(event),
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """An object of JSON, whose keys are the fields; `more` holds keys that are none."""
+
+    more: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The dictionary that JSON holds."""
+        found = {
+            each.name: getattr(self, each.name)
+            for each in fields(self)
+            if each.name != "more"
+            and (getattr(self, each.name) is not None or "optional" not in each.metadata)
         }
-        for name, event, what in setup
-    ]
-    noises = {f"{each['name']}_noise_multiplier": each["noise_multiplier"] for each in releases}
-    return jsonable(
-        {
-            "sampler": type(plan.sampler).__name__,
-            "relation": plan.relation.value,
-            "settings": {**settings_of(plan, size), "setup": releases, **noises},
-            "steps_charged": ledger.count_of(STEP) * period,
-            "setup_charged": ledger.count_of(SETUP),
-            "earlier_lots_charged": ledger.count_of(EARLIER) * period,
-            "epochs": steps / steps_per_epoch,
-            "epsilon": {
-                name: {**bound.to_json(), "kind": kind, "note": note}
-                for name, (bound, kind, note) in bounds.items()
-            },
-            "epsilon_without_amplification": unamplified(
-                budget.accountant, ledger, budget.delta, steps_per_epoch / period
-            ).to_json(),
-            "group": group_of(ledger, bounds, budget.delta, group_size),
-            "meaning": meaning_of(ledger, budget.delta),
-            "accountant": budget.accountant.name,
-            "delta": budget.delta,
-            "target_epsilon": None if math.isinf(budget.epsilon) else budget.epsilon,
-            "ledger_sha256": ledger.sha256(),
-        }
-    )
+        return jsonable(self.more | found)
+
+    @classmethod
+    def from_json(cls, data):
+        """The part in a dictionary of JSON. Raises DataError for a key that is missing."""
+        kinds, more = get_type_hints(cls), dict(data)
+        given = {name: _read(kinds[name], more.pop(name)) for name in kinds if name in more}
+        for each in fields(cls):
+            needed = each.default is MISSING and each.default_factory is MISSING
+            if needed and each.name not in given:
+                raise DataError(f"expected a key {each.name!r} in the {cls.__name__} of a run")
+        return cls(**given, more=more)
 
 
-def plan_of(result):
-    """The plan, of no steps, that the dictionary of result.json describes.
+def _read(kind, value):
+    """A value of JSON as the type of its field: parts become objects, "inf" infinity."""
+    kinds = get_args(kind) or (kind,)
+    part = next((each for each in kinds if hasattr(each, "from_json")), None)
+    if value == "inf" and float in kinds:
+        return math.inf
+    if part is None or value is None:
+        return value
+    if get_origin(kind) is list:
+        return [part.from_json(each) for each in value]
+    if get_origin(kind) is dict:
+        return {name: part.from_json(each) for name, each in value.items()}
+    return part.from_json(value)
 
-    Raises DataError for an arithmetic, a sampler or a schedule that is none of the library's.
+
+@dataclass(frozen=True, kw_only=True)
+class ClippedGroup(Part):
+    """Parameters that are clipped together; None where the noise follows the step."""
+
+    name: str
+    clip_norm: float | dict  # or the JSON of a schedule
+    noise_multiplier: float | dict
+    noise_std_on_sum: float | None = None
+    noise_std_on_mean: float | None = None
+    sensitivity: float | None = None
+    sensitivity_factor: float
+    grid: float | None = None
+    parameters: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release(Part):
+    """What was released before the first step, and the event that was charged for it."""
+
+    name: str
+    what: str
+    event: dict
+    noise_multiplier: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting(Part):
+    """What was asked of a run, and follows from its plan; more: {NAME_noise_multiplier} of the
+    releases.
     """
-    if (arithmetic := result["arithmetic"]) != ARITHMETIC:
-        raise DataError(
-            f"its result has arithmetic {short(arithmetic)}, and this version computes in "
-            f"{ARITHMETIC} arithmetic alone: verify it with the version that wrote it"
-        )
-    settings = result["settings"]
-    groups = [
-        ClipGroup(
-            group["name"],
-            [key.rsplit(".", 1) for key in group["parameters"]],
-            from_json(group["clip_norm"]),
-            from_json(group["noise_multiplier"]),
-        )
-        for group in settings["clip_groups"]
-    ]
-    sanitizer = Sanitizer(groups, result["gradients"])
-    return Plan(sampler_from(settings), sanitizer, 0, settings["expected_lot_size"])
+
+    dataset_size: float
+    planned_steps: int
+    accountant: str
+    target_epsilon: float
+    delta: float
+    augmentation_multiplicity: int
+    optimizer: str
+    average: float
+    learning_rate: float | dict
+    expected_lot_size: float
+    sampling_probability: float
+    sampler: str
+    period: int
+    clip_groups: list[ClippedGroup]
+    setup: list[Release] = optional()  # not known yet in config.json
 
 
-def began(facts):
-    """What config.json holds of facts that are known before the first charge."""
-    return {
-        **{key: facts[key] for key in ("seed", "generator", "arithmetic", *UNIT)},
-        **facts["config"],
-        **{key: facts[key] for key in ("device", "dataset_sha256", "settings")},
-    }
+@dataclass(frozen=True, kw_only=True)
+class Epsilon(Part):
+    """Epsilon by one accountant: a bound, or an approximation."""
+
+    lower: float | None
+    estimate: float | None
+    upper: float | None
+    fallback: str | None = optional()
+    kind: str | None = optional()
+    note: str | None = optional()
 
 
-def facts_of(run):
-    """What a run knows before its first charge, as values of JSON."""
-    about, training, budget, plan = run.about, run.training, run.budget, run.plan
-    optimizer, averaged = training.optimizer, isinstance(training.optimizer, Averaged)
-    data = about.data
-    return jsonable(
-        {
-            "experiment": about.name,
-            "dataset": about.source if data is None else data.name,
-            "dataset_sha256": data.sha256 if data is not None and data.published else None,
-            "notice": "" if data is None else data.notice,
-            "device": run.device,
-            "ranks": run.ranks.size,
-            "gradients": plan.sanitizer.strategy,
-            "unit": "row" if run.privacy.rows_per_person is None else "person",
-            "rows_per_person": run.privacy.rows_per_person,
-            "arithmetic": ARITHMETIC,
-            "command": about.command,
-            "config": about.flags,
-            "settings": {
-                "dataset_size": run.dataset_size,
-                "planned_steps": plan.steps,
-                "accountant": budget.accountant.name,
-                "target_epsilon": budget.epsilon,
-                "delta": budget.delta,
-                "augmentation_multiplicity": training.augmentation_multiplicity,
-                "optimizer": type(optimizer.optimizer if averaged else optimizer).__name__,
-                "average": optimizer.decay if averaged else 0.0,
-                "learning_rate": to_json(optimizer.learning_rate),
-                **settings_of(plan, run.dataset_size),
-            },
-            "public": about.public,
-            "disclosed": about.disclosed,
-            "choices": about.choices,
-            "generator": GENERATOR,
-            "reproducible": run.streams.reproducible,
-            "seed": run.streams.seed,
-            "statement_format": FORMAT,
-            "commit": about.commit,
-        }
-    )
+@dataclass(frozen=True, kw_only=True)
+class GroupEpsilon(Part):
+    """What the run costs so many examples together."""
+
+    size: int
+    epsilon: float
 
 
-def make_result(run, record, last, about, seconds):
-    """The dictionary for result.json, but for the hash of the statement, which is rendered from
-    it.
+@dataclass(frozen=True, kw_only=True)
+class Memory(Part):
+    """Bytes that explicit gradients of a lot take, and may take."""
+
+    lot: int
+    budget: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowBits(Part):
+    """What `Trainer.row_bits` found before the first step."""
+
+    dtype: str | None = optional()
+    rows: int | None = optional()
+    kernels: str | None = optional()
+    differ: list[str] | None = optional()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Part):
+    """What config.json holds: what is known before the first charge, and may not change when the
+    run is resumed.
     """
-    steps = record.progress.step
-    figures = [name for name in about if name.endswith("_not_private")]
-    not_private = [*(TRAINING_FIGURES if run.privacy.train_metrics else ()), *figures]
-    found = derived(
-        run.plan,
-        run.budget,
-        run.setup,
-        size=run.dataset_size,
-        steps=steps,
-        group_size=run.privacy.group_size,
-    )
-    return {
-        **run.facts,
-        **found,
-        "settings": {**run.facts["settings"], **found["settings"]},
-        **jsonable(
-            {
-                **gradients_of(run, record),
-                "row_bits": run.row_bits,
-                "rows_checked": run.rows_checked,
-                "weighted": run.example_weight is not None,
-                "day": time.strftime("%Y-%m-%d", time.gmtime()),
-                "steps": steps,
-                "stopped": record.stopped,
-                "test_accuracy": last["test_accuracy"],
-                "train_accuracy": last["train_accuracy_not_private"],
-                "test_r2": last["test_r2"],
-                "train_r2": last["train_r2_not_private"],
-                "not_private": not_private,
-                "not_for_release": not_for_release(not_private),
-                "seconds_total": seconds[0],
-                "seconds_per_step": seconds[1] / steps if steps else None,
-                "versions": versions(),
-                **about,
-            }
-        ),
-    }
+
+    seed: int | None
+    generator: str
+    arithmetic: str
+    unit: str
+    rows_per_person: int | None
+    device: str
+    dataset_sha256: str | None
+    settings: Setting
 
 
-def not_for_release(not_private):
-    """Names of the files that must stay with the data's owner, given the figures that are not
-    private.
-    """
-    return [*(MAY_BE_PRIVATE if not_private else ()), KEY]
+@dataclass(frozen=True, kw_only=True)
+class Record(Config):
+    """What result.json holds. What is unknown before the run ends is None until then."""
 
+    experiment: str
+    dataset: str
+    notice: str
+    ranks: int
+    gradients: str
+    command: str
+    config: dict[str, Any]
+    public: list[str]
+    disclosed: list[str]
+    choices: dict[str, str]
+    reproducible: bool
+    statement_format: int
+    commit: str | None
 
-def settings_of(plan, size):
-    """The settings that follow from a plan and the public number of examples."""
-    lot, factor = plan.expected_lot_size, plan.products.factor
-    sensitivity = plan.sanitizer.for_step(0).sensitivity(rounding=factor)
-    return jsonable(
-        {
-            "expected_lot_size": lot,
-            "sampling_probability": lot / size,
-            **plan.sampler.settings(),
-            "clip_groups": [
-                {
-                    "name": group.name,
-                    "clip_norm": to_json(group.clip_norm),
-                    "noise_multiplier": to_json(group.noise_multiplier),
-                    "noise_std_on_sum": group.noise_std if group.constant else None,
-                    "noise_std_on_mean": group.noise_std / lot if group.constant else None,
-                    "sensitivity": sensitivity[group.name] if group.constant else None,
-                    "sensitivity_factor": factor,
-                    "grid": noise_grid(group.noise_std) if group.constant else None,
-                    "parameters": [".".join(key) for key in group.keys],
-                }
-                for group in plan.sanitizer.groups
-            ],
-        }
-    )
+    sampler: str = LATER
+    relation: str = LATER
+    steps_charged: int = LATER
+    setup_charged: int = LATER
+    earlier_lots_charged: int = LATER
+    epochs: float = LATER
+    epsilon: dict[str, Epsilon] = LATER
+    epsilon_without_amplification: Epsilon = LATER
+    group: GroupEpsilon | None = LATER
+    meaning: dict[str, Any] | None = LATER  # as privacy.attacker gives it
+    accountant: str = LATER
+    delta: float = LATER
+    target_epsilon: float | None = LATER
+    ledger_sha256: str = LATER
 
+    gradients_ran: dict[str, list[str]] = LATER
+    gradients_bytes: Memory | None = optional()
+    row_bits: RowBits | None = LATER
+    rows_checked: bool = LATER
+    weighted: bool = LATER
+    shared_ledger: float | None = optional()
+    day: str = LATER
+    steps: int = LATER
+    stopped: str = LATER
+    test_accuracy: float | None = LATER
+    train_accuracy: float | None = LATER
+    test_r2: float | None = LATER
+    train_r2: float | None = LATER
+    not_private: list[str] = LATER
+    not_for_release: list[str] = LATER
+    seconds_total: float = LATER
+    seconds_per_step: float | None = LATER
+    versions: dict[str, Any] = LATER
+    statement_sha256: str = LATER
 
-def noise_of(event):
-    """The noise multiplier of an event, or of the first part of one that has any; else None."""
-    parts = getattr(event, "events", (event,))
-    found = (part.noise_multiplier for part in parts if hasattr(part, "noise_multiplier"))
-    return next(found, None)
+    @property
+    def began(self) -> Config:
+        """What config.json holds."""
+        known = {each.name: getattr(self, each.name) for each in fields(Config)}
+        asked = replace(self.settings, setup=None, more={})
+        return Config(**known | {"settings": asked, "more": self.config})
 
+    @property
+    def quoted(self) -> str | None:
+        """The accountant whose bound is the one to quote; None without a finite one."""
+        return row_to_quote({name: row.to_json() for name, row in self.epsilon.items()})
 
-def gradients_of(run, record):
-    """{"gradients_ran": {form: parameters}}; on a device "gradients_bytes" too: what explicit ones
-    of a lot take, and may take.
-    """
-    plan, params = run.plan, run.network.params
-    found = {"gradients_ran": record.gradients_ran}
-    if (xp := namespace_of(*params.values())).__name__ != "numpy":
-        lot = math.ceil(plan.expected_lot_size * sum(array.nbytes for array in params.values()))
-        found["gradients_bytes"] = {"lot": lot, "budget": explicit_budget(xp)}
-    return found
-
-
-def group_of(ledger, bounds, delta, size):
-    """{"size": k, "epsilon": what the run costs k examples together}, the tightest bound; None for
-    k = 1.
-    """
-    if size == 1:
-        return None
-    kinds = [
-        name
-        for name, (bound, kind, _) in bounds.items()
-        if kind == "bound" and bound.upper is not None
-    ]
-    found = all_bounds(ledger, kinds, delta=delta, group_size=size)
-    uppers = [bound.upper for bound, _, _ in found.values()]
-    return {"size": size, "epsilon": min(uppers, default=math.inf)}
-
-
-def unamplified(accountant, charged, delta, steps_per_epoch):
-    """Epsilon of what was charged if each example were in one lot of every epoch, and nothing
-    gained from sampling; steps in periods.
-    """
-    ledger = Ledger(charged.relation)
-    for event, times in charged.items():
-        for part in event.events if isinstance(event, Composed) else (event,):
-            if isinstance(part, PoissonSampled):
-                ledger.append(part.event, math.ceil(times / steps_per_epoch))
-            else:
-                ledger.append(part, times)
-    return accountant.epsilon(ledger, delta)
-
-
-def versions():
-    """Python, the libraries, BLAS, its kernels and the threads that a result's rounding or random
-    numbers depend on.
-    """
-    found = {"python": platform.python_version()}
-    for name in ("numpy", "scipy", "numba"):
-        found[name] = metadata.version(name)
-    found["minidp"] = sys.modules["minidp"].__version__
-    if "cupy" in sys.modules:
-        found["cupy"] = sys.modules["cupy"].__version__
-    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
-    found["blas"] = f"{blas['name']} {blas.get('version', 'of unknown version')}"
-    return {**found, **host.describe()}
-
-
-def git_commit(root=ROOT):
-    """The commit of the checkout, with "-dirty" where tracked files differ from it; None if there
-    is none.
-    """
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    # not a repository around the checkout
-    ceiling = {"GIT_CEILING_DIRECTORIES": str(Path(root).resolve().parent)}
-    try:
-        done = subprocess.run(
-            command, cwd=root, env={**os.environ, **ceiling}, capture_output=True, text=True
-        )
-    except OSError:
-        return None
-    return done.stdout.strip() or None if done.returncode == 0 else None
+    @property
+    def parameters(self) -> list[str]:
+        """Names of all parameters that are trained."""
+        return [name for group in self.settings.clip_groups for name in group.parameters]

@@ -4,8 +4,8 @@ in the folder.
 
 import math
 import sys
-import time
 from contextlib import nullcontext
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -16,7 +16,7 @@ from ..data.arrays import as_rows, refuse_bad_rows
 from ..data.persons import persons_of
 from ..errors import CheckpointError, DivergedError, ParameterError
 from ..mechanism.schedule import value_at
-from ..privacy import Event, Filter, Ledger
+from ..privacy import Filter, Ledger
 from ..privacy.accountants import ACCOUNTANTS
 from ..privacy.ledger import SETUP, STEP
 from ..ranks import current
@@ -24,7 +24,6 @@ from ..streams import as_streams
 from ..train import Averaged, Progress, Trainer
 from ..train.row_bits import of_both
 from ..util.atomic import atomic_write
-from ..util.files import jsonable
 from ..util.program import program
 from ..util.text import upper_text
 from ..util.validate import count, one_of
@@ -33,9 +32,10 @@ from . import folder as folders
 from . import progress as seen
 from .asked import About, Privacy, Training
 from .curves import save_course
+from .figures import facts_of, finished, first_events, release_of
 from .model import as_model
 from .model_file import describe, write_model
-from .record import MODEL_FACTS, began, facts_of, make_result
+from .record import MODEL_FACTS, Record, Release
 from .statement import render
 from .summary import summary
 
@@ -106,7 +106,7 @@ class Run:
             plan.check_budget(
                 budget.accountant, Ledger(plan.relation), budget.epsilon, budget.delta
             )
-        self.setup: list[tuple[str, Event, str]] = []
+        self.setup: list[Release] = []
         self.releases: dict[str, Any] = {}
         self.rows_checked = self._found = False
         self.saved = self.ledger = self.stopped = self.row_bits = None
@@ -122,7 +122,7 @@ class Run:
         data, budget = self.about.data, self.budget
         private = None if data is None or data.published else data.sha256
         self.ledger, self.saved = self.folder.open(
-            {**began(self.facts), **self.about.inputs},
+            {**self.facts.began.to_json(), **self.about.inputs},
             self.plan.relation,
             self.streams.reproducible,
             private,
@@ -148,7 +148,7 @@ class Run:
             raise ParameterError(
                 f"expected name={name!r} to be a word that no other release of the run has"
             )
-        self.setup.append((name, event, what))
+        self.setup.append(release_of(name, event, what))
         if self.begun:
             stored = self.releases[name] = self.saved[0].get(f"release/{name}")
             if stored is None:
@@ -230,13 +230,13 @@ class Run:
                 if self.saved:
                     self._check_same()
                 result = self.folder.result()
-                self.stopped = result.get("stopped")
+                self.stopped = Record.from_json(result).stopped
                 return result
             trained = self._train(model)
             self.stopped = trained[0].stopped
             if self.stopped == "interrupted":
                 return None
-            return self.ranks.of_first(lambda: self._finish(model, about, *trained))
+            return self.ranks.of_first(lambda: self._finish(about, *trained))
         finally:
             self.folder.close()
 
@@ -248,12 +248,13 @@ class Run:
                 f"`{program()} verify {self.folder.path}` says what is spent so far"
             )
         found = ["this run had finished before; nothing was trained now"] if self._found else []
-        return "\n".join([*found, *summary(self.folder.result(), self.folder.path)])
+        record = Record.from_json(self.folder.result())
+        return "\n".join([*found, *summary(record, self.folder.path)])
 
     def _train(self, model):
         """(TrainRecord, history, (seconds in all, seconds in steps))."""
         plan, progress, history, before = self._start()
-        identity = self._identity()
+        every = self.training.measure_every
         self.curve_epsilon = self._epsilon_of_curve()
         trainer = Trainer(
             self.network,
@@ -270,57 +271,29 @@ class Run:
             self.row_bits = of_both(self.saved[1]["extra"].get("row_bits"), self.row_bits)
             path = self.folder.path / folders.CHECKPOINT
             checkpoint.restore_training(path, *self.saved, model, self.optimizer)
-
-        def spent():
-            return before[0] + time.perf_counter() - self.folder.began, before[1] + trainer.seconds
-
-        block_steps = self.training.measure_every
-        if block_steps is None:
-            block_steps = max(1, round(self.steps_per_epoch))
-
-        def save(at):
-            extra = {
-                "seconds": list(spent()),
-                "examples": identity,
-                "row_bits": self.row_bits,
-            }
-            try:
-                self.folder.checkpoint(
-                    model, self.optimizer, self.ledger, at, jsonable(history), extra, self.releases
-                )
-            except DivergedError as error:
-                raise self._diverged(at.step) from error
-
         with (
             seen.make_bar(plan.steps, progress.step, self.quiet or self.ranks.rank) as bar,
             seen.stop_on_interrupt() as stop,
         ):
+            course = seen.Course(self, model, trainer, history, before, bar)
             if not self.begun:
-                save(progress)
+                course.save(progress)
             elif not self.streams.reproducible and progress.charged > progress.step:
                 # Taken over now; a crash before the next checkpoint must not let them be used
                 # twice.
-                save(Progress(progress.step, progress.step))
-
-            def on_block(at):
-                if at.step == at.charged:
-                    self._measure(history, at.step)
-                    bar.set_postfix_str(seen.shown(history[-1]))
-                bar.update(at.step - bar.n)
-                save(at)
-
-            record = trainer.run(
+                course.save(Progress(progress.step, progress.step))
+            trained = trainer.run(
                 *self.examples,
                 self.streams,
                 example_weight=self.example_weight,
                 person=self.persons,
                 progress=progress,
                 on_charge=self.folder.charge,
-                block_steps=block_steps,
-                on_block=on_block,
+                block_steps=max(1, round(self.steps_per_epoch)) if every is None else every,
+                on_block=course.on_block,
                 should_stop=stop,
             )
-        return record, history, spent()
+        return trained, history, course.seconds()
 
     def _start(self):
         """(plan, Progress, history, seconds spent before) of a new run, or of the checkpoint."""
@@ -339,16 +312,17 @@ class Run:
         return plan, progress, header["history"], header["extra"]["seconds"]
 
     def _check_same(self):
-        self.folder.check_same(self.saved, self.releases, self._identity)
+        self.folder.check_same(self.saved, self.releases, self.unvouched)
 
-    def _identity(self):
-        """A keyed hash of the arrays, where no data set vouches for them."""
+    @property
+    def unvouched(self):
+        """The arrays that no data set vouches for."""
         if self.about.data is not None:
-            return None
+            return ()
         person = getattr(self.persons, "number", None)
-        return self.folder.identity((*self.examples, self.example_weight, person))
+        return (*self.examples, self.example_weight, person)
 
-    def _diverged(self, step):
+    def diverged(self, step):
         """The error that ends a run whose weights overflowed: no model, and what was spent."""
         budget, charged = self.budget, self.ledger.count_of(STEP) * self.plan.sampler.period
         spent = budget.accountant.epsilon(self.ledger, budget.delta).upper
@@ -359,39 +333,36 @@ class Run:
             "smaller learning rate or clip norm"
         )
 
-    def _measure(self, history, step):
-        """Add the row of this step to the history."""
-        with self._released():
-            history.append(seen.measure(self, step))
-
     def _epsilon_of_curve(self):
         """The epsilon of the column delta_at_epsilon: the target, or that of all planned steps."""
         if not math.isinf(self.budget.epsilon):
             return self.budget.epsilon
-        planned = self.plan.ledger(before=[event for _, event, _ in self.setup])
+        planned = self.plan.ledger(before=first_events(self.setup))
         return self.budget.accountant.epsilon(planned, self.budget.delta).upper
 
-    def _finish(self, model, about, record, history, seconds):
+    def _finish(self, about, trained, history, seconds):
+        """Measure, and write the files of a finished run; returns the dictionary of result.json."""
         path = self.folder.path
-        with self._released():
-            last = seen.measure(self, record.progress.step, whole=True)
+        with self.released():
+            last = seen.measure(self, trained.progress.step, whole=True)
             about = about() if callable(about) else about
-            result = make_result(self, record, last, about or {}, seconds)
-            statement = render(result)
-            result["statement_sha256"] = sha256(statement.encode()).hexdigest()
+            record = finished(self, trained, last, about or {}, seconds)
+            statement = render(record)
+            record = replace(record, statement_sha256=sha256(statement.encode()).hexdigest())
             self.folder.charge(self.ledger)
-            self.model.about = {**self.model.about, **{key: result[key] for key in MODEL_FACTS}}
-            self.model.ledger_sha256 = result["ledger_sha256"]
+            facts = {name: getattr(record, name) for name in MODEL_FACTS}
+            self.model.about = {**self.model.about, **facts}
+            self.model.ledger_sha256 = record.ledger_sha256
             write_model(path / folders.MODEL, self.model)
-        history = [row for row in history if row["step"] < record.progress.step] + [last]
+        history = [row for row in history if row["step"] < trained.progress.step] + [last]
         seen.write_metrics(path / folders.METRICS, history)
-        save_course(path / folders.CURVES, history, result)
+        save_course(path / folders.CURVES, history, record)
         with atomic_write(path / folders.STATEMENT) as file:
             file.write(statement)
-        self.folder.finish(result)
-        return result
+        self.folder.finish(record)
+        return record.to_json()
 
-    def _released(self):
+    def released(self):
         """A context in which the network holds the weights that are evaluated and saved: averages,
         if asked for.
         """

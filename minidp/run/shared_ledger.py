@@ -36,15 +36,7 @@ def charge_shared(
     the epsilon `limit` at the delta and by the accountant of `budget`.
     """
     path = Path(os.path.realpath(path))
-    if (path.parent / CONFIG).exists():
-        raise ParameterError(
-            f"{path}: {path.parent} is the folder of a run, whose files belong together; name a "
-            "file elsewhere"
-        )
-    if path.is_dir():
-        raise ParameterError(f"{path} is a folder; name a file for the ledger")
-    if not path.parent.is_dir():
-        raise ParameterError(f"{path}: there is no folder {path.parent}; make it, or name another")
+    _check_place(path)
     with ExitStack() as held:
         try:
             held.enter_context(waiting_lock(path.with_name(f"{path.name}.lock")))
@@ -53,24 +45,8 @@ def charge_shared(
                 f"{path}: a shared ledger needs a file system with locks ({error}); give each fit "
                 "its own folder, and add up their ledgers"
             ) from None
-        if path.exists() and (names := path.stat().st_nlink) > 1:
-            raise ParameterError(
-                f"{path}: expected a ledger with one name, got a file with {names} names (hard "
-                "links): a charge by one name would not reach the others; keep one name, and make "
-                "the others symbolic links to it"
-            )
-        total = Ledger.load(path) if path.exists() else Ledger(charges.relation)
-        if total.relation is not charges.relation:
-            raise ParameterError(
-                f"{path}: expected a ledger under {charges.relation.value}, got "
-                f"{total.relation.value}; choose another file"
-            )
+        total = _charged(path, charges.relation, unit)
         prefix = "" if unit == "row" else f"{unit}_"
-        if any(purpose.startswith("person_") == (unit == "row") for *_, purpose in total.entries()):
-            raise ParameterError(
-                f"{path}: expected a ledger of charges for {unit}s, got charges for another unit: "
-                "epsilons for rows and for persons have no sum; choose another file"
-            )
         for event, count, purpose in charges.entries():
             total.append(event, count, prefix + purpose)
         if budget is not None and limit is not None:
@@ -83,6 +59,43 @@ def charge_shared(
                 )
         total.save(path)
     return total
+
+
+def _check_place(path):
+    """Raise ParameterError where no shared ledger may be."""
+    if (path.parent / CONFIG).exists():
+        raise ParameterError(
+            f"{path}: {path.parent} is the folder of a run, whose files belong together; name a "
+            "file elsewhere"
+        )
+    if path.is_dir():
+        raise ParameterError(f"{path} is a folder; name a file for the ledger")
+    if not path.parent.is_dir():
+        raise ParameterError(f"{path}: there is no folder {path.parent}; make it, or name another")
+
+
+def _charged(path, relation, unit):
+    """The ledger in the file, or an empty one. Raises ParameterError where it is another's."""
+    if not path.exists():
+        return Ledger(relation)
+    if (names := path.stat().st_nlink) > 1:
+        raise ParameterError(
+            f"{path}: expected a ledger with one name, got a file with {names} names (hard "
+            "links): a charge by one name would not reach the others; keep one name, and make "
+            "the others symbolic links to it"
+        )
+    found = Ledger.load(path)
+    if found.relation is not relation:
+        raise ParameterError(
+            f"{path}: expected a ledger under {relation.value}, got {found.relation.value}; choose "
+            "another file"
+        )
+    if any(purpose.startswith("person_") == (unit == "row") for *_, purpose in found.entries()):
+        raise ParameterError(
+            f"{path}: expected a ledger of charges for {unit}s, got charges for another unit: "
+            "epsilons for rows and for persons have no sum; choose another file"
+        )
+    return found
 
 
 def spent_of(total: Ledger, budget: Filter) -> float:

@@ -7,7 +7,6 @@ statement follows from result.json alone, so that anybody can render it again an
 import math
 
 from ..mechanism.schedule import text
-from ..privacy.accountants import row_to_quote
 from ..privacy.attacker import in_words
 from ..util.text import estimate_text, lower_text, upper_text
 from .summary import in_short, is_not_private, unit_of
@@ -15,8 +14,8 @@ from .summary import in_short, is_not_private, unit_of
 FORMAT = 16  # of the text: one more whenever `render` would write other bytes for the same result
 
 
-def render(result):
-    """The text of privacy.md for the dictionary that result.json holds."""
+def render(record):
+    """The text of privacy.md for the Record in result.json."""
     paragraphs = [
         paragraph
         for part in (
@@ -28,83 +27,83 @@ def render(result):
             _arithmetic,
             _files,
         )
-        for paragraph in part(result)
+        for paragraph in part(record)
     ]
     return "\n\n".join(filter(None, paragraphs)) + "\n"
 
 
-def _warnings(result):
+def _warnings(record):
     return [
-        f"# Privacy statement{': not private' if is_not_private(result) else ''}",
-        result["notice"] and f"**{result['notice']}**",
-        result["reproducible"]
+        f"# Privacy statement{': not private' if is_not_private(record) else ''}",
+        record.notice and f"**{record.notice}**",
+        record.reproducible
         and (
-            f"**Seeded run (seed {result['seed']}): reproducible, and not to be released.** Anyone "
+            f"**Seeded run (seed {record.seed}): reproducible, and not to be released.** Anyone "
             "who knows the seed can draw the noise again and subtract it. The figures below hold "
             "for the same run without a seed."
         ),
-        f"Run: {result['experiment']}, finished on {result['day']}. Data: {result['dataset']}"
-        f"{', described by a schema' if result['config'].get('schema') else ''}. "
-        f"Device: {result['device']}.",
+        f"Run: {record.experiment}, finished on {record.day}. Data: {record.dataset}"
+        f"{', described by a schema' if record.config.get('schema') else ''}. "
+        f"Device: {record.device}.",
     ]
 
 
-def _rows(result):
+def _rows(record):
     """The rows of the table of what was done."""
-    settings, unit = result["settings"], unit_of(result)
-    share = "sampling probability" if settings["period"] == 1 else "lot as a share of the data"
-    version = result["versions"]["minidp"]
-    averaged = f", then averaged (decay {settings['average']:g})" if settings["average"] else ""
+    settings, unit = record.settings, unit_of(record)
+    share = "sampling probability" if settings.period == 1 else "lot as a share of the data"
+    version = record.versions["minidp"]
+    averaged = f", then averaged (decay {settings.average:g})" if settings.average else ""
     return [
         ("", ""),
         ("---", "---"),
-        ("program", f"minidp {version}, commit {result['commit'] or 'unknown'}"),
-        ("sampler, and how neighbouring data differ", f"{result['sampler']}, {result['relation']}"),
-        *((what, how.replace("|", "\\|")) for what, how in result["choices"].items()),
-        ("weights", f"by {settings['optimizer']} from noisy sums{averaged}"),
-        (f"{unit.name}s N (nominal, public)", settings["dataset_size"]),
-        ("expected lot size L (the divisor, public)", f"{settings['expected_lot_size']:g}"),
-        (f"{share} q = L/N", f"{settings['sampling_probability']:g}"),
-        ("delta times N", f"{result['delta'] * settings['dataset_size']:.2g}"),
-        ("steps (lots)", f"{result['steps']}, charged {result['steps_charged']}"),
-        ("per-example gradients", _gradients(result)),
+        ("program", f"minidp {version}, commit {record.commit or 'unknown'}"),
+        ("sampler, and how neighbouring data differ", f"{record.sampler}, {record.relation}"),
+        *((what, how.replace("|", "\\|")) for what, how in record.choices.items()),
+        ("weights", f"by {settings.optimizer} from noisy sums{averaged}"),
+        (f"{unit.name}s N (nominal, public)", settings.dataset_size),
+        ("expected lot size L (the divisor, public)", f"{settings.expected_lot_size:g}"),
+        (f"{share} q = L/N", f"{settings.sampling_probability:g}"),
+        ("delta times N", f"{record.delta * settings.dataset_size:.2g}"),
+        ("steps (lots)", f"{record.steps}, charged {record.steps_charged}"),
+        ("per-example gradients", _gradients(record)),
         *(
-            (f"released before the first step: {each['name']}", f"sigma = {noise:.4g}")
-            for each in settings["setup"]
-            if (noise := each["noise_multiplier"]) is not None
+            (f"released before the first step: {each.name}", f"sigma = {noise:.4g}")
+            for each in settings.setup
+            if (noise := each.noise_multiplier) is not None
         ),
         *(
-            (f"clip group {group['name']} ({', '.join(group['parameters'])})", _noise(group))
-            for group in settings["clip_groups"]
+            (f"clip group {group.name} ({', '.join(group.parameters)})", _noise(group))
+            for group in settings.clip_groups
         ),
     ]
 
 
-def _done(result):
-    settings = result["settings"]
-    lost, earlier = result["steps_charged"] - result["steps"], result["earlier_lots_charged"]
+def _done(record):
+    settings = record.settings
+    lost, earlier = record.steps_charged - record.steps, record.earlier_lots_charged
     gradient = "the gradient of each row"
-    if result["unit"] == "person":
-        gradient = f"each person's mean gradient over at most {result['rows_per_person']} rows"
+    if record.unit == "person":
+        gradient = f"each person's mean gradient over at most {record.rows_per_person} rows"
     return [
         "## For experts: what was done",
-        f"Each step takes a lot of {result['unit']}s as its sampler says, clips {gradient} to norm "
+        f"Each step takes a lot of {record.unit}s as its sampler says, clips {gradient} to norm "
         "C in each clip group, adds noise of standard deviation sigma C to the sum, divides by L "
         "and updates the weights.",
-        _table(_rows(result)),
+        _table(_rows(record)),
         "One step releases all clip groups from the same lot. It is charged as one joint Gaussian, "
         "not group by group, and the noise multiplier that is charged is the noise std over the "
         "sensitivity.",
-        (held := result.get("gradients_bytes"))
+        (held := record.gradients_bytes)
         and (
-            f"Explicit gradients of an expected lot take {_mib(held['lot'])} on this device, which "
-            f"may hold {_mib(held['budget'])} at once; more are formed in parts. `--gradients "
+            f"Explicit gradients of an expected lot take {_mib(held.lot)} on this device, which "
+            f"may hold {_mib(held.budget)} at once; more are formed in parts. `--gradients "
             "factored` forms no explicit gradients of dense layers and releases the same up to "
             "rounding."
         ),
-        result["setup_charged"] > len(settings["setup"])
+        record.setup_charged > len(settings.setup)
         and (
-            f"Releases before the first step were charged {result['setup_charged']} times, because "
+            f"Releases before the first step were charged {record.setup_charged} times, because "
             "a run that was killed may have made them already."
         ),
         lost > 0
@@ -120,58 +119,58 @@ def _done(result):
     ]
 
 
-def _epsilon(result):
+def _epsilon(record):
     rows = [("accountant", "lower", "estimate", "upper", ""), ("---",) * 5]
-    for name, bound in result["epsilon"].items():
+    for name, bound in record.epsilon.items():
         mark = (
             " (kept the target)"
-            if name == result["accountant"] and result["target_epsilon"] is not None
+            if name == record.accountant and record.target_epsilon is not None
             else ""
         )
         rows.append(
             (
                 f"{name}{mark}",
-                lower_text(bound["lower"]),
-                estimate_text(bound["estimate"]),
-                upper_text(bound["upper"]),
-                bound["kind"],
+                lower_text(bound.lower),
+                estimate_text(bound.estimate),
+                upper_text(bound.upper),
+                bound.kind,
             )
         )
-    group = result["group"]
+    group = record.group
     return [
-        f"## For experts: epsilon at delta = {result['delta']:g}",
+        f"## For experts: epsilon at delta = {record.delta:g}",
         "Each line marked bound is a proven upper limit for the same epsilon, found by another "
         "method; the smallest is the one to quote. Larger figures are rougher calculations and do "
         "not mean less privacy. Upper ends are rounded up, lower ends down.",
         _table(rows),
-        result["meaning"] and in_words(result["meaning"], others=unit_of(result).rows),
-        result.get("shared_ledger")
+        record.meaning and in_words(record.meaning, others=unit_of(record).rows),
+        record.shared_ledger
         and (
             "All fits that share this run's ledger, this one among them, have epsilon "
-            f"{upper_text(result['shared_ledger'])} together."
+            f"{upper_text(record.shared_ledger)} together."
         ),
         group
         and (
-            f"For {group['size']} "
-            f"{'rows of one person' if result['unit'] == 'row' else 'persons'} together, at the "
+            f"For {group.size} "
+            f"{'rows of one person' if record.unit == 'row' else 'persons'} together, at the "
             "same delta: epsilon "
-            f"{upper_text(group['epsilon'])}."
+            f"{upper_text(group.epsilon)}."
         ),
-        result["settings"]["sampling_probability"] < 1
+        record.settings.sampling_probability < 1
         and (
             "These figures count on lots that were chosen at random and stay secret. Otherwise, "
-            f"with each {result['unit']} in one lot of every epoch, epsilon by "
-            f"{result['accountant']} is "
-            f"{upper_text(result['epsilon_without_amplification']['upper'])}."
+            f"with each {record.unit} in one lot of every epoch, epsilon by "
+            f"{record.accountant} is "
+            f"{upper_text(record.epsilon_without_amplification.upper)}."
         ),
     ]
 
 
-def _arithmetic(result):
+def _arithmetic(record):
     """What the guarantee says about the released bits, and what it relies on."""
-    if row_to_quote(result["epsilon"], math.inf) is None:
+    if record.quoted is None:
         return []  # nothing is guaranteed
-    factor = max(group["sensitivity_factor"] for group in result["settings"]["clip_groups"])
+    factor = max(group.sensitivity_factor for group in record.settings.clip_groups)
     charged = (
         " Epsilon includes what their rounding may add: the sensitivity counts as "
         f"{upper_text(factor, 6)} times that of real numbers."
@@ -185,31 +184,31 @@ def _arithmetic(result):
         "together with the sum, to a public grid. Nothing is added to delta for this. The known "
         "floating-point attacks on released sums were tried on this library and found nothing; "
         "that is evidence and no proof.",
-        _tried(result.get("row_bits", {})),
+        _tried(record.row_bits),
     ]
 
 
-def _covered(result):
-    if row_to_quote(result["epsilon"], math.inf) is None:
+def _covered(record):
+    if record.quoted is None:
         return ["Not for release, unless the training data are public: any file of this run."]
-    setup = "".join(f"; {each['what']}" for each in result["settings"]["setup"])
+    setup = "".join(f"; {each.what}" for each in record.settings.setup)
     return [
         "## What is covered",
         "One guarantee covers all of the following together: the weights after every step, of "
         f"which model.npz holds the last{setup}.",
         "Not for release: any file of a seeded run."
-        if result["reproducible"]
-        else f"Keep {', '.join(result['not_for_release'])} secret. The guarantee still holds if "
+        if record.reproducible
+        else f"Keep {', '.join(record.not_for_release)} secret. The guarantee still holds if "
         "all other files of the folder are published; what they reveal besides is listed next.",
         "## What is not covered",
-        "\n".join(f"- {line}" for line in _not_covered(result) if line),
+        "\n".join(f"- {line}" for line in _not_covered(record) if line),
     ]
 
 
-def _not_covered(result):
-    charged = ", ".join(setup["name"] for setup in result["settings"]["setup"])
-    figures = "; ".join(result["not_private"])
-    tested = {result["test_accuracy"], result["test_r2"]} != {None}
+def _not_covered(record):
+    charged = ", ".join(setup.name for setup in record.settings.setup)
+    figures = "; ".join(record.not_private)
+    tested = {record.test_accuracy, record.test_r2} != {None}
     return [
         "Other runs on the same data: tuning, other seeds, runs that were thrown away. Each such "
         "run weakens the protection further: their epsilons add up.",
@@ -220,13 +219,13 @@ def _not_covered(result):
             if charged
             else "This run computed nothing of this kind itself."
         ),
-        *(f"Revealed exactly: {line}." for line in result["disclosed"]),
-        *(f"Taken to be public: {line}." for line in result["public"]),
-        result["weighted"]
+        *(f"Revealed exactly: {line}." for line in record.disclosed),
+        *(f"Taken to be public: {line}." for line in record.public),
+        record.weighted
         and (
             "Weights computed from the data, such as from counts of classes. The clipped gradient "
-            f"of each {result['unit']} was multiplied by its weight in [0, 1]; the guarantee holds "
-            f"if each weight depends on its own {unit_of(result).rows} alone."
+            f"of each {record.unit} was multiplied by its weight in [0, 1]; the guarantee holds "
+            f"if each weight depends on its own {unit_of(record).rows} alone."
         ),
         figures
         and (
@@ -235,15 +234,15 @@ def _not_covered(result):
         ),
         "Fairness: the accuracy for subgroups of people was not measured.",
         tested and "The test set. Its rows are not protected, and the accuracy on them is exact.",
-        result["rows_checked"]
+        record.rows_checked
         and (
             "That the data were in order. Before its first step the run would have refused "
             "missing or infinite numbers, unknown labels, and example weights outside [0, 1], with "
             "a message for the data's owner. So it reveals that there were none."
         ),
-        result["unit"] == "person"
+        record.unit == "person"
         and "That each row names its person. The run would have refused the data otherwise.",
-        _rounding(result.get("row_bits", {})),
+        _rounding(record.row_bits),
         "Timing, other processes on this machine, memory that was swapped out, and anyone who can "
         "read this machine's memory or files while it runs.",
     ]
@@ -251,11 +250,11 @@ def _not_covered(result):
 
 def _tried(bits):
     """The paragraph on a trial that found nothing; None for another."""
-    if bits.get("differ") != []:
+    if bits is None or bits.differ != []:
         return None
-    kernels = f" ({bits['kernels']} kernels)" if bits["kernels"] else ""
+    kernels = f" ({bits.kernels} kernels)" if bits.kernels else ""
     return (
-        f"The network computed in float64, in batches of {bits['rows']} rows, filled up with rows "
+        f"The network computed in float64, in batches of {bits.rows} rows, filled up with rows "
         "of zeros that weigh nothing. Before the first step this was tried on this machine"
         f"{kernels}, on random rows: every bit of what each row gives in each layer stayed the "
         "same at other places of its batch and beside other rows. That is evidence and no proof, "
@@ -265,7 +264,7 @@ def _tried(bits):
 
 def _rounding(bits):
     """The line on rounding inside the network; none where a trial found nothing."""
-    differ = bits.get("differ")
+    differ = None if bits is None else bits.differ
     if differ == []:
         return None
     where = "" if differ is None else f", as a trial on this machine found in {', '.join(differ)}"
@@ -276,14 +275,14 @@ def _rounding(bits):
     )
 
 
-def _files(result):
+def _files(record):
     return [
         "## How to check this statement",
         "`python -m minidp verify DIR` computes every figure again and compares each file with "
         "manifest.json. That finds accidents and single edits. It cannot detect somebody who "
         "changes all four of ledger, result, statement and manifest to fit each other, unless you "
         "keep this fingerprint elsewhere: the ledger's SHA-256 is "
-        f"{result['ledger_sha256']} (canonical form of ledger.json).",
+        f"{record.ledger_sha256} (canonical form of ledger.json).",
     ]
 
 
@@ -291,12 +290,12 @@ def _table(rows):
     return "\n".join(f"| {' | '.join(map(str, row))} |" for row in rows)
 
 
-def _gradients(result):
+def _gradients(record):
     """What was asked for and, by parameter, what ran."""
     ran = "; ".join(
-        f"{form} for {', '.join(names)}" for form, names in result["gradients_ran"].items()
+        f"{form} for {', '.join(names)}" for form, names in record.gradients_ran.items()
     )
-    return f"{result['gradients']}: {ran}" if ran else result["gradients"]
+    return f"{record.gradients}: {ran}" if ran else record.gradients
 
 
 def _mib(size):
@@ -304,13 +303,13 @@ def _mib(size):
 
 
 def _noise(group):
-    c, sigma, std = group["clip_norm"], group["noise_multiplier"], group["noise_std_on_sum"]
+    c, sigma, std = group.clip_norm, group.noise_multiplier, group.noise_std_on_sum
     if std is None:
         return f"C = {text(c)}, sigma = {text(sigma)}: follows the step"
     return (
         f"C = {float(c):g}, sigma = {sigma:g}; noise std {float(std):g} on the sum, "
-        f"{float(group['noise_std_on_mean']):g} on the mean; sensitivity of the sum "
-        f"{_times(float(group['sensitivity']), float(c))}{_grid(group['grid'], float(c))}"
+        f"{float(group.noise_std_on_mean):g} on the mean; sensitivity of the sum "
+        f"{_times(float(group.sensitivity), float(c))}{_grid(group.grid, float(c))}"
     )
 
 

@@ -5,7 +5,6 @@ the lines on the screen.
 import math
 from typing import NamedTuple
 
-from ..privacy.accountants import row_to_quote
 from ..privacy.attacker import RATES, large_delta
 from ..util.program import program
 from ..util.text import upper_text
@@ -33,12 +32,12 @@ class Unit(NamedTuple):
     means: str  # what one is, and what that counts on
 
 
-def unit_of(result):
+def unit_of(record):
     """The words for the unit of a run."""
-    if result["unit"] == "row":
+    if record.unit == "row":
         means = "A row is one training example, such as a line of a table or an image."
         return Unit("row", "row of the training data", "row", means)
-    column, here = result["config"].get("person"), "here"
+    column, here = record.config.get("person"), "here"
     if column:
         column, here = f" in the column {column!r}", "in that column"
     return Unit(
@@ -46,24 +45,24 @@ def unit_of(result):
         "person with all of her rows",
         "person's rows",
         f"All rows with her name{column or ''} count as hers; the run read only the first "
-        f"{result['rows_per_person']} of them. This is true only if each person has one name "
+        f"{record.rows_per_person} of them. This is true only if each person has one name "
         f"{here} and no two share one.",
     )
 
 
-def in_short(result):
+def in_short(record):
     """Paragraphs that say what was guaranteed, for whom, and what was not."""
-    name = row_to_quote(result["epsilon"], math.inf)
+    name = record.quoted
     if name is None:
-        return ["## In short", f"**{_no_guarantee(result)}**"]
-    unit = unit_of(result)
-    change, question, found = (text.format(unit.name) for text in NEIGHBOURS[result["relation"]])
-    epsilon, delta = result["epsilon"][name]["upper"], result["delta"]
-    size, target = result["settings"]["dataset_size"], target_line(result)
+        return ["## In short", f"**{_no_guarantee(record)}**"]
+    unit = unit_of(record)
+    change, question, found = (text.format(unit.name) for text in NEIGHBOURS[record.relation])
+    epsilon, delta = record.epsilon[name].upper, record.delta
+    size, target = record.settings.dataset_size, target_line(record)
     bullets = [
         f"**What this means.** Suppose that somebody sees all that the run released, knows every "
-        f"other {unit.rows}, and wants to know {question}. {_success(result, epsilon, found)}",
-        f"**Who is protected.** {_protected(result)}",
+        f"other {unit.rows}, and wants to know {question}. {_success(record, epsilon, found)}",
+        f"**Who is protected.** {_protected(record)}",
         "**What is not covered** has a section of its own below, which belongs to the guarantee.",
         target and f"**Epsilon and the target.** {target}",
         (why := large_delta(delta, size)) and f"**Delta is large.** {delta:g} is {why}.",
@@ -78,14 +77,13 @@ def in_short(result):
     ]
 
 
-def is_not_private(result):
+def is_not_private(record):
     """True if something was released without noise, so that epsilon is infinite."""
-    rows = result["epsilon"]
-    return row_to_quote(rows, math.inf) is None and "inf" in [row["upper"] for row in rows.values()]
+    return record.quoted is None and math.inf in [row.upper for row in record.epsilon.values()]
 
 
-def _no_guarantee(result):
-    if not is_not_private(result):
+def _no_guarantee(record):
+    if not is_not_private(record):
         return (
             "No guarantee can be stated: no certified bound on epsilon is known for what this run "
             "released. Treat the model like the training data."
@@ -96,11 +94,11 @@ def _no_guarantee(result):
     )
 
 
-def _success(result, epsilon, found):
+def _success(record, epsilon, found):
     """How often an attacker is right who accepts FALSE_ALARMS: an upper bound, rounded up."""
-    rate = math.exp(min(epsilon, 100.0)) * FALSE_ALARMS * (1 + 1e-12) + result["delta"]
-    if result["meaning"]:
-        rate = min(rate, result["meaning"]["true_positive_rates"][f"{FALSE_ALARMS:g}"])
+    rate = math.exp(min(epsilon, 100.0)) * FALSE_ALARMS * (1 + 1e-12) + record.delta
+    if record.meaning:
+        rate = min(rate, record.meaning["true_positive_rates"][f"{FALSE_ALARMS:g}"])
     if rate > 0.9995:
         return f"At {FALSE_ALARMS:.0%} false alarms, this guarantee does not keep them from it."
     return (
@@ -110,15 +108,15 @@ def _success(result, epsilon, found):
     )
 
 
-def _protected(result):
-    group = result["group"]
-    epsilon = None if group is None else upper_text(group["epsilon"])
-    if result["unit"] == "person":
+def _protected(record):
+    group = record.group
+    epsilon = None if group is None else upper_text(group.epsilon)
+    if record.unit == "person":
         whom = "Every person with all of her rows, whatever they hold."
         if group is None:
             return whom
         return (
-            f"{whom} {group['size']} persons together are protected less: epsilon for them is "
+            f"{whom} {group.size} persons together are protected less: epsilon for them is "
             f"{epsilon}, at the same delta."
         )
     whom = "Every row by itself, whatever it holds."
@@ -128,69 +126,65 @@ def _protected(result):
             "epsilon for them."
         )
     return (
-        f"{whom} A person with {group['size']} rows is protected less: epsilon for these rows "
+        f"{whom} A person with {group.size} rows is protected less: epsilon for these rows "
         f"together is {epsilon}, at the same delta."
     )
 
 
-def target_line(result):
+def target_line(record):
     """Why the quoted epsilon is not the target; None where no other accountant kept the target."""
-    target, name = result["target_epsilon"], result["accountant"]
-    quoted = row_to_quote(result["epsilon"], math.inf)
+    target, name = record.target_epsilon, record.accountant
+    quoted = record.quoted
     if target is None or quoted in (None, name):
         return None
     who = "the paper's accountant (moments)" if name == "moments" else name
-    if result["epsilon"][name]["kind"] != "bound":
+    if record.epsilon[name].kind != "bound":
         who += ", an approximation that guarantees nothing"
     return (
         f"The target {target:g} was kept by {who}; the tightest certified bound proves "
-        f"{upper_text(result['epsilon'][quoted]['upper'])}."
+        f"{upper_text(record.epsilon[quoted].upper)}."
     )
 
 
-def quote_line(result):
+def quote_line(record):
     """The figure to quote, in one line."""
-    name = row_to_quote(result["epsilon"])
+    name = record.quoted
     if name is None:
-        if is_not_private(result):
+        if is_not_private(record):
             return "not private: something was released without noise, so there is no epsilon"
         return "quote: no epsilon: no certified bound is known"
     return (
-        f"quote: epsilon {upper_text(result['epsilon'][name]['upper'])} at delta "
-        f"{result['delta']:g} ({name}, the tightest certified bound)"
+        f"quote: epsilon {upper_text(record.epsilon[name].upper)} at delta "
+        f"{record.delta:g} ({name}, the tightest certified bound)"
     )
 
 
-def summary(result, path):
+def summary(record, path):
     """The lines that tell a person what came out, then the figure to quote, the file to read and
     the next command.
     """
-    if result["notice"]:
-        yield f"NOTICE: {result['notice']}"
-    accuracy = (
-        "" if result["test_accuracy"] is None else f"test accuracy {result['test_accuracy']:.2%} "
-    )
+    if record.notice:
+        yield f"NOTICE: {record.notice}"
+    accuracy = "" if record.test_accuracy is None else f"test accuracy {record.test_accuracy:.2%} "
     yield (
-        f"{accuracy}after {result['steps']} lots ({result['epochs']:.4g} epochs) on "
-        f"{result['dataset']}, {result['device']}"
+        f"{accuracy}after {record.steps} lots ({record.epochs:.4g} epochs) on "
+        f"{record.dataset}, {record.device}"
     )
-    for what, of in (
-        ("test_r2", "of the test set"),
-        ("train_r2", "of the training data (not private)"),
-    ):
-        if result.get(what) is not None:
-            yield f"R2 {of}: {result[what]:.4f}"
-    if result["train_accuracy"] is not None:
-        yield f"training accuracy {result['train_accuracy']:.2%} (not private)"
-    if result["reproducible"]:
-        yield f"seed {result['seed']}: reproducible, therefore not to be released"
-    threads, kernels = (result["versions"][name] for name in ("threads", "openblas_kernels"))
+    if record.test_r2 is not None:
+        yield f"R2 of the test set: {record.test_r2:.4f}"
+    if record.train_r2 is not None:
+        yield f"R2 of the training data (not private): {record.train_r2:.4f}"
+    if record.train_accuracy is not None:
+        yield f"training accuracy {record.train_accuracy:.2%} (not private)"
+    if record.reproducible:
+        yield f"seed {record.seed}: reproducible, therefore not to be released"
+    threads, kernels = (record.versions[name] for name in ("threads", "openblas_kernels"))
     yield (
-        f"{result['seconds_total']:.1f} s, {1000 * (result['seconds_per_step'] or 0):.2f} ms per "
+        f"{record.seconds_total:.1f} s, {1000 * (record.seconds_per_step or 0):.2f} ms per "
         f"step (threads: {threads}; OpenBLAS kernels: {kernels})"
     )
-    if target := target_line(result):
+    if target := target_line(record):
         yield target
-    yield quote_line(result)
+    yield quote_line(record)
     yield f"read:  {path / STATEMENT} (picture: {path / CURVES}; {MANIFEST} seals all files)"
     yield f"check: {program()} verify {path}"

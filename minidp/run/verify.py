@@ -7,6 +7,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,12 +15,19 @@ from ..errors import DataError, MinidpError
 from ..mechanism.schedule import from_json
 from ..privacy import Filter, Ledger
 from ..privacy.accountants import ACCOUNTANTS, all_bounds, make
-from ..privacy.event_json import event_from_json, event_to_json
+from ..privacy.event_json import event_to_json
 from ..privacy.ledger import SETUP, STEP
 from ..util.atomic import StrPath
 from ..util.files import read_json
 from ..util.text import lower_text, upper_text
 from .checkpoint import differences, load_arrays, short
+from .figures import (
+    TRAINING_FIGURES,
+    derived,
+    first_events,
+    measured,
+    plan_of,
+)
 from .folder import (
     CHARGED,
     CONFIG,
@@ -34,21 +42,13 @@ from .folder import (
     changed_files,
 )
 from .progress import read_metrics
-from .record import MODEL_FACTS, TRAINING_FIGURES, began, derived, not_for_release, plan_of
+from .record import MODEL_FACTS, Record
 from .statement import FORMAT, render
 
 READ = (CONFIG, MODEL, STATEMENT, RESULT, METRICS)  # beside the ledger
 UNFINISHED = "Is the run finished?"
 CLOSE = 1e-6  # relative: other processors round a little differently
 TINY = 1e-12  # in absolute terms, where a figure may be 0
-COLUMNS = {  # of metrics.csv: what the result calls the last row's
-    "step": "steps",
-    "epoch": "epochs",
-    "test_accuracy": "test_accuracy",
-    "train_accuracy_not_private": "train_accuracy",
-    "test_r2": "test_r2",
-    "train_r2_not_private": "train_r2",
-}
 
 
 class Finding(NamedTuple):
@@ -60,11 +60,11 @@ class Finding(NamedTuple):
 
 
 class Report(NamedTuple):
-    """findings; accountants: {name: (Bound, kind, note)}; result: what result.json holds, or {}."""
+    """findings; accountants: {name: (Bound, kind, note)}; record: of result.json, or None."""
 
     findings: list[Finding]
     accountants: dict[str, Any]
-    result: dict[str, Any]
+    record: Record | None
 
     @property
     def failed(self) -> list[Finding]:
@@ -87,15 +87,15 @@ def verify(folder: StrPath) -> Report:
             "the run printed"
         )
     if not (folder / RESULT).is_file() and not (folder / MANIFEST).is_file():
-        return Report([Finding(UNFINISHED, _so_far(folder), False)], {}, {})
+        return Report([Finding(UNFINISHED, _so_far(folder), False)], {}, None)
     try:
         changed = changed_files(folder)
         sealed.append(_finding("Is every file as it was written?", ", ".join(FILES), changed))
         if not all((folder / name).is_file() for name in READ):
-            return Report(sealed, {}, {})
+            return Report(sealed, {}, None)
         run = Files(folder)
-        bounds = all_bounds(run.ledger, ACCOUNTANTS, delta=run.result["delta"])
-        return Report([*sealed, *run.findings()], bounds, run.result)
+        bounds = all_bounds(run.ledger, ACCOUNTANTS, delta=run.record.delta)
+        return Report([*sealed, *run.findings()], bounds, run.record)
     except ImportError:  # a library is missing, which says nothing about the files
         raise
     except Exception as error:  # edited files can make readers and formulas fail in any way
@@ -105,7 +105,7 @@ def verify(folder: StrPath) -> Report:
         text = _printable(f"{folder} cannot be verified: {why}")
         if all(finding.passed for finding in sealed):
             raise DataError(text) from error
-        return Report([*sealed, Finding("Can the files be read?", text, False)], {}, {})
+        return Report([*sealed, Finding("Can the files be read?", text, False)], {}, None)
 
 
 def _finding(question, fine, wrong):
@@ -140,36 +140,33 @@ def _so_far(folder):
 
 
 class Files:
-    """What a finished run's files hold, and the questions put to them."""
+    """What a finished run's files hold, and the questions put to them: each of config, record and
+    ledger is compared with what the others make of it.
+    """
 
     def __init__(self, folder: Path):
         self.ledger = Ledger.load(folder / LEDGER)
-        self.result = read_json(folder / RESULT)
+        self.record = Record.from_json(read_json(folder / RESULT))
         self.config = read_json(folder / CONFIG)
         self.statement = (folder / STATEMENT).read_text(encoding="utf-8")
         self.metrics = read_metrics(folder / METRICS)
-        if self.result["statement_format"] != FORMAT:
+        if self.record.statement_format != FORMAT:
             raise DataError(
-                f"its result has format {self.result['statement_format']}, and this version reads "
+                f"its result has format {self.record.statement_format}, and this version reads "
                 f"{FORMAT}: verify it with the version that wrote it"
             )
         if not self.metrics:
             raise DataError(f"{METRICS} has no rows")
         self.arrays, self.model = load_arrays(folder / MODEL, "model")
-        self.settings = self.result["settings"]
-        self.setup = [
-            (each["name"], event_from_json(each["event"]), each["what"])
-            for each in self.settings["setup"]
-        ]
-        self.before = [event for _, event, _ in self.setup]
-        self.plan = plan_of(self.result)
-        accountant = make(self.settings["accountant"], self.ledger.relation)
-        target = from_json(self.settings["target_epsilon"])
-        self.budget = Filter(accountant, target, self.settings["delta"], self.ledger)
+        settings = self.record.settings
+        self.plan, self.before = plan_of(self.record), first_events(settings.setup)
+        accountant = make(settings.accountant, self.ledger.relation)
+        target = from_json(settings.target_epsilon)
+        self.budget = Filter(accountant, target, settings.delta, self.ledger)
 
     def findings(self) -> Iterator[Finding]:
         """Yield the answers to all questions but the first, which reads the files' bytes."""
-        result, settings = self.result, self.settings
+        record = self.record
         yield _finding(
             "Does the statement follow from the result, and do all files agree?",
             f"{STATEMENT}, {MODEL}, {CONFIG} and {METRICS}",
@@ -177,28 +174,22 @@ class Files:
         )
         yield _finding(
             "Does the ledger charge all that the run released?",
-            f"{result['steps']} lots ran, {result['steps_charged']} are charged, and "
-            f"{result['earlier_lots_charged']} of earlier attempts; {result['sampler']} under "
-            f"{result['relation']} of {result['unit']}s",
-            _uncovered(result, self.ledger, self.plan, self.before),
+            f"{record.steps} lots ran, {record.steps_charged} are charged, and "
+            f"{record.earlier_lots_charged} of earlier attempts; {record.sampler} under "
+            f"{record.relation} of {record.unit}s",
+            _uncovered(record.steps, self.ledger, self.plan, self.before),
         )
-        again = derived(
-            self.plan,
-            self.budget,
-            self.setup,
-            size=settings["dataset_size"],
-            steps=result["steps"],
-            group_size=self.config.get("group_size", (result["group"] or {"size": 1})["size"]),
-        )
+        group_size = self.config.get("group_size", record.group.size if record.group else 1)
+        again = derived(record, self.plan, self.budget, group_size)
         yield _finding(
             "Do all figures come out the same when computed again?",
-            f"epsilon by {', '.join(again['epsilon'])}",
+            f"epsilon by {', '.join(again.epsilon)}",
             self._otherwise(again),
         )
-        spent = from_json(again["epsilon"][again["accountant"]]["upper"])
-        target = f"target {settings['target_epsilon']}"
-        if result["target_epsilon"] is None:
-            target = "without a target"
+        spent = again.epsilon[again.accountant].upper
+        target = "without a target"
+        if record.target_epsilon is not None:
+            target = f"target {record.settings.target_epsilon}"
         yield _finding(
             "Is epsilon within the target?",
             f"epsilon {upper_text(spent, 6)}, {target}",
@@ -210,51 +201,71 @@ class Files:
 
         Whichever version wrote the statement, one of the same format renders the same bytes.
         """
-        result, config, settings, model = self.result, self.config, self.settings, self.model
-        if render(result) != self.statement:
+        if render(self.record) != self.statement:
             yield f"{STATEMENT} is not what {RESULT} gives"
-        if config.get(CHARGED) is not True:
+        if self.config.get(CHARGED) is not True:
             yield f"{CONFIG} says that nothing was charged"
-        facts = began(result)
-        facts["settings"] = {key: settings.get(key) for key in config.get("settings", {})}
-        yield from _unlike(facts, {key: config.get(key) for key in facts}, CONFIG)
-        names = [name for group in settings["clip_groups"] for name in group["parameters"]]
-        kinds = {self.arrays[name].dtype.name for name in names}
-        held = "float64" if kinds == {"float64"} else "float32"
-        if (said := result["row_bits"]["dtype"]) != held:
-            yield f"row_bits says {short(said)}, and {MODEL} holds {held}"
-        named = set(result["not_private"])
-        found = {
-            STATEMENT: {"statement_sha256": hashlib.sha256(self.statement.encode()).hexdigest()},
-            MODEL: {
-                "ledger_sha256": model["ledger_sha256"],
-                **{key: model["about"].get(key) for key in MODEL_FACTS},
-            },
-            "as it has a seed": {"reproducible": result["seed"] is not None},
-            "not_private": {"not_for_release": not_for_release(named)},
-        }
-        for source, values in found.items():
-            yield from _unlike(result, values, source)
-        figures = {key for key in result if key.endswith("_not_private")}
-        cells = [cell for row in self.metrics for cell in row.items()]
-        if any(column.endswith("_not_private") and value is not None for column, value in cells):
+        config = self.record.began.to_json()
+        yield from _unlike(config, {key: self.config.get(key) for key in config}, CONFIG)
+        yield from self._unlike(
+            STATEMENT, statement_sha256=hashlib.sha256(self.statement.encode()).hexdigest()
+        )
+        yield from self._within_the_record()
+        yield from self._of_the_model()
+        yield from self._of_the_metrics()
+
+    def _unlike(self, source, close=0.0, **found):
+        """Yield where the record is not what `source` says: the fields `found`."""
+        again = replace(self.record, **found)
+        yield from _unlike(self.record.to_json(), again.to_json(), source, close)
+
+    def _within_the_record(self):
+        """Yield fields of the record that another one contradicts."""
+        record = self.record
+        ran = {name for names in record.gradients_ran.values() for name in names}
+        if ran and ran != set(record.parameters):
+            yield "gradients_ran is of other parameters than the clip groups"
+        figures = {key for key in record.more if key.endswith("_not_private")}
+        exact = [name for name in self.metrics[-1] if name.endswith("_not_private")]
+        if any(row[name] is not None for row in self.metrics for name in exact):
             figures.update(TRAINING_FIGURES)
-        for name in sorted(figures - named):
+        for name in sorted(figures - set(record.not_private)):
             yield f"{name} is not named as not private"
-        last = {name: self.metrics[-1][column] for column, name in COLUMNS.items()}
-        yield from _unlike(result, last, METRICS, CLOSE)
-        share = settings["expected_lot_size"] / settings["dataset_size"]
+
+    def _of_the_model(self):
+        """Yield what the model file contradicts: facts, and parameters with their shapes."""
+        about = self.model["about"]
+        yield from self._unlike(
+            MODEL,
+            ledger_sha256=self.model["ledger_sha256"],
+            **{name: about.get(name) for name in MODEL_FACTS},
+        )
+        held = {name: list(array.shape) for name, array in self.arrays.items()}
+        shapes = {name: held.get(name) for name in self.record.parameters}
+        for name, shape in shapes.items():
+            if shape is None:
+                yield f"{name} is clipped, and {MODEL} has no such parameter"
+        stated = self.record.config.get("shapes", shapes)
+        yield from _unlike({"shapes": stated}, {"shapes": shapes}, MODEL)
+        kinds = {array.dtype.name for name, array in self.arrays.items() if name in shapes}
+        dtype = "float64" if kinds == {"float64"} else "float32"
+        yield from self._unlike(MODEL, row_bits=replace(self.record.row_bits, dtype=dtype))
+
+    def _of_the_metrics(self):
+        """Yield what the rows of the metrics contradict."""
+        settings = self.record.settings
+        yield from self._unlike(METRICS, CLOSE, **measured(self.metrics[-1]))
+        share = settings.expected_lot_size / settings.dataset_size
         for row in self.metrics:
             if not math.isclose(row["epoch"], row["step"] * share, rel_tol=CLOSE):
                 yield f"{METRICS}: step {row['step']} is not epoch {row['epoch']}"
 
     def _otherwise(self, again):
         """Yield derived figures that differ when computed again, and contradictory bounds."""
-        settings = {key: self.settings.get(key) for key in again["settings"]}
-        yield from _unlike({**self.result, "settings": settings}, again, "computed again", CLOSE)
-        bounds = [each for each in again["epsilon"].values() if each["kind"] == "bound"]
-        lowers = [from_json(each["lower"]) for each in bounds if each["lower"] is not None]
-        uppers = [from_json(each["upper"]) for each in bounds if each["upper"] is not None]
+        yield from _unlike(self.record.to_json(), again.to_json(), "computed again", CLOSE)
+        bounds = [each for each in again.epsilon.values() if each.kind == "bound"]
+        lowers = [each.lower for each in bounds if each.lower is not None]
+        uppers = [each.upper for each in bounds if each.upper is not None]
         if lowers and max(lowers) > min(uppers):
             yield f"a bound is below the certified lower end {lower_text(max(lowers), 6)}"
 
@@ -262,13 +273,11 @@ class Files:
         """Yield targets that epsilon exceeds, a wrong reason for the stop, and epsilons along the
         run that are too small.
         """
-        result, budget = self.result, self.budget
+        record, budget = self.record, self.budget
         if not total <= budget.epsilon:
             yield f"epsilon is {upper_text(total, 6)}, above the target {budget.epsilon:g}"
-        done = result["steps_charged"] >= self.settings["planned_steps"]
-        stopped = "finished" if done else "budget"
-        if result["stopped"] != stopped:
-            yield f"stopped is {short(result['stopped'])} and should be {stopped}"
+        done = record.steps_charged >= record.settings.planned_steps
+        yield from self._unlike(LEDGER, stopped="finished" if done else "budget")
         if self.ledger.relation is not self.plan.relation:
             return  # named by another question
         last, spent = -1, 0.0
@@ -286,12 +295,12 @@ class Files:
 
 
 def _unlike(stated, found, source, close=0.0):
-    """Yield every place where `stated` differs from the dictionary `found`, which comes from
-    `source`.
+    """Yield every place where `stated` differs from `found`, which comes from `source`: both are
+    dictionaries of JSON.
 
     Floats may differ by `close`, relative to their size; whole numbers may not.
     """
-    for where, said, now in differences({key: stated.get(key) for key in found}, found):
+    for where, said, now in differences(stated, found):
         tiny = TINY if close else 0.0
         kinds = {type(said), type(now)}
         near = (
@@ -304,13 +313,13 @@ def _unlike(stated, found, source, close=0.0):
             yield f"{where} is {short(said)} ({source}: {short(now)})"
 
 
-def _uncovered(result, ledger, plan, before):
+def _uncovered(steps, ledger, plan, before):
     """Yield charges that are missing, and charges for something else, in words.
 
     before: the events before the first step. The ledger of a run may hold more than the run
     needed, because a run that begins again forgets no charge.
     """
-    steps, charged = result["steps"], ledger.count_of(STEP) * plan.sampler.period
+    charged = ledger.count_of(STEP) * plan.sampler.period
     if ledger.relation is not plan.relation:
         yield f"{LEDGER} is under {ledger.relation.value}, the plan {plan.relation.value}"
     elif steps > charged:

@@ -13,8 +13,8 @@ from minidp.mechanism import Sanitizer
 from minidp.mechanism.rounding import products
 from minidp.privacy import Gaussian, JointGaussian, MomentsAccountant, PoissonSampled
 from minidp.run import load_model
-from minidp.run.record import git_commit
 from minidp.run.verify import verify
+from minidp.run.versions import git_commit
 
 SMOKE = "mnist_pca.py --smoke --quiet --dataset strokes"
 

@@ -5,11 +5,12 @@ its result.
 import io
 import os
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 from tqdm import tqdm
 
-from minidp.run import record as results
+from minidp.run import versions as results
 from minidp.run.curves import save_course
 from minidp.run.progress import BAR, shown
 
@@ -58,9 +59,10 @@ def rows(test, train=None, epsilon=None):
     ids=["all", "nothing evaluated", "infinite", "nothing yet"],
 )
 def test_the_picture_shows_accuracy_and_what_was_spent(tmp_path, drawn, history, notice, labels):
-    result = {"experiment": "run", "dataset": "MNIST", "notice": notice}
-    result |= {"accountant": "moments", "delta": 1e-5}
-    save_course(tmp_path / "curves.png", history, result)
+    record = SimpleNamespace(
+        experiment="run", dataset="MNIST", notice=notice, accountant="moments", delta=1e-5
+    )
+    save_course(tmp_path / "curves.png", history, record)
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert os.listdir(tmp_path) == ["curves.png"]
     assert [[axis.get_ylabel() for axis in figure.axes] for figure in drawn] == [labels]

@@ -7,6 +7,7 @@ import pytest
 
 from minidp.privacy.accountants import all_bounds
 from minidp.privacy.ledger import Ledger
+from minidp.run.record import Record
 from minidp.run.statement import render
 from minidp.run.summary import summary
 from minidp.util.text import upper_text
@@ -21,7 +22,7 @@ def said(finished):
         result = json.loads((finished / "result.json").read_text())
         for place, value in (changes or {}).items():
             put(result, place, value)
-        return write(result)
+        return write(Record.from_json(result))
 
     return said
 
@@ -116,7 +117,7 @@ def test_what_was_disclosed_or_taken_to_be_public_is_listed_as_not_covered(said)
 
 def test_the_lines_on_the_screen_hold_the_figure_to_quote_and_no_other_accountant(said):
     def lines(changes):
-        return said(changes, lambda result: "\n".join(summary(result, Path("x"))))
+        return said(changes, lambda record: "\n".join(summary(record, Path("x"))))
 
     text = lines({"target_epsilon": 2.0, LEAST: 0.80311})
     assert "quote: epsilon 0.8032 at delta 1e-05 (loss_distribution" in text

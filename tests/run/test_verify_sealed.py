@@ -55,19 +55,47 @@ def test_every_edit_of_a_value_is_noticed_even_when_it_is_sealed_again(run, name
         ("result", "epsilon renyi upper", 0.5, "epsilon.renyi.upper is 0.5 (computed again: "),
         ("result", "meaning", None, "meaning is None"),
         ("result", "settings target_epsilon", 0.1, "above the target 0.1"),
-        ("result", "stopped", "budget", "stopped is 'budget' and should be finished"),
+        ("result", "stopped", "budget", "stopped is 'budget' (ledger.json: 'finished')"),
         ("result", "dataset", "mnist", "dataset is 'mnist' (model.npz: 'arrays')"),
         ("result", "device", "gpu", "device is 'gpu' (config.json: 'cpu')"),
         ("result", "test_accuracy", 0.99, "test_accuracy is 0.99 (metrics.csv: "),
-        ("result", "reproducible", True, "reproducible is True (as it has a seed: False)"),
+        ("result", "reproducible", True, "reproducible is True (computed again: False)"),
         ("result", "not_private", [], "train_r2 is not named as not private"),
         ("result", "loss_not_private", 1.5, "loss_not_private is not named as not private"),
-        ("result", "not_for_release", [], "not_for_release is [] (not_private: ['result.json'"),
+        ("result", "not_for_release", [], "not_for_release is [] (computed again: ['result.json'"),
         ("config", "charged", False, "says that nothing was charged"),
     ],
 )
 def test_an_edit_is_noticed_even_when_it_is_sealed_again(run, name, place, value, named):
     edit(run, f"{name}.json", {place: value})
+    assert named in failed(run)
+
+
+SHAPES = {"dense1.W": [4, 5], "dense1.b": [5], "dense2.W": [5, 3], "dense2.b": [3]}
+
+
+@pytest.mark.parametrize(
+    "inside, place, value, named",
+    [
+        ("config ", "shapes dense1.W 0", 6, "shapes.dense1.W[0] is 6 (model.npz: 4)"),
+        ("", "unit", "person", "unit is 'person' (computed again: 'row')"),
+        ("", "settings clip_groups 0 parameters 0", "dense1.V", "model.npz has no such parameter"),
+        (
+            "",
+            "settings clip_groups 0 parameters",
+            ["dense1.W"],
+            "of other parameters than the clip",
+        ),
+    ],
+)
+def test_what_another_file_implies_is_noticed_where_config_and_result_were_edited_alike(
+    tmp_path, inside, place, value, named
+):
+    run = tmp_path / "run"
+    train(run, flags={"shapes": SHAPES})
+    assert not failed(run)
+    edit(run, "config.json", {place: value})
+    tell(run, {f"{inside}{place}": value})
     assert named in failed(run)
 
 

@@ -5,6 +5,7 @@ from hashlib import sha256
 
 from minidp.errors import DataError
 from minidp.run import RunFolder
+from minidp.run.record import Record
 from minidp.run.statement import render
 from minidp.run.verify import verify
 
@@ -37,7 +38,7 @@ def edit(run, name, change):
 def tell(run, change):
     """Edit the result, write the statement that follows from it, and seal the folder again."""
     edit(run, "result.json", change)
-    statement = render(json.loads((run / "result.json").read_text()))
+    statement = render(Record.from_json(json.loads((run / "result.json").read_text())))
     (run / "privacy.md").write_text(statement)
     edit(run, "result.json", {"statement_sha256": sha256(statement.encode()).hexdigest()})
 
