@@ -291,7 +291,7 @@ def measure(layer=None, device="auto", on_row=None, reports=(), run=None):
         "failed": sum(not row["passed"] for row in rows),
         "rows": rows,
         "run": run,
-        "algorithm": as_it_runs(rows[len(own) :], run and run["record"]) if layer is None else [],
+        "algorithm": as_it_runs(rows[len(own) :], run and run["result"]) if layer is None else [],
     }
 
 

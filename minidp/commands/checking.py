@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ..errors import ParameterError
 from ..util.atomic import atomic_write
+from ..util.files import jsonable
 from .output import check_new, show, table, text_rows
 from .run_flags import add as add_shared
 
@@ -34,7 +35,7 @@ def _verify(args):
             "run": args.run,
             "questions": len(report.findings),
             "reproducible": record and record.reproducible,
-            "epsilon": record and record.epsilon,
+            "epsilon": record and jsonable(record.epsilon),
             "differences": [f"{each.question} {each.answer}" for each in report.failed],
         },
         lines,
@@ -72,7 +73,7 @@ def _asked(folder):
         "run": str(folder),
         "text": text,
         "verified": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
-        "record": sound,
+        "result": sound or {},
         "delta": record and record.delta,
         "findings": [(each.passed, each.question, each.answer) for each in report.findings],
         "bounds": text_rows(report.accountants, "; the row to quote"),

@@ -24,7 +24,7 @@ from ..run.folder import CONFIG, CURVES, MODEL, RESULT, STATEMENT
 from ..run.shared_ledger import sum_line
 from ..run.summary import quote_line
 from ..util.atomic import atomic_write
-from ..util.files import write_json
+from ..util.files import jsonable, write_json
 from ..util.program import program
 from ..util.text import listed
 from ..util.validate import positive
@@ -167,7 +167,7 @@ def _train(args):
         "model": path,
         "quote": record.quoted,
         "epsilon": model.epsilon.to_json(),
-        **{key: getattr(record, key) for key in SHOWN},
+        **{key: jsonable(getattr(record, key)) for key in SHOWN},
     }
     lines = [
         *_shared(args, record),

@@ -1,6 +1,7 @@
 """A record: what result.json says of a run. Each of its keys is a field here, once."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -35,7 +36,7 @@ class Part:
         return jsonable(self.more | found)
 
     @classmethod
-    def from_json(cls, data):
+    def from_json(cls, data: Mapping[str, Any]) -> Any:
         """The part in a dictionary of JSON. Raises DataError for a key that is missing."""
         kinds, more = get_type_hints(cls), dict(data)
         given = {name: _read(kinds[name], more.pop(name)) for name in kinds if name in more}
