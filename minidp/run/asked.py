@@ -59,14 +59,17 @@ class Privacy:
     train_metrics: bool = True
     rows_per_person: int | None = None
 
-    def public_size(self, data: Any) -> float:
+    def public_size(self, data: Any) -> Any:
         """The public number of training examples."""
-        size = self.dataset_size
-        if size is None:
-            size = getattr(data, "nominal_size", getattr(self.plan.sampler, "dataset_size", None))
-        if size is not None:
-            return size
-        size = self.plan.expected_lot_size / self.plan.sampler.sampling_probability
+        sampler: Any = self.plan.sampler
+        for known in (
+            self.dataset_size,
+            getattr(data, "nominal_size", None),
+            getattr(sampler, "dataset_size", None),
+        ):
+            if known is not None:
+                return known
+        size = self.plan.expected_lot_size / sampler.sampling_probability
         return round(size) if math.isclose(size, round(size)) else size
 
 

@@ -107,7 +107,7 @@ class Setting(Part):
     sampler: str
     period: int
     clip_groups: list[ClippedGroup]
-    setup: list[Release] = optional()  # not known yet in config.json
+    setup: list[Release] | None = optional()  # not known yet in config.json
 
 
 @dataclass(frozen=True, kw_only=True)

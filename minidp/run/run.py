@@ -93,7 +93,7 @@ class Run:
         # a layer that model.npz cannot hold is refused before anything is charged
         describe(self.network)
         self.streams, self.ranks = as_streams(training.streams), current()
-        self.dataset_size: Any = privacy.public_size(about.data)
+        self.dataset_size = privacy.public_size(about.data)
         # of the public size, never of examples in memory
         self.steps_per_epoch = self.dataset_size / plan.expected_lot_size
         params = self.network.params.values()
