@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
+from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from ..errors import DataError
@@ -49,11 +50,12 @@ class Part:
 
 def _read(kind, value):
     """A value of JSON as the type of its field: parts become objects, "inf" infinity."""
-    kinds = get_args(kind) or (kind,)
-    part = next((each for each in kinds if hasattr(each, "from_json")), None)
+    kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
     if value == "inf" and float in kinds:
         return math.inf
-    if part is None or value is None:
+    kind = kinds[0]
+    part = get_args(kind)[-1] if get_args(kind) else kind
+    if value is None or not hasattr(part, "from_json"):
         return value
     if get_origin(kind) is list:
         return [part.from_json(each) for each in value]
