@@ -33,11 +33,13 @@ from minidp.commands.flags import Parser, user_errors, whole_number
 from minidp.util.files import write_json
 from minidp.util.validate import count
 from tools import machine
-from tools.cells import markdown
-from tools.contenders import MAKERS, STRATEGIES, WORKLOADS, network_of, parameters
+from tools.cells import table
+from tools.contenders import MAKERS, STRATEGIES, WORKLOADS
+from tools.pages import BENCHMARK, steps
 
 PEERS = ("torch", "jax", "opacus-ghost")
 SETTLE = 0.06  # seconds between turns, in which the threads of the contender before stop spinning
+# of the contenders' environment
 KEEP_PAGES = {
     "MALLOC_MMAP_THRESHOLD_": str(2**30),
     "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1),
@@ -46,22 +48,20 @@ THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 def contend(pipe, workload, contender):
-    """Be the process of one contender: prepare its step, say what it runs on, then answer each
-    number of seconds with the milliseconds of a turn. What goes wrong is the answer, as text.
+    """Be the process of one contender: prepare its step, say what it runs on, or why it cannot run,
+    as text; then answer each number of seconds with the milliseconds of a turn.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this
     try:
-        step, size = MAKERS[contender](workload, contender)
-        expected = parameters(network_of(workload, None))
-        if size != expected:
-            raise ValueError(f"{size:,} parameters, not {expected:,}: other work")
+        step = MAKERS[contender](workload)
         for _ in range(3):
             step()
-        pipe.send({"versions": machine.versions(), "products": machine.products()})
-        while True:
-            pipe.send(turn(step, pipe.recv()))
     except Exception as error:
         pipe.send(f"{type(error).__name__}: {error}")
+        return
+    pipe.send({"versions": machine.versions(), "products": machine.products()})
+    while True:
+        pipe.send(turn(step, pipe.recv()))
 
 
 def turn(step, seconds):
@@ -79,41 +79,35 @@ def turn(step, seconds):
 
 def start(workload, contender):
     """(process, the pipe to it) of one contender."""
-    context, before = get_context("spawn"), dict(os.environ)
+    context = get_context("spawn")
     pipe, theirs = context.Pipe()
     process = context.Process(target=contend, args=(theirs, workload, contender), daemon=True)
-    os.environ |= KEEP_PAGES | dict.fromkeys(THREADS, str(machine.available_cores()))
-    try:
-        process.start()
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
+    process.start()
     theirs.close()
     return process, pipe
+
+
+def prepared(pipe):
+    """What a contender says when it is ready, or why it is not."""
+    try:
+        return pipe.recv()
+    except EOFError:
+        return "its process ended"
 
 
 def hold(workload, names, rounds, seconds=0.1):
     """The rows and ratios of the named contenders on one workload, and why others were left out."""
     contenders = {name: start(workload, name) for name in names}
-    about, turns, left_out = {}, {name: [] for name in names}, {}
+    about = {name: prepared(pipe) for name, (_, pipe) in contenders.items()}
+    left_out = {name: said for name, said in about.items() if isinstance(said, str)}
+    turns = {name: [] for name in names if name not in left_out}
     order = random.Random(0)
-    for number in range(rounds + 1):
+    for _ in range(rounds):
         for name in order.sample([*turns], len(turns)):
-            process, pipe = contenders[name]
-            try:
-                if number:
-                    time.sleep(SETTLE)
-                    pipe.send(seconds)
-                found = pipe.recv()
-            except (EOFError, OSError):
-                found = "its process ended"
-            if isinstance(found, str):
-                left_out[name] = found
-                del turns[name]
-            elif number:
-                turns[name].append(found)
-            else:
-                about[name] = found
+            _, pipe = contenders[name]
+            time.sleep(SETTLE)
+            pipe.send(seconds)
+            turns[name].append(pipe.recv())
     for process, _ in contenders.values():
         process.kill()
     return {
@@ -145,17 +139,6 @@ def ratios(turns):
     return found
 
 
-def table(contest):
-    """Lines of Markdown: each contender's time, and the ratios of our steps to it."""
-    found = {(pair["of"], pair["to"]): f"{pair['ratio']:.3g}" for pair in contest["ratios"]}
-    ours = [row["contender"] for row in contest["rows"] if row["contender"] in STRATEGIES]
-    lines = []
-    for row in contest["rows"]:
-        against = [found.get((name, row["contender"]), "") for name in ours]
-        lines.append([row["contender"], f"{row['step_ms']:.2f}", *against])
-    return markdown([contest["workload"], "step, ms", *(f"{name} to it" for name in ours)], lines)
-
-
 def main(argv=None):
     """Run the command line; return the exit status."""
     argv = sys.argv[1:] if argv is None else argv
@@ -167,17 +150,17 @@ def main(argv=None):
     parser.add_argument("--json", metavar="FILE", help="written after every workload")
     args = parser.parse_args(argv)
     names = [*args.strategies, "floor", *(name for name in args.peers if name != "none")]
+    command = shlex.join(["python", "-m", "tools.benchmark", *argv])
+    os.environ |= KEEP_PAGES | dict.fromkeys(THREADS, str(machine.available_cores()))
     contests = []
     with user_errors() as note:
         count(1, rounds=args.rounds)
         note.saved = "workloads that were done are printed, and in the file of --json"
         for name in args.workloads:
-            contest = hold(WORKLOADS[name], names, args.rounds)
-            command = shlex.join(["python", "-m", "tools.benchmark", *argv])
-            contests.append({**contest, "command": command})
-            for contender, reason in contest["left_out"].items():
+            contests.append(hold(WORKLOADS[name], names, args.rounds) | {"command": command})
+            for contender, reason in contests[-1]["left_out"].items():
                 print(f"left out: {contender}: {reason}", file=sys.stderr)
-            print(*table(contest), "", sep="\n", flush=True)
+            print(*table(BENCHMARK, steps(contests[-1])), "", sep="\n", flush=True)
             if args.json:
                 write_json(args.json, {"contests": contests})
     return 0 if any(contest["rows"] for contest in contests) else 1

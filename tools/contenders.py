@@ -1,12 +1,14 @@
 """What `tools.benchmark` times: workloads, and the step of each contender on them.
 
-A step has no arguments; its maker returns it with the number of its network's parameters. The
-steps of PyTorch, Opacus and JAX are as their documentation has them.
+A maker returns a step without arguments. The steps of PyTorch, Opacus and JAX are as their
+documentation has them.
 """
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -33,15 +35,13 @@ CLIP_NORM, NOISE_MULTIPLIER, LEARNING_RATE, CLASSES = 4.0, 4.0, 0.05, 10
 class Workload:
     """A network, its lot and the size of its data set: what every library builds its step from.
 
-    layers       ("dense", inputs, outputs, bias), ("maxpool", window, stride), ("relu",),
-                 ("flatten",), or ("conv", inputs, outputs, kernel, stride, padding) with padding
-                 "same" or "valid"
+    layers       function of `rng`, a NumPy generator, which returns the layers
     input_shape  of one example; images are (height, width, channels)
     flat         one clip group over all parameters; otherwise one per layer
     """
 
     name: str
-    layers: tuple
+    layers: Callable
     input_shape: tuple
     lot: int
     examples: int
@@ -51,37 +51,51 @@ class Workload:
         """The same network with a few examples, for trials of what uses it."""
         return replace(self, lot=16, examples=64)
 
+    def network(self, rng=None):
+        """The network in minidp's layers, which the other libraries translate."""
+        return nn.Sequential(self.layers(rng=rng), self.input_shape)
 
-def dense_relu(*widths, bias):
+
+def dense_relu(*widths, rng, bias=True):
     """Dense layers of these widths with ReLU between them."""
     layers = []
     for inputs, outputs in itertools.pairwise(widths):
-        layers += [("dense", inputs, outputs, bias), ("relu",)]
-    return tuple(layers[:-1])
+        layers += [nn.Dense(inputs, outputs, rng=rng, bias=bias), nn.ReLU()]
+    return layers[:-1]
 
 
-# Abadi et al., Section 5.3: convolutions 5x5x64 with ReLU and 2x2 max pooling, dense 384, 384, 10.
-CIFAR_NETWORK = (
-    *(("conv", 3, 64, 5, 1, "same"), ("relu",), ("maxpool", 2, 2)),
-    *(("conv", 64, 64, 5, 1, "same"), ("relu",), ("maxpool", 2, 2)),
-    ("flatten",),
-    *dense_relu(6 * 6 * 64, 384, 384, 10, bias=True),
-)
+def cifar_network(rng):
+    """Abadi et al., Section 5.3: convolutions 5x5x64 with ReLU and 2x2 max pooling, dense 384, 384,
+    10.
+    """
+    return [
+        *(nn.Conv2D(3, 64, 5, rng=rng, padding="same"), nn.ReLU(), nn.MaxPool2D(2, 2)),
+        *(nn.Conv2D(64, 64, 5, rng=rng, padding="same"), nn.ReLU(), nn.MaxPool2D(2, 2)),
+        nn.Flatten(),
+        *dense_relu(6 * 6 * 64, 384, 384, 10, rng=rng),
+    ]
 
-# The tutorial network for private MNIST: convolutions 8x8x16 and 4x4x32, stride 2, dense 32, 10.
-MNIST_CNN = (
-    *(("conv", 1, 16, 8, 2, "same"), ("relu",), ("maxpool", 2, 1)),
-    *(("conv", 16, 32, 4, 2, "valid"), ("relu",), ("maxpool", 2, 1)),
-    ("flatten",),
-    *dense_relu(4 * 4 * 32, 32, 10, bias=True),
-)
+
+def mnist_cnn(rng):
+    """The tutorial network for private MNIST: convolutions 8x8x16 and 4x4x32, stride 2, dense 32,
+    10.
+    """
+    return [
+        *(nn.Conv2D(1, 16, 8, rng=rng, stride=2, padding="same"), nn.ReLU(), nn.MaxPool2D(2, 1)),
+        *(nn.Conv2D(16, 32, 4, rng=rng, stride=2, padding="valid"), nn.ReLU(), nn.MaxPool2D(2, 1)),
+        nn.Flatten(),
+        *dense_relu(4 * 4 * 32, 32, 10, rng=rng),
+    ]
+
 
 WORKLOADS = {
-    "W1": Workload("W1", dense_relu(60, 1000, 10, bias=False), (60,), 600, 60_000),
-    "W2": Workload("W2", dense_relu(784, 1000, 10, bias=False), (784,), 600, 60_000),
-    "W3": Workload("W3", dense_relu(2304, 384, 384, 10, bias=False), (2304,), 2000, 50_000),
-    "W4": Workload("W4", CIFAR_NETWORK, (24, 24, 3), 128, 10_000, flat=True),
-    "W5": Workload("W5", MNIST_CNN, (28, 28, 1), 256, 60_000, flat=True),
+    "W1": Workload("W1", partial(dense_relu, 60, 1000, 10, bias=False), (60,), 600, 60_000),
+    "W2": Workload("W2", partial(dense_relu, 784, 1000, 10, bias=False), (784,), 600, 60_000),
+    "W3": Workload(
+        "W3", partial(dense_relu, 2304, 384, 384, 10, bias=False), (2304,), 2000, 50_000
+    ),
+    "W4": Workload("W4", cifar_network, (24, 24, 3), 128, 10_000, flat=True),
+    "W5": Workload("W5", mnist_cnn, (28, 28, 1), 256, 60_000, flat=True),
 }
 
 
@@ -93,40 +107,17 @@ def data(workload):
 
 
 def lots(workload):
-    """Endless index arrays of exactly one lot: permutations of the data set, cut into lots."""
-    rng = np.random.default_rng(1)
-    while True:
-        order = rng.permutation(workload.examples)
-        for start in range(0, workload.examples - workload.lot + 1, workload.lot):
-            yield order[start : start + workload.lot]
-
-
-def network_of(workload, rng):
-    """The workload's network in minidp's layers."""
-    kinds = {"maxpool": nn.MaxPool2D, "relu": nn.ReLU, "flatten": nn.Flatten}
-    layers = []
-    for kind, *sizes in workload.layers:
-        if kind == "dense":
-            inputs, outputs, bias = sizes
-            layers.append(nn.Dense(inputs, outputs, rng=rng, bias=bias))
-        elif kind == "conv":
-            *sizes, stride, padding = sizes
-            layers.append(nn.Conv2D(*sizes, rng=rng, stride=stride, padding=padding))
-        else:
-            layers.append(kinds[kind](*sizes))
-    return nn.Sequential(layers, workload.input_shape)
-
-
-def parameters(network):
-    """The number of a network's parameters."""
-    return sum(math.prod(array.shape) for array in network.params.values())
+    """Endless index arrays of exactly one lot: a permutation of the data set, cut into lots."""
+    order = np.random.default_rng(1).permutation(workload.examples)
+    whole = workload.examples // workload.lot * workload.lot
+    return itertools.cycle(order[:whole].reshape(-1, workload.lot))
 
 
 def trainer_of(workload, strategy, backend, seed=None):
     """(trainer, examples, streams) of private steps; strategy: the form of their gradients."""
     streams = Streams(seed)
     examples = LabelledExamples(*map(backend.asarray, data(workload)))
-    network = network_of(workload, streams.init).to(backend)
+    network = workload.network(streams.init).to(backend)
     layout = flat_group if workload.flat else per_layer_groups
     sanitizer = Sanitizer(layout(network.params, CLIP_NORM, NOISE_MULTIPLIER), strategy)
     sampler = PoissonSampler(workload.lot / workload.examples)
@@ -135,7 +126,7 @@ def trainer_of(workload, strategy, backend, seed=None):
 
 
 def private_step(workload, strategy):
-    """(a step without arguments, its network's parameters) of minidp."""
+    """minidp's private step."""
     trainer, examples, streams = trainer_of(workload, strategy, Backend.numpy())
     numbers = itertools.count()
 
@@ -144,7 +135,7 @@ def private_step(workload, strategy):
         (lot,) = trainer.plan.sampler.lots(len(examples), 1, streams.sampling, number)
         trainer.step(examples, lot, number, streams)
 
-    return step, parameters(trainer.network)
+    return step
 
 
 def products(network):
@@ -159,10 +150,10 @@ def products(network):
     return found
 
 
-def floor_step(workload, contender):
+def floor_step(workload):
     """The products of one lot, in the trainer's batches, and one draw of the noise."""
     rng, streams = np.random.default_rng(0), Streams()
-    network = network_of(workload, rng)
+    network = workload.network()
     rows = min(MAX_BATCH, cache_examples(network))
     batches = [min(rows, workload.lot - start) for start in range(0, workload.lot, rows)]
     layers = []
@@ -186,34 +177,31 @@ def floor_step(workload, contender):
         for raw in sums:
             add_gaussian(raw, 1.0, draws)
 
-    return step, parameters(network)
+    return step
 
 
-def torch_layers(workload):
-    """The layers, in PyTorch's."""
+def torch_network(workload):
+    """The network in PyTorch's layers."""
     from torch import nn
 
-    size = workload.input_shape[0]
-    for kind, *sizes in workload.layers:
-        if kind == "dense":
-            inputs, outputs, bias = sizes
-            yield nn.Linear(inputs, outputs, bias=bias)
-        elif kind == "conv":
-            inputs, outputs, kernel, stride, padding = sizes
-            zeros = 0
-            if padding == "same":  # the same on both sides, in these workloads
-                zeros = ((-(-size // stride) - 1) * stride + kernel - size) // 2
-            yield nn.Conv2d(inputs, outputs, kernel, stride, zeros)
-            size = (size + 2 * zeros - kernel) // stride + 1
-        elif kind == "maxpool":
-            window, stride = sizes
-            yield nn.MaxPool2d(window, stride)
-            size = (size - window) // stride + 1
+    layers = []
+    for layer in workload.network().layers:
+        if layer.kind == "dense":
+            layers.append(nn.Linear(*layer.params["W"].shape, bias="b" in layer.params))
+        elif layer.kind == "conv":
+            kernel, _, inputs, outputs = layer.params["W"].shape
+            stride, _ = layer.window.stride
+            # "same" pads both sides alike where the stride divides the image's side
+            zeros = (kernel - stride) // 2 if layer.window.padding == "same" else 0
+            layers.append(nn.Conv2d(inputs, outputs, kernel, stride, zeros))
+        elif layer.kind == "maxpool":
+            layers.append(nn.MaxPool2d(layer.window.size, layer.window.stride))
         else:
-            yield nn.ReLU() if kind == "relu" else nn.Flatten()
+            layers.append(nn.ReLU() if layer.kind == "relu" else nn.Flatten())
+    return nn.Sequential(*layers)
 
 
-def torch_step(workload, contender):
+def torch_step(workload, ghost=False):
     """PyTorch's step without privacy, or Opacus's private one with ghost clipping."""
     import torch
 
@@ -221,11 +209,10 @@ def torch_step(workload, contender):
     if len(workload.input_shape) == 3:
         x = np.ascontiguousarray(x.transpose(0, 3, 1, 2))  # PyTorch's users keep channels first
     x, y = torch.from_numpy(x), torch.from_numpy(y)
-    model = torch.nn.Sequential(*torch_layers(workload))
+    model = torch_network(workload)
     optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
     criterion = torch.nn.CrossEntropyLoss()
-    size = sum(each.numel() for each in model.parameters())
-    if contender == "opacus-ghost":
+    if ghost:
         from opacus import PrivacyEngine
         from torch.utils.data import DataLoader, TensorDataset
 
@@ -246,34 +233,34 @@ def torch_step(workload, contender):
         criterion(model(x[lot]), y[lot]).backward()
         optimizer.step()
 
-    return step, size
+    return step
 
 
-def jax_step(workload, contender):
+def jax_step(workload):
     """JAX's compiled step without privacy."""
     import jax
     import jax.numpy as jnp
 
     x, y = map(jnp.asarray, data(workload))
-    network = network_of(workload, np.random.default_rng(0))
-    params = [dict(layer.params) for layer in network.layers]
+    layers = workload.network(np.random.default_rng(0)).layers
+    params = jax.device_put([dict(layer.params) for layer in layers])
 
     def loss(params, x, y):
-        for (kind, *sizes), p in zip(workload.layers, params):
-            if kind == "dense":
+        for layer, p in zip(layers, params):
+            if layer.kind == "dense":
                 x = x @ p["W"] + p.get("b", 0)
-            elif kind == "conv":
-                *_, stride, padding = sizes
+            elif layer.kind == "conv":
                 axes = ("NHWC", "HWIO", "NHWC")
-                strides = (stride, stride)
+                stride, padding = layer.window.stride, layer.window.padding.upper()
                 x = p["b"] + jax.lax.conv_general_dilated(
-                    x, p["W"], strides, padding.upper(), dimension_numbers=axes
+                    x, p["W"], stride, padding, dimension_numbers=axes
                 )
-            elif kind == "maxpool":
-                window, stride = ((1, size, size, 1) for size in sizes)
+            elif layer.kind == "maxpool":
+                sizes = (layer.window.size, layer.window.stride)
+                window, stride = ((1, *size, 1) for size in sizes)
                 x = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, window, stride, "VALID")
             else:
-                x = jax.nn.relu(x) if kind == "relu" else x.reshape(len(x), -1)
+                x = jax.nn.relu(x) if layer.kind == "relu" else x.reshape(len(x), -1)
         return -jnp.take_along_axis(jax.nn.log_softmax(x), y[:, None], axis=1).mean()
 
     def update(params, x, y):
@@ -282,19 +269,20 @@ def jax_step(workload, contender):
 
     # apart, because XLA is slower where it fuses the two
     gather, run = jax.jit(lambda lot: (x[lot], y[lot])), jax.jit(update, donate_argnums=0)
-    params, drawn = jax.device_put(params), lots(workload)
+    drawn = lots(workload)
 
     def step():
         nonlocal params
         params = run(params, *gather(next(drawn)))
         jax.block_until_ready(params)
 
-    return step, parameters(network)
+    return step
 
 
-MAKERS = dict.fromkeys(STRATEGIES, private_step) | {
+MAKERS = {
+    **{strategy: partial(private_step, strategy=strategy) for strategy in STRATEGIES},
     "floor": floor_step,
     "torch": torch_step,
-    "opacus-ghost": torch_step,
+    "opacus-ghost": partial(torch_step, ghost=True),
     "jax": jax_step,
 }

@@ -22,6 +22,18 @@ PUBLISHED = {
     ("cifar_best", "1"): "60.9%; tuning not counted",
     ("cifar_best", "2"): "67.0%; tuning not counted",
 }
+STEPS = """
+workload: {workload}
+gradients: {contender}
+step, ms: {step_ms:ms}
+to floor: {to.floor:.2f?}
+to PyTorch, not private: {to.torch:.2f?}
+"""
+TO_OTHERS = """\
+to JAX, not private: {to.jax:.2f?}
+to Opacus, ghost clipping: {to.opacus-ghost:.2f?}
+"""
+BENCHMARK = STEPS + TO_OTHERS
 
 
 def front_page():
@@ -76,30 +88,9 @@ epsilon at most: {loss_distribution.upper:upper}
 
 def developers():
     """The tables of tools/README.md."""
-    return {
-        "benchmark": table(
-            """
-workload: {workload}
-gradients: {contender}
-step, ms: {step_ms:ms}
-to floor: {to.floor:.2f}
-to PyTorch, not private: {to.torch:.2f}
-to JAX, not private: {to.jax:.2f}
-to Opacus, ghost clipping: {to.opacus-ghost:.2f}
-""",
-            steps("benchmark.json"),
-        ),
-        "avx2": table(
-            """
-workload: {workload}
-gradients: {contender}
-step, ms: {step_ms:ms}
-to floor: {to.floor:.2f}
-to PyTorch, not private: {to.torch:.2f}
-""",
-            steps("benchmark_avx2.json"),
-        ),
-    }
+    two = "benchmark.json", "benchmark_avx2.json"
+    every, avx2 = (sum(map(steps, load(file)["contests"]), []) for file in two)
+    return {"benchmark": table(BENCHMARK, every), "avx2": table(STEPS, avx2)}
 
 
 def figures():
@@ -342,15 +333,17 @@ def scores():
         yield having(row, score=form.format(one["mean"], one["spread"]))
 
 
-def steps(path):
-    """Our steps on each workload, with their ratios to the floor and the peers as "to"."""
-    for row in entries(path, "contests"):
-        (contest,) = row
-        for step in contest["rows"]:
-            name = step["contender"]
-            to = {pair["to"]: pair["ratio"] for pair in contest["ratios"] if pair["of"] == name}
-            if to:
-                yield having(row, **step, to=to)
+def steps(contest):
+    """A row for each of our steps on a workload, with its ratios to the floor and the peers as
+    "to".
+    """
+    found = []
+    for row in contest["rows"]:
+        name = row["contender"]
+        to = {pair["to"]: pair["ratio"] for pair in contest["ratios"] if pair["of"] == name}
+        if to:
+            found.append([{**contest, **row, "to": to, "where": contest["workload"]}])
+    return found
 
 
 def panels():

@@ -1,7 +1,6 @@
 """The benchmark on tiny workloads: what it measures, who is left out, that the work is the same."""
 
 import json
-from multiprocessing import Pipe
 
 import pytest
 
@@ -14,6 +13,8 @@ TINY = {name: WORKLOADS[name].small() for name in ("W1", "W5")}
 
 def test_it_measures_prints_and_writes_json(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(benchmark, "WORKLOADS", TINY)
+    for name in (*benchmark.KEEP_PAGES, *benchmark.THREADS):
+        monkeypatch.setenv(name, "1")  # and so what it sets ends with this test
     monkeypatch.setattr(benchmark, "hold", lambda *arguments: hold(*arguments, seconds=0.0))
     file = tmp_path / "found.json"
     flags = "--workloads W5 --strategies auto factored --peers none --rounds 2 --json".split()
@@ -26,7 +27,8 @@ def test_it_measures_prints_and_writes_json(monkeypatch, tmp_path, capsys):
         assert min(row["turns_ms"]) <= row["step_ms"] <= max(row["turns_ms"])
     pairs = [(pair["of"], pair["to"]) for pair in one["ratios"]]
     assert pairs == [("auto", "floor"), ("factored", "floor")]
-    assert "| W5 | step, ms | auto to it | factored to it |" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "| W5 | auto | " in said and "| W5 | factored | " in said
 
 
 def test_a_ratio_is_the_median_of_the_ratios_within_the_rounds():
@@ -35,15 +37,10 @@ def test_a_ratio_is_the_median_of_the_ratios_within_the_rounds():
     assert pair == {"of": "factored", "to": "torch", "ratio": 0.5}
 
 
-def test_a_contender_that_cannot_run_or_has_another_network_is_left_out(monkeypatch):
+def test_a_contender_that_cannot_run_is_left_out():
     contest = hold(TINY["W1"], ["nonsense"], 2, 0.0)
     assert contest["rows"] == contest["ratios"] == []
     assert "nonsense" in contest["left_out"]["nonsense"]
-    monkeypatch.setitem(benchmark.MAKERS, "floor", lambda *arguments: (None, 70_001))
-    monkeypatch.setattr(benchmark.signal, "signal", lambda *arguments: None)
-    ours, theirs = Pipe()
-    benchmark.contend(theirs, TINY["W1"], "floor")
-    assert "70,001 parameters, not 70,000: other work" in ours.recv()
 
 
 @pytest.mark.parametrize("peer, library", [*zip(benchmark.PEERS, ("torch", "jax", "opacus"))])
@@ -55,8 +52,17 @@ def test_a_peer_that_is_installed_runs(peer, library, name):
     assert [row["contender"] for row in contest["rows"]] == ["auto", peer]
 
 
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_pytorch_has_the_same_parameters(name):
+    pytest.importorskip("torch", reason="PEER MISSING: torch; pip install 'minidp[peers]'")
+    workload = WORKLOADS[name]
+    ours = [each.size for each in workload.network().params.values()]
+    theirs = [each.numel() for each in contenders.torch_network(workload).parameters()]
+    assert ours == theirs
+
+
 def test_the_floor_multiplies_the_matrices_of_every_layer():
     """Positions, inputs and outputs, worked out by hand from the networks' shapes."""
-    network = contenders.network_of(WORKLOADS["W5"], None)
+    network = WORKLOADS["W5"].network()
     sizes = [(196, 64, 16), (25, 256, 32), (1, 512, 32), (1, 32, 10)]
     assert contenders.products(network) == sizes
