@@ -1,6 +1,6 @@
 """Train on a GPU and on the CPU with the same seeds, compare the weights, and time both.
 
-    python -m tools.gpu_report --out DIR [--data DIR] [--parts NAME ...]
+    python -m tools.gpu_report --out DIR [--parts NAME ...]
 
 Write DIR/report.json after every part. Exit status 1 if weights differ by more than rounding or the
 main job fails, 2 without a usable GPU.
@@ -98,13 +98,10 @@ def main(argv=None, backend=None):
     parser = Parser(prog="python -m tools.gpu_report", description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("--out", type=Path, required=True, help="folder for the report and the main job's run")
-    add("--data", type=Path, help="folder with MNIST (default: where minidp finds it)")
     add("--parts", nargs="+", choices=PARTS, default=list(PARTS), metavar="NAME", help="only these")
     args = parser.parse_args(argv)
     with user_errors():
         small, backend = backend is not None, backend or Backend.pick("gpu")
-        if args.data:
-            os.environ["MINIDP_DATA"] = str(args.data.resolve())
         args.out.mkdir(parents=True, exist_ok=True)
         parts = {}
         for name in args.parts:

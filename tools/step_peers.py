@@ -83,41 +83,47 @@ def check(peer, runs):
     """Verdicts of `runs` reports of a peer, counted by test, and what does not hold that it does
     not claim.
     """
-    step = PEERS[peer]()
-    stated = {"row_shape": (INPUTS + 3,), "clip_norm": CLIP, "noise_multiplier": SIGMA}
-    verdicts = {}
+    step, verdicts = PEERS[peer](), {}
+
+    def report(**how):
+        return check_step(
+            step,
+            row_shape=(INPUTS + 3,),
+            clip_norm=CLIP,
+            noise_multiplier=SIGMA,
+            expected_lot_size=LOT,
+            **how,
+        )
+
     for run in range(runs):
-        report = check_step(step, **stated, expected_lot_size=LOT, seed=run)
-        for found in report.findings:
+        for found in report(seed=run).findings:
             verdicts.setdefault(found.name, Counter())[found.verdict] += 1
-    claiming = check_step(step, **stated, expected_lot_size=LOT, claims=("finite", "bits"))
+    claiming = report(claims=("finite", "bits")).findings
     return {
         "runs": runs,
         "violated": sum(each["violated"] for each in verdicts.values()),
         "verdicts": verdicts,
-        "not_claimed": {
-            found.name: found.text for found in claiming.findings if found.verdict == "violated"
-        },
-        "calls_of_a_run": report.calls,
+        "not_claimed": {each.name: each.text for each in claiming if each.verdict == "violated"},
     }
 
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=100)
-    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--json", metavar="FILE", required=True)
     args = parser.parse_args(argv)
-    found = {}
-    for peer in PEERS:
-        found[peer] = check(peer, args.runs)
-        print(f"{peer}: {args.runs} runs, {found[peer]['violated']} violated", flush=True)
-        for name, text in found[peer]["not_claimed"].items():
-            print(f"  not claimed: {name}: {text}", flush=True)
-    if args.json:
-        versions = {name: version(name) for name in ("numpy", "torch", "opacus", "jax")}
-        command = f"python -m tools.step_peers --runs {args.runs} --json {args.json}"
-        about = {"command": command, "device": "cpu", "versions": versions}
-        write_json(args.json, {**about, "peers": found})
+    found = {peer: check(peer, args.runs) for peer in PEERS}
+    for peer, figures in found.items():
+        print(f"{peer}: {args.runs} runs, {figures['violated']} violated")
+    write_json(
+        args.json,
+        {
+            "command": f"python -m tools.step_peers --runs {args.runs} --json {args.json}",
+            "device": "cpu",
+            "versions": {name: version(name) for name in ("numpy", "torch", "opacus", "jax")},
+            "peers": found,
+        },
+    )
     return 1 if any(each["violated"] for each in found.values()) else 0
 
 
