@@ -341,7 +341,6 @@ def gdp(config):
             "trained": [
                 {"optimizer": optimizer, "by": name, **row(point.name, results[point.name])}
                 for (optimizer, name), point in points.items()
-                if point.name in results
             ],
         }
 

@@ -150,7 +150,6 @@ class Panel:
         rows = [
             {"x": x, **row(point.name, results[point.name])}
             for x, point in self.points(smoke).items()
-            if point.name in results
         ]
         return {
             "label": self.label,

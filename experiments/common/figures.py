@@ -55,25 +55,24 @@ def row(name, results):
 
 
 def levels(about, results):
-    """Accuracy against epochs at each privacy level that was run.
+    """Accuracy against epochs at each privacy level.
 
     about: {level: (name of its point, further entries)}. Curves are means over the seeds, of test
     accuracy also its range.
     """
     found = {}
     for level, (name, entries) in about.items():
-        if name in results:
-            runs = results[name]
-            (group, *_) = runs[0]["settings"]["clip_groups"]
-            found[level] = {
-                **row(name, runs),
-                "label": f"sigma {group['noise_multiplier']:.3g}",
-                "train_accuracy_not_private": _mean(runs, "train_accuracy"),
-                "curves": _curves([run["history"] for run in runs]),
-                **entries,
-            }
-            if "test_accuracy_over_views" in runs[0]:
-                found[level]["test_accuracy_over_views"] = _mean(runs, "test_accuracy_over_views")
+        runs = results[name]
+        (group, *_) = runs[0]["settings"]["clip_groups"]
+        found[level] = {
+            **row(name, runs),
+            "label": f"sigma {group['noise_multiplier']:.3g}",
+            "train_accuracy_not_private": _mean(runs, "train_accuracy"),
+            "curves": _curves([run["history"] for run in runs]),
+            **entries,
+        }
+        if "test_accuracy_over_views" in runs[0]:
+            found[level]["test_accuracy_over_views"] = _mean(runs, "test_accuracy_over_views")
     return {"levels": found}
 
 

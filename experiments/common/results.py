@@ -114,11 +114,6 @@ def rows_of(data):
     ]
 
 
-def committed():
-    """All rows of all committed files."""
-    return [row for path in sorted(RESULTS.glob("*.json")) for row in rows_of(read_json(path))]
-
-
 def ledger_of(row):
     """The ledger that a row's settings give."""
     settings, steps = row["settings"], row["steps_charged"]

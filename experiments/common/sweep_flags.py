@@ -4,15 +4,15 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from minidp.errors import MinidpError, ParameterError
+from minidp.errors import MinidpError
 from minidp.ranks import current
 from minidp.util.files import write_json
 
 from .config import FREE, POSITIVE, Checked, command_of, device_option, digits_option, option
-from .results import committed, compare, packed, row_of
+from .results import compare, packed, row_of
 from .sweeps import Run, perform
 
-HERE = (*FREE, "jobs", "draw", "partial")  # not in a summary's command
+HERE = (*FREE, "jobs")  # not in a summary's command
 
 
 @dataclass(frozen=True)
@@ -35,17 +35,8 @@ class SweepFlags(Checked):
         "folder for one JSON per run, and for the figure as PNG and JSON (default: "
         "runs/EXPERIMENT)",
     )
-    draw: bool = option(
-        False, "run nothing: make the picture from finished runs, all of which must be there"
-    )
-    partial: bool = option(False, "with --draw: accept that runs are missing; the JSON names them")
     quiet: bool = option(False, "show no progress bar")
     smoke: bool = option(False, "test a few points on a few hundred examples, in seconds")
-
-    def __post_init__(self):
-        super().__post_init__()
-        if self.partial and not self.draw:
-            raise ParameterError("--partial needs --draw: a sweep that runs makes all its points")
 
     @property
     def processes(self):
@@ -56,6 +47,19 @@ class SweepFlags(Checked):
             return len(os.sched_getaffinity(0))
         return os.cpu_count() or 1
 
+    def runs(self, points, common, folder):
+        """Every point with every seed; `common` are flags of all runs."""
+        if hasattr(self, "dataset"):
+            common += f" --dataset {self.dataset}"
+        free = ("--device", self.device, "--quiet")
+        if self.data_dir:
+            free += ("--data-dir", self.data_dir)
+        return [
+            Run(point, seed, common, free, folder)
+            for point in points
+            for seed in range(1, self.seeds + 1)
+        ]
+
     def perform(self, runs):
         """{run: result} of all runs; makes the missing ones."""
         if current().size > 1:
@@ -63,7 +67,7 @@ class SweepFlags(Checked):
         return perform(runs, self.processes, self.quiet)
 
     def make(self, experiment, made, stem, common="", subcommand="", **more):
-        """Make a figure's missing runs, draw it, write and judge its summary; returns the summary.
+        """Make a figure's missing runs, draw it, write and judge its summary.
 
         made        Figure of figures.py; stem: of its PNG and JSON in the folder
         common      flags of every run; subcommand of the experiment that makes the figure
@@ -71,31 +75,27 @@ class SweepFlags(Checked):
         """
         out = Path(self.out or f"runs/{experiment}")
         out.mkdir(parents=True, exist_ok=True)
-        points = made.points(self.smoke)
-        results = self.results(points, common, out)
-        every = [result for runs in results.values() for result in runs if "dataset" in result]
+        done = self.perform(self.runs(made.points(self.smoke), common, out))
+        trained = [result for result in done.values() if "dataset" in result]
+        _check_data(trained, out)
+        results = {}
+        for run, result in done.items():
+            results.setdefault(run.point.name, []).append(result)
         script = f"{experiment}.py {subcommand}".strip()
-
-        def said(key):
-            found = [result[key] for result in every]
-            return [value for i, value in enumerate(found) if value not in found[:i]]
-
         summary = {
             "experiment": experiment,
             "command": command_of(script, self, HERE),
-            "dataset": every[0]["dataset"] if every else None,
-            "notice": "; ".join(filter(None, said("notice"))),
-            "device": sorted(said("device")),
-            "seeds": sorted(said("seed")),
-            "fewest_seeds": min(map(len, results.values())),
+            "dataset": trained[0]["dataset"] if trained else None,
+            "notice": "; ".join(filter(None, _said(trained, "notice"))),
+            "device": sorted(_said(trained, "device")),
+            "seeds": sorted(_said(trained, "seed")),
             "smoke": self.smoke,
-            "seconds_of_all_runs": sum(result["seconds_total"] for result in every),
-            "versions": _one_or_all(said("versions")),
-            "commit": _one_or_all(said("commit")),
+            "seconds_of_all_runs": sum(result["seconds_total"] for result in trained),
+            "versions": _one_or_all(_said(trained, "versions")),
+            "commit": _one_or_all(_said(trained, "commit")),
             **more,
             **made.summary(results, self.smoke),
-            "missing": [point.name for point in points if point.name not in results],
-            **packed([row_of(name, result) for name, runs in results.items() for result in runs]),
+            **packed([row_of(run.point.name, result) for run, result in done.items()]),
         }
         made.draw(out / f"{stem}.png", summary)
         write_json(out / f"{stem}.json", summary)
@@ -108,74 +108,12 @@ class SweepFlags(Checked):
         quote = "no figure of the paper is at these settings and on this data"
         if verdicts:
             quote = f"{reproduced} of {len(verdicts)} figures of the paper reproduced"
-        more = replace(self, seeds=self.seeds + 1, draw=False, partial=False)
+        next_one = command_of(script, replace(self, seeds=self.seeds + 1))
         print(
             f"quote: {quote}\nread:  {out / stem}.png (numbers: {out / stem}.json, from "
-            f"{sum(map(len, results.values()))} runs in {out})\nnext:  {command_of(script, more)}"
-            "   # one more seed; runs that are done stay done"
+            f"{len(done)} runs in {out})\nnext:  {next_one}   # one more seed; runs that are done "
+            "stay done"
         )
-        return summary
-
-    def tell_hours(self, runs):
-        """Print how long the missing runs took when the committed results were made."""
-        todo = [run for run in runs if run.result() is None]
-        if self.smoke or not todo:
-            return
-        known = {
-            row["name"]: row["seconds_total"]
-            for row in committed()
-            if row["seed"] == 1 and "seconds_total" in row
-        }
-        times = [known.get(run.point.name) for run in todo]
-        hours, unknown = sum(filter(None, times)) / 3600, times.count(None)
-        left = f"; of {unknown} the time is not known" if unknown else ""
-        print(
-            f"{len(todo)} runs to make; the committed ones took {hours:.1f} hours, one at a "
-            f"time{left}",
-            flush=True,
-        )
-
-    def results(self, points, common, folder):
-        """{name of a point: its results, one per seed}; makes the missing runs. `common` are flags
-        of every run.
-
-        With --draw nothing runs, and missing runs raise MinidpError; with --partial only if none is
-        there.
-        """
-        if hasattr(self, "dataset"):
-            common += f" --dataset {self.dataset}"
-        free = ("--device", self.device, "--quiet")
-        if self.data_dir:
-            free += ("--data-dir", self.data_dir)
-        runs = [
-            Run(point, seed, common, free, folder)
-            for point in points
-            for seed in range(1, self.seeds + 1)
-        ]
-        if self.draw:
-            done = {run: result for run in runs if (result := run.result()) is not None}
-            missing = [run.name for run in runs if run not in done]
-            if not done or missing and not self.partial:
-                raise MinidpError(
-                    f"{folder} lacks runs: {', '.join(missing)}; leave out --draw to make them"
-                    + (", or draw what is there with --partial" if done else "")
-                )
-        else:
-            self.tell_hours(runs)
-            done = self.perform(runs)
-        found, kinds = {}, {}
-        for run, result in done.items():
-            found.setdefault(run.point.name, []).append(result)
-            if "dataset" in result:
-                kind = f"{result['dataset']} ({result['dataset_sha256']})"
-                kinds.setdefault(kind, result["command"])
-        if len(kinds) > 1:
-            told = "; ".join(f"{kind}: {command}" for kind, command in kinds.items())
-            raise MinidpError(
-                f"{folder} holds runs on different data: {told}; delete one kind, or choose "
-                "another --out"
-            )
-        return found
 
 
 @dataclass(frozen=True)
@@ -183,6 +121,26 @@ class DigitSweepFlags(SweepFlags):
     """SweepFlags for a sweep over digits."""
 
     dataset: str = digits_option()
+
+
+def _check_data(trained, folder):
+    """Raise MinidpError unless all runs of a folder trained on the same data."""
+    kinds = {f"{one['dataset']} ({one['dataset_sha256']})": one["command"] for one in trained}
+    if len(kinds) > 1:
+        told = "; ".join(f"{kind}: {command}" for kind, command in kinds.items())
+        raise MinidpError(
+            f"{folder} holds runs on different data: {told}; delete one kind, or choose another "
+            "--out"
+        )
+
+
+def _said(trained, key):
+    """The different values that runs have, in their order."""
+    found = []
+    for one in trained:
+        if one[key] not in found:
+            found.append(one[key])
+    return found
 
 
 def _one_or_all(found):

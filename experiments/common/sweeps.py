@@ -1,7 +1,7 @@
 """Many runs of an experiment, in processes of this machine. Neither a kill nor an interrupt loses
 finished work.
 
-Each run has a process of its own. If it is killed, another resumes the run.
+Each run has a process of its own. The same call resumes runs that were interrupted or killed.
 """
 
 import os
@@ -9,7 +9,6 @@ import shlex
 import signal
 import sys
 import time
-from collections import Counter
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -30,8 +29,10 @@ from .results import result_of
 
 NO_LOT = "no lot left"
 INTERRUPTED = "interrupted; the same command resumes it from its checkpoint"
-KILLS = 3  # of one run's processes, after which the run counts as failed
-KILLED = f"its process was killed {KILLS} times, perhaps for its memory; fewer --jobs need less"
+KILLED = (
+    "its process was killed, perhaps for its memory; fewer --jobs need less, and the same command "
+    "resumes it from its checkpoint"
+)
 # one thread a process: threads of several processes that wait for each other cost far more than
 # they give
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -112,7 +113,7 @@ def perform(runs, jobs, quiet=False):
     """
     runs = list(dict.fromkeys(runs))
     waiting = [run for run in runs if run.result() is None]
-    active, kills, failed = {}, Counter(), []
+    active, failed = {}, []
     done = len(runs) - len(waiting)
     bar = tqdm(total=len(runs), initial=done, unit="run", disable=True if quiet else None)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops like Ctrl-C
@@ -125,10 +126,6 @@ def perform(runs, jobs, quiet=False):
             for sentinel in wait([*active]):
                 run, process, said = active.pop(sentinel)
                 process.join()
-                kills[run] += process.exitcode < 0
-                if process.exitcode < 0 and kills[run] < KILLS:
-                    waiting.insert(0, run)
-                    continue
                 if process.exitcode > 0:  # a fault of the program, which it printed
                     raise RuntimeError(f"{run.name}: exit status {process.exitcode}")
                 problem = KILLED if process.exitcode else said.recv()

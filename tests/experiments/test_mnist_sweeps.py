@@ -6,13 +6,12 @@ import json
 import subprocess
 
 from common.figures import best, claims_figure, spending, spread
-from common.results import EXPECTED, committed, ledger_of, rows_of
+from common.results import EXPECTED, ledger_of, rows_of
 from common.sweeps import Point
 
 import pytest
 from mnist_sweeps import CLAIMS, FASTER, FIGURES, RATES, TRIED
 
-from minidp.errors import MinidpError
 from minidp.privacy import (
     Gaussian,
     JointGaussian,
@@ -23,7 +22,6 @@ from minidp.privacy import (
 from tests.support.scripts import MPIEXEC, command, environment
 
 EXPERIMENTS = EXPECTED.parent
-RUNS = {row["name"]: row for row in committed() if row["seed"] == 1}
 SMOKE = "mnist_sweeps.py --smoke --dataset strokes --jobs 2"
 
 
@@ -51,31 +49,6 @@ def test_the_rate_of_each_lot_size_is_the_best_of_those_tried_on_synthetic_digit
         )
 
 
-@pytest.fixture
-def asked(monkeypatch):
-    """The runs that a sweep asks for; none is made."""
-    runs = []
-
-    def perform(given, *rest):
-        runs.extend(given)
-        raise MinidpError("nothing is run")
-
-    monkeypatch.setattr("common.sweep_flags.perform", perform)
-    return runs
-
-
-def test_the_time_of_a_sweep_is_told_before_it_starts(asked, run_script, monkeypatch):
-    names = ("moments-large", "moments-small", "new")
-    figure = FIGURES["3"]._replace(points=lambda smoke: map(Point, names))
-    monkeypatch.setitem(FIGURES, "3", figure)
-    said = run_script("mnist_sweeps.py --figure 3 --seeds 2 --quiet", check=2).stdout
-    hours = sum(RUNS[name]["seconds_total"] for name in names[:2]) * 2 / 3600
-    told = (
-        f"6 runs to make; the committed ones took {hours:.1f} hours, one at a time; of 2 the time"
-    )
-    assert told in said
-
-
 def test_a_panel_says_what_its_runs_say_and_nothing_is_run_twice(run_script, tmp_path):
     flags, out = f"{SMOKE} --figure 5b --out out", tmp_path / "out"
     run_script(flags, check=0)
@@ -92,19 +65,6 @@ def test_a_panel_says_what_its_runs_say_and_nothing_is_run_twice(run_script, tmp
     one = out / "hidden-200-seed1.json"
     one.write_text(json.dumps({**json.loads(one.read_text()), "dataset": "mnist"}))
     assert "holds runs on different data" in run_script(flags, check=2).stderr
-
-
-def test_fewer_runs_are_drawn_only_when_asked_for(run_script, tmp_path):
-    (tmp_path / "out").mkdir()
-    flags = "mnist_sweeps.py --figure 5b --draw --out out"
-    (tmp_path / "out" / "hidden-200-seed1.json").write_text(json.dumps(RUNS["hidden-200"]))
-    (said,) = run_script(flags, check=2).stderr.splitlines()
-    missing = "hidden-500-seed1, noise-medium-seed1, hidden-2000-seed1"
-    assert f"lacks runs: {missing}; leave out --draw" in said and "--partial" in said
-    assert len(list((tmp_path / "out").iterdir())) == 1
-    run_script(f"{flags} --partial", check=0)
-    summary = json.loads((tmp_path / "out" / "figure_5b.json").read_text())
-    assert summary["missing"] == ["hidden-500", "noise-medium", "hidden-2000"]
 
 
 def test_spending_is_the_certified_epsilon_of_pca_and_the_lots_so_far():
