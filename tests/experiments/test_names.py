@@ -8,6 +8,7 @@ import names_lstm
 import numpy as np
 import pytest
 
+from minidp.errors import DataError
 from minidp.streams import Streams
 
 
@@ -23,11 +24,10 @@ def folder(tmp_path, rng):
     return tmp_path
 
 
-def test_bits_of_a_network_and_tables_are_resumed(folder, tmp_path, capsys):
+def test_bits_of_a_network_and_tables(folder, tmp_path, capsys):
     found = tmp_path / "found.json"
-    arguments = ["--data-dir", str(folder), "--smoke", "--json", str(found)]
-    names_lstm.main([*arguments, "--seed", "0", "--target-epsilon", "2"])
-    names_lstm.main([*arguments, "--seed", "0", "--target-epsilon", "2", "inf"])
+    flags = f"--smoke --seed 0 --target-epsilon 2 inf --data-dir {folder} --json {found}"
+    names_lstm.main(flags.split())
     one, other = json.loads(found.read_text())["runs"]
     assert one["epsilon"] <= 2 and other["epsilon"] is None
     assert capsys.readouterr().out.count("epsilon 2 (at") == 1
@@ -45,9 +45,6 @@ def test_a_table_counts_ngrams_and_a_name_counts_at_most_4():
     )
 
 
-def test_without_surnames_words_are_named_as_such(monkeypatch, capsys):
-    monkeypatch.delenv("MINIDP_DATA", raising=False)
-    monkeypatch.setattr(names, "find", lambda *place: None)
-    found, source = names.load()
-    assert "these are WORDS" in capsys.readouterr().out and source == {"names": "pydoc_data.topics"}
-    assert len(found) > 10_000
+def test_without_surnames_the_package_is_named(tmp_path):
+    with pytest.raises(DataError, match="dist.all.last is neither.*pip install names"):
+        names.load(str(tmp_path))
