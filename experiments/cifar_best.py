@@ -25,8 +25,6 @@ NAME = "cifar_best"
 # Chosen on other data (results/cifar_best_settings.json); form: see features/colours.py,
 # rule: see common/linear.py
 FORM = {
-    "opponent": True,
-    "mirrored": True,
     "groups": 81,
     "floor": 0.001,
     "width": 0.2,

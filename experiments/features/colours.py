@@ -10,47 +10,42 @@ from minidp import nn
 from minidp.backend import namespace_of
 
 from .random_features import RandomFeatures
-from .scattering import Scattering
+from .scattering import PATHS, Scattering
 
 SIDE = 8  # cells of a side
-CHANNELS = 3 * 81
-SCATTERING = Scattering(32, pad=0)
+CHANNELS = 3 * PATHS
+SCATTERING = Scattering(32)
 AT_ONCE = 250  # images whose cells' cosines are in memory
 
 
-def scattered(images, opponent):
-    """Scattering coefficients (B, 8, 8, CHANNELS) of uint8 images (B, 32, 32, 3), colour by colour.
-
-    opponent: of brightness and two differences of colours, in place of red, green and blue.
+def scattered(images):
+    """Scattering coefficients (B, 8, 8, CHANNELS) of uint8 images (B, 32, 32, 3): of brightness and
+    two differences of colours, an orthonormal basis.
     """
     xp = namespace_of(images)
     red, green, blue = (images[..., colour] / xp.float32(255) for colour in range(3))
-    colours = red, green, blue
-    if opponent:  # an orthonormal basis
-        colours = (
-            (red + green + blue) / xp.float32(3**0.5),
-            (red - blue) / xp.float32(2**0.5),
-            (red - green - green + blue) / xp.float32(6**0.5),
-        )
+    colours = (
+        (red + green + blue) / xp.float32(3**0.5),
+        (red - blue) / xp.float32(2**0.5),
+        (red - green - green + blue) / xp.float32(6**0.5),
+    )
     return xp.concatenate([SCATTERING(each) for each in colours], axis=3)
 
 
 def views(coefficients, form, backend):
-    """Normalised coefficients (V, B, 8, 8, CHANNELS) of one or two views of images.
+    """Normalised coefficients (2, B, 8, 8, CHANNELS) of images and of their mirror images.
 
     coefficients       what `scattered` gives
-    form["mirrored"]   True for two views: the image and its mirror image
     form["groups"]     groups of channels that are normalised together
     form["floor"]      added to the variance of each group
     """
     xp = backend.xp
-    seen = [coefficients.reshape(-1, SIDE, SIDE, 3, 81)]
-    if form["mirrored"]:
-        mirrored = [SCATTERING.mirrored(seen[0][..., colour, :]) for colour in range(3)]
-        seen.append(xp.stack(mirrored, axis=3))
+    seen = coefficients.reshape(-1, SIDE, SIDE, 3, PATHS)
+    mirrored = xp.stack([SCATTERING.mirrored(seen[..., i, :]) for i in range(3)], axis=3)
     norm = nn.GroupNorm(CHANNELS, form["groups"], epsilon=form["floor"])
     norm = nn.Sequential([norm], (SIDE, SIDE, CHANNELS)).to(backend)
-    return xp.stack([norm.predict(each.reshape(-1, SIDE, SIDE, CHANNELS)) for each in seen])
+    both = (each.reshape(-1, SIDE, SIDE, CHANNELS) for each in (seen, mirrored))
+    return xp.stack([norm.predict(each) for each in both])
 
 
 def features(images, backend, form):
@@ -63,7 +58,7 @@ def features(images, backend, form):
     form["width"]     of the Gaussian kernel, in norms of a cell's channels
     form["cosines"]   of each cell
     form["parts"]     of a side of the image
-    For the others see `scattered` and `views`.
+    For the others see `views`.
     """
     number, parts = form["cosines"], form["parts"]
     width = form["width"] * math.sqrt(CHANNELS)
@@ -77,7 +72,7 @@ def features(images, backend, form):
 
     for start in range(0, images.shape[0], ROWS):
         part = backend.asarray(images[start : start + ROWS])
-        seen = views(scattered(part, form["opponent"]), form, backend)
+        seen = views(scattered(part), form, backend)
         found = [
             sum(cosines(rows) for rows in seen[:, at : at + AT_ONCE]) / len(seen)
             for at in range(0, seen.shape[1], AT_ONCE)

@@ -9,9 +9,7 @@ import numpy as np
 from minidp import nn
 
 from .random_features import RandomFeatures
-from .scattering import Scattering
-
-CHANNELS = 81  # of the scattering
+from .scattering import PATHS, Scattering
 
 
 def normalised(images, backend, form):
@@ -22,8 +20,8 @@ def normalised(images, backend, form):
     """
     side = form["side"]
     cut = (images.shape[1] - side) // 2
-    scattering = Scattering(side, pad=0)
-    layers = [nn.GroupNorm(CHANNELS, form["groups"]), nn.Flatten()]
+    scattering = Scattering(side)
+    layers = [nn.GroupNorm(PATHS, form["groups"]), nn.Flatten()]
     norm = nn.Sequential(layers, scattering.output_shape).to(backend)
     for start in range(0, images.shape[0], ROWS):
         part = images[start : start + ROWS, cut : cut + side, cut : cut + side]
@@ -33,7 +31,7 @@ def normalised(images, backend, form):
 
 def inputs(form):
     """The number of coefficients of an image."""
-    return CHANNELS * (form["side"] // 4) ** 2
+    return PATHS * (form["side"] // 4) ** 2
 
 
 def cosines(inputs, form):

@@ -6,35 +6,34 @@ preprocessing and costs no privacy.
 """
 
 import math
+from itertools import product
 
 import numpy as np
 
 from minidp.backend import namespace_of
-from minidp.errors import ParameterError
-from minidp.util import validate
 
+ANGLES = 8
+PATHS = 1 + 2 * ANGLES + ANGLES**2
 # of the finest wavelet: pixels, radians a pixel, ratio times L
 WIDTH, FREQUENCY, SLANT = (
     0.8,
     0.75 * math.pi,
     4.0,
 )
-PERIODS = 2  # of the padded image, summed on either side; beyond, the filters are below float32
+PERIODS = 2  # of the image, summed on either side; beyond, the filters are below float32
 CHUNK = 16  # images transformed together: what lies between two transforms stays in a core's cache
 
 
 class Scattering:
-    r"""Wavelet scattering of square grey images to second order, with Morlet wavelets of J scales
-    and L angles.
+    r"""Wavelet scattering of square grey images to second order, with Morlet wavelets of J = 2
+    scales and L = 8 angles.
 
     Shapes
-        x (B, H, H) float32 or float64
-        S (B, n, n, P), of x's dtype; n = (H + 2 pad) / 2^J positions a side, P = 1 + J L + L^2 J (J
-        - 1) / 2 paths in the order: x itself; (j, a) for every scale j and angle a; (j, k, a, b)
-        for every k > j
+        x (B, N, N) float32 or float64, N a multiple of 4
+        S (B, n, n, P), of x's dtype; n = N / 2^J positions a side, P = 81 paths in the order: x
+        itself; (j, a) for every scale j and angle a; (0, 1, a, b)
 
     Forward, with * circular convolution, v^m the pixels whose two indices are multiples of m
-        [F1]  x between `pad` zeros on each edge, (B, N, N)
         [F2]  psi_ja(u) = c 4^-j (exp(i f_ja . u) - beta) g(u), g(u) = exp(-(along^2 + (across
               4/L)^2) / (2 w^2)), along and across u turned by pi a / L, w = 0.8 2^j, |f_ja| = 3 pi
               / 2^(j+2) along, beta such that sum_u psi = 0
@@ -54,75 +53,26 @@ class Scattering:
 
     Guarantees
         Example b of the result depends on example b of the input only. An empty batch gives an
-        empty result. Wavelets seen by pixels 2^j apart are scaled by 4^j, so that sums stand for
-        the same integrals.
-
-    Raises
-        ParameterError   size, scales, angles or pad out of range; 2^scales does not divide the
-                         padded side
-        ShapeError       x is not (B, H, H)
-        DtypeError       x is not floating point
+        empty result. Averages over pixels 2^j apart have the sum 1.
     """
 
-    def __init__(self, size, *, scales=2, angles=8, pad=2):
-        """size H of the images in pixels, scales J, angles L, pad: zeros on each edge."""
-        validate.count(1, size=size, scales=scales, angles=angles)
-        validate.count(pad=pad)
-        self.size, self.scales, self.angles, self.pad = size, scales, angles, pad
-        self.side = size + 2 * pad
-        if self.side % 2**scales:
-            raise ParameterError(
-                f"expected size + 2 pad = {self.side} to be a multiple of 2^scales = {2**scales}"
-            )
-        paths = 1 + scales * angles + angles**2 * scales * (scales - 1) // 2
-        self.output_shape = (self.side >> scales, self.side >> scales, paths)
-        self._phi_width = WIDTH * 2 ** (scales - 1)
-        self._filters = {
-            # transforms of the wavelets of scale k seen by pixels 2^j apart
-            (k, j): _folded(psi.__getitem__, self.side, 2**j) * 4**j
-            for k, psi in enumerate(self._wavelets())
-            for j in range(k + 1)
-        }
-        self._averages = [self._average(j) for j in range(scales)]
-
-    def _wavelets(self):
-        """[(L, N, N)] for each scale: the wavelets' transforms, real since the wavelets are
-        symmetric about 0.
-        """
-        found = np.array(
-            [
-                [morlet(self.side, j, a, self.angles) for a in range(self.angles)]
-                for j in range(self.scales)
-            ]
-        )
-        found = np.fft.fft2(found).real
-        row = np.abs(np.fft.fft(gaussian(self.side, self._phi_width))) ** 2
-        energy = (found**2).sum(axis=(0, 1))
-        energy = (energy + np.roll(energy[::-1, ::-1], 1, (0, 1))) / 2
-        left = 1 - row[:, None] * row
-        positive = energy > 0
-        positive[0, 0] = False
-        return found * math.sqrt((left[positive] / energy[positive]).min())  # [F4]
-
-    def _average(self, j):
-        """(n, N / 2^j): phi along one axis at the n sampled positions, for pixels 2^j apart."""
-        pixels, n = self.side >> j, self.output_shape[0]
-        phi = gaussian(pixels, self._phi_width / 2**j)  # [F3]
-        return np.stack([np.roll(phi, i * (pixels // n)) for i in range(n)])
+    def __init__(self, size):
+        """size N of the images in pixels."""
+        side = size // 4
+        self.output_shape = (side, side, PATHS)
+        self._filters = wavelets(size)
+        self._averages = [averages(size, j, side) for j in (0, 1)]
 
     def __call__(self, x):
         """S, (B, n, n, P)."""
-        validate.shape("scattering", "x", x, ("B", self.size, self.size))
-        validate.inexact("scattering", x=x)
         xp = namespace_of(x)
-        filters = {at: xp.asarray(a, dtype=x.dtype) for at, a in self._filters.items()}
+        filters = xp.asarray(self._filters, dtype=x.dtype)
         averages = [xp.asarray(a, dtype=x.dtype) for a in self._averages]
         result = xp.empty((x.shape[0], *self.output_shape), dtype=x.dtype)
         for start in range(0, x.shape[0], CHUNK):
-            part = x[start : start + CHUNK]
-            result[start : start + CHUNK] = self._transform(part, filters, averages).transpose(
-                0, 2, 3, 1
-            )
+            part = x[start : start + CHUNK, None]
+            paths = transform(part, filters, averages)
+            result[start : start + CHUNK] = paths.transpose(0, 2, 3, 1)
         return result
 
     def mirrored(self, features):
@@ -133,56 +83,62 @@ class Scattering:
         def back(numbers):
             return -np.arange(numbers) % numbers
 
-        angles, blocks = back(self.angles), np.arange(self.scales * (self.scales - 1) // 2)
-        first = self.angles * np.arange(self.scales)[:, None] + angles
-        second = self.angles**2 * blocks[:, None, None] + self.angles * angles[:, None] + angles
+        angles = back(ANGLES)
+        first = ANGLES * np.arange(2)[:, None] + angles
+        second = ANGLES * angles[:, None] + angles
         paths = np.concatenate([[0], 1 + first.ravel(), 1 + first.size + second.ravel()])
         xp = namespace_of(features)
         return features[:, :, xp.asarray(back(self.output_shape[1]))][..., xp.asarray(paths)]
 
-    def _transform(self, x, filters, averages):
-        """(B, P, n, n) of one part."""
-        xp = namespace_of(x)
-        x = xp.pad(x, ((0, 0), (self.pad, self.pad), (self.pad, self.pad)))[:, None]  # [F1]
 
-        def average(u, j):
-            return averages[j] @ u @ averages[j].T  # [F6]
-
-        first = [_modulus(xp.fft.fft2(x), filters[j, 0], 2**j) for j in range(self.scales)]  # [F5]
-        paths = [average(x, 0)] + [average(u, j) for j, u in enumerate(first)]
-        for j, u in enumerate(first[:-1]):
-            transform = xp.fft.fft2(u)
-            for k in range(j + 1, self.scales):
-                paths.append(average(_modulus(transform, filters[k, j], 2 ** (k - j)), k))  # [F5]
-        return xp.concatenate(paths, axis=1)
+def transform(x, filters, averages):
+    """(B, P, n, n) of one part (B, 1, N, N)."""
+    xp = namespace_of(x)
+    whole = xp.fft.fft2(x)
+    fine, coarse = modulus(whole, filters[0], 1), modulus(whole, filters[1], 2)  # [F5]
+    second = modulus(xp.fft.fft2(fine), filters[1], 2)  # [F5]
+    paths = [(x, 0), (fine, 0), (coarse, 1), (second, 1)]
+    return xp.concatenate([averages[j] @ u @ averages[j].T for u, j in paths], axis=1)  # [F6]
 
 
-def _modulus(transform, filters, step):
+def modulus(transform, filters, step):
     """|u * psi| at each step-th pixel, (B, C L, M / step, M / step), from u's transform (B, C, M,
     M).
     """
     xp = namespace_of(transform, filters)
-    product = _folded(
-        lambda part: transform[:, :, None][part] * filters[part], filters.shape[-1], step
-    )
-    batch, channels, angles, pixels, _ = product.shape
-    return xp.abs(xp.fft.ifft2(product.reshape((batch, channels * angles, pixels, pixels))))
-
-
-def _folded(at, side, step):
-    """The transform of each step-th pixel of what has the transform `at`: the mean over frequencies
-    that become one.
-
-    at: function of an index (..., rows, columns), so that each quarter is made as it is added.
-    """
-    pixels = side // step
+    pixels = filters.shape[-1] // step
     parts = [slice(i * pixels, (i + 1) * pixels) for i in range(step)]
+    # each step-th pixel has the mean over the frequencies that become one, a part at a time
     total = None
-    for rows in parts:
-        for columns in parts:
-            part = at((..., rows, columns))
-            total = part if total is None else total + part
-    return total if step == 1 else total / step**2
+    for rows, columns in product(parts, parts):
+        part = transform[:, :, None, rows, columns] * filters[:, rows, columns]
+        total = part if total is None else total + part
+    if step > 1:
+        total = total / step**2
+    batch, channels, angles, pixels, _ = total.shape
+    return xp.abs(xp.fft.ifft2(total.reshape((batch, channels * angles, pixels, pixels))))
+
+
+def wavelets(pixels):
+    """(2, L, N, N): the wavelets' transforms, a scale each, real since the wavelets are symmetric
+    about 0.
+    """
+    found = [[morlet(pixels, j, a) for a in range(ANGLES)] for j in (0, 1)]
+    found = np.fft.fft2(np.array(found)).real
+    row = np.abs(np.fft.fft(gaussian(pixels, 2 * WIDTH))) ** 2
+    energy = (found**2).sum(axis=(0, 1))
+    energy = (energy + np.roll(energy[::-1, ::-1], 1, (0, 1))) / 2
+    left = 1 - row[:, None] * row
+    positive = energy > 0
+    positive[0, 0] = False
+    return found * math.sqrt((left[positive] / energy[positive]).min())  # [F4]
+
+
+def averages(pixels, j, n):
+    """(n, N / 2^j): phi along one axis at the n sampled positions, for pixels 2^j apart."""
+    pixels = pixels >> j
+    phi = gaussian(pixels, WIDTH * 2 ** (1 - j))  # [F3]
+    return np.stack([np.roll(phi, i * (pixels // n)) for i in range(n)])
 
 
 def gaussian(pixels, width):
@@ -192,16 +148,16 @@ def gaussian(pixels, width):
     return phi / phi.sum()
 
 
-def morlet(pixels, scale, angle, angles):
+def morlet(pixels, scale, angle):
     """(pixels, pixels) complex, rows first: psi about pixel (0, 0), wrapped around, before the
     factor c.
     """
-    turn, width = math.pi * angle / angles, WIDTH * 2**scale
+    turn, width = math.pi * angle / ANGLES, WIDTH * 2**scale
     u = _positions(pixels)
     rows, columns = u[:, None, :, None], u[None, :, None, :]
     along = math.cos(turn) * columns + math.sin(turn) * rows
     across = math.cos(turn) * rows - math.sin(turn) * columns
-    envelope = np.exp(-(along**2 + (SLANT / angles * across) ** 2) / (2 * width**2))
+    envelope = np.exp(-(along**2 + (SLANT / ANGLES * across) ** 2) / (2 * width**2))
     wave = (envelope * np.exp(1j * FREQUENCY / 2**scale * along)).sum(axis=(0, 1))
     envelope = envelope.sum(axis=(0, 1))
     beta = wave.sum() / envelope.sum()
