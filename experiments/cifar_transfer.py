@@ -5,13 +5,12 @@ python experiments/cifar_transfer.py pretrain --public-data DIR --out DIR
 # one layer on fixed features
 python experiments/cifar_transfer.py head --data-dir DIR --target-epsilon 2
 python experiments/cifar_transfer.py train --data-dir DIR --target-epsilon 2   # the paper's way
-python experiments/cifar_transfer.py baseline --data-dir DIR
 python experiments/cifar_transfer.py figure --data-dir DIR --seeds 3      # also: sentences
 """
 
 import math
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import common
@@ -59,9 +58,7 @@ TRAINED = {"softmax": 1, "top": 2, "both": 3}  # of the last three dense layers
 
 @dataclass(frozen=True)
 class TrainConfig(DecayFlags):
-    """Flags of `train`, and of `baseline`, which is the same without clipping and noise. Section
-    5.3.
-    """
+    """Flags of `train`. Section 5.3."""
 
     default_target = 2.0  # epsilon of the paper's tightest result
     shipped = "cifar_transfer.npz"  # the paper's layers
@@ -211,7 +208,7 @@ def train_layers(ready):
         plan,
         budget,
         multiplicity=config.multiplicity,
-        command="baseline" if config.baseline else "train",
+        command="train",
         public=public,
         inputs=inputs,
     )
@@ -238,9 +235,9 @@ def run(config):
     return experiment(NAME, load_colours, train, FEW)(config)
 
 
-def train(config, **changes):
-    """The same with some changes; returns the exit status."""
-    return exit_status(run(replace(config, **changes)))
+def train(config):
+    """The same; returns the exit status."""
+    return exit_status(run(config))
 
 
 COMMON = (
@@ -274,7 +271,7 @@ RUNS = {  # name: (command, target epsilon or None, flags)
     # else the paper's: lots of 2,000, sigma 6, per-layer clipping
     "watched-norms": ("train", None, "--watch-norms --steps 100"),
     "baseline": (
-        "baseline",
+        "train",
         None,
         "--baseline --epochs 25 --lot-size 250 --optimizer momentum --learning-rate 0.02 "
         "--final-learning-rate 0.0002 --decay-epochs 24 --average 0.998",
@@ -352,7 +349,6 @@ main = main_of(
         "pretrain": (PretrainConfig, pretrain),
         "head": (HeadConfig, train),
         "train": (TrainConfig, train),
-        "baseline": (TrainConfig, partial(train, baseline=True)),
         **{command: (SweepFlags, partial(figure, command)) for command in FIGURES},
     },
 )

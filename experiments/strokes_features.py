@@ -12,22 +12,22 @@ far from them. mnist_learned.py takes networks of several seeds.
 import sys
 import time
 from dataclasses import dataclass
-from functools import partial
 
 import common
 
 common.start(__name__)
 
-from common.config import POSITIVE, Checked, command_of, main_of, option
+from common.config import Checked, command_of, main_of, option
 
-from features.learned import BATCH, STRAYS, draw, to_float, train
+from features.learned import STRAYS, draw, to_float, train
 from minidp import nn
 from minidp.run import save_model
 from minidp.run.versions import git_commit, versions
 from minidp.train import evaluate
-from minidp.util.validate import count, seed_number
+from minidp.util.validate import seed_number
 
-TESTED = 40  # chunks
+# epochs, each of so many new digits, and chunks to test on
+WHOLE, SMOKE = (4, 60_000, 40), (1, 1000, 4)
 
 
 @dataclass(frozen=True)
@@ -35,18 +35,16 @@ class Config(Checked):
     """The flags."""
 
     out: str | None = option(None, "file to write: the network, with its settings and accuracy")
-    epochs: int = option(4, "epochs, each of new synthetic digits", POSITIVE)
-    images: int = option(60_000, "number of digits per epoch", partial(count, BATCH))
     seed: int = option(1, "seed of initial values, order and shifts", seed_number)
     smoke: bool = option(False, "test one epoch of 1,000 digits, in seconds")
 
 
 def make(typed):
     """Train and write the file; returns the exit status."""
-    epochs, images = (1, 1000) if typed.smoke else (typed.epochs, typed.images)
     began = time.process_time()
-    network = train(typed.seed, epochs, images)
-    images, labels = draw(1, 4 if typed.smoke else TESTED)
+    epochs, size, tested = SMOKE if typed.smoke else WHOLE
+    network = train(typed.seed, epochs, size)
+    images, labels = draw(1, tested)
     accuracy = evaluate(network, nn.SoftmaxCrossEntropy(), to_float(images), labels).accuracy
     print(
         f"accuracy {accuracy:.2%} on {len(labels):,} synthetic digits that it was not trained on\n"

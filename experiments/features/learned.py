@@ -27,7 +27,7 @@ FILES = [
 ]
 SCATTERING = {"side": 24, "groups": 27}  # as in mnist_best.py
 STRAYS = (0.7, 0.9, 1.1, 1.3, 1.6)  # of a chunk each, in turn
-HIDDEN, BATCH, RATE, DECAY, SHIFT = 128, 128, 0.05, 5e-4, 2
+HIDDEN, BATCH, RATE, SHIFT = 128, 128, 0.05, 2
 FIRST_SPLIT = 2  # of strokes.draw; 0 and 1 are what experiments train and test on
 
 
@@ -65,8 +65,8 @@ def draw(split, chunks):
     return images, labels.astype(np.int64)
 
 
-def train(seed, epochs=4, size=60_000):
-    """The network, trained on `size` digits an epoch."""
+def train(seed, epochs, size):
+    """The network, trained on `size` new digits an epoch."""
     streams, loss = Streams(seed), nn.SoftmaxCrossEntropy()
     network = make_network(streams.init)
     steps = size // BATCH
@@ -78,7 +78,7 @@ def train(seed, epochs=4, size=60_000):
         for i in tqdm(range(steps), f"epoch {epoch + 1}", disable=None, file=sys.stderr):
             batch, number = order[i * BATCH : (i + 1) * BATCH], epoch * steps + i
             moved = np.roll(images[batch], draws.integers(-SHIFT, SHIFT + 1, 2), (1, 2))
-            step(network, loss, optimizer, to_float(moved), labels[batch], number, None, DECAY)
+            step(network, loss, optimizer, to_float(moved), labels[batch], number, None)
     return network
 
 

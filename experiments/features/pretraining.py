@@ -32,7 +32,7 @@ from minidp.run import load_checkpoint, restore_training, save_checkpoint, save_
 from minidp.run.progress import stop_on_interrupt
 from minidp.run.versions import git_commit, versions
 from minidp.streams import Streams
-from minidp.train import OPTIMIZERS, Progress, evaluate
+from minidp.train import Momentum, Progress, evaluate
 from minidp.util.files import write_json
 from minidp.util.validate import non_negative_finite, seed_number
 
@@ -45,6 +45,7 @@ SPREAD_FLOOR = 0.1  # of the mean spread
 SCALED_ON = 500  # public images that initial values are scaled on
 HERE = ("out", "public_data", "quiet")  # flags that decide nothing
 LAST = 0.1  # standard deviation of the first logits
+WEIGHT_DECAY = 5e-4  # times the weights, added to their gradient
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,8 @@ class PretrainConfig(Checked):
     out: str | None = option(None, "folder for pretrained.npz and a checkpoint")
     epochs: int = option(20, "passes over the data", POSITIVE)
     batch_size: int = option(128, "examples per step", POSITIVE)
-    optimizer: str = option("momentum", "of the mean gradient", choices=tuple(OPTIMIZERS))
     learning_rate: float = option(
         0.05, "at the first step, falling linearly to a hundredth at the last", non_negative_finite
-    )
-    weight_decay: float = option(
-        5e-4, "times the weights, added to their gradient", non_negative_finite
     )
     dropout: float = option(
         0.0, "part of the dense layers' units that is left out of each step", FRACTION
@@ -193,7 +190,7 @@ def train_public(config, fixed, network, optimizer, streams, arrays, should_stop
                 distortions = draw_distortions(len(batch), streams.views(number))
                 views = standardise_images(distort(x[indices], distortions))
                 rng = streams.dropout(number).rows(batch)
-                step(network, loss, optimizer, views, y[indices], number, rng, config.weight_decay)
+                step(network, loss, optimizer, views, y[indices], number, rng)
                 bar.update()
                 if should_stop():
                     return history, False
@@ -213,8 +210,8 @@ def train_public(config, fixed, network, optimizer, streams, arrays, should_stop
     return history, True
 
 
-def step(network, loss, optimizer, x, y, number, rng, weight_decay):
-    """One step of ordinary descent on the mean loss, plus weight_decay / 2 times the squared norm
+def step(network, loss, optimizer, x, y, number, rng):
+    """One step of ordinary descent on the mean loss, plus WEIGHT_DECAY / 2 times the squared norm
     of the weights.
     """
     xp = namespace_of(x)
@@ -225,7 +222,7 @@ def step(network, loss, optimizer, x, y, number, rng, weight_decay):
     grads = {key: grad.weighted_sum(mean) for key, grad in network.param_grads(dz, caches).items()}
     for (layer, name), grad in grads.items():
         if name == "W":
-            grad += np.float32(weight_decay) * params[layer, name]
+            grad += np.float32(WEIGHT_DECAY) * params[layer, name]
     optimizer.update(params, grads, number)
 
 
@@ -243,9 +240,8 @@ def pretrain(config):
     layers = sum(build(config.network, streams.init, dataset.classes, config.dropout), [])
     network = nn.Sequential(layers, (SIDE, SIDE, 3)).to(backend)
     steps = config.epochs * math.ceil(x.shape[0] / config.batch_size)
-    optimizer = OPTIMIZERS[config.optimizer](
-        LinearDecay(config.learning_rate, config.learning_rate / 100, steps)
-    )
+    rate = LinearDecay(config.learning_rate, config.learning_rate / 100, steps)
+    optimizer = Momentum(rate)
     seen = standardise_images(centre_crop(x[:STATISTICS], SIDE))
     scale_initial_values(network, seen[:SCALED_ON])
     out.mkdir(parents=True, exist_ok=True)

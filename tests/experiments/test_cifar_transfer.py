@@ -142,7 +142,7 @@ def test_standardised_features_leave_the_function_as_it_was(pretrained, folders)
 
 
 def test_accuracy_over_views_is_that_of_the_weights_in_the_saved_model(train, folders):
-    out, found = train("baseline --average 0.9 --epochs 3 --seed 1")
+    out, found = train("train --baseline --average 0.9 --epochs 3 --seed 1")
     assert found["epsilon"]["moments"]["upper"] == "inf"
     model = load_model(out / "model.npz").network
     dataset = load_cifar10(folders / "cifar", progress=False)
