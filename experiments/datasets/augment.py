@@ -18,9 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minidp.backend import namespace_of
-from minidp.errors import ParameterError
 from minidp.streams import Draws, RowDraws
-from minidp.util import validate
 
 SIZE = 24  # pixels, side of the crop
 BRIGHTNESS = 63.0  # largest shift, of 255
@@ -41,20 +39,14 @@ class Distortions:
     brightness: np.ndarray
     contrast: np.ndarray
 
-    def take(self, index: NDArray | slice) -> Distortions:
-        """The distortions at the given positions (a host array of integers, or a slice)."""
-        parts = (self.top, self.left, self.flip, self.brightness, self.contrast)
-        return Distortions(self.size, *(part[index] for part in parts))
-
 
 def draw_distortions(
     n: int, rng: Draws | RowDraws, image_size: int = 32, size: int = SIZE
 ) -> Distortions:
     """Distortions for n square images of `image_size` pixels, from the random numbers `rng`.
 
-    size: side of the crop in pixels, at most image_size, else ParameterError.
+    size: side of the crop in pixels, at most image_size.
     """
-    validate.in_range(1, image_size, size=size)
     top, left, flip, brighter, sharper = rng.random((n, 5)).T
     top, left = ((image_size - size + 1) * np.array([top, left])).astype(np.int64)
     return Distortions(
@@ -71,17 +63,10 @@ def distort(x: NDArray, distortions: Distortions) -> NDArray:
     """The distorted views (B, size, size, C) of images x (B, H, W, C), 0 to 255, uint8 or float;
     float32, of 255.
 
-    Values outside 0 to 255 are kept. Raises ShapeError if x has not one image for each distortion,
-    ParameterError if a crop would leave the image.
+    Values outside 0 to 255 are kept.
     """
     xp = namespace_of(x)
     d = distortions
-    validate.shape("distort", "x", x, (len(d.top), "H", "W", "C"))
-    reach = max(d.top.max(initial=0), d.left.max(initial=0)) + d.size
-    if reach > min(x.shape[1:3]):
-        raise ParameterError(
-            f"distort: expected crops inside images of {x.shape[1:3]} pixels, got one up to {reach}"
-        )
     steps = np.arange(d.size)
     rows = d.top[:, None] + steps
     columns = d.left[:, None] + np.where(d.flip[:, None], d.size - 1 - steps, steps)
@@ -98,8 +83,6 @@ def distort(x: NDArray, distortions: Distortions) -> NDArray:
 def centre_crop(x: NDArray, size: int = SIZE) -> NDArray:
     """The middle (B, size, size, C) of images x (B, H, W, C), as float32, for tests."""
     xp = namespace_of(x)
-    validate.shape("centre_crop", "x", x, ("B", "H", "W", "C"))
-    validate.in_range(1, min(x.shape[1:3]), size=size)
     top, left = (x.shape[1] - size) // 2, (x.shape[2] - size) // 2
     return x[:, top : top + size, left : left + size].astype(xp.float32)
 
@@ -110,8 +93,6 @@ def standardise_images(x: NDArray) -> NDArray:
     The deviation is at least 1 / sqrt(H W C), so an image of one colour becomes zeros.
     """
     xp = namespace_of(x)
-    validate.shape("standardise_images", "x", x, ("B", "H", "W", "C"))
-    validate.inexact("standardise_images", x=x)
     count = x.shape[1] * x.shape[2] * x.shape[3]
     y = x - x.mean(axis=(1, 2, 3), keepdims=True)
     deviation = xp.sqrt((y * y).mean(axis=(1, 2, 3), keepdims=True))

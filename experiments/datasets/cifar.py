@@ -36,9 +36,7 @@ COPIES = {
 }
 
 
-def load_cifar10(
-    data_dir: StrPath | None = None, download: bool = True, progress: bool = True
-) -> Dataset:
+def load_cifar10(data_dir: StrPath | None = None, progress: bool = True) -> Dataset:
     """CIFAR-10 as a Dataset: x (N, 32, 32, 3) uint8, y in 0..9; 50,000 + 10,000 images.
 
     The places are data_dir, the folder $MINIDP_DATA, the cache, and a download into the cache. A
@@ -50,7 +48,7 @@ def load_cifar10(
     Raises DataError, one line, if data_dir lacks the files or if any are damaged;
     DataUnavailableError if no place has them.
     """
-    place = find("cifar", _locate, [ARCHIVE], MIRRORS, data_dir, download, progress)
+    place = find("cifar", _locate, [ARCHIVE], MIRRORS, data_dir, progress)
     archived = place.is_file()
     files = _unpacked(ARCHIVE.read(place)) if archived else _files_of(place, FILES)
     for name, raw in files.items():

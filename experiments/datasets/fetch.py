@@ -89,7 +89,6 @@ def find(
     files: list[RemoteFile],
     mirrors: Iterable[str],
     data_dir: StrPath | None = None,
-    download: bool = True,
     progress: bool = True,
 ) -> Any:
     """What `locate` finds in data_dir, else in the first of the folder $MINIDP_DATA, the cache and
@@ -112,8 +111,6 @@ def find(
     if found := named and locate(Path(named)) or locate(folder):
         return found
     looked = f"{name.upper()} is neither in MINIDP_DATA={named} nor in {folder}"
-    if not download:
-        raise DataUnavailableError(f"{looked}; {advice}")
     try:
         fetch(files, mirrors, folder, advice, progress)
     except DataUnavailableError as error:

@@ -73,13 +73,11 @@ def load(
     return found
 
 
-def load_mnist(
-    data_dir: StrPath | None = None, download: bool = True, progress: bool = True
-) -> Dataset:
+def load_mnist(data_dir: StrPath | None = None, progress: bool = True) -> Dataset:
     """MNIST as a Dataset, from the first place that has it.
 
-    In order: data_dir, the folder $MINIDP_DATA, the cache, a download (unless download is False)
-    into the cache. A folder holds mnist/train-images-idx3-ubyte.gz and so on, or those files
+    In order: data_dir, the folder $MINIDP_DATA, the cache, a download into the
+    cache. A folder holds mnist/train-images-idx3-ubyte.gz and so on, or those files
     themselves, gzipped or not.
 
     Raises DataError, one line, if data_dir lacks a file, or if a file is damaged or has not the
@@ -88,7 +86,7 @@ def load_mnist(
     files = [
         RemoteFile(f"{name}.gz", "sha256", digest, gunzip=True) for name, digest in FILES.items()
     ]
-    paths = find("mnist", _locate, files, MIRRORS, data_dir, download, progress)
+    paths = find("mnist", _locate, files, MIRRORS, data_dir, progress)
     contents = [file.read(path) for file, path in zip(files, paths)]
     # IDX files: a magic number and the sizes of all axes, four bytes each, before the values
     x_train, x_test = (
