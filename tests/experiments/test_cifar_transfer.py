@@ -51,23 +51,12 @@ def folders(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def pretrain(folders):
-    """pretrain(network): the folder of a tiny pre-training run."""
-
-    def run(network):
-        out = folders / network
-        line = f"pretrain --public-data {folders / 'public'} --out {out} {PRETRAIN}"
-        line += f" --network {network}"
-        assert cifar_transfer.main(line.split()) == 0
-        return out
-
-    return run
-
-
-@pytest.fixture(scope="session")
-def pretrained(pretrain):
-    """The folder of a run of the paper's layers."""
-    return pretrain("paper")
+def pretrained(folders):
+    """The folder of a tiny pre-training run of the paper's layers."""
+    out = folders / "paper"
+    line = f"pretrain --public-data {folders / 'public'} --out {out} {PRETRAIN}"
+    assert cifar_transfer.main(line.split()) == 0
+    return out
 
 
 @pytest.fixture(scope="session")
@@ -175,8 +164,8 @@ def test_head_trains_one_layer_on_what_several_layers_give(pretrained, train, fo
     np.testing.assert_allclose(rows, np.concatenate(found, axis=1), rtol=1e-3, atol=1e-3)
 
 
-def test_each_convolution_of_the_deep_network_is_normalised(pretrain):
-    file = pretrain("deep") / "pretrained.npz"
+def test_each_convolution_of_the_deep_network_is_normalised():
+    file = frozen.PRETRAINED / cifar_transfer.HeadConfig.shipped
     layers, _ = frozen.load_pretrained(file, np.random.default_rng(0))
     assert [layer.kind for layer in layers].count("groupnorm") == 3
 
