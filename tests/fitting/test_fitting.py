@@ -2,17 +2,22 @@
 
 import json
 import re
+from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import minidp
 from minidp import nn
-from minidp.errors import BudgetExceededError, CheckpointError, ParameterError
+from minidp.errors import BudgetExceededError, CheckpointError, DivergedError, ParameterError
+from minidp.host import memory
 from minidp.privacy import Ledger
 from minidp.privacy.accountants import make
 from minidp.run.verify import verify
-from tests.support.fitting import ROWS, fitted, problem
+from tests.support.fitting import ROWS, X, fitted, problem
+
+SIDES = (X[:, 0] > 0).astype(int)
 
 
 def test_a_classifier_predicts_labels_and_says_what_it_cost(tmp_path):
@@ -150,3 +155,59 @@ def test_float64_is_refused_for_a_network_of_float32():
     network = nn.Sequential([nn.Dense(6, 3)], (6,))
     with pytest.raises(ParameterError, match="a network of float64 parameters"):
         fitted(network=network, dtype="float64")
+
+
+def test_numbers_of_any_kind_are_taken_and_written_down(tmp_path):
+    named = {"steps": np.int64(5), "epsilon": Fraction(2), "delta": Fraction(1, 10_000)}
+    named |= {"clip_norm": Fraction(1, 4), "bounds": (Fraction(-4), 4)}
+    model = fitted(y=SIDES, **named, folder=tmp_path / "run")
+    assert model.result["config"]["bounds"] == [-4, 4] and not verify(tmp_path / "run").failed
+
+
+def test_layers_that_memory_cannot_hold_are_refused_before_it_is_taken(monkeypatch):
+    monkeypatch.setattr(memory, "physical", lambda: 2**33)
+    monkeypatch.setattr(nn, "Dense", None)
+    with pytest.raises(
+        ParameterError, match=r"take 7,000,000,002 weights and about 3,278 GiB, .* has 8 GiB"
+    ):
+        fitted(X[:, :4], SIDES, hidden=10**9)
+
+
+def test_labels_of_bytes_are_text():
+    labels = np.array([b"no", b"yes"])[SIDES]
+    model = fitted(y=labels, steps=50)
+    assert model.classes.tolist() == ["no", "yes"] and model.score(X, labels) > 0.8
+    assert model.score(X, labels) == model.score(X, labels.astype(str))
+
+
+def test_a_fit_that_overflows_names_the_shared_ledger_that_holds_its_charge(tmp_path):
+    path = tmp_path / "all.json"
+    with pytest.raises(
+        DivergedError, match=r"no model: after . lots .*all.json holds the charge of all 5"
+    ):
+        fitted(y=SIDES, steps=5, epsilon=1e-3, learning_rate=2e38, ledger=path)
+    assert Ledger.load(path).count_of("step") == 5
+
+
+def resident():
+    """Bytes of this process in memory that belong to no file."""
+    (found,) = re.findall(r"RssAnon:\s+(\d+)", Path("/proc/self/status").read_text())
+    return 1024 * int(found)
+
+
+@pytest.mark.slow
+def test_twenty_gigabytes_on_disk_train_in_one_of_memory(tmp_path, monkeypatch):
+    """A sparse file of 20 GiB, its pages read as any others."""
+    rows, seen = 20 * 2**30 // 3072, [resident()]
+    images = np.memmap(tmp_path / "x.bin", "uint8", "w+", shape=(rows, 32, 32, 3))
+    y = np.arange(rows, dtype="int8") % 3
+    release = minidp.mechanism.Sanitizer.release
+
+    def watched(*args):
+        seen.append(resident())
+        return release(*args)
+
+    monkeypatch.setattr(minidp.mechanism.Sanitizer, "release", watched)
+    more = {"classes": [0, 1, 2], "dataset_size": rows, "lot_size": 4000, "steps": 20}
+    fitted(images, y, delta=1e-8, bounds=(0, 255), hidden=(256,), **more)
+    assert len(seen) > 20 and max(seen) - seen[0] < 2**30
