@@ -9,8 +9,6 @@ import inspect
 import pkgutil
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,7 @@ import pytest
 import minidp
 from minidp.audit import checks
 from minidp.privacy.accountants import ACCOUNTANTS, make
-from tests.support.scripts import ROOT
+from tests.support.scripts import ROOT, python
 from tools import check_cards, check_imports
 
 INTERNAL = (
@@ -178,9 +176,7 @@ def test_every_equation_has_its_code_and_its_check(capsys):
 )
 def test_importing_loads_no_library_before_it_is_used(module, heavy):
     script = f"import sys, {module}; print([name for name in {heavy} if name in sys.modules])"
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60
-    )
+    done = python("-c", script, timeout=60)
     assert (done.stdout, done.stderr) == ("[]\n", "")
 
 

@@ -14,7 +14,7 @@ from minidp.__main__ import main
 from minidp.commands import COMMANDS, build_parser
 from minidp.commands.flags import user_errors
 from minidp.errors import BudgetExceededError, DataError
-from tests.support.scripts import environment
+from tests.support.scripts import environment, python
 
 RUN = "epsilon --noise-multiplier 4 --sampling-probability 0.01 --steps 10000 --delta 1e-5".split()
 PARSERS = build_parser()._subparsers._group_actions[0].choices
@@ -41,22 +41,16 @@ def test_the_versions_are_one_line(capsys):
     )
 
 
-def started(*words):
-    command = [sys.executable, *words]
-    return subprocess.run(
-        command, capture_output=True, text=True, check=True, env=environment()
-    ).stdout
-
-
 def test_help_loads_no_library_and_the_host_is_tuned_before_numpy_loads():
-    said = started(
+    said = python(
         "-c",
         "import sys; from minidp import host; tuned = []\n"
         "host.tune = lambda: tuned.append('numpy' not in sys.modules)\n"
         "sys.argv = ['minidp', '--help']; from minidp.__main__ import script\ntry: script()\n"
         "finally: print(tuned, [name for name in ('numpy', 'scipy', 'numba') if name in "
         "sys.modules])",
-    )
+        check=True,
+    ).stdout
     assert said.endswith("[True] []\n") and "usage: minidp" in said
 
 
@@ -116,9 +110,7 @@ def test_a_library_that_is_missing_is_one_line():
         "import sys; sys.modules['numba'] = None; from minidp.__main__ import main; "
         "sys.exit(main(sys.argv[1:]))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script, *RUN], capture_output=True, text=True, env=environment()
-    )
+    done = python("-c", script, *RUN)
     line = "error: numba is not installed: pip install numba, or install minidp again\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", line)
 

@@ -8,7 +8,6 @@ import os
 import shlex
 import signal
 import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ import minidp
 from minidp.__main__ import main
 from minidp.mechanism import Sanitizer
 from minidp.privacy import Ledger
-from tests.support.scripts import environment
+from tests.support.scripts import environment, python
 
 BUDGET = ["--target-epsilon", "2", "--delta", "1e-4", "--steps", "20", "--out", "mine"]
 TRAIN, LABEL = ["train", "data.npz", *BUDGET], ["--label", "answer"]
@@ -57,11 +56,7 @@ def predictions(path):
 
 def test_what_one_process_trains_another_predicts(folder):
     def process(*flags):
-        command = [sys.executable, "-m", "minidp", *flags]
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=True, env=environment()
-        )
-        return done.stdout
+        return python("-m", "minidp", *flags, check=True).stdout
 
     said = process(*TRAIN, "--hidden", "8", "--ledger", "all.json", "--out", "my run")
     quote, statement, command = said.splitlines()[-3:]

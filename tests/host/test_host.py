@@ -4,7 +4,6 @@ tune() picks.
 
 import json
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -18,7 +17,7 @@ from minidp.errors import ParameterError
 from minidp.host import memory, threads
 from minidp.host.fast_process import kernels_for
 from tests.support import training
-from tests.support.scripts import ROOT
+from tests.support.scripts import ROOT, python
 
 
 @pytest.fixture
@@ -141,15 +140,7 @@ def after(script, **environment):
         "; import os, json; from minidp import host; "
         "print(json.dumps([os.environ.get('OPENBLAS_CORETYPE'), host.describe()]))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=ROOT,
-        env={**inherited, **environment},
-        text=True,
-        capture_output=True,
-        timeout=60,
-        check=True,
-    )
+    done = python("-c", script, cwd=ROOT, env={**inherited, **environment}, timeout=60, check=True)
     assert done.stderr == ""
     return json.loads(done.stdout)
 

@@ -1,8 +1,9 @@
-"""Starting an experiment as its user does."""
+"""Starting Python and experiments as their user does."""
 
 import os
 import shlex
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -27,3 +28,9 @@ def environment():
     found = {**os.environ, "PYTHONPATH": str(ROOT), "MINIDP_KERNELS": "default"}
     found.pop("MINIDP_DATA", None)
     return found
+
+
+def python(*words, **named):
+    """A process of this Python, when it has ended."""
+    named = {"env": environment(), "capture_output": True, "text": True} | named
+    return subprocess.run([sys.executable, *map(str, words)], **named)

@@ -3,8 +3,6 @@
 import math
 import os
 import signal
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
@@ -15,7 +13,7 @@ from minidp.errors import CheckpointError, DataError
 from minidp.privacy import Bound, NeighbouringRelation
 from minidp.util.atomic import atomic_write
 from minidp.util.files import jsonable, read_json
-from tests.support.scripts import ROOT
+from tests.support.scripts import python
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
@@ -41,7 +39,7 @@ def test_kill_keeps_the_old_content(tmp_path):
             file.flush()
             os.kill(os.getpid(), signal.SIGKILL)
     """)
-    done = subprocess.run([sys.executable, "-c", script, str(path)], cwd=ROOT, timeout=60)
+    done = python("-c", script, path, timeout=60)
     assert done.returncode == -signal.SIGKILL
     assert path.read_text() == "old"
 
