@@ -43,7 +43,7 @@ from minidp.privacy import (
     theorem_d1,
 )
 from minidp.privacy.accountants import ACCOUNTANTS, make
-from minidp.privacy.budget import max_steps
+from minidp.privacy.calibrate import max_steps
 from minidp.privacy.moments import PAPER_ORDERS
 from minidp.privacy.plots import save_epsilon_curves, save_tradeoff
 from minidp.privacy.tradeoff import accountant_curve

@@ -21,8 +21,7 @@ from .mechanism.samplers import make_sampler, steps_of_epochs
 from .privacy import Gaussian, Ledger
 from .privacy.accountants import ACCOUNTANTS, all_bounds, make, row_to_quote
 from .privacy.attacker import meaning_of
-from .privacy.budget import max_steps
-from .privacy.calibrate import noise_multiplier_for
+from .privacy.calibrate import max_steps, noise_multiplier_for
 from .privacy.group_privacy import GroupAccountant
 from .privacy.ledger import SETUP
 from .util.atomic import StrPath

@@ -95,7 +95,7 @@ EXCUSED = {  # file: why a fault in it does not make a quoted epsilon false
     "compiled.py": "gives compiled twins, each of which tests compare with its definition",
     "host/blas.py": "how many threads BLAS uses",
     "host/threads.py": "which part is computed first; each number is a function of its place",
-    "privacy/calibrate.py": "proposes noise, whose event is charged like any other",
+    "privacy/calibrate.py": "proposes noise or steps, whose events are charged like others",
     "run/checkpoint.py": "where training goes on; the ledger beside it has all charges",
     "util/notices.py": "lines on stderr",
     "util/text.py": "how a figure is printed",

@@ -14,8 +14,7 @@ from typing import Any
 from ..errors import BudgetExceededError, ParameterError
 from ..privacy.accountant import Accountant
 from ..privacy.accountants import as_accountant
-from ..privacy.budget import max_steps
-from ..privacy.calibrate import noise_multiplier_for
+from ..privacy.calibrate import max_steps, noise_multiplier_for
 from ..privacy.events import Event, NeighbouringRelation
 from ..privacy.ledger import SETUP, Ledger
 from ..util.text import upper_text

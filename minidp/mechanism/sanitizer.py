@@ -184,33 +184,38 @@ class Sanitizer:
         return total
 
     def _add_group(self, group, grads, size, total, example_weight, products):
-        """Materialised gradients are processed in chunks that fit the cache; factored ones in one
-        matrix product.
+        """Norms, weights, sum. Materialised gradients are processed in chunks that fit the cache;
+        factored ones in one matrix product.
         """
         chunked = {
             key: g for key, g in grads.items() if g.materialises(self.strategy, products.most)
         }
         whole = {key: g for key, g in grads.items() if key not in chunked}
-        raw_sq_norms = self._sq_norms(group, whole)
+        raw_sq_norms_of_whole = self._sq_norms(group, whole)
         weights = []
         for start, stop in self._chunks(chunked, size):
             chunk = {key: g.rows(start, stop).form("explicit") for key, g in chunked.items()}
-            parts = [self._sq_norms(group, chunk)] if chunk else []
+            raw_sq_norms = self._sq_norms(group, chunk)
             if whole:
-                parts.append(raw_sq_norms[start:stop])
-            raw_chunk = sum(parts[1:], parts[0])  # [N1]
-            weights.append(clip_weights(raw_chunk, group.clip_norm))
-            if example_weight is not None:
-                here = example_weight[start:stop]
-                weights[-1] = weights[-1] * here  # [F3]
-                raw_chunk = namespace_of(here).where(here > 0, raw_chunk, -1.0)
-            self.watcher.take_norms(group.name, raw_chunk)
+                raw_sq_norms = raw_sq_norms + raw_sq_norms_of_whole[start:stop]  # [N1]
+            here = None if example_weight is None else example_weight[start:stop]
+            weights.append(self._weights(group, raw_sq_norms, here))
             add_weighted_sums(chunk, weights[-1], total, products.rows)  # [F1]
             del chunk  # so that the next one takes its place in the cache
         if whole:
             if len(weights) > 1:
                 weights = [namespace_of(*weights).concatenate(weights)]
             add_weighted_sums(whole, weights[0], total, products.rows)  # [F1]
+
+    def _weights(self, group, raw_sq_norms, example_weight):
+        """(B,) what each example counts in the sum: its clip weight, times its own weight."""
+        weights = clip_weights(raw_sq_norms, group.clip_norm)
+        if example_weight is not None:
+            weights = weights * example_weight  # [F3]
+            counts = example_weight > 0
+            raw_sq_norms = namespace_of(example_weight).where(counts, raw_sq_norms, -1.0)
+        self.watcher.take_norms(group.name, raw_sq_norms)
+        return weights
 
     def _sq_norms(self, group, grads):
         if math.isinf(group.clip_norm):

@@ -24,8 +24,8 @@ __getattr__, __dir__, __all__ = names_of(
             "AdvancedAccountant BasicAccountant PaperStrongComposition PerTensorAccountant2016"
         ),
         "group_privacy": "group_epsilon",
-        "budget": "Odometer Filter max_steps",
-        "calibrate": "noise_multiplier_for",
+        "budget": "Odometer Filter",
+        "calibrate": "max_steps noise_multiplier_for",
         "search_cost": "theorem_d1",
     },
 )

@@ -2,7 +2,7 @@ from .accountant import Accountant as Accountant
 from .bound import Bound as Bound
 from .budget import Filter as Filter
 from .budget import Odometer as Odometer
-from .budget import max_steps as max_steps
+from .calibrate import max_steps as max_steps
 from .calibrate import (
     noise_multiplier_for as noise_multiplier_for,
 )

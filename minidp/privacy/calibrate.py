@@ -1,12 +1,15 @@
-"""From a target epsilon to the noise or (see `budget.max_steps`) the steps, on the safe side."""
+"""From a target epsilon to the noise or the number of steps, on the safe side."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from ..errors import BudgetExceededError, NumericalBoundError, ParameterError
 from ..util.text import upper_text
-from ..util.validate import open_probability, positive_finite
+from ..util.validate import count as check_count
+from ..util.validate import non_negative, open_probability, positive_finite
 from .accountant import Accountant
+from .events import Event
 from .group_privacy import GroupAccountant
 from .ledger import Ledger
 
@@ -62,6 +65,54 @@ def noise_multiplier_for(
     if ends is None:
         raise none_enough()
     return math.exp(_close_in(spent, epsilon, *ends))
+
+
+def max_steps(
+    accountant: Any,
+    prefix_ledger: Ledger,
+    step_event: Event | Callable[[int], Iterable[tuple[Event, int]]],
+    epsilon: float,
+    delta: float,
+    limit: int = 2**40,
+) -> int:
+    """The largest number of `step_event` after `prefix_ledger` whose epsilon.upper is at most
+    `epsilon`.
+
+    `step_event` is an event, or a function of the number of steps that gives the (event, count)
+    pairs to charge. BudgetExceededError where even no step exceeds the target, ParameterError where
+    `limit` steps stay below it.
+
+    >>> from minidp.privacy import Gaussian, MomentsAccountant, PoissonSampled
+    >>> max_steps(MomentsAccountant(), Ledger(), PoissonSampled(0.01, Gaussian(4.0)), 1.26, 1e-5)
+    10021
+    """
+    non_negative(epsilon=epsilon)
+    check_count(1, limit=limit)
+
+    def spent(steps):
+        ledger = prefix_ledger.copy()
+        for event, times in step_event(steps) if callable(step_event) else [(step_event, steps)]:
+            ledger.append(event, times)
+        return accountant.epsilon(ledger, delta).upper
+
+    before = spent(0)
+    if not before <= epsilon:
+        raise BudgetExceededError(
+            f"epsilon is {upper_text(before)} at delta={delta:g} before the first step, above the "
+            f"target of {epsilon:g}; raise the target or the noise of the releases before that"
+        )
+    high = 1
+    while spent(high) <= epsilon:
+        if high >= limit:
+            raise ParameterError(
+                f"epsilon stays below {epsilon:g} after {limit} steps; set the number of steps"
+            )
+        high = min(2 * high, limit)
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if spent(middle) <= epsilon else (low, middle)
+    return low
 
 
 def _bracket(spent, target, all_enough):

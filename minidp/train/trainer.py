@@ -23,7 +23,8 @@ from ..host import blas, threads
 from ..mechanism import Plan
 from ..nn.loss import Loss
 from ..nn.network import Sequential
-from ..privacy.budget import Filter, max_steps
+from ..privacy.budget import Filter
+from ..privacy.calibrate import max_steps
 from ..privacy.ledger import STEP, Ledger
 from ..ranks import current
 from ..streams import Streams, as_streams
