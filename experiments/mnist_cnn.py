@@ -49,7 +49,7 @@ class Config(RunFlags):
         choices=tuple(SETTINGS),
     )
     noise_multiplier: float | None = option(
-        None, "sigma, instead of that of --setting; 0 for no noise", non_negative_finite
+        None, "sigma, instead of that of --setting; 0 for no noise", non_negative_finite, noise=True
     )
     clip_norm: float | None = option(None, "C, instead of that of --setting", positive_finite)
     clipping: str = clipping_option("flat")

@@ -69,10 +69,13 @@ class Config(DecayFlags):
         choices=tuple(NOISE),
     )
     noise_multiplier: float | None = option(
-        None, "sigma, instead of that of --noise; 0 for no noise", non_negative_finite
+        None, "sigma, instead of that of --noise; 0 for no noise", non_negative_finite, noise=True
     )
     pca_noise_multiplier: float | None = option(
-        None, "sigma_pca, instead of that of --noise; 0 for no noise", non_negative_finite
+        None,
+        "sigma_pca, instead of that of --noise; 0 for no noise",
+        non_negative_finite,
+        noise=True,
     )
     clip_norm: float = option(
         4.0, "C of each layer, or of all together with --clipping flat", positive_finite

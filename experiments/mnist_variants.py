@@ -42,7 +42,10 @@ class Config(mnist_pca.Config):
         None, "number of units of one more hidden layer, before the other", POSITIVE
     )
     final_noise_multiplier: float | None = option(
-        None, "sigma of the last stage; it falls in equal steps from sigma", positive_finite
+        None,
+        "sigma of the last stage; it falls in equal steps from sigma",
+        positive_finite,
+        noise=True,
     )
     stages: int = option(
         4, "number of stages; the last is as long as the target allows", partial(count, 2)

@@ -1,50 +1,134 @@
 """Epsilon of a run that is only planned, and what fits a target: `minidp.epsilon` and
 `minidp.calibrate`, which the commands of these names print.
-
-A `setting` is any object with the parameters of these two functions as attributes, such as the
-parsed flags of a command, with noise multipliers as a tuple; what is not given is None.
 """
 
 import math
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from .errors import MinidpError, ParameterError
+from .errors import ParameterError
 from .mechanism import ClipGroup, PoissonSampler, PrivatePCA, Sanitizer
-from .mechanism.samplers import make_sampler, steps_of_epochs
-from .privacy import Gaussian, Ledger
+from .mechanism.samplers import SAMPLERS, make_sampler, steps_of_epochs
+from .privacy import Gaussian, Ledger, NeighbouringRelation
 from .privacy.accountants import ACCOUNTANTS, all_bounds, make, row_to_quote
 from .privacy.attacker import meaning_of
 from .privacy.calibrate import max_steps, noise_multiplier_for
 from .privacy.group_privacy import GroupAccountant
 from .privacy.ledger import SETUP
 from .util.atomic import StrPath
+from .util.options import Checked, option
 from .util.validate import count as check_count
 from .util.validate import in_range, open_probability, positive_finite
 
 MOST_STEPS = 10**18
-PARTS = {  # of a setting, and the flags of each
-    "noise_multiplier": "--noise-multiplier",
-    "steps": "either --steps or --epochs",
-    "sampling_probability": "either --sampling-probability or --dataset-size and --lot-size",
+PARTS = {  # of a setting, and how each may be given
+    "noise_multiplier": "noise_multiplier=",
+    "steps": "either steps= or epochs=",
+    "sampling_probability": "either sampling_probability= or dataset_size= and lot_size=",
 }
-DESCRIBED = (  # what describes a run, in place of a ledger
-    "noise_multiplier",
-    "sampling_probability",
-    "dataset_size",
-    "lot_size",
-    "sampler",
-    "relation",
-    "pca_noise_multiplier",
-    "steps",
-    "epochs",
-)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting(Checked):
+    """A run that is planned, None for what is not given. The parameters of `minidp.epsilon` and
+    `minidp.calibrate` and the flags of their commands are these fields.
+    """
+
+    noise_multiplier: tuple[float, ...] | None = option(
+        None,
+        "noise standard deviation / clip norm; of the layers of one joint step such as 4,4",
+        metavar="SIGMA",
+        also=("--noise-multipliers",),
+    )
+    sampling_probability: float | None = option(
+        None, "each example's chance per step: 0.01 or 1/60", metavar="Q"
+    )
+    dataset_size: int | None = option(
+        None, "public number of examples; with --lot-size q = L / N", metavar="N"
+    )
+    lot_size: int | None = option(
+        None, "examples per step, on average with --sampler poisson", metavar="L"
+    )
+    sampler: str | None = option(
+        None,
+        "each example with probability q (poisson, the default), or a shuffled order cut into "
+        "lots, which gains nothing (shuffle)",
+        choices=tuple(SAMPLERS),
+    )
+    relation: str | None = option(
+        None,
+        "which data sets are neighbours; the sampler says it, and another one is refused",
+        choices=tuple(relation.value for relation in NeighbouringRelation),
+    )
+    pca_noise_multiplier: float | None = option(
+        None, "noise of DP-PCA before the first step", metavar="SIGMA"
+    )
+    steps: int | None = option(None, "number of steps, such as 1e4", metavar="T")
+    epochs: float | None = option(
+        None, "passes over the data: E / q steps, rounded up", metavar="E"
+    )
+
+    def missing(self) -> list[str]:
+        """The names of PARTS of which nothing is given."""
+        given = {
+            "noise_multiplier": (self.noise_multiplier,),
+            "steps": (self.steps, self.epochs),
+            "sampling_probability": (self.sampling_probability, self.lot_size),
+        }
+        return [name for name, values in given.items() if set(values) == {None}]
+
+    def made_sampler(self) -> Any:
+        """The sampler. Raises ParameterError unless it is described in exactly one way, and where
+        `relation` names another than its own.
+        """
+        name, q = self.sampler or "poisson", self.sampling_probability
+        sizes = (self.dataset_size, self.lot_size)
+        if name == "poisson" and q is not None and sizes == (None, None):
+            sampler: Any = PoissonSampler(q)
+        elif q is None and None not in sizes:
+            sampler = make_sampler(name, *sizes)
+        elif name == "poisson":
+            raise ParameterError(f"expected {PARTS['sampling_probability']}")
+        else:
+            raise ParameterError(f"expected with sampler={name} dataset_size= and lot_size=")
+        if self.relation not in (None, sampler.relation.value):
+            raise ParameterError(
+                f"expected relation={sampler.relation.value}, for which sampler={name} is "
+                f"analysed, got {self.relation}; leave it out, or name another sampler"
+            )
+        return sampler
+
+    def number_of_steps(self, sampler: Any) -> int:
+        """The number of steps. Raises ParameterError unless it is described in exactly one way."""
+        if (self.steps is None) == (self.epochs is None):
+            raise ParameterError(f"expected {PARTS['steps']}")
+        if self.steps is not None:
+            return self.steps
+        positive_finite(epochs=self.epochs)
+        steps = steps_of_epochs(sampler, self.epochs)
+        in_range(0, MOST_STEPS, steps=steps)
+        return math.ceil(steps * (1 - 1e-12))  # 1 / (1 / 49) is a little above 49
+
+    def ledger_with(self, sampler: Any, noises: Sequence[float], steps: int) -> Ledger:
+        """The ledger of PCA, if there is one, and of `steps` steps with these noise multipliers."""
+        check_count(0, MOST_STEPS, steps=steps)
+        sigma = self.pca_noise_multiplier
+        setup = [] if sigma is None else [(PrivatePCA(1, sigma).event(), 1, SETUP)]
+        return Ledger(sampler.relation, [*setup, sampler.charges(_release_event(noises), steps)])
+
+    def planned_ledger(self) -> Ledger:
+        """The ledger of this run. Raises ParameterError, with all parts that are missing."""
+        if missing := self.missing():
+            raise ParameterError(
+                f"expected {'; and '.join(PARTS[name] for name in missing)}, or ledger=FILE for a "
+                "run that is done"
+            )
+        sampler = self.made_sampler()
+        return self.ledger_with(sampler, self.noise_multiplier, self.number_of_steps(sampler))
 
 
 def epsilon(
@@ -79,10 +163,18 @@ def epsilon(
     >>> found["quote"], round(found["accountants"]["loss_distribution"]["upper"], 3)
     ('loss_distribution', 0.947)
     """
-    setting = _setting(locals(), relation=None)
-    with _flags_as_arguments():
-        found = ledger_of(setting)
-        return compared(found, accountants_of(accountant), group_size, delta=delta)[1]
+    setting = Setting(
+        noise_multiplier=_noises(noise_multiplier),
+        sampling_probability=sampling_probability,
+        dataset_size=dataset_size,
+        lot_size=lot_size,
+        sampler=sampler,
+        steps=steps,
+        epochs=epochs,
+        pca_noise_multiplier=pca_noise_multiplier,
+    )
+    found = ledger_of(setting, ledger)
+    return compared(found, accountants_of(accountant), group_size, delta=delta)[1]
 
 
 def calibrate(
@@ -111,26 +203,22 @@ def calibrate(
     >>> round(found["noise_multiplier"], 2), found["epsilon"]["upper"] <= 2, found["kind"]
     (2.13, True, 'bound')
     """
-    setting = _setting(locals(), relation=None, target_epsilon=epsilon)
-    with _flags_as_arguments():
-        return calibrated(setting)
+    setting = Setting(
+        noise_multiplier=_noises(noise_multiplier),
+        sampling_probability=sampling_probability,
+        dataset_size=dataset_size,
+        lot_size=lot_size,
+        sampler=sampler,
+        steps=steps,
+        epochs=epochs,
+        pca_noise_multiplier=pca_noise_multiplier,
+    )
+    return calibrated(setting, epsilon, delta, accountant, group_size)
 
 
-def _setting(given, **more):
-    noises = given["noise_multiplier"]
-    if noises is not None:
-        noises = tuple(np.ravel(noises).tolist())
-    return SimpleNamespace(**{**given, **more, "noise_multiplier": noises})
-
-
-@contextmanager
-def _flags_as_arguments() -> Iterator[None]:
-    """In messages, call --lot-size lot_size."""
-    try:
-        yield
-    except MinidpError as error:
-        text = re.sub(r"--(\w+(-\w+)*)", lambda found: found[1].replace("-", "_"), str(error))
-        raise type(error)(text) from None
+def _noises(noise_multiplier):
+    """One noise multiplier or several as a tuple."""
+    return None if noise_multiplier is None else tuple(np.ravel(noise_multiplier).tolist())
 
 
 def accountants_of(name: str) -> list[str]:
@@ -163,86 +251,15 @@ def rows_of(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
-def sampler_of(setting: Any) -> Any:
-    """The sampler of a setting; ParameterError unless it is described in exactly one way."""
-    name = setting.sampler or "poisson"
-    sizes = (setting.dataset_size, setting.lot_size)
-    q = setting.sampling_probability
-    if name == "poisson" and q is not None and sizes == (None, None):
-        return _as_related(setting, PoissonSampler(q))
-    if q is None and None not in sizes:
-        return _as_related(setting, make_sampler(name, *sizes))
-    either = "either --sampling-probability or "
-    if name != "poisson":
-        either = f"with --sampler {name} "
-    raise ParameterError(f"expected {either}--dataset-size and --lot-size")
-
-
-def _as_related(setting, sampler):
-    """The sampler. Raises ParameterError where --relation names another than its own."""
-    if setting.relation not in (None, sampler.relation.value):
-        raise ParameterError(
-            f"expected --relation {sampler.relation.value}, for which --sampler "
-            f"{setting.sampler or 'poisson'} is analysed, got {setting.relation}; leave it out, or "
-            "name another sampler"
-        )
-    return sampler
-
-
-def steps_of(setting: Any, sampler: Any) -> int:
-    """The number of steps of a setting. Raises ParameterError unless it is described in exactly one
-    way.
-    """
-    if (setting.steps is None) == (setting.epochs is None):
-        raise ParameterError(f"expected {PARTS['steps']}")
-    if setting.steps is not None:
-        return setting.steps
-    positive_finite(epochs=setting.epochs)
-    steps = steps_of_epochs(sampler, setting.epochs)
-    in_range(0, MOST_STEPS, steps=steps)
-    return math.ceil(steps * (1 - 1e-12))  # 1 / (1 / 49) is a little above 49
-
-
-def ledger_with(setting: Any, sampler: Any, noises: Sequence[float], steps: int) -> Ledger:
-    """The ledger of PCA, if there is one, and of `steps` steps with these noise multipliers."""
-    check_count(0, MOST_STEPS, steps=steps)
-    sigma = setting.pca_noise_multiplier
-    setup = [] if sigma is None else [(PrivatePCA(1, sigma).event(), 1, SETUP)]
-    return Ledger(sampler.relation, [*setup, sampler.charges(_release_event(noises), steps)])
-
-
-def ledger_of(setting: Any) -> Ledger:
-    """The ledger that a setting names or describes."""
-    if setting.ledger is None:
-        check_parts(setting)
-        sampler = sampler_of(setting)
-        return ledger_with(setting, sampler, setting.noise_multiplier, steps_of(setting, sampler))
-    given = [name for name in DESCRIBED if getattr(setting, name, None) is not None]
-    if given:
-        flags = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise ParameterError(f"--ledger says what was done; leave out {flags}")
-    if isinstance(setting.ledger, Ledger):
-        return setting.ledger
-    return Ledger.load(path_of(setting.ledger))
-
-
-def check_parts(setting: Any) -> None:
-    """Raise ParameterError, with all parts that are missing, unless a setting has all of PARTS."""
-    if missing := _missing(setting):
-        raise ParameterError(
-            f"expected {'; and '.join(PARTS[name] for name in missing)}, or --ledger FILE for a "
-            "run that is done"
-        )
-
-
-def _missing(setting):
-    """The names of PARTS of which nothing is given."""
-    given = {
-        "noise_multiplier": {setting.noise_multiplier},
-        "steps": {setting.steps, setting.epochs},
-        "sampling_probability": {setting.sampling_probability, setting.lot_size},
-    }
-    return [name for name, values in given.items() if values == {None}]
+def ledger_of(setting: Setting, ledger: StrPath | Ledger | None) -> Ledger:
+    """The given ledger, or else that of the setting. Raises ParameterError for both."""
+    if ledger is None:
+        return setting.planned_ledger()
+    names = [field.name for field in fields(Setting)]
+    if given := [name for name in names if getattr(setting, name) is not None]:
+        listed = ", ".join(f"{name}=" for name in given)
+        raise ParameterError(f"ledger= says what was done; leave out {listed}")
+    return ledger if isinstance(ledger, Ledger) else Ledger.load(path_of(ledger))
 
 
 def path_of(ledger: StrPath) -> Path:
@@ -264,42 +281,42 @@ def _release_event(noises):
     ).event()
 
 
-def calibrated(setting: Any) -> dict[str, Any]:
-    """What `calibrate` returns, of a setting with a `target_epsilon`."""
-    delta = setting.delta
+def calibrated(
+    setting: Setting, epsilon: float, delta: float, accountant: str, group_size: int
+) -> dict[str, Any]:
+    """What `calibrate` returns."""
     open_probability(delta=delta)
-    positive_finite(epsilon=setting.target_epsilon)
-    missing = _missing(setting)
+    positive_finite(epsilon=epsilon)
+    missing = setting.missing()
     if missing not in (["noise_multiplier"], ["steps"]):
         raise ParameterError(
             f"expected one of these two, to find the other: {PARTS['noise_multiplier']}; "
             f"{PARTS['steps']}; and beside it {PARTS['sampling_probability']}"
         )
     (name,) = missing
-    sampler = sampler_of(setting)
-    accountant = GroupAccountant(make(setting.accountant, sampler.relation), setting.group_size)
-    search, first = (noise_multiplier_for, 1.0) if name == "noise_multiplier" else (_steps_for, 0)
+    sampler = setting.made_sampler()
+    judge = GroupAccountant(make(accountant, sampler.relation), group_size)
     with_value = _ledgers(setting, sampler, name)
+    search, first = (noise_multiplier_for, 1.0) if name == "noise_multiplier" else (_steps_for, 0)
     with_value(first)  # which checks the rest of the setting
-    found = search(accountant, with_value, setting.target_epsilon, delta)
+    found = search(judge, with_value, epsilon, delta)
     ledger = with_value(found)
     return {
         name: found,
-        "epsilon": accountant.epsilon(ledger, delta).to_json(),
+        "epsilon": judge.epsilon(ledger, delta).to_json(),
         "delta": delta,
-        "accountant": accountant.name,
-        "kind": accountant.kind,
+        "accountant": judge.name,
+        "kind": judge.kind,
         "ledger": ledger.to_json(),
     }
 
 
 def _ledgers(setting, sampler, name):
     """A function of the value of the missing part `name` that gives the setting's ledger."""
-    noises = setting.noise_multiplier
     if name == "steps":
-        return lambda steps: ledger_with(setting, sampler, noises, steps)
-    steps = steps_of(setting, sampler)
-    return lambda sigma: ledger_with(setting, sampler, (sigma,), steps)
+        return lambda steps: setting.ledger_with(sampler, setting.noise_multiplier, steps)
+    steps = setting.number_of_steps(sampler)
+    return lambda sigma: setting.ledger_with(sampler, (sigma,), steps)
 
 
 def _steps_for(accountant, with_steps, epsilon, delta):

@@ -82,7 +82,8 @@ def device_option(default="auto"):
 @dataclasses.dataclass(frozen=True)
 class RunFlags(Checked):
     """Length, privacy, computation and files of a run. An experiment's own dataclass adds the
-    paper's settings, `sigma`, and `private`: True if every release has noise.
+    paper's settings, `sigma`, and `private`: True if every release has noise. A field with
+    `noise=True` is a noise multiplier, which --baseline goes without.
     """
 
     default_target = math.inf  # epsilon, if no flag sets the length of training
@@ -142,9 +143,7 @@ class RunFlags(Checked):
         given = [
             field.name
             for field in dataclasses.fields(self)
-            if field.name.endswith("noise_multiplier")
-            and field.default is None
-            and getattr(self, field.name)
+            if "noise" in field.metadata and getattr(self, field.name)
         ]
         if self.baseline and given:
             flags = " and ".join("--" + name.replace("_", "-") for name in given)
@@ -226,7 +225,7 @@ def main_of(script, about, commands):
             config = parse(flags, argv, prog=prog, description=about.splitlines()[0])
             note.saved = getattr(config, "saved", GO_ON)
             with quietly(getattr(config, "quiet", False) or current().rank > 0):
-                return with_flags(config, lambda: command(config))
+                return with_flags(vars(config), lambda: command(config))
 
     return main
 

@@ -56,9 +56,14 @@ class LinearFlags(RunFlags):
         "place; 0 for none",
         FRACTION,
     )
-    noise_multiplier: float | None = option(None, "sigma; 0 for no noise", non_negative_finite)
+    noise_multiplier: float | None = option(
+        None, "sigma; 0 for no noise", non_negative_finite, noise=True
+    )
     mean_noise_multiplier: float | None = option(
-        None, "sigma of the noise on the features' mean; 0 for no noise", non_negative_finite
+        None,
+        "sigma of the noise on the features' mean; 0 for no noise",
+        non_negative_finite,
+        noise=True,
     )
     clip_norm: float | None = option(None, "C of weights and biases together", positive_finite)
     learning_rate: float | None = option(

@@ -1,10 +1,10 @@
 """The command line. A command's module, and what it imports, loads only when that command is asked
 for.
 
-A module of this package has a function for each of its commands: it takes the command's empty
-parser, adds the flags and the example, and returns the function of the parsed flags that runs the
-command and returns the exit status (None is 0). A new family of commands is one file, and one row
-for each command in COMMANDS.
+A module of this package has a dataclass for each of its commands, such as `EpsilonCommand`: its
+fields are the flags (`util.options`), `examples` ends its help, and `run` runs the command and
+returns the exit status (None is 0). A new family of commands is one file, and one row for each
+command in COMMANDS.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from importlib import import_module
 from .. import __version__
 from ..util.notices import quietly
 from ..util.program import program
-from .flags import Parser, user_errors, with_flags
+from .flags import Parser, add_flags, user_errors, with_flags
 
 COMMANDS = {  # name: module, what it does
     "epsilon": (
@@ -72,6 +72,7 @@ def build_parser(loaded=tuple(COMMANDS)):
         "--version",
         action=_Version,
         nargs=0,
+        default=argparse.SUPPRESS,
         help="print the versions of minidp, NumPy and Python",
     )
     commands = parser.add_subparsers(
@@ -80,9 +81,10 @@ def build_parser(loaded=tuple(COMMANDS)):
     for name, (module, what) in COMMANDS.items():
         sub = commands.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
         if name in loaded:
-            sub.set_defaults(
-                run_command=getattr(import_module(f".{module}", __package__), name)(sub)
-            )
+            found = getattr(import_module(f".{module}", __package__), f"{name.capitalize()}Command")
+            add_flags(sub, found)
+            sub.epilog = found.examples
+            sub.set_defaults(command=found)
     return parser
 
 
@@ -90,12 +92,13 @@ def run(argv=None):
     """Run one command; returns the exit status. What a user did wrong is one line, and status 2."""
     argv = sys.argv[1:] if argv is None else argv
     with user_errors():
-        args = build_parser(argv[:1]).parse_args(argv)
+        given = vars(build_parser(argv[:1]).parse_args(argv))
+        command = given.pop("command")
     try:
         with user_errors():
             try:
-                with quietly(getattr(args, "quiet", False)):
-                    status = with_flags(args, lambda: args.run_command(args)) or 0
+                with quietly(given.get("quiet", False)):
+                    status = with_flags(given, lambda: command(**given).run()) or 0
                 sys.stdout.flush()
                 return status
             except BrokenPipeError:  # the reader, such as `head`, has what it wanted

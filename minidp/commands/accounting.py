@@ -2,109 +2,170 @@
 
 import math
 import sys
+from dataclasses import dataclass
 
-from ..costs import accountants_of, calibrated, compared
+from ..costs import Setting, accountants_of, calibrated, compared, ledger_of, path_of
+from ..mechanism import PoissonSampler
 from ..privacy.accountants import ACCOUNTANTS, make
 from ..privacy.attacker import in_words, large_delta
+from ..util.options import REQUIRED, option
 from ..util.text import upper_text
-from .flags import number
-from .output import refuse_unbounded, show, table
-from .run_flags import LENGTH, SAMPLING, add, add_run, described
+from .output import json_option, refuse_unbounded, show, table
 
 
-def epsilon(parser):
-    add_run(parser, "--delta")
-    parser.epilog = (
+def _group_option():
+    return option(1, "examples of each person, all in the data or none", metavar="K")
+
+
+def _delta_option():
+    return option(REQUIRED, "delta of (epsilon, delta)-DP, in (0, 1)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison(Setting):
+    """Flags of the commands that compare accountants on a planned run, or on a ledger."""
+
+    ledger: str | None = option(
+        None,
+        "ledger.json of a run, or its folder, in place of noise, sampling and steps",
+        metavar="FILE",
+    )
+    group_size: int = _group_option()
+    json: bool = json_option()
+    accountant: str = option(
+        "bounds",
+        "whose figure: all that are bounds, all, or one by name",
+        choices=("bounds", "all", *ACCOUNTANTS),
+        exclusive="accountant",
+    )
+    all: bool = option(
+        False,
+        "--accountant all: approximations and comparisons too, which guarantee nothing",
+        exclusive="accountant",
+    )
+
+    def compare(self, what, worthless, **given):
+        """Print what, epsilon at the given delta or delta at the given epsilon.
+
+        Raises ParameterError, before the table, where no accountant has a figure below `worthless`.
+        """
+        ledger = ledger_of(self, self.ledger)
+        names = accountants_of("all" if self.all else self.accountant)
+        found, record = compared(ledger, names, self.group_size, **given)
+        if not self.json:
+            refuse_unbounded(found, worthless)
+        at = ", ".join(f"{name} {value:g}" for name, value in given.items())
+        lines = [f"{self._title(ledger)}, {at}", *table(found, what, worthless)]
+        if "meaning" in record:
+            lines.append(in_words(record["meaning"], self.group_size))
+        show(self, record, lines)
+        refuse_unbounded(found, worthless)
+
+    def _title(self, ledger):
+        """What was done in one line."""
+        parts = self._planned() if self.ledger is None else self._charged(ledger)
+        parts.append(ledger.relation.value)
+        if self.group_size > 1:
+            parts.append(f"groups of {self.group_size}")
+        return ", ".join(parts)
+
+    def _charged(self, ledger):
+        releases = sum(count for _, count in ledger.items())
+        return [f"{path_of(self.ledger)}: {releases} releases"]
+
+    def _planned(self):
+        sampler = self.made_sampler()
+        noise = ", ".join(f"{sigma:g}" for sigma in self.noise_multiplier)
+        lots = f"{self.sampler} lots of {self.lot_size} from {self.dataset_size}"
+        if isinstance(sampler, PoissonSampler):
+            lots = f"sampling probability {sampler.sampling_probability:.4g}"
+        parts = [f"sigma {noise}", lots, f"{self.number_of_steps(sampler)} steps"]
+        if self.pca_noise_multiplier is not None:
+            parts.append(f"PCA with sigma {self.pca_noise_multiplier:g}")
+        return parts
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpsilonCommand(Comparison):
+    """Flags of `minidp epsilon`."""
+
+    examples = (
         "examples:\n  %(prog)s --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4 "
         "--delta 1e-5\n  %(prog)s --noise-multiplier 1 --dataset-size 6e4 --lot-size 256 --epochs "
         "9 --delta 1e-5\n  %(prog)s --ledger runs/mine/ledger.json --delta 1e-5"
     )
-    return lambda args: _compare(args, {"delta": args.delta})
+    delta: float = _delta_option()
+
+    def run(self):
+        """Run the command."""
+        _remark_delta(self)
+        self.compare("epsilon", math.inf, delta=self.delta)
 
 
-def delta(parser):
-    add_run(parser)
-    parser.add_argument(
-        "--epsilon", type=number, required=True, help="epsilon of (epsilon, delta)-DP, at least 0"
-    )
-    parser.epilog = (
+@dataclass(frozen=True, kw_only=True)
+class DeltaCommand(Comparison):
+    """Flags of `minidp delta`."""
+
+    examples = (
         "example: %(prog)s --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4 --epsilon 1"
     )
-    return lambda args: _compare(args, {"epsilon": args.epsilon})
+    epsilon: float = option(REQUIRED, "epsilon of (epsilon, delta)-DP, at least 0")
+
+    def run(self):
+        """Run the command."""
+        self.compare("delta", 1.0, epsilon=self.epsilon)
 
 
-def _compare(args, given):
-    """Print epsilon at the given delta, or delta at the given epsilon.
-
-    Raises ParameterError, before the table, where no accountant has a finite bound.
-    """
-    ledger, title = described(args)
-    _remark_delta(args)
-    worthless = 1.0 if args.command == "delta" else math.inf
-    found, record = compared(ledger, accountants_of(args.accountant), args.group_size, **given)
-    if not args.json:
-        refuse_unbounded(found, worthless)
-    at = ", ".join(f"{name} {value:g}" for name, value in given.items())
-    lines = [f"{title}, {at}", *table(found, args.command, worthless)]
-    if "meaning" in record:
-        lines.append(in_words(record["meaning"], args.group_size))
-    show(args, record, lines)
-    refuse_unbounded(found, worthless)
+def _remark_delta(flags):
+    """Say on stderr that delta is large for the data set, if its size is given."""
+    if flags.dataset_size is not None and (why := large_delta(flags.delta, flags.dataset_size)):
+        print(f"NOTICE: delta={flags.delta:g} is {why}", file=sys.stderr)
 
 
-def _remark_delta(args):
-    """Say on stderr that delta is large for the data set, if both are given."""
-    size, delta = args.dataset_size, getattr(args, "delta", None)
-    if delta is not None and size is not None and (why := large_delta(delta, size)):
-        print(f"NOTICE: delta={delta:g} is {why}", file=sys.stderr)
+@dataclass(frozen=True, kw_only=True)
+class CalibrateCommand(Setting):
+    """Flags of `minidp calibrate`."""
 
-
-def calibrate(parser):
-    add(parser, "--target-epsilon", required=True)
-    add(
-        parser,
-        "--delta",
-        "--noise-multiplier",
-        *SAMPLING,
-        *LENGTH,
-        "--group-size",
-        "--json",
-        "--quiet",
-    )
-    parser.add_argument(
-        "--accountant",
-        choices=list(ACCOUNTANTS),
-        default="loss_distribution",
-        help="whose figure holds the target (default: loss_distribution)",
-    )
-    parser.epilog = (
+    examples = (
         "Noise or length is given, and the other is found:\n"
         "  %(prog)s --target-epsilon 2 --delta 1e-5 --dataset-size 60000 --lot-size 600 "
         "--epochs 100\n  %(prog)s --target-epsilon 2 --delta 1e-5 --sampling-probability 0.01 "
         "--noise-multiplier 4"
     )
-    return _calibrate
-
-
-def _calibrate(args):
-    accountant = make(args.accountant)
-    if accountant.kind != "bound":
-        print(
-            f"NOTICE: {accountant.name} is no bound ({accountant.kind}): the true epsilon may "
-            "exceed the target; --accountant loss_distribution, renyi or moments holds it",
-            file=sys.stderr,
-        )
-    _remark_delta(args)
-    record = calibrated(args)
-    # rounded so that what is printed costs no more than what was found
-    lines = [f"steps  {record['steps']}"] if "steps" in record else []
-    if "noise_multiplier" in record:
-        lines.append(f"noise multiplier  {upper_text(record['noise_multiplier'], 6)}")
-    lines.append(
-        f"epsilon  {upper_text(record['epsilon']['upper'], 6)} at delta {args.delta:g} "
-        f"({record['accountant']}, {record['kind']})"
+    target_epsilon: float = option(
+        REQUIRED,
+        "epsilon that must not be exceeded, at --delta",
+        metavar="EPSILON",
+        also=("--epsilon",),
     )
-    whom = "each example by itself"
-    if args.group_size > 1:
-        whom = f"{args.group_size} examples of one person together, all in the data or none"
-    show(args, record, [*lines, f"covers {whom}"])
+    delta: float = _delta_option()
+    group_size: int = _group_option()
+    accountant: str = option(
+        "loss_distribution", "whose figure holds the target", choices=tuple(ACCOUNTANTS)
+    )
+    json: bool = json_option()
+    quiet: bool = option(False, "say nothing while it computes")
+
+    def run(self):
+        """Run the command."""
+        accountant = make(self.accountant)
+        if accountant.kind != "bound":
+            print(
+                f"NOTICE: {accountant.name} is no bound ({accountant.kind}): the true epsilon may "
+                "exceed the target; --accountant loss_distribution, renyi or moments holds it",
+                file=sys.stderr,
+            )
+        _remark_delta(self)
+        record = calibrated(self, self.target_epsilon, self.delta, self.accountant, self.group_size)
+        # rounded so that what is printed costs no more than what was found
+        lines = [f"steps  {record['steps']}"] if "steps" in record else []
+        if "noise_multiplier" in record:
+            lines.append(f"noise multiplier  {upper_text(record['noise_multiplier'], 6)}")
+        lines.append(
+            f"epsilon  {upper_text(record['epsilon']['upper'], 6)} at delta {self.delta:g} "
+            f"({record['accountant']}, {record['kind']})"
+        )
+        whom = "each example by itself"
+        if self.group_size > 1:
+            whom = f"{self.group_size} examples of one person together, all in the data or none"
+        show(self, record, [*lines, f"covers {whom}"])

@@ -1,49 +1,59 @@
 """verify, audit: whether files and formulas hold."""
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ParameterError
 from ..util.atomic import atomic_write
 from ..util.files import jsonable
-from .output import check_new, show, table, text_rows
-from .run_flags import add as add_shared
+from ..util.options import REQUIRED, option
+from .output import check_new, force_option, json_option, show, table, text_rows
 
 
-def verify(parser):
-    add = parser.add_argument
-    add("run", metavar="RUN_DIR", help="the folder that a run wrote: it holds ledger.json")
-    add("--html", metavar="FILE", help="write the verdict as one page")
-    add_shared(parser, "--force", "--json")
-    parser.epilog = "example: %(prog)s runs/mnist_pca-20260101-120000 --html verdict.html"
-    return _verify
+@dataclass(frozen=True, kw_only=True)
+class VerifyCommand:
+    """Flags of `minidp verify`."""
 
-
-def _verify(args):
-    from ..audit import html
-
-    check_new(args, args.html)
-    found, report = _asked(args.run)
-    bounds, record = report.accountants, report.record
-    lines = [
-        *(table(bounds, f"epsilon at delta {record.delta:g}") if bounds else ()),
-        *_lines(found),
-    ]
-    show(
-        args,
-        {
-            "run": args.run,
-            "questions": len(report.findings),
-            "reproducible": record and record.reproducible,
-            "epsilon": record and jsonable(record.epsilon),
-            "differences": [f"{each.question} {each.answer}" for each in report.failed],
-        },
-        lines,
+    examples = "example: %(prog)s runs/mnist_pca-20260101-120000 --html verdict.html"
+    run_dir: str = option(
+        REQUIRED,
+        "the folder that a run wrote: it holds ledger.json",
+        metavar="RUN_DIR",
+        positional=True,
     )
-    if args.html:
-        with atomic_write(args.html) as file:
-            file.write(html.page(f"Privacy of one run: {args.run}", html.run_section(found)))
-    return 1 if report.failed else 0
+    html: str | None = option(None, "write the verdict as one page", metavar="FILE")
+    force: bool = force_option()
+    json: bool = json_option()
+
+    def run(self):
+        """Run the command."""
+        from ..audit import html
+
+        check_new(self, self.html)
+        found, report = _asked(self.run_dir)
+        bounds, record = report.accountants, report.record
+        lines = [
+            *(table(bounds, f"epsilon at delta {record.delta:g}") if bounds else ()),
+            *_lines(found),
+        ]
+        show(
+            self,
+            {
+                "run": self.run_dir,
+                "questions": len(report.findings),
+                "reproducible": record and record.reproducible,
+                "epsilon": record and jsonable(record.epsilon),
+                "differences": [f"{each.question} {each.answer}" for each in report.failed],
+            },
+            lines,
+        )
+        if self.html:
+            with atomic_write(self.html) as file:
+                file.write(
+                    html.page(f"Privacy of one run: {self.run_dir}", html.run_section(found))
+                )
+        return 1 if report.failed else 0
 
 
 def _asked(folder):
@@ -93,64 +103,66 @@ def _lines(found):
     ]
 
 
-def audit(parser):
-    add = parser.add_argument
-    add(
-        "run",
+@dataclass(frozen=True, kw_only=True)
+class AuditCommand:
+    """Flags of `minidp audit`."""
+
+    examples = "example: %(prog)s --layer Dense"
+    run_dir: str | None = option(
+        None,
+        "a run's folder, which is verified and put into the same page",
         metavar="RUN_DIR",
-        nargs="?",
-        help="a run's folder, which is verified and put into the same page",
+        positional=True,
     )
-    add("--layer", metavar="NAME", help="only this class or function, and its bases: Conv2D")
-    add(
-        "--step",
+    layer: str | None = option(
+        None, "only this class or function, and its bases: Conv2D", metavar="NAME"
+    )
+    step: str | None = option(
+        None,
+        "test your own private step: NAME (check, if not given) is a dictionary of the arguments "
+        "of minidp.audit.check_step",
         metavar="FILE.py[:NAME]",
-        help="test your own private step: NAME (check, if not given) is a dictionary of the "
-        "arguments of minidp.audit.check_step",
     )
-    add("--list", action="store_true", help="print the names that --layer takes, and end")
-    add("--latex", action="store_true", help="print the equations in LaTeX, and end")
-    add("--device", default="auto", help="auto (the default), cpu, gpu or gpu:N")
-    add(
-        "--html",
+    list: bool = option(False, "print the names that --layer takes, and end")
+    latex: bool = option(False, "print the equations in LaTeX, and end")
+    device: str = option("auto", "auto, cpu, gpu or gpu:N")
+    html: str | None = option(
+        None,
+        "write a page with the equations beside their code (a minute or two)",
         metavar="FILE",
-        help="write a page with the equations beside their code (a minute or two)",
     )
-    add("--json", metavar="FILE", help="write the same as JSON")
-    add_shared(parser, "--force")
-    parser.epilog = "example: %(prog)s --layer Dense"
-    return _audit
+    json: str | None = option(None, "write the same as JSON", metavar="FILE")
+    force: bool = force_option()
 
+    def run(self):
+        """Run the command."""
+        from ..audit import report
 
-def _audit(args):
-    from ..audit import report
+        check_new(self, self.html, self.json)
+        if self.run_dir and self.list:
+            raise ParameterError(f"{self.run_dir}: --list takes no run's folder")
+        if self.step:
+            return self._step()
+        if self.list:
+            print(*report.listing(), sep="\n")
+            return 0
+        if self.latex:
+            print(*report.in_latex(self.layer), sep="\n")
+            return 0
+        found = None
+        if self.run_dir:
+            found, verified = _asked(self.run_dir)
+            print("This run", *_lines(found), sep="\n")
+        status = report.main(self.layer, self.device, self.json, self.html, found)
+        return 1 if self.run_dir and verified.failed else status
 
-    check_new(args, args.html, args.json)
-    if args.run and args.list:
-        raise ParameterError(f"{args.run}: --list takes no run's folder")
-    if args.step:
-        return _step(args)
-    if args.list:
-        print(*report.listing(), sep="\n")
-        return 0
-    if args.latex:
-        print(*report.in_latex(args.layer), sep="\n")
-        return 0
-    found = None
-    if args.run:
-        found, verified = _asked(args.run)
-        print("This run", *_lines(found), sep="\n")
-    status = report.main(args.layer, args.device, args.json, args.html, found)
-    return 1 if args.run and verified.failed else status
+    def _step(self):
+        from ..audit.step import checked_file
 
-
-def _step(args):
-    from ..audit.step import checked_file
-
-    if args.run or args.layer or args.list or args.json:
-        raise ParameterError("--step goes with --html alone")
-    found = checked_file(args.step)
-    print(found)
-    if args.html:
-        found.write_html(args.html)
-    return 0 if found else 1
+        if self.run_dir or self.layer or self.list or self.json:
+            raise ParameterError("--step goes with --html alone")
+        found = checked_file(self.step)
+        print(found)
+        if self.html:
+            found.write_html(self.html)
+        return 0 if found else 1

@@ -20,6 +20,7 @@ from typing import Any, NoReturn, get_args
 
 from ..errors import MinidpError
 from ..ranks import SOLO, current
+from ..util.options import REQUIRED
 
 
 class Parser(argparse.ArgumentParser):
@@ -92,10 +93,17 @@ def pair(text: str) -> tuple[float, ...]:
     return found
 
 
+def texts(text: str) -> tuple[str, ...]:
+    """A flag's A,B,C."""
+    return tuple(name.strip() for name in text.split(","))
+
+
 READERS = {
     int: whole_number,
     float: number,
     tuple[int, ...]: whole_numbers,
+    tuple[float, ...]: numbers,
+    tuple[str, ...]: texts,
     tuple[float, float]: pair,
     tuple[Any, Any]: pair,
 }
@@ -105,58 +113,73 @@ def parse(config, argv=None, *, prog=None, description=None):
     """An instance of the dataclass `config`, with what the command line says in place of its
     defaults.
 
+    Abbreviated or unknown flags and unreadable values print one line and exit with 2. What the
+    dataclass itself refuses raises the dataclass's error.
+    """
+    parser = Parser(prog=prog, description=description)
+    add_flags(parser, config)
+    given = vars(parser.parse_args(argv))
+    return with_flags(given, lambda: config(**given))
+
+
+def add_flags(parser, config):
+    """Add the flags of the fields of a dataclass that have a help text.
+
     A field noise_multiplier becomes --noise-multiplier. A bool is a switch: --quiet for one that is
     False by default, --no-quiet for one that is True. A field of type `T | None` is read as T and
-    None if not given. Abbreviated or unknown flags and unreadable values print one line and exit
-    with 2. What the dataclass itself refuses raises the dataclass's error.
+    None if not given.
     """
     from dataclasses import fields  # here, because it loads much that `minidp --help` needs not
 
-    parser = Parser(prog=prog, description=description)
     groups = {}
     for field in fields(config):
+        if field.metadata.get("help") is None:
+            continue
         name = field.metadata.get("exclusive")
         if name and name not in groups:
             groups[name] = parser.add_mutually_exclusive_group()
-        add_field(groups[name] if name else parser, field)
-    args = parser.parse_args(argv)
-    return with_flags(args, lambda: config(**vars(args)))
+        _add_flag(groups[name] if name else parser, field)
 
 
-def add_field(parser, field):
-    """Add the flag of a dataclass's field, if it has a help text."""
-    if field.metadata.get("help") is None:
-        return
-    help = field.metadata["help"].replace("%", "%%")
+def _add_flag(parser, field):
+    about = field.metadata
+    help = about["help"].replace("%", "%%")
     flag = field.name.replace("_", "-")
+    required = field.default is REQUIRED
     if field.type is bool:
         flag = f"no-{flag}" if field.default else flag
         action = "store_false" if field.default else "store_true"
         parser.add_argument(f"--{flag}", dest=field.name, action=action, help=help)
         return
-    if field.default is not None and "(default: " not in help:
-        help += f" (default: {field.default})"
+    if about.get("positional"):
+        kind = None if required else "?"
+        parser.add_argument(field.name, nargs=kind, metavar=about["metavar"], help=help)
+        return
+    default = None if required else field.default
+    if default not in (None, ()) and "(default: " not in help:
+        help += f" (default: {default})"
     kind = get_args(field.type)[0] if isinstance(field.type, UnionType) else field.type
     parser.add_argument(
         f"--{flag}",
-        *field.metadata.get("also", ()),
-        action=Once if "also" in field.metadata else "store",
+        *about.get("also", ()),
+        action=Once if "also" in about else "store",
         type=READERS.get(kind, str),
-        default=field.default,
-        choices=field.metadata.get("choices"),
-        metavar=field.metadata.get("metavar"),
+        default=default,
+        required=required,
+        choices=about.get("choices"),
+        metavar=about.get("metavar"),
         help=help,
     )
 
 
-def with_flags(args, function):
-    """What `function` returns; its errors name flags in place of Python's arguments, --lot-size 0
-    for lot_size=0.
+def with_flags(names, function):
+    """What `function` returns; its errors name flags in place of Python's arguments of these names,
+    --lot-size 0 for lot_size=0.
     """
     try:
         return function()
     except MinidpError as error:
-        found = rf"\b(epsilon|{'|'.join(vars(args))})=(?=(.?))"
+        found = rf"\b(epsilon|{'|'.join(names)})=(?=(.?))"
         text = re.sub(found, _as_flag, str(error).replace("=(low, high)", "=LOW,HIGH"))
         raise type(error)(text) from error
 

@@ -9,12 +9,23 @@ from pathlib import Path
 from ..costs import rows_of
 from ..errors import ParameterError, UnsupportedEventError
 from ..privacy.accountants import row_to_quote
+from ..util.options import option
 from ..util.text import bound_texts
 
 
-def show(args, record, lines):
+def json_option():
+    """The field of --json."""
+    return option(False, "print JSON in place of the table")
+
+
+def force_option():
+    """The field of --force."""
+    return option(False, "replace files that are there already")
+
+
+def show(flags, record, lines):
     """Print the record as JSON with --json, else the lines."""
-    print(json.dumps(record, indent=2, allow_nan=False) if args.json else "\n".join(lines))
+    print(json.dumps(record, indent=2, allow_nan=False) if flags.json else "\n".join(lines))
 
 
 def text_rows(found, mark, digits=4, below=math.inf):
@@ -50,7 +61,7 @@ def refuse_unbounded(found, worthless):
         )
 
 
-def check_new(args, *paths):
+def check_new(flags, *paths):
     """Raise ParameterError, before any work, for a path that cannot be written, or is a file and
     --force is missing.
     """
@@ -59,7 +70,7 @@ def check_new(args, *paths):
             raise ParameterError(
                 f"{path} cannot be written: expected a file's name in a folder that is there"
             )
-        if path.exists() and not args.force:
+        if path.exists() and not flags.force:
             raise ParameterError(
                 f"{path} is there already; --force replaces it, another name keeps it"
             )

@@ -185,7 +185,14 @@ class Settings(Checked):
         recorded=True,
     )
     source: str | None = None
-    group_size: int = option(1, check=POSITIVE, recorded=True)
+    group_size: int = option(
+        1,
+        "the statement also gives the epsilon of K rows of one person together, or with --person "
+        "of K persons; the target stays that of one",
+        POSITIVE,
+        metavar="K",
+        recorded=True,
+    )
     ledger_limit: float | None = option(
         None,
         "largest epsilon that the shared --ledger may reach; a fit beyond it is refused",

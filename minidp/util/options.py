@@ -5,15 +5,19 @@ from typing import Any
 
 from .validate import one_of
 
+REQUIRED = dataclasses.MISSING  # the default of a field that must be given
+
 
 def option(default: Any, help: str | None = None, check: Any = None, **more: Any) -> Any:
     """A field of a dataclass of options.
 
+    default    the value if nothing is given, or REQUIRED
     help       the help text of its flag; None for a field without a flag
     check      a function of `util.validate` that `Checked` calls on the value, unless it is None
     choices    the values allowed
     metavar    what the help text calls the value
     also       second names of its flag, such as ("--epsilon",)
+    positional  whether the command line has the value by itself, without a flag's name
     exclusive  of the fields with the same name here, only one flag may be given
     More keywords stand in the field's metadata, for whom they concern.
     """

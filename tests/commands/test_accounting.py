@@ -152,7 +152,7 @@ def test_python_reads_a_ledger_and_names_arguments_in_its_errors(folder, run):
     with pytest.raises(ParameterError, match="says what was done; leave out lot_size"):
         minidp.epsilon(delta=1e-5, ledger=ledger, lot_size=3)
     with pytest.raises(
-        ParameterError, match="find the other: noise_multiplier; either steps or epochs"
+        ParameterError, match="find the other: noise_multiplier=; either steps= or epochs="
     ):
         minidp.calibrate(epsilon=1, delta=1e-5, steps=3)
 
@@ -209,7 +209,7 @@ ONE_NOISE = [
     ("--steps abc", "argument --steps: expected a whole number such as 10000 or 1e4, got 'abc'"),
     ("--steps 10,00", "argument --steps: expected a whole number"),
     ("--sampling-probability 1/0", "argument --sampling-probability: expected a "),
-    ("--noise-multipliers 4,4", "not allowed with argument --noise-multiplier"),
+    ("--noise-multipliers 4,4", "argument --noise-multiplier/--noise-multipliers: given twice"),
 ]
 OTHERS = [
     (f"{EPSILON} --ledger none.json", "none.json: no such file"),

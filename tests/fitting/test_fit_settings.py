@@ -8,7 +8,8 @@ import pytest
 
 import minidp
 from minidp import PrivateClassifier, PrivateRegressor, Settings
-from minidp.commands.training import train
+from minidp.commands.flags import add_flags
+from minidp.commands.training import TrainCommand
 from minidp.errors import ParameterError
 
 FIELDS = {field.name: field for field in fields(Settings)}
@@ -44,7 +45,7 @@ def test_every_field_is_documented_with_its_default():
 
 def test_every_field_is_a_flag_or_an_array():
     parser = argparse.ArgumentParser()
-    train(parser)
+    add_flags(parser, TrainCommand)
     flags = {action.dest for action in parser._actions}
     of_python = {"network", "example_weight", "source"}
     assert FIELDS.keys() - flags == of_python
