@@ -86,11 +86,12 @@ class Setting(Checked):
         `relation` names another than its own.
         """
         name, q = self.sampler or "poisson", self.sampling_probability
-        sizes = (self.dataset_size, self.lot_size)
-        if name == "poisson" and q is not None and sizes == (None, None):
-            sampler: Any = PoissonSampler(q)
-        elif q is None and None not in sizes:
-            sampler = make_sampler(name, *sizes)
+        size, lot_size = self.dataset_size, self.lot_size
+        sampler: Any
+        if q is None and size is not None and lot_size is not None:
+            sampler = make_sampler(name, size, lot_size)
+        elif name == "poisson" and q is not None and size is None and lot_size is None:
+            sampler = PoissonSampler(q)
         elif name == "poisson":
             raise ParameterError(f"expected {PARTS['sampling_probability']}")
         else:
@@ -104,16 +105,16 @@ class Setting(Checked):
 
     def number_of_steps(self, sampler: Any) -> int:
         """The number of steps. Raises ParameterError unless it is described in exactly one way."""
-        if (self.steps is None) == (self.epochs is None):
-            raise ParameterError(f"expected {PARTS['steps']}")
-        if self.steps is not None:
+        if self.steps is not None and self.epochs is None:
             return self.steps
+        if self.steps is not None or self.epochs is None:
+            raise ParameterError(f"expected {PARTS['steps']}")
         positive_finite(epochs=self.epochs)
         steps = steps_of_epochs(sampler, self.epochs)
         in_range(0, MOST_STEPS, steps=steps)
         return math.ceil(steps * (1 - 1e-12))  # 1 / (1 / 49) is a little above 49
 
-    def ledger_with(self, sampler: Any, noises: Sequence[float], steps: int) -> Ledger:
+    def ledger_with(self, sampler: Any, noises: Any, steps: int) -> Ledger:
         """The ledger of PCA, if there is one, and of `steps` steps with these noise multipliers."""
         check_count(0, MOST_STEPS, steps=steps)
         sigma = self.pca_noise_multiplier

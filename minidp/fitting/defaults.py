@@ -101,13 +101,39 @@ def choose(
     return Choice(min(dataset_size, LARGEST_LOT), STEPS, clip_norm, rate, AVERAGE, momentum)
 
 
-def unclipped(choice: Choice, given: Any, *, ours: bool, hidden: bool, regression: bool) -> Choice:
-    """The choice for a fit without noise, whose gradients are not clipped: as many steps, and rates
-    that suit whole gradients (found by hand on synthetic tables and breast cancer).
+def choose_for(
+    given: dict[str, Any],
+    dataset_size: int,
+    epsilon: float,
+    delta: float,
+    parameters: int,
+    *,
+    regression: bool,
+    hidden: bool,
+    row_norm: float,
+    ours: bool,
+) -> Choice:
+    """What `choose` finds, beside the settings that the caller gave.
 
-    given: the names of the settings that the caller gave, which stay. ours: whether `fit` made the
-    network, so that rows have norm ROW_NORM.
+    Without privacy, epsilon = inf, gradients are not clipped: steps are those of epsilon 8, and
+    rates suit whole gradients (found by hand on synthetic tables and breast cancer).
+
+    given  {name: value}
+    ours   whether `fit` made the network, so that rows have norm ROW_NORM
     """
+    private = epsilon < math.inf
+    choice = choose(
+        dataset_size,
+        epsilon if private else WITHOUT_PRIVACY,
+        delta,
+        parameters,
+        regression=regression,
+        hidden=hidden,
+        row_norm=row_norm,
+    )
+    choice = replace(choice, **given)
+    if private:
+        return choice
     rate = choice.learning_rate
     if "learning_rate" not in given and not regression:
         rate = UNCLIPPED_HIDDEN_RATE if hidden else UNCLIPPED_RATE

@@ -11,26 +11,28 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from .. import nn
-from ..errors import MinidpError, ParameterError
+from ..data.arrays import Inputs
+from ..errors import DivergedError, MinidpError, ParameterError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
-from ..privacy import Filter
+from ..privacy import Filter, Ledger
 from ..privacy.attacker import large_delta
 from ..ranks import current
-from ..run import About, Privacy, Run, Training
-from ..run.shared_ledger import charge_shared, sum_line
+from ..run import About, Model, Privacy, Run, Training
+from ..run.shared_ledger import charge_shared, spent_of, sum_line
 from ..run.versions import git_commit
 from ..streams import Streams
 from ..train import SGD, Averaged, Momentum, selfcheck
 from ..util.atomic import StrPath
 from ..util.notices import quietly
 from ..util.validate import open_probability
-from .defaults import WITHOUT_PRIVACY, Choice, choose, unclipped
+from .defaults import Choice, choose_for
 from .model import Fitted
-from .outputs import Head, trained_network
+from .outputs import Head, scaled, trained_network
 from .records import choices_of, config_of, public_facts
-from .rows import data_of, train
+from .rows import data_of
 from .settings import Request, Settings, names_checked
 
+SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
 MEASUREMENTS = 20  # along a run, with a checkpoint each
 
 
@@ -162,7 +164,7 @@ def _fitted(x, y, request):
         at = _temporary(undo) if folder is None else folder
         run = Run(at, planned.training(streams), planned.privacy(budget), planned.about(how_delta))
         _charge(run, data, planned.before, ledger, settings.ledger_limit)
-        result = train(run, data, planned.head, ledger)
+        result = _train(run, data, planned.head, ledger)
         if result is None:
             raise KeyboardInterrupt(
                 run.summary() if folder is not None else "interrupted; nothing was kept"
@@ -194,22 +196,22 @@ class _Planned:
         }
         self._plan(budget)
         # what the model cannot be made of is refused before anything is charged
-        data.model([*self.head.first, *network.layers])
+        _model(data, [*self.head.first, *network.layers])
 
     def _plan(self, budget):
         data, head, params = self.data, self.head, self.network.params
         epsilon, delta = budget.epsilon, budget.delta
-        private = epsilon < math.inf
-        kind = {"hidden": len(params) > 2, "regression": data.labels is None}
-        choice = choose(
+        choice = choose_for(
+            self.given,
             data.size,
-            epsilon if private else WITHOUT_PRIVACY,
+            epsilon,
             delta,
             sum(array.size for array in params.values()),
             row_norm=head.row_norm,
-            **kind,
+            ours=head.ours,
+            hidden=len(params) > 2,
+            regression=data.labels is None,
         )
-        choice = replace(choice, **self.given)
         if choice.lot_size > data.size:
             raise ParameterError(
                 f"expected lot_size={choice.lot_size} to be at most the {data.size} "
@@ -217,8 +219,7 @@ class _Planned:
             )
         sampler = PoissonSampler(choice.lot_size / data.size)
         self.before = head.events(budget.accountant, sampler, epsilon, delta)
-        if not private:
-            choice = unclipped(choice, self.given, ours=head.ours, **kind)
+        private = epsilon < math.inf
         groups = flat_group(params, choice.clip_norm, float(private))
         plan = Plan(sampler, Sanitizer(groups), choice.steps, choice.lot_size)
         if private:
@@ -305,3 +306,47 @@ def _charge(run, data, before, ledger, limit):
         raise
     if not run.quiet:
         print(sum_line(ledger, total, run.budget))
+
+
+def _model(data, layers, **about):
+    """The model of these layers."""
+    network = nn.Sequential(layers, data.shape)
+    return Model(network, data.labels, data.target_bounds, about)
+
+
+def _train(run, data, head, ledger):
+    """Release the scaling, then train; returns the result, None if interrupted."""
+    layers = head.layers(run)
+    inputs = scaled(data.inputs, layers)
+    if run.plan.expected_lot_size < SPARSE * data.size and isinstance(inputs, Inputs):
+        inputs.read_at_random()
+    measured = ()
+    if data.measured is not None:
+        x, y = data.measured
+        measured = scaled(x, layers), y
+    about = {"scale": head.scale, "columns": data.columns}
+    if head.schema is not None:
+        about["schema"] = head.schema
+    try:
+        return run.train(
+            inputs,
+            data.targets,
+            *measured,
+            example_weight=data.weight,
+            person=data.persons,
+            model=_model(data, [*layers, *run.network.layers], **about),
+            about=lambda: _sum_of(ledger, run),
+        )
+    except DivergedError as error:
+        if ledger is None:
+            raise
+        raise DivergedError(
+            f"{error}; {ledger} holds the charge of all {run.plan.steps} lots"
+        ) from None
+
+
+def _sum_of(ledger, run):
+    """{"shared_ledger": epsilon of all fits in it so far}; {} without one."""
+    if ledger is None:
+        return {}
+    return {"shared_ledger": spent_of(Ledger.load(ledger), run.budget)}
