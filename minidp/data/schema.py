@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from ..errors import DataError, ParameterError
 from ..util.files import jsonable
 from ..util.text import listed
+from .arrays import one_axis
 from .tables import GAPS, number_in, picked, table_of, text_in
 
 # of an entry, with the values that each may have
@@ -94,8 +95,9 @@ class Column:
         read = _day if self.type == "date" else _number
         return np.array(list(map(read, texts))), np.isin(texts, GAPS)
 
-    def labels(self, cells: NDArray) -> NDArray:
-        """Labels as the schema writes them, None for others; or numbers of a regression."""
+    def labels(self, cells: Any) -> NDArray:
+        """Labels (N,) as the schema writes them, None for others; or numbers of a regression."""
+        cells = one_axis(cells)
         if self.type == "number":
             return self.numbers(cells)[0]
         values = np.empty(len(self.values) + 1, dtype=object)
@@ -195,6 +197,21 @@ class Schema:
         names = [each.name for each in self.inputs]
         cells = picked(table, names, ", which the schema names as inputs")
         return np.concatenate([each.encoded(c) for each, c in zip(self.inputs, cells)], axis=1)
+
+    def read(self, x: Any, y: Any) -> tuple[NDArray, Any]:
+        """(encoded rows, labels or targets) of rows to learn from; y None: the label's column of x.
+        Raises ParameterError where there is none.
+        """
+        label = self.label
+        if y is None:
+            table = table_of(x) or {}
+            if label is None or label.name not in table:
+                raise ParameterError(
+                    "expected y, or a table with the column that the schema marks by "
+                    '"role": "label"'
+                )
+            y = table[label.name]
+        return self.encode(x), y if label is None else label.labels(y)
 
     def refused(self, rows: NDArray) -> list[str]:
         """The columns of which encoded rows (N, width) hold a value that is refused."""

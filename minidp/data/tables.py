@@ -54,10 +54,14 @@ def picked(table: dict[str, NDArray], names: Iterable[str], why: str = "") -> li
     return [table[name] for name in names]
 
 
-def numbers_of(table: dict[str, NDArray], names: Iterable[str] | None = None) -> NDArray:
-    """(N, D) numbers of these columns, default all; NaN of a gap. Raises ParameterError for columns
-    that the table lacks, DtypeError, with all of them, for columns that hold no numbers.
+def numbers_of(x: Any, names: Iterable[str] | None = None) -> Any:
+    """(N, D) numbers of these columns of a table, default all, NaN of a gap; x itself if it is no
+    table. Raises ParameterError for columns that the table lacks, DtypeError, with all of them, for
+    columns that hold no numbers.
     """
+    table = table_of(x)
+    if table is None:
+        return x
     names = list(table) if names is None else list(names)
     found, others = [], []
     for name, cells in zip(names, picked(table, names)):

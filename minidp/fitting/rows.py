@@ -1,4 +1,4 @@
-"""Training data in the form that a fit needs, and the training itself."""
+"""The rows that `fit` is given, checked and in the form that training needs."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backend import Backend
-from ..data.arrays import Inputs, as_weights, one_axis
+from ..data.arrays import Inputs, as_weights
 from ..data.examples import LabelledExamples
 from ..data.labels import as_target_bounds, targets_of
 from ..data.persons import Persons, persons_of
@@ -110,30 +110,17 @@ class _Door:
 
     def rows(self, x, y):
         """(Inputs, targets) of rows with their labels or targets; notes which classes there are."""
-        table = table_of(x)
         if self.schema is not None:
-            x, y = self._described(x, y, table)
-        elif table is not None:
-            x = self._numbers(table)
+            x, y = self.schema.read(x, y)
+        else:
+            x = self._numbers(x)
         inputs = Inputs(x, self.backend, dtype=self.dtype)
         targets, self.classes = targets_of(y, self.classes, self.target_bounds)
         return inputs, targets
 
-    def _described(self, x, y, table):
-        """x and y by the schema; y None: its label column of the table."""
-        label = self.schema.label
-        if y is None:
-            if table is None or label is None or label.name not in table:
-                raise ParameterError(
-                    "expected y, or a table with the column that the schema marks by "
-                    '"role": "label"'
-                )
-            y = table[label.name]
-        return self.schema.encode(x), y if label is None else label.labels(one_axis(y))
-
-    def _numbers(self, table):
+    def _numbers(self, x):
         try:
-            return numbers_of(table, self.columns)
+            return numbers_of(x, self.columns)
         except DtypeError as error:
             raise DtypeError(
                 f"x: {error}; drop them, or describe the table in a public schema, schema=FILE: "

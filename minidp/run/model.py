@@ -11,7 +11,7 @@ from .. import nn
 from ..backend import namespace_of, to_host
 from ..data.labels import as_target_bounds
 from ..data.schema import Schema
-from ..data.tables import numbers_of, table_of
+from ..data.tables import numbers_of
 from ..errors import DtypeError, ParameterError, RowsError, ShapeError
 from ..util.text import listed
 from ..util.validate import shown
@@ -133,15 +133,14 @@ class Model:
         """x as an array of rows. Raises ShapeError unless they have the shape of the network's
         inputs or images.
         """
-        if self.schema is not None:
+        if self.schema is None:
+            x = numbers_of(x, self.about.get("columns"))
+        else:
             x = self.schema.encode(x)
         wanted = self.network.input_shape
         takes = f"this model takes x of shape {_with_batch(wanted)}"
         if self.image_shape is not None:
             takes += f", or images of shape {_with_batch(self.image_shape)}"
-        table = table_of(x)
-        if table is not None:
-            x = numbers_of(table, self.about.get("columns"))
         try:
             x = x if hasattr(x, "dtype") or hasattr(x, "xp") else np.asarray(x)  # a list, a table
         except ValueError as error:
