@@ -70,14 +70,7 @@ class _Private(BaseEstimator):
         """
         name = type(self).__name__
         label = None if self.schema is None else Schema.of(self.schema).label
-        of_numbers = label is not None and label.type == "number"
-        if label is not None and of_numbers and isinstance(self, PrivateClassifier):
-            raise ParameterError(f"{name} needs a category as the label, and {label.name} is none")
-        if not of_numbers and getattr(self, "target_bounds", ()) is None:
-            raise ParameterError(
-                f"{name} needs target_bounds=(low, high), public, or a schema whose label is a "
-                "number; targets are clipped to them"
-            )
+        self._check_label(name, label)
         if y is None:
             raise ParameterError(f"{name} requires y to be passed, but the target y is None")
         if len(getattr(y, "shape", ())) == 2 and y.shape[1] == 1:
@@ -86,13 +79,11 @@ class _Private(BaseEstimator):
                 DataConversionWarning,
                 stacklevel=2,
             )
-        if isinstance(self, PrivateClassifier) and self.classes is None:
-            y = _whole(y)
         params = self.get_params(deep=False)
         params["seed"] = params.pop("random_state")
         if person is not None:
             params["person"] = person
-        self.fitted_ = found = fit(X, y, example_weight=example_weight, **params)
+        self.fitted_ = found = fit(X, self._targets(y), example_weight=example_weight, **params)
         self.epsilon_, self.delta_ = found.epsilon.upper, found.delta
         self.statement_, self.ledger_ = found.statement, found.ledger
         if not self._by_name:
@@ -145,16 +136,6 @@ class _Private(BaseEstimator):
         return tags
 
 
-def _whole(y):
-    """Labels that are whole floating-point numbers as integers, because a classifier was asked for;
-    others as they are.
-    """
-    found = np.asarray(y)
-    if found.dtype.kind == "f" and np.isfinite(found).all() and (found == np.floor(found)).all():
-        return found.astype(np.int64)
-    return y
-
-
 @dataclass(kw_only=True, repr=False, eq=False)
 class PrivateClassifier(ClassifierMixin, _Private):
     """Classifier for scikit-learn (1.6 or later) that is differentially private for each training
@@ -185,6 +166,19 @@ class PrivateClassifier(ClassifierMixin, _Private):
 
     classes: Any = None
 
+    def _check_label(self, name, label):
+        if label is not None and label.type == "number":
+            raise ParameterError(f"{name} needs a category as the label, and {label.name} is none")
+
+    def _targets(self, y):
+        """Labels that are whole floating-point numbers as integers, because a classifier was asked
+        for; others as they are.
+        """
+        found = np.asarray(y)
+        if self.classes is not None or found.dtype.kind != "f" or not np.isfinite(found).all():
+            return y
+        return found.astype(np.int64) if (found == np.floor(found)).all() else y
+
     def predict_proba(self, X: Any) -> NDArray:
         """(B, K) probabilities for rows X (B, D), in the order of `classes_`. Raises as `predict`
         does.
@@ -210,3 +204,14 @@ class PrivateRegressor(RegressorMixin, _Private):
     """
 
     target_bounds: tuple[float, float] | None = None
+
+    def _check_label(self, name, label):
+        of_numbers = label is not None and label.type == "number"
+        if not of_numbers and self.target_bounds is None:
+            raise ParameterError(
+                f"{name} needs target_bounds=(low, high), public, or a schema whose label is a "
+                "number; targets are clipped to them"
+            )
+
+    def _targets(self, y):
+        return y
