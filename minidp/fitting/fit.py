@@ -142,7 +142,7 @@ def fit(
         test=test,
         seed=seed,
         quiet=quiet,
-        settings=by_name if settings is None else settings.updated(by_name),
+        settings=by_name if settings is None else replace(by_name, **settings.given),
     )
     quiet = quiet or current().rank > 0
     with quietly(quiet):

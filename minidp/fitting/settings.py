@@ -4,7 +4,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import partial, wraps
 from inspect import signature
 from typing import Any, ParamSpec, TypeVar
@@ -200,14 +200,14 @@ class Settings(Checked):
         metavar="EPSILON",
     )
 
-    def updated(self, by_name: "Settings") -> "Settings":
-        """These settings, with the values of `by_name` that are not its defaults."""
-        given = {
-            field.name: getattr(by_name, field.name)
-            for field in fields(by_name)
-            if getattr(by_name, field.name) is not field.default
+    @property
+    def given(self) -> dict[str, Any]:
+        """{name: value} of the fields that are not at their defaults."""
+        return {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if getattr(self, field.name) is not field.default
         }
-        return replace(self, **given)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,12 +253,9 @@ def names_checked(fit: Callable[P, R]) -> Callable[P, R]:
     `settings`.
     """
     parameters = list(signature(fit).parameters)
-    defaults = {field.name: field.default for field in fields(Settings)}
 
     @wraps(fit)
     def checked(*args: P.args, **named: P.kwargs) -> R:
-        from difflib import get_close_matches  # here, because it is for errors alone
-
         settings = named.get("settings")
         if settings is not None and not isinstance(settings, Settings):
             raise ParameterError(
@@ -266,17 +263,17 @@ def names_checked(fit: Callable[P, R]) -> Callable[P, R]:
             )
         for name in named:
             if name not in parameters:
-                near = get_close_matches(name, parameters, 1)
-                hint = (
-                    f"did you mean {near[0]}?"
-                    if near
-                    else f"its settings are {', '.join(defaults)}"
-                )
-                raise ParameterError(f"fit has no parameter {name!r}; {hint}")
-            if settings is None or name not in defaults:
-                continue
-            if getattr(settings, name) is not defaults[name]:
+                raise ParameterError(f"fit has no parameter {name!r}; {_hint(name, parameters)}")
+            if settings is not None and name in settings.given:
                 raise ParameterError(f"fit: {name} given both by settings= and by its name")
         return fit(*args, **named)
 
     return checked
+
+
+def _hint(name, parameters):
+    from difflib import get_close_matches  # here, because it is for errors alone
+
+    if near := get_close_matches(name, parameters, 1):
+        return f"did you mean {near[0]}?"
+    return f"its settings are {', '.join(field.name for field in fields(Settings))}"

@@ -4,6 +4,7 @@ import argparse
 from dataclasses import fields
 from inspect import signature
 
+import numpy as np
 import pytest
 
 import minidp
@@ -73,5 +74,9 @@ def test_settings_are_refused_before_anything_else(named, words):
         minidp.fit(None, None, epsilon=1, **named)
 
 
-def test_a_field_is_the_same_by_its_name_and_in_settings():
-    assert Settings(steps=4).updated(Settings(hidden=(3,))) == Settings(hidden=(3,), steps=4)
+def test_a_setting_goes_by_its_name_beside_others_in_settings():
+    x, y = np.eye(20)[:, :3] + 0.5, np.arange(20) % 2
+    model = minidp.fit(
+        x, y, epsilon=1, delta=1e-3, quiet=True, settings=Settings(steps=4), group_size=2
+    )
+    assert (model.result["steps"], model.result["group"]["size"]) == (4, 2)
