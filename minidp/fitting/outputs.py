@@ -22,7 +22,7 @@ from ..privacy.events import Event
 from ..privacy.gaussian import gaussian_epsilon
 from ..run import Run
 from ..train.batching import MIN_BATCH
-from ..util.validate import count, shown
+from ..util.validate import shown
 from .defaults import MEAN_SHARE, ROW_NORM, SCALING_SHARE, mu_of
 from .settings import Settings
 
@@ -168,7 +168,7 @@ def trained_network(
     """The network to train: a copy of the caller's, or dense layers of the `hidden` sizes on
     flattened inputs.
     """
-    network, sizes = settings.network, hidden_sizes(settings.hidden)
+    network, sizes = settings.network, settings.hidden_sizes
     if network is None:
         widths = [math.prod(shape), *sizes]
         _check_memory([*widths, outputs])
@@ -210,14 +210,6 @@ def _check_memory(widths):
             f"take {weights:,} weights and about {needed / 2**30:,.0f} GiB, this machine has "
             f"{most / 2**30:,.0f} GiB; make them smaller"
         )
-
-
-def hidden_sizes(hidden: Any) -> tuple[int, ...]:
-    """The sizes of hidden layers, from one of them or several."""
-    sizes = tuple(hidden) if isinstance(hidden, (tuple, list)) else (hidden,)
-    for size in sizes:
-        count(1, hidden=size)
-    return sizes
 
 
 def scaled(inputs: Inputs, layers: list[nn.Layer]) -> Any:

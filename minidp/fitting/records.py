@@ -4,7 +4,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from ..util.text import listed
-from .outputs import Head, hidden_sizes
+from .outputs import Head
 from .settings import Request, Settings
 
 OF_LABEL = ("classes", "target_bounds")
@@ -57,7 +57,7 @@ def choices_of(choice: Any, given: dict[str, Any], scale: str, request: Request)
     """{what: how it was chosen} for the statement."""
     network = "the caller's"
     if request.settings.network is None:
-        sizes = ", ".join(map(str, hidden_sizes(request.settings.hidden)))
+        sizes = ", ".join(map(str, request.settings.hidden_sizes))
         network = f"hidden layers of {sizes}" if sizes else "no hidden layer"
     found = {"network": network, "scale": scale}
     rule = {name: value for name, value in asdict(choice).items() if name not in given}

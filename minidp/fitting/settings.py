@@ -201,6 +201,14 @@ class Settings(Checked):
     )
 
     @property
+    def hidden_sizes(self) -> tuple[int, ...]:
+        """The sizes of hidden layers, from one of them or several."""
+        sizes = tuple(self.hidden) if isinstance(self.hidden, (tuple, list)) else (self.hidden,)
+        for size in sizes:
+            count(1, hidden=size)
+        return sizes
+
+    @property
     def given(self) -> dict[str, Any]:
         """{name: value} of the fields that are not at their defaults."""
         return {
