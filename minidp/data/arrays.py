@@ -2,6 +2,7 @@
 No message shows a value of a row.
 """
 
+import copy
 import math
 import mmap
 from collections.abc import Callable
@@ -45,6 +46,12 @@ class Inputs:
         # taking rows of an array uses no random numbers and waits for nothing, so threads may take
         # parts of a lot at the same time
         self.side_by_side = isinstance(self.source, np.ndarray) and self.xp is np
+
+    def after(self, head: Callable[[NDArray], NDArray]) -> "Inputs":
+        """The same rows after this function of a batch, in place of the present one."""
+        found = copy.copy(self)
+        found.head = head
+        return found
 
     def take(self, indices: Any, axis: int = 0) -> NDArray:
         """The rows at an array of indices, converted."""

@@ -43,21 +43,7 @@ class Head:
     """
 
     def __init__(self, settings: Settings, data: Any) -> None:
-        scale, bounds, shape = settings.scale, settings.bounds, data.shape
-        ours = settings.network is None
-        refused = ("bounds",) if bounds is None else ("unit-norm", "private", "none")
-        if scale in refused:
-            raise ParameterError(
-                f"expected public bounds=(low, high) with scale='bounds' and with no other, got "
-                f"scale={scale!r} and bounds={bounds!r:.80}"
-            )
-        if scale == "auto" and bounds is not None:
-            scale = "bounds"
-        elif settings.schema is not None:
-            scale = "schema"
-        elif scale == "auto":
-            scale = "unit-norm" if data.columns is None else "private"
-            scale = scale if ours else "none"
+        scale, bounds, shape = _scale_of(settings, data), settings.bounds, data.shape
         self.scale, self.data = scale, data
         self.width = math.prod(shape)
         self.length = math.sqrt(self.width)  # of the longest rows
@@ -67,7 +53,7 @@ class Head:
             self.length = math.sqrt(len(settings.schema.inputs))
         elif scale == "unit-norm":
             self.length = 1.0
-        self.ours = ours and scale != "none"
+        self.ours = settings.network is None and scale != "none"
         self.centred = self.ours and data.labels is not None and scale != "private"
         self.row_norm = ROW_NORM if self.ours else 1.0
         self.bounds = None if bounds is None else _checked(bounds, shape)
@@ -155,11 +141,30 @@ class Head:
             streams, size = run.streams, run.plan.expected_lot_size
             (lot,) = self.sampler.lots(data.units, 1, lambda step: streams.sampling("mean"))
             before = nn.Sequential(layers, data.shape).to(inputs.backend)
-            scaled = Inputs(inputs.source, inputs.backend, before.predict, inputs.dtype)
-            rows = Means(scaled, data.persons, lot)
+            rows = Means(inputs.after(before.predict), data.persons, lot)
             return noisy_mean(rows, self.mean, size, streams.noise("mean")).astype("float32")
 
         return run.release_first("mean", self.charges[0], what, release).reshape(data.shape)
+
+
+def _scale_of(settings, data):
+    """The scale, with what "auto" stands for. Raises ParameterError unless it suits the bounds."""
+    scale, bounds = settings.scale, settings.bounds
+    refused = ("bounds",) if bounds is None else ("unit-norm", "private", "none")
+    if scale in refused:
+        raise ParameterError(
+            f"expected public bounds=(low, high) with scale='bounds' and with no other, got "
+            f"scale={scale!r} and bounds={bounds!r:.80}"
+        )
+    if settings.schema is not None:
+        return "schema"
+    if scale != "auto":
+        return scale
+    if bounds is not None:
+        return "bounds"
+    if settings.network is not None:
+        return "none"
+    return "unit-norm" if data.columns is None else "private"
 
 
 def trained_network(
@@ -218,7 +223,7 @@ def scaled(inputs: Inputs, layers: list[nn.Layer]) -> Any:
     """
     if layers:
         before = nn.Sequential(layers, inputs.shape[1:]).to(inputs.backend)
-        inputs = Inputs(inputs.source, inputs.backend, before.predict, inputs.dtype)
+        inputs = inputs.after(before.predict)
     return inputs[:] if 4 * math.prod(inputs.shape) <= IN_MEMORY else inputs
 
 
