@@ -20,7 +20,6 @@ from typing import Any, NoReturn, get_args
 
 from ..errors import MinidpError
 from ..ranks import SOLO, current
-from ..util.options import REQUIRED
 
 
 class Parser(argparse.ArgumentParser):
@@ -129,7 +128,8 @@ def add_flags(parser, config):
     False by default, --no-quiet for one that is True. A field of type `T | None` is read as T and
     None if not given.
     """
-    from dataclasses import fields  # here, because it loads much that `minidp --help` needs not
+    # here, because it loads much that `minidp --help` needs not
+    from dataclasses import MISSING, fields
 
     groups = {}
     for field in fields(config):
@@ -138,14 +138,13 @@ def add_flags(parser, config):
         name = field.metadata.get("exclusive")
         if name and name not in groups:
             groups[name] = parser.add_mutually_exclusive_group()
-        _add_flag(groups[name] if name else parser, field)
+        _add_flag(groups[name] if name else parser, field, field.default is MISSING)
 
 
-def _add_flag(parser, field):
+def _add_flag(parser, field, required):
     about = field.metadata
     help = about["help"].replace("%", "%%")
     flag = field.name.replace("_", "-")
-    required = field.default is REQUIRED
     if field.type is bool:
         flag = f"no-{flag}" if field.default else flag
         action = "store_false" if field.default else "store_true"
