@@ -92,11 +92,11 @@ def measure(x, label, person, epsilon, split):
             quiet=True,
             **given,
         )
-        group = model.result["group"]
+        group = model.record.group
         found[way] = {
             "auroc": auroc(model.predict_proba(x[held])[:, 1], label[held] == 1),
             "accuracy": model.score(x[held], label[held]),
-            "epsilon_of_five_rows": group and group["epsilon"],
+            "epsilon_of_five_rows": group and group.epsilon,
             **facts_of(model),
         }
     return {"seed": split, "ways": found}

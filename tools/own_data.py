@@ -73,7 +73,7 @@ def measure(make, delta=1e-4):
         "delta": delta,
         "spread": statistics.stdev(scores),
         "epsilon": max(spent),
-        "choices": model.result["choices"],
+        "choices": model.record.choices,
     }
     if plain:
         found["without_privacy"] = statistics.mean(plain)

@@ -95,7 +95,7 @@ def facts_of(model):
     return {
         "epsilon": model.epsilon.upper,
         "ledger_sha256": model.ledger.sha256(),
-        "choices": model.result["choices"],
+        "choices": model.record.choices,
     }
 
 

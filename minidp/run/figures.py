@@ -211,8 +211,8 @@ def derived(record, plan, budget, group_size):
     bounds = all_bounds(ledger, dict.fromkeys((*ACCOUNTANTS, accountant.name)), delta=delta)
     without = unamplified(accountant, ledger, delta, steps_per_epoch / period)
     setup = [
-        release_of(each.name, event, each.what)
-        for each, event in zip(record.settings.setup, first_events(record.settings.setup))
+        release_of(each.name, event_from_json(each.event), each.what)
+        for each in record.settings.setup
     ]
     noises = {f"{each.name}_noise_multiplier": each.noise_multiplier for each in setup}
     return replace(
