@@ -28,13 +28,13 @@ class Part:
 
     def to_json(self) -> dict[str, Any]:
         """The dictionary that JSON holds."""
-        found = {
-            each.name: getattr(self, each.name)
-            for each in fields(self)
-            if each.name != "more"
-            and (getattr(self, each.name) is not None or "optional" not in each.metadata)
-        }
-        return jsonable(self.more | found)
+        found = dict(self.more)
+        for each in fields(self):
+            value = getattr(self, each.name)
+            absent = value is None and "optional" in each.metadata
+            if each.name != "more" and not absent:
+                found[each.name] = value
+        return jsonable(found)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Any:
