@@ -136,6 +136,7 @@ class Accountant:
         known = self._capped(parts, left)
         if left == delta:
             return known
+        # from below, what delta pays for may have cost nothing: the parts have all of delta
         return replace(known, lower=known.lower and self._capped(parts, delta).lower)
 
     def delta(self, ledger: Ledger, epsilon: float) -> Bound:
