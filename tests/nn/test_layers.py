@@ -35,6 +35,10 @@ def test_wrong_input_is_refused_with_the_layers_name(case, rng):
             layer.forward(guarded_backend().asarray(case.input(rng, 2)))
 
 
+def test_a_group_of_one_number_a_position_has_its_positions():
+    assert nn.GroupNorm(4, 4).output_shape((3, 4)) == (3, 4)
+
+
 @pytest.mark.parametrize("size", [1e30, 1.0, 1e-30])
 def test_rows_of_any_size_get_unit_length_and_rows_of_zeros_stay(size, backend):
     x = np.array([[3, 4], [0, 0], [-6, 8]], np.float32) * np.float32(size)

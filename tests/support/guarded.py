@@ -132,7 +132,7 @@ def _method(where):
     name = where.removeprefix("ndarray.")
 
     def method(self, *arguments, **keywords):
-        _no_lists(name, arguments[: name in ("dot", "take")])
+        _no_lists(name, arguments[: name == "take"])
         return _call(where, getattr(np.ndarray, name), (self, *arguments), keywords)
 
     return method
