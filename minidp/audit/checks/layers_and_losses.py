@@ -130,11 +130,11 @@ def _register_layer(case):
         in_words(subject, "F0", "names the set S of the equations in _Norm")
 
 
-for _case in LOSSES:
-    _register(_case, card_of(type(_case.loss)), "F1 B1", ["B1"])
+for _loss in LOSSES:
+    _register(_loss, card_of(type(_loss.loss)), "F1 B1", ["B1"])
 
-for _case in LAYERS:
-    _register_layer(_case)
+for _layer in LAYERS:
+    _register_layer(_layer)
 
 
 def _networks(bench):
