@@ -44,22 +44,11 @@ def as_it_runs(rows, record=None):
     rows are those of the library's whole audit, as JSON. With a record, sampler, optimizer and
     accountant are the run's.
     """
-    by_name, figures, chosen = {}, [""] * len(LINES), {}
+    by_name = {}
     for row in rows:
         by_name.setdefault(row["card"].rpartition(".")[2], []).append(row)
-    if record:
-        figures, chosen = (
-            _figures(record),
-            {
-                "PoissonSampler": record.sampler,
-                "SGD": record.settings.optimizer,
-                "MomentsAccountant": ACCOUNTANTS[record.accountant][1],
-                "tail_bound_epsilon": {
-                    "moments": "tail_bound_epsilon",
-                    "renyi": "sharper_epsilon",
-                }.get(record.accountant),
-            },
-        )
+    figures = _figures(record) if record else [""] * len(LINES)
+    chosen = _chosen(record) if record else {}
     return [
         {
             "line": line,
@@ -74,6 +63,17 @@ def as_it_runs(rows, record=None):
         }
         for (line, says, names), run in zip(LINES, figures)
     ]
+
+
+def _chosen(record):
+    """{a card of LINES: the one that the run has in its place}."""
+    conversions = {"moments": "tail_bound_epsilon", "renyi": "sharper_epsilon"}
+    return {
+        "PoissonSampler": record.sampler,
+        "SGD": record.settings.optimizer,
+        "MomentsAccountant": ACCOUNTANTS[record.accountant][1],
+        "tail_bound_epsilon": conversions.get(record.accountant),
+    }
 
 
 def _figures(record):

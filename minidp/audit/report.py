@@ -9,6 +9,7 @@ import re
 import sys
 import time
 from difflib import get_close_matches
+from functools import cache, partial
 from itertools import chain, groupby
 
 import numpy
@@ -99,13 +100,8 @@ def audit(only=None, backend=None, on_row=None):
     """A row for each label of `shown(only)`; on_row(row) is called with each as soon as its card is
     measured.
     """
-    registry, measured, rows = checks.load(), {}, []
-
-    def outcome(check):
-        if check not in measured:
-            measured[check] = checks.run(check, backend)
-        return measured[check]
-
+    registry, rows = checks.load(), []
+    outcome = cache(partial(checks.run, backend=backend))
     for public, card, lines in shown(only):
         found = {
             label: [
@@ -212,8 +208,10 @@ def _text(row):
     yield f"         source: {row['source']}"
     if printed := [each for each in row["measured"] if each["method"] == checks.PRINTED]:
         worst = max(printed, key=lambda each: math.inf if each["error"] is None else each["error"])
-        differ = f"differ by {worst['text'].partition(',')[0]}"
-        found = differ if worst["error"] is not None else worst["problem"] or "do not agree"
+        if worst["error"] is None:
+            found = worst["problem"] or "do not agree"
+        else:
+            found = f"differ by {checks.beside(worst['error'], worst['tolerance'])}"
         yield f"         the printed equation and the code: {found}"
     failed = [each["text"] for each in row["measured"] if not each["passed"]]
     yield from (f"         failed: {text}" for text in failed)

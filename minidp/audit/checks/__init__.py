@@ -93,9 +93,15 @@ class Outcome:
         }
 
     def __str__(self):
-        most = f"(at most {self.check.tolerance:.0e})"
-        differ = f"{self.error:.1e} {most}" if math.isfinite(self.error) else "does not hold"
-        return f"{self.problem or differ}, {self.check.name.replace('_', ' ')}: {self.check.method}"
+        finite = math.isfinite(self.error)
+        differ = beside(self.error, self.check.tolerance) if finite else "does not hold"
+        found = self.problem or differ
+        return f"{found}, {self.check.name.replace('_', ' ')}: {self.check.method}"
+
+
+def beside(error, tolerance):
+    """An error beside the largest that passes."""
+    return f"{error:.1e} (at most {tolerance:.0e})"
 
 
 def measures(card, labels, method, tolerance, case=None, name=None, subject=""):
