@@ -24,6 +24,7 @@ import common
 common.start(__name__)
 
 from common.config import FREE, command_of, main_of, option, tell
+from common.curves import save_epsilon_curves, save_tradeoff
 from common.figures import Figure, constant, row
 from common.plots import draw_claims
 from common.results import RESULTS, compare, look_up, rows_of
@@ -45,7 +46,6 @@ from minidp.privacy import (
 from minidp.privacy.accountants import ACCOUNTANTS, make
 from minidp.privacy.calibrate import max_steps
 from minidp.privacy.moments import PAPER_ORDERS
-from minidp.privacy.plots import save_epsilon_curves, save_tradeoff
 from minidp.privacy.tradeoff import accountant_curve
 from minidp.run.versions import git_commit, versions
 from minidp.util import plotting

@@ -91,21 +91,6 @@ def row_norms(x):
     return xp.sqrt(row_squares(x / largest[..., None])) * largest
 
 
-def outer_products(a, d):
-    """(g, sq): einsum("bi,bo->bio", a, d) and its squared norms in one pass, by a twin.
-
-    On the host g lies in memory with the longer of its two last axes last: three times faster where
-    the other is short.
-    """
-    xp = namespace_of(a, d)
-    if xp is np and a.shape[1] > d.shape[1]:
-        g, sq = outer_products(d, a)
-        return g.transpose(0, 2, 1), sq
-    g, sq = xp.empty((*a.shape, d.shape[1]), np.float32), xp.empty(a.shape[0])
-    kernel("form_outer", a, d)(xp.ascontiguousarray(a), xp.ascontiguousarray(d), g, sq)
-    return g, sq
-
-
 def add_weighted(total, w, g):
     """total += w @ g in float64, in place, without the rows of g whose weight is 0; total (P,), w
     (B,), g (B, P).

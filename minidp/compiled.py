@@ -19,7 +19,7 @@ from . import device
 SINGLE, DOUBLE = ("float32",), ("float64",)
 TWINS = {  # dtypes of the arrays that each twin takes
     **dict.fromkeys(("relu", "relu_gradient"), SINGLE),
-    **dict.fromkeys(("row_norms", "form_outer", "gram_norms", "add_weighted"), SINGLE),
+    **dict.fromkeys(("row_norms", "gram_norms", "add_weighted"), SINGLE),
     **dict.fromkeys(("short_runs", "fold", "pool", "pool_gradient"), SINGLE),
     **dict.fromkeys(("lstm_state", "lstm_gradient"), SINGLE),
     **dict.fromkeys(("softmax_cross_entropy", "add_blocks"), SINGLE),

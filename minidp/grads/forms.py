@@ -14,14 +14,12 @@ from ..arrays import (
     add_products,
     add_weighted,
     namespace_of,
-    outer_products,
     row_norms,
     zero_rows_unless,
 )
 from ..backend import explicit_fits
 from ..compiled import kernel
 from ..errors import ShapeError
-from ..host.memory import RUN
 from ..util.validate import same_batch
 
 STRATEGIES = ("auto", "explicit", "factored")
@@ -125,35 +123,23 @@ class Explicit(PerExampleGrad):
 
     factored = False
 
-    def __init__(self, g, sq_norms=None):
-        """sq_norms: the squared norms, if they were computed while forming the gradients."""
-        self.g, self._sq_norms, self.arrays = g, sq_norms, (g,)
+    def __init__(self, g):
+        self.g, self.arrays = g, (g,)
         self.n_examples, self.shape = g.shape[0], tuple(g.shape[1:])
-        single = 0 if sq_norms is None else (RUN + 8) * 2.0**-23
-        self._lost = (math.prod(self.shape) + 32) * 2.0**-52 + single
-        # formed with the longer axis last, (B, O, I) in memory: work goes along memory
-        self._transposed = (
-            g.ndim == 3 and not g.flags.c_contiguous and g.transpose(0, 2, 1).flags.c_contiguous
-        )
+        self._lost = (math.prod(self.shape) + 32) * 2.0**-52
 
     def _matrix(self):
-        """(B, P), the numbers in the order in which they lie in memory."""
-        g = self.g.transpose(0, 2, 1) if self._transposed else self.g
-        return g.reshape((self.n_examples, math.prod(self.shape)))
+        """(B, P), the numbers of each example in a row."""
+        return self.g.reshape((self.n_examples, math.prod(self.shape)))
 
     def sq_norms(self):
         """(B,) squared L2 norms."""
-        return row_norms(self._matrix()) ** 2 if self._sq_norms is None else self._sq_norms  # [N1]
-
-    def zeros(self):
-        """A sum of no gradients, float64, with its axes in memory as those of the gradients."""
-        return self.xp.zeros(self.shape[::-1]).T if self._transposed else super().zeros()
+        return row_norms(self._matrix()) ** 2  # [N1]
 
     def add_weighted_sum(self, total, w, rows=0):
         """total += sum_b w_b g_b, in place."""
-        flat = total.T if self._transposed else total
-        if flat.flags.c_contiguous:
-            add_weighted(flat.reshape((flat.size,)), w, self._matrix())  # [P1]
+        if total.flags.c_contiguous:
+            add_weighted(total.reshape((total.size,)), w, self._matrix())  # [P1]
         else:
             total += self.weighted_sum(w)
 
@@ -246,11 +232,6 @@ class Outer(_Factored):
     def materialise(self):
         """(B, I, O), by the definition."""
         return self.xp.einsum("bi,bo->bio", self.a, self.d)  # [F1]
-
-    def _explicit(self):
-        """Through the compiled twin of [F1] where there is one."""
-        twin = kernel("form_outer", self.a, self.d)
-        return Explicit(*outer_products(self.a, self.d)) if twin else super()._explicit()
 
     def sum_over_views(self, views):
         """One gradient per example, a sum over its rows as positions."""

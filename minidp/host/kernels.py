@@ -11,7 +11,6 @@ are kept.
 import numpy as np
 
 from .jit import compiled, njit
-from .memory import RUN
 
 STRETCH = (
     2048  # numbers of the sum that stay in the nearest cache while all examples are added to them
@@ -23,26 +22,6 @@ _options = {
     "error_model": "numpy",
     "fastmath": {"reassoc", "contract"},
 }
-
-
-@njit(**_options)
-def form_outer(a, d, g, sq):
-    """arrays.outer_products: a (B, I), d (B, O) to g (B, I, O), sq (B,) in float64, runs of RUN in
-    float32.
-    """
-    for b in range(g.shape[0]):
-        total = 0.0
-        for i in range(g.shape[1]):
-            factor = a[b, i]
-            for start in range(0, g.shape[2], RUN):
-                source, target = d[b, start : start + RUN], g[b, i, start : start + RUN]
-                run = np.float32(0)
-                for k in range(target.size):
-                    value = factor * source[k]
-                    target[k] = value
-                    run += value * value
-                total += run
-        sq[b] = total
 
 
 @njit(**_options)

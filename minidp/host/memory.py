@@ -26,9 +26,6 @@ def _last_cache():
     return min(max(size, 2**23), 2**25) if size > 0 else 2**25
 
 
-# squares of an explicit gradient that kernels add in its own dtype; the rounding bound [N2] of
-# grads counts on it
-RUN = 512
 # Measured: times hardly depend on these shares.
 # materialised gradients: a few examples of the widest layers
 EXPLICIT_BYTES = _last_cache() * 3 // 16

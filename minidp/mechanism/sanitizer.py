@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from numpy.typing import DTypeLike, NDArray
@@ -192,6 +193,7 @@ class Sanitizer:
         }
         whole = {key: g for key, g in grads.items() if key not in chunked}
         raw_sq_norms_of_whole = self._sq_norms(group, whole)
+        add = partial(add_weighted_sums, total=total, rows=products.rows)
         weights = []
         for start, stop in self._chunks(chunked, size):
             chunk = {key: g.rows(start, stop).form("explicit") for key, g in chunked.items()}
@@ -200,12 +202,12 @@ class Sanitizer:
                 raw_sq_norms = raw_sq_norms + raw_sq_norms_of_whole[start:stop]  # [N1]
             here = None if example_weight is None else example_weight[start:stop]
             weights.append(self._weights(group, raw_sq_norms, here))
-            add_weighted_sums(chunk, weights[-1], total, products.rows)  # [F1]
+            add(chunk, weights[-1])  # [F1]
             del chunk  # so that the next one takes its place in the cache
         if whole:
             if len(weights) > 1:
                 weights = [namespace_of(*weights).concatenate(weights)]
-            add_weighted_sums(whole, weights[0], total, products.rows)  # [F1]
+            add(whole, weights[0])  # [F1]
 
     def _weights(self, group, raw_sq_norms, example_weight):
         """(B,) what each example counts in the sum: its clip weight, times its own weight."""

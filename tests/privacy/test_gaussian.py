@@ -4,6 +4,8 @@ and CSV files.
 
 import math
 
+from common.curves import save_epsilon_curves, save_tradeoff
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,7 +18,6 @@ from minidp.privacy import (
     PoissonSampled,
 )
 from minidp.privacy.gaussian import gaussian_delta, gaussian_epsilon
-from minidp.privacy.plots import save_epsilon_curves, save_tradeoff
 from tests.support.accountants import ledger_of
 
 

@@ -77,17 +77,6 @@ def _factors(rng):
         yield _integers(rng, i, b).T, _integers(rng, o, b).T
 
 
-@measures("grads.forms.Outer", "F1 N1", COMPILED, 1e-13)
-@measures("grads.forms.Explicit", "N1", COMPILED, 1e-13)
-def gradients_of_factors(bench):
-    def compute(a, d):
-        explicit = Outer(a, d).form("explicit")
-        return explicit.materialise(), explicit.sq_norms()
-
-    for a, d in _factors(bench.rng):
-        yield from _apart(bench, compute, a, d)
-
-
 @measures("grads.forms.Explicit", "P1", COMPILED, 0.0)
 @measures("grads.forms.Outer", "P1", COMPILED, 0.0)
 @measures("grads.forms.OuterSum", "P1", COMPILED, 0.0)

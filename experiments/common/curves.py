@@ -9,9 +9,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ..util import plotting
-from ..util.atomic import StrPath, atomic_write
-from .accountant import Bound
+from minidp.privacy import Bound
+from minidp.util import plotting
+from minidp.util.atomic import StrPath, atomic_write
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
