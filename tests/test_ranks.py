@@ -15,7 +15,7 @@ import pytest
 
 from minidp import ranks
 from minidp.backend import to_host
-from minidp.data import Block, LabelledExamples, examples
+from minidp.data import LabelledExamples, examples
 from minidp.errors import ParameterError, RanksError
 from minidp.mechanism import Sanitizer, flat_group
 from minidp.privacy import Ledger
@@ -165,16 +165,12 @@ class Two(ranks.Solo):
         return np.concatenate([part, 0 * part])
 
 
-def test_rows_that_two_ranks_hold_or_none_are_refused():
-    x, shapes = np.zeros((6, 2)), [((6, 2), False)] * 2
-    block = Block(x[:4], 0, 6)
-    LabelledExamples(block, block).check_shared(Two(shapes, (4, 6)))
-    for other in [(3, 6), (5, 6), (0, 4), (4, 5)]:
-        with pytest.raises(RanksError, match="each of 6 rows once"):
-            LabelledExamples(block, block).check_shared(Two(shapes, other))
+def test_ranks_that_hold_other_rows_are_refused():
+    x, units, shapes = np.zeros((6, 2)), ("row", 1, 6), [(6, 2)] * 2
     for other, what in [
-        ([shapes], "shapes of the examples"),
-        ([[((6, 2), True)] * 2, []], "examples"),
+        ([("person", 2, 6)], "units, rows_per_person or views"),
+        ([units, [(4, 2)] * 2], "shapes of the examples"),
+        ([units, shapes, []], "examples"),
     ]:
         with pytest.raises(RanksError, match=f"the {what} differ between rank 0 and rank 1"):
             LabelledExamples(x, x).check_shared(Two(*other))

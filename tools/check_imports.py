@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 ORDER = """
-    errors util host device compiled ranks arrays backend streams grads nn privacy data
+    errors util host device compiled ranks arrays backend units streams grads nn privacy data
     mechanism train run audit fitting costs sklearn __init__ commands __main__
 """.split()
 APART = ({"nn", "privacy"}, {"nn", "data"}, {"privacy", "data"})

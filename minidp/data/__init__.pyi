@@ -1,4 +1,3 @@
-from .examples import Block as Block
 from .examples import Examples as Examples
 from .examples import LabelledExamples as LabelledExamples
 from .persons import Persons as Persons

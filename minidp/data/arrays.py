@@ -234,7 +234,6 @@ def refuse_bad_rows(x: Any, y: Any, outputs: int, weight: Any = None, classes: A
     Integers y (N,) must be labels 0 to outputs - 1, other y finite, weight (N,) in [0, 1]. The
     message depends on the training data, so it is for their owner only.
     """
-    x, y, weight = (getattr(each, "held", each) for each in (x, y, weight))  # of a data.Block
     owner = "No step was charged. This message is for the owner of the data: do not publish it"
     if bad := rows_not_finite(x):
         raise RowsError(

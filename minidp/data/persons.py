@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..backend import namespace_of
 from ..errors import DtypeError, ParameterError, RowsError, ShapeError
+from ..units import Rows, Units
 from ..util.validate import count
 from .arrays import Inputs, known_values, one_axis
 from .tables import GAPS
@@ -15,7 +16,7 @@ MOST_ROWS = 2**10  # sums of so many outer products per person are within the bo
 LARGEST_NAME = 2**53  # from here on, different whole numbers may be the same float
 
 
-class Persons:
+class Persons(Units):
     r"""The rows of each person, of which at most k are used.
 
     person           (N,) names of the row's person: whole numbers or texts, one for each row
@@ -48,11 +49,13 @@ class Persons:
     (2, [[0, 2], [1, 1]])
     """
 
+    name = "person"
+
     def __init__(self, person: ArrayLike, rows_per_person: int):
         count(1, MOST_ROWS, rows_per_person=rows_per_person)
         names, number = np.unique(_names(person), return_inverse=True)
         held = np.bincount(number, minlength=len(names))
-        self.number, self.rows_per_person = number, rows_per_person
+        self.number, self.rows_per_unit = number, rows_per_person
         self.used = np.minimum(held, rows_per_person)  # [F1]
         self._order = np.argsort(number, kind="stable")
         self._first = np.cumsum(held) - held
@@ -62,35 +65,31 @@ class Persons:
 
     def slots(self, lot: NDArray | list[int]) -> tuple[NDArray, NDArray]:
         """(rows, share), (B, k) each, of the persons with these numbers."""
-        used, place = self.used[lot][:, None], np.arange(self.rows_per_person)
+        used, place = self.used[lot][:, None], np.arange(self.rows_per_unit)
         place = np.where(place < used, place, 0) + self._first[lot][:, None]
-        share = np.where(np.arange(self.rows_per_person) < used, 1 / used, 0.0)  # [F3]
+        share = np.where(np.arange(self.rows_per_unit) < used, 1 / used, 0.0)  # [F3]
         return self._order[place], share  # [F2]
 
 
 class Means:
-    r"""Each person's mean over her rows that are used, as one vector; computed where it is sliced.
-    Without persons each row is its own mean.
+    r"""Each unit's mean over its rows that are used, as one vector; computed where it is sliced.
 
     Shapes
         x (N, ...), D numbers a row   means (B, D)
 
     Forward
-        [F1]  person_bi = sum_r share_br x_bri    over the places that are not empty
+        [F1]  unit_bi = sum_r share_br x_bri    over the places that are not empty
 
     Source
         own derivation: a mean of vectors is no longer than the longest of them
     """
 
-    def __init__(self, inputs: Inputs, persons: Persons | None, lot: NDArray):
-        self.inputs, self.persons, self.lot = inputs, persons, lot
+    def __init__(self, inputs: Inputs, units: Units, lot: NDArray):
+        self.inputs, self.units, self.lot = inputs, units, lot
         self.shape = len(lot), int(np.prod(inputs.shape[1:]))
 
     def __getitem__(self, span: slice) -> NDArray:
-        lot = self.lot[span]
-        rows, share = lot[:, None], np.ones((len(lot), 1))
-        if self.persons is not None:
-            rows, share = self.persons.slots(lot)
+        rows, share = self.units.slots(self.lot[span])
         x = self.inputs.take(rows.ravel())
         x = shared(x.reshape((x.shape[0], self.shape[1])), share)
         return x.reshape((*rows.shape, self.shape[1])).sum(axis=1)  # [F1]
@@ -114,22 +113,32 @@ def shared(x: NDArray, share: NDArray) -> NDArray:
     return xp.where(share > 0, x * share, x.dtype.type(0))  # [F1]
 
 
-def persons_of(person: Any, rows_per_person: int | None, rows: int) -> Persons | None:
-    """`Persons` of so many rows; None without either. Raises ParameterError for one of the two
-    alone, ShapeError unless each row has a name.
+def units_of(person: Any, rows_per_person: int | None, rows: int, views: int = 1) -> Units:
+    """The units of so many rows: `Persons`, or `Rows` without either.
+
+    person   (N,) whose row each is, or the `Units` themselves, or None
+
+    Raises ParameterError for one of the two alone and for persons with augmented views, ShapeError
+    unless each row has a name.
     """
+    if isinstance(person, Rows):
+        person = None
     if (person is None) != (rows_per_person is None):
         raise ParameterError(
             "expected person= (whose row it is) and rows_per_person= (how many of hers are used) "
             "together, or neither"
         )
     if person is None or rows_per_person is None:
-        return None
+        return Rows(rows, views)
+    if views > 1:
+        raise ParameterError(
+            "expected persons without augmented views: augmentation_multiplicity=1"
+        )
     found = person if isinstance(person, Persons) else Persons(person, rows_per_person)
-    if len(found.number) != rows or found.rows_per_person != rows_per_person:
+    if len(found.number) != rows or found.rows_per_unit != rows_per_person:
         raise ShapeError(
             f"person: expected the person of each of {rows} rows, got {len(found.number)}, of whom "
-            f"{found.rows_per_person} rows are used"
+            f"{found.rows_per_unit} rows are used"
         )
     return found
 

@@ -215,7 +215,7 @@ class _Planned:
         if choice.lot_size > data.size:
             raise ParameterError(
                 f"expected lot_size={choice.lot_size} to be at most the {data.size} "
-                f"{'rows' if data.persons is None else 'persons'} (dataset_size)"
+                f"{data.units.name}s (dataset_size)"
             )
         sampler = PoissonSampler(choice.lot_size / data.size)
         self.before = head.events(budget.accountant, sampler, epsilon, delta)
@@ -333,7 +333,7 @@ def _train(run, data, head, ledger):
             data.targets,
             *measured,
             example_weight=data.weight,
-            person=data.persons,
+            person=data.units,
             model=_model(data, [*layers, *run.network.layers], **about),
             about=lambda: _sum_of(ledger, run),
         )

@@ -110,20 +110,20 @@ class Head:
         return [*layers, _standardise(0, length / ROW_NORM, "stretch")]
 
     def _released_scaling(self, run):
-        inputs, persons = self.data.inputs, self.data.persons
+        inputs, units = self.data.inputs, self.data.units
         noise = run.streams.noise
         of_limits, of_moments = self.charges
         limits = run.release_first(
             "limits",
             of_limits,
             f"noisy powers of two that bound most values of {self.width} features",
-            lambda: self.scaling.release_limits(inputs, noise("limits"), persons),
+            lambda: self.scaling.release_limits(inputs, noise("limits"), units),
         )
         moments = run.release_first(
             "moments",
             of_moments,
             "their noisy sums and sums of squares within these limits",
-            lambda: self.scaling.release_moments(inputs, limits, noise("moments"), persons),
+            lambda: self.scaling.release_moments(inputs, limits, noise("moments"), units),
         )
         mean, spread = centre_and_spread(limits, moments, self.data.size)
         return mean.reshape(self.data.shape), spread.reshape(self.data.shape)
@@ -134,14 +134,14 @@ class Head:
         what = (
             "a noisy average over "
             f"{'a lot of' if self.sampler.sampling_probability < 1 else 'all'} "
-            f"{'rows' if data.persons is None else 'persons'}"
+            f"{data.units.name}s"
         )
 
         def release():
             streams, size = run.streams, run.plan.expected_lot_size
-            (lot,) = self.sampler.lots(data.units, 1, lambda step: streams.sampling("mean"))
+            (lot,) = self.sampler.lots(len(data.units), 1, lambda step: streams.sampling("mean"))
             before = nn.Sequential(layers, data.shape).to(inputs.backend)
-            rows = Means(inputs.after(before.predict), data.persons, lot)
+            rows = Means(inputs.after(before.predict), data.units, lot)
             return noisy_mean(rows, self.mean, size, streams.noise("mean")).astype("float32")
 
         return run.release_first("mean", self.charges[0], what, release).reshape(data.shape)

@@ -10,10 +10,11 @@ from ..backend import Backend
 from ..data.arrays import Inputs, as_weights
 from ..data.examples import LabelledExamples
 from ..data.labels import as_target_bounds, targets_of
-from ..data.persons import Persons, persons_of
+from ..data.persons import units_of
 from ..data.schema import Schema
 from ..data.tables import numbers_of, table_of
 from ..errors import DtypeError, ParameterError, ShapeError
+from ..units import Units
 from ..util.notices import say
 from ..util.program import program
 from ..util.text import listed
@@ -31,7 +32,7 @@ class Data:
     labels: Any  # the classes, None of a regression
     target_bounds: tuple[float, float] | None
     weight: NDArray | None
-    persons: Persons | None
+    units: Units  # how many there are is not public
     measured: tuple[Inputs, NDArray] | None  # public (x, y)
     size: int  # N, public
     disclosed: list[str]
@@ -47,11 +48,6 @@ class Data:
     def outputs(self):
         """The network's number of outputs."""
         return 1 if self.labels is None else len(self.labels)
-
-    @property
-    def units(self):
-        """How many rows there are, or persons; not public."""
-        return self.inputs.shape[0] if self.persons is None else len(self.persons)
 
 
 def data_of(x, y, test, settings):
@@ -73,24 +69,24 @@ def data_of(x, y, test, settings):
     inputs, targets = door.rows(x if table is None else table, y)
     if not inputs.shape[0] and settings.dataset_size is None:
         raise ShapeError(f"fit: expected rows to train on, got x of shape {inputs.shape}: no rows")
-    persons = persons_of(person, settings.rows_per_person, inputs.shape[0])
+    units = units_of(person, settings.rows_per_person, inputs.shape[0])
     weight = settings.example_weight
     weight = None if weight is None else as_weights(weight)
-    units = len(LabelledExamples(inputs, targets, 1, weight, persons))  # which fit each other
+    LabelledExamples(inputs, targets, units, weight)  # which fit each other
     public = None if test is None else _public_rows(door, test, inputs)
-    size = units if settings.dataset_size is None else settings.dataset_size
+    size = len(units) if settings.dataset_size is None else settings.dataset_size
     count(1, dataset_size=size)
-    _remark_size(size, units)
+    _remark_size(size, len(units))
     data = Data(
         inputs,
         door.backend.asarray(targets),
         door.classes,
         door.target_bounds,
         None if weight is None else door.backend.asarray(weight),
-        persons,
+        units,
         public,
         size,
-        _disclosed(settings, door, persons, units),
+        _disclosed(settings, door, units),
         door.columns,
         column,
     )
@@ -189,7 +185,7 @@ def _remark_size(size, units):
         )
 
 
-def _disclosed(settings, door, persons, units):
+def _disclosed(settings, door, units):
     """Lines for the statement on what was read from the data and is not protected."""
     disclosed = []
     if settings.schema is not None and (names := settings.schema.from_data):
@@ -199,7 +195,7 @@ def _disclosed(settings, door, persons, units):
     if door.classes is not None and settings.classes is None:
         disclosed.append(f"which classes there are: {listed(door.classes)}")
     if settings.dataset_size is None:
-        disclosed.append(f"the number of {'rows' if persons is None else 'persons'}, {units}")
+        disclosed.append(f"the number of {units.name}s, {len(units)}")
     if door.columns and settings.schema is None:
         disclosed.append("the names of the columns")
     return disclosed

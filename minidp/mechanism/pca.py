@@ -4,7 +4,6 @@ one.
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +13,9 @@ from ..errors import ParameterError
 from ..host.threads import single_blas
 from ..privacy.events import Gaussian
 from ..streams import Draws
+from ..units import Rows, Units
 from ..util.validate import count, inexact, non_negative_finite, shape
 from .noise import add_gaussian
-from .units import units
 
 BATCH_ROWS = 8192
 # of a unit row's coordinates: products of as many rows are whole numbers below 2^53, however they
@@ -92,9 +91,9 @@ class PrivatePCA:
         """The event of `release`."""
         return Gaussian(self.noise_multiplier / self.sensitivity)  # [S2]
 
-    def raw_second_moments(self, x: NDArray, persons: Any = None) -> NDArray[np.float64]:
-        """G (D, D), float64 on the host; private until it went through `release`. persons:
-        `data.Persons`, or None.
+    def raw_second_moments(self, x: NDArray, units: Units | None = None) -> NDArray[np.float64]:
+        """G (D, D), float64 on the host; private until it went through `release`. units: of
+        these rows; None: each row is one.
         """
         if x.dtype != "float16":  # which is float64 below
             inexact("PrivatePCA", x=x)
@@ -105,7 +104,8 @@ class PrivatePCA:
             )
         count(0, 2 ** (62 - 2 * BITS), rows=x.shape[0])
         raw = np.zeros((x.shape[1], x.shape[1]), np.int64)
-        for some, share in units(x, persons, BATCH_ROWS):
+        units = Rows(x.shape[0]) if units is None else units
+        for some, share in units.blocks(x, BATCH_ROWS):
             rows = unit_rows(some, share) * 2.0**BITS
             raw += to_host(rows.T @ rows).astype(np.int64)  # [F2]
         # held to what float64 has: none moves apart
@@ -126,12 +126,12 @@ class PrivatePCA:
         return principal_directions(self.noisy_second_moments(raw, draws), self.dimensions)
 
 
-def unit_rows(x: NDArray, share: NDArray | None = None) -> NDArray:
+def unit_rows(x: NDArray, share: NDArray) -> NDArray:
     """float64 rows scaled to norm 1 and cut to multiples of 2^-BITS, towards zero; zero and
     non-finite rows become zero.
 
-    share: (B, T) on the host, of B persons with T rows each: the squared norms; all rows of a
-    person become zero if one is not finite.
+    share: (B, T) on the host, of B units with T rows each: the squared norms; all rows of a unit
+    become zero if one is not finite.
     """
     xp = namespace_of(x)
     x = x.astype(xp.float64)
@@ -143,10 +143,9 @@ def unit_rows(x: NDArray, share: NDArray | None = None) -> NDArray:
     slack = 1 + (x.shape[1] + 8) * 2.0**-52
     norms = xp.sqrt((x * x).sum(axis=1) * slack)
     x = x / xp.where(norms > 0, norms, 1)[:, None]
-    if share is not None:
-        share = xp.asarray(share)
-        share = xp.where(finite.reshape(share.shape).all(axis=1)[:, None], share, 0.0)
-        x = x * xp.sqrt(share).ravel()[:, None]
+    share = xp.asarray(share)
+    share = xp.where(finite.reshape(share.shape).all(axis=1)[:, None], share, 0.0)
+    x = x * xp.sqrt(share).ravel()[:, None]
     return xp.trunc(x * 2.0**BITS) * 2.0**-BITS  # [F1]
 
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from ..backend import to_host
 from ..privacy.events import Gaussian
 from ..streams import Draws
+from ..units import Rows, Units
 from ..util.validate import count, non_negative_finite
 from .noise import add_gaussian
-from .units import units
 
 LOWEST, HIGHEST = -30, 30  # exponents of two between which magnitudes are told apart
 LEAST_SPREAD = 1 / 16  # of a feature's limit: a noisy variance may come out at nothing
@@ -80,11 +80,11 @@ class PrivateScaling:
         """L2 sensitivity of the moments."""
         return math.sqrt(2 * features)  # [S2]
 
-    def release_limits(self, x: Any, draws: Draws, persons: Any = None) -> NDArray:
+    def release_limits(self, x: Any, draws: Draws, units: Units | None = None) -> NDArray:
         """(D,) powers of two that bound most values of each feature; draws: the numbers of this
-        release alone; persons: `data.Persons`, or None.
+        release alone; units: of these rows; None: each row is one.
         """
-        raw = raw_magnitudes(x, persons)
+        raw = raw_magnitudes(x, units)
         released = self._release(raw, self.count_sensitivity(len(raw)), draws)
         return 2.0 ** (released.argmax(axis=1) + LOWEST + 1)  # [F2]
 
@@ -93,11 +93,11 @@ class PrivateScaling:
         x: Any,
         limits: NDArray,
         draws: Draws,
-        persons: Any = None,
+        units: Units | None = None,
     ) -> NDArray:
         """(2, D) sums of z and z^2 with noise."""
         return self._release(
-            raw_moments(x, limits, persons), self.moment_sensitivity(len(limits)), draws
+            raw_moments(x, limits, units), self.moment_sensitivity(len(limits)), draws
         )
 
     def _release(self, raw, sensitivity, draws):
@@ -115,11 +115,11 @@ def centre_and_spread(
     return limits * first, limits * spread  # [F4]
 
 
-def raw_magnitudes(x: Any, persons: Any = None) -> NDArray:
+def raw_magnitudes(x: Any, units: Units | None = None) -> NDArray:
     """(D, exponents) counts of x; private until noise is added."""
     raw = np.zeros((math.prod(x.shape[1:]), HIGHEST - LOWEST + 1))
     feature = np.arange(len(raw))
-    for rows, share in _finite_units(x, persons):
+    for rows, share in _finite_units(x, units):
         exponents = (
             np.where(rows == 0, LOWEST, np.clip(np.frexp(rows)[1], LOWEST, HIGHEST)) - LOWEST
         )
@@ -129,13 +129,13 @@ def raw_magnitudes(x: Any, persons: Any = None) -> NDArray:
     return raw
 
 
-def raw_moments(x: Any, limits: NDArray, persons: Any = None) -> NDArray:
+def raw_moments(x: Any, limits: NDArray, units: Units | None = None) -> NDArray:
     """(2, D) sums of x / limits and its square, held between -1 and 1; private until noise is
     added.
     """
     count(0, 2 ** (62 - 2 * BITS), rows=x.shape[0])  # whose sum an int64 holds
     raw = np.zeros((2, len(limits)), np.int64)
-    for rows, share in _finite_units(x, persons):
+    for rows, share in _finite_units(x, units):
         z = np.rint(np.clip(rows / limits, -1, 1) * 2.0**BITS).astype(np.int64)
         z[share == 0] = 0
         held = (share > 0).sum(axis=1)[:, None]
@@ -149,12 +149,13 @@ def _mean(total, held):
     return np.sign(total) * (np.abs(total) // held)
 
 
-def _finite_units(x, persons):
+def _finite_units(x, units):
     """(rows (B, T, D) float64 on the host, share (B, T)) of the units whose rows are all finite, in
     blocks of bounded memory.
     """
     size = math.prod(x.shape[1:])
-    for rows, share in units(x, persons, max(1, BLOCK_BYTES // (8 * max(1, size)))):
+    units = Rows(x.shape[0]) if units is None else units
+    for rows, share in units.blocks(x, max(1, BLOCK_BYTES // (8 * max(1, size)))):
         rows = to_host(rows).reshape((*share.shape, size)).astype(np.float64)
         finite = np.isfinite(rows).all(axis=(1, 2))
         yield rows[finite], share[finite]

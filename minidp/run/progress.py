@@ -43,9 +43,7 @@ def measure(run, step, whole=False):
         row["delta_at_epsilon"] = accountant.delta(run.ledger, run.curve_epsilon).upper
     if run.tested is not None:
         row["test_accuracy"], row["test_loss"], row["test_r2"] = _evaluated(run, *run.tested)
-    if run.privacy.train_metrics and not hasattr(
-        run.examples[0], "block"
-    ):  # a data.Block: other ranks hold the rest
+    if run.privacy.train_metrics:
         seen = (part[: None if whole else SUBSET] for part in run.examples)
         for figure, value in zip(("accuracy", "loss", "r2"), _evaluated(run, *seen)):
             row[f"train_{figure}_not_private"] = value

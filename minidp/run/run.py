@@ -13,7 +13,7 @@ import numpy as np
 
 from ..backend import namespace_of
 from ..data.arrays import as_rows, refuse_bad_rows
-from ..data.persons import persons_of
+from ..data.persons import units_of
 from ..errors import CheckpointError, DivergedError, ParameterError
 from ..mechanism.schedule import value_at
 from ..privacy import Filter, Ledger
@@ -219,10 +219,8 @@ class Run:
             self.model = as_model(model or self.network, self.loss)
             describe(model := self.model.network)
             self.examples, self.example_weight = (x, y), example_weight
-            self.persons = persons_of(person, self.privacy.rows_per_person, x.shape[0])
+            self.units = units_of(person, self.privacy.rows_per_person, x.shape[0])
             self.tested = None if x_test is None else (x_test, y_test)
-            # before what they differ in
-            self.ranks.check_equal("arrays and blocks", [hasattr(each, "block") for each in (x, y)])
             self.check_rows(x, y, example_weight)
             self.open()
             self._found = self.folder.finished
@@ -286,7 +284,7 @@ class Run:
                 *self.examples,
                 self.streams,
                 example_weight=self.example_weight,
-                person=self.persons,
+                person=self.units,
                 progress=progress,
                 on_charge=self.folder.charge,
                 block_steps=max(1, round(self.steps_per_epoch)) if every is None else every,
@@ -319,7 +317,7 @@ class Run:
         """The arrays that no data set vouches for."""
         if self.about.data is not None:
             return ()
-        person = getattr(self.persons, "number", None)
+        person = getattr(self.units, "number", None)
         return (*self.examples, self.example_weight, person)
 
     def diverged(self, step):

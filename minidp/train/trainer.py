@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..backend import measure_memory, namespace_of, synchronise, to_host
 from ..data.arrays import as_rows
 from ..data.examples import Examples, LabelledExamples
-from ..data.persons import persons_of, shared
+from ..data.persons import shared, units_of
 from ..errors import BudgetExceededError, DtypeError, ParameterError
 from ..host import blas, threads
 from ..mechanism import Plan
@@ -73,11 +73,10 @@ class Trainer:
         [F2]  released = clipped sum over the lot, in batches, plus noise once
         [F3]  g = released / L    L the public expected lot size
         [F4]  theta <- optimizer(theta, g)
-        [V1]  merged_b = (1 / K) sum_v g_bv    with an augmentation multiplicity K, an example's
-              gradient over K views of it, before clipping
-        [V2]  person_bo = sum_r share_br g_bro    with persons, the gradient of person b, before
-              clipping; share 1/m_b of each of the m_b of her rows that are used, at most
-              rows_per_person, and 0 in empty places
+        [V1]  unit_bo = sum_r share_br g_bro    the gradient of unit b, before clipping; share 1/K
+              of each of K views of an example, with an augmentation multiplicity K; with persons
+              1/m_b of each of the m_b of their rows that are used, at most rows_per_person, and 0
+              in empty places
 
     Source
         [F1]  Abadi et al. 2016, Figure 1: "Accumulate privacy spending before computing and using
@@ -86,8 +85,8 @@ class Trainer:
         [F3]  Abadi et al. 2016, Algorithm 1, "Add noise": L is the parameter, not the size of the
               lot at hand
         [F4]  Abadi et al. 2016, Algorithm 1, "Descent"
-        [V1]  De et al. 2022, arXiv:2204.13650, "augmentation multiplicity"
-        [V2]  own derivation: with all of her rows, a person moves the sum by at most C
+        [V1]  De et al. 2022, arXiv:2204.13650, "augmentation multiplicity"; own derivation: with
+              all of its rows, a unit moves the sum by at most C
 
     Guarantees
         An empty lot releases noise alone. The result does not depend on batch_size, except for
@@ -212,8 +211,9 @@ class Trainer:
         # an array alone; what `Examples` give is checked by the network
         if not self.network.takes_ids and hasattr(getattr(x, "dtype", None), "kind"):
             inexact("Trainer.run", x=x)
-        persons = persons_of(person, self.rows_per_person, x.shape[0])
-        examples = LabelledExamples(x, y, self.augmentation_multiplicity, example_weight, persons)
+        views = self.augmentation_multiplicity
+        units = units_of(person, self.rows_per_person, x.shape[0], views)
+        examples = LabelledExamples(x, y, units, example_weight)
         shape("Trainer.run", "x", x, ("N", *self.network.input_shape))
         plan = self.plan
         plan.sampler.check(len(examples))
@@ -320,7 +320,7 @@ class Trainer:
         """Descend once along the release of one lot (host indices) that was charged before."""
         sanitizer, products = self.plan.at(step, len(lot))
         clipped = partial(self._clipped_sum, sanitizer, products, streams.dropout(step))
-        mine = examples.share(lot, self.ranks)
+        mine = np.array_split(lot, self.ranks.size)[self.ranks.rank]
         shards = self._batching.shards(examples, mine, streams.views(step))
         raw_sum, *others = threads.map_parallel(clipped, shards)
         scale = 1 / self.plan.expected_lot_size  # [F3]
@@ -341,18 +341,14 @@ class Trainer:
         """{key: PerExampleGrad}: forward, loss, backward."""
         z, caches = self.network.forward(batch.x, rng=dropout)
         _, dz = self.loss(z, batch.y)
-        return self._over_rows(dz, caches, batch.share)
+        return self._of_units(dz, caches, batch.share)
 
-    def _over_rows(self, dz, caches, share=None):
-        """An example's gradient is the mean over its views, a person's that over her rows."""
-        if share is not None:
-            dz = shared(dz, share)  # [V2]
-        elif self._rows > 1:
-            dz *= 1 / self._rows  # [V1]
-        grads = self.network.param_grads(dz, caches)
+    def _of_units(self, dz, caches, share):
+        """{key: PerExampleGrad} of units, whose rows have these shares."""
         if self._rows == 1:
-            return grads
-        return {key: g.sum_over_views(self._rows) for key, g in grads.items()}  # [V1] [V2]
+            return self.network.param_grads(dz, caches)
+        grads = self.network.param_grads(shared(dz, share), caches)  # [V1]
+        return {key: g.sum_over_views(self._rows) for key, g in grads.items()}  # [V1]
 
     def row_bits(self, x: NDArray | Examples, y: NDArray) -> dict[str, Any]:
         """{"dtype"}: float64 if all parameters are, else float32. In float64 also "rows" of each
@@ -377,7 +373,7 @@ class Trainer:
         with np.errstate(all="ignore"):
             x = namespace_of(self._array).zeros(rows, self._array.dtype)
             z, caches = self.network.forward(x, rng=None)
-            grads = self._over_rows(z, caches)
+            grads = self._of_units(z, caches, np.ones(self._rows))
         forms = self.plan.sanitizer.forms(grads, self.plan.products)
         found: dict[str, list[str]] = {}
         for key in sorted(self.network.params, key=lambda key: forms[key]):

@@ -31,7 +31,7 @@ def scores(trials, canary, by_person, first_seed):
         plan,
         rows_per_person=ROWS if by_person else None,
     )
-    examples = LabelledExamples(x.astype("float32"), y, persons=persons)
+    examples = LabelledExamples(x.astype("float32"), y, persons)
     found = []
     for seed in range(first_seed, first_seed + trials):
         for array in network.params.values():

@@ -62,7 +62,7 @@ class Own:
     def release(self, trainer, rows):
         for array, start in zip(trainer.network.params.values(), self.start):
             array[...] = start
-        examples = LabelledExamples(rows[:, :6].copy(), rows[:, 6:].copy(), 1, None)
+        examples = LabelledExamples(rows[:, :6].copy(), rows[:, 6:].copy())
         trainer.step(examples, np.arange(len(rows)), self.steps, self.streams)
         return trainer.optimizer.released.pop()
 

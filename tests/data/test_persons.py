@@ -1,12 +1,10 @@
 """Persons: which names are taken, what is refused, and how lots of persons become batches."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
-from minidp.data import Block, LabelledExamples, Persons
-from minidp.data.persons import persons_of
+from minidp.data import LabelledExamples, Persons
+from minidp.data.persons import units_of
 from minidp.errors import DtypeError, ParameterError, RowsError, ShapeError
 
 
@@ -25,7 +23,7 @@ from minidp.errors import DtypeError, ParameterError, RowsError, ShapeError
 )
 def test_names_that_do_not_tell_persons_apart_are_refused(names, error, words):
     with pytest.raises(error, match=words):
-        persons_of(names, 2, rows=3)
+        units_of(names, 2, rows=3)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +32,7 @@ def test_names_that_do_not_tell_persons_apart_are_refused(names, error, words):
 )
 def test_persons_and_their_rows_are_given_together(person, most, words):
     with pytest.raises(ParameterError, match=words):
-        persons_of(person, most, rows=2)
+        units_of(person, most, rows=2)
 
 
 @pytest.mark.parametrize(
@@ -47,13 +45,12 @@ def test_equal_names_are_one_person(names):
 
 def test_a_lot_is_of_whole_persons_on_any_rank_and_in_any_batch():
     names = np.repeat(np.arange(9), [1, 2, 3, 9, 1, 1, 4, 2, 5])
-    examples = LabelledExamples(np.arange(28.0)[:, None], names, persons=Persons(names, 3))
+    examples = LabelledExamples(np.arange(28.0)[:, None], names, Persons(names, 3))
     lot = np.array([8, 3, 0, 2])
     for most in (1, 3, 4):
         seen, places = [], []
         for rank in range(3):
-            ranks = SimpleNamespace(rank=rank, size=3)
-            for batch in examples.batches(examples.share(lot, ranks), most):
+            for batch in examples.batches(np.array_split(lot, 3)[rank], most):
                 whole = batch.y.reshape(-1, 3)
                 assert (whole == whole[:, :1]).all() and len(whole) <= most
                 assert np.allclose(batch.share.reshape(-1, 3).sum(axis=1), 1)
@@ -63,10 +60,8 @@ def test_a_lot_is_of_whole_persons_on_any_rank_and_in_any_batch():
         assert places == [3 * person + place for person in lot for place in range(3)]
 
 
-def test_persons_go_with_neither_views_nor_blocks():
-    x, y, persons = np.zeros((4, 2)), np.zeros(4, int), Persons([0, 0, 1, 1], 2)
-    for given in ({"views": 2}, {"x": Block(x, 0, 4)}, {"y": Block(y, 0, 4)}):
-        with pytest.raises(ParameterError, match="without augmented views and without data.Block"):
-            LabelledExamples(**{"x": x, "y": y, "persons": persons} | given)
+def test_persons_have_no_views_and_one_weight_each():
+    with pytest.raises(ParameterError, match="persons without augmented views"):
+        units_of([0, 0, 1, 1], 2, rows=4, views=2)
     with pytest.raises(ShapeError, match="persons"):
-        LabelledExamples(x, y, weight=np.ones(4), persons=persons)
+        LabelledExamples(np.zeros((4, 2)), np.zeros(4, int), Persons([0, 0, 1, 1], 2), np.ones(4))

@@ -12,7 +12,6 @@ import numpy as np
 
 from minidp import fit, nn
 from minidp.commands.flags import user_errors
-from minidp.data import Block
 from minidp.errors import ParameterError
 from minidp.mechanism import (
     Plan,
@@ -49,22 +48,12 @@ class Kept(SGD):
         super().update(params, grads, step)
 
 
-ENDS = {1: [0, 40], 3: [0, 4, 17, 40], 4: [0, 0, 4, 17, 40]}  # of blocks, by the number of ranks
-
-
-def cut(array):
-    """This rank's block: unequal ones, that of rank 0 empty on four ranks."""
-    ranks = current()
-    start, stop = ENDS[ranks.size][ranks.rank : ranks.rank + 2]
-    return Block(array[start:stop], start, EXAMPLES)
-
-
-def trained(sampler, lot, strategy="auto", layout=per_layer_groups, block=False, dtype="float32"):
+def trained(sampler, lot, strategy="auto", layout=per_layer_groups, dtype="float32"):
     """(steps, P) releases and final parameters."""
     network, (x, y) = make_network(dtype=dtype), make_data(dtype=dtype)
     plan = Plan(sampler, Sanitizer(layout(network.params, 1.0, 1.0), strategy), 8, lot)
     trainer = Trainer(network, nn.SoftmaxCrossEntropy(), Kept(0.5), plan)
-    trainer.run(*((cut(x), cut(y)) if block else (x, y)), Streams(4), block_steps=4)
+    trainer.run(x, y, Streams(4), block_steps=4)
     return np.stack(
         [
             *trainer.optimizer.released,
@@ -77,7 +66,6 @@ def cases():
     """{case: array}"""
     found = {name: trained(*sampler) for name, sampler in SAMPLERS.items()}
     found["explicit"] = trained(*SAMPLERS["poisson"], "explicit", flat_group)
-    found["block"] = trained(*SAMPLERS["poisson"], block=True)
     x = np.random.default_rng(2).normal(size=(300, 4))
     persons = {"person": np.arange(300) // 3, "rows_per_person": 2, "lot_size": 60}
     for case, more in (("fit", {"lot_size": 300}), ("persons", persons)):

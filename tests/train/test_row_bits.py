@@ -12,6 +12,7 @@ from minidp.streams import Streams
 from minidp.train import SGD, Trainer, batching
 from minidp.train.batching import MULTIPLE, Batching
 from minidp.train.row_bits import differing
+from minidp.units import Rows
 from tests.support.training import make_data, make_network, make_trainer, side_by_side, values
 
 LOSS = nn.SoftmaxCrossEntropy()
@@ -118,14 +119,10 @@ def test_all_batches_of_a_run_have_one_number_of_rows(monkeypatch):
         network = small(counting)
         plan = Plan(PoissonSampler(0.3), Sanitizer(flat_group(network.params, 1.0, 1.0)), 5, 150)
         trainer = Trainer(network, LOSS, SGD(0.1), plan, **more)
-        person = np.arange(500) % 200 if "rows_per_person" in more else None
-        examples = LabelledExamples(
-            x,
-            y,
-            more.get("augmentation_multiplicity", 1),
-            None,
-            None if person is None else Persons(person, 3),
-        )
+        units = Rows(len(x), more.get("augmentation_multiplicity", 1))
+        if "rows_per_person" in more:
+            units = Persons(np.arange(500) % 200, 3)
+        examples = LabelledExamples(x, y, units)
         streams = Streams(1)
         lots = list(plan.sampler.lots(len(examples), 5, streams.sampling, 0))
         for step, lot in enumerate([*lots, lots[0][:0]]):

@@ -37,7 +37,7 @@ def rows_are_no_longer_than_one(bench):
     for (dtype, scale), width in product((("float32", 15), ("float64", 30)), (1, 5, 784)):
         sizes = 10.0 ** bench.rng.uniform(-scale, scale, (20, 1))
         x = (bench.rng.standard_normal((20, width)) * sizes).astype(dtype)
-        for square in sq_norms(to_host(pca.unit_rows(bench.asarray(x)))):
+        for square in sq_norms(to_host(pca.unit_rows(bench.asarray(x), np.ones((len(x), 1))))):
             yield holds(1 - 1e-3 < square <= 1)
 
 
@@ -45,7 +45,7 @@ def rows_are_no_longer_than_one(bench):
 def unit_rows_and_their_second_moments(bench):
     x = bench.rng.standard_normal((6, 3)) * 10.0 ** bench.rng.uniform(-9, 9, (6, 1))
     x[1], x[2, 0], x[3, 1] = 0.0, np.nan, np.inf
-    a = to_host(pca.unit_rows(bench.asarray(x)))
+    a = to_host(pca.unit_rows(bench.asarray(x), np.ones((len(x), 1))))
     G = PrivatePCA(2, 4.0).raw_second_moments(bench.asarray(x))
     yield Case({"x": x, "a": a, "G": G, "inf": math.inf})
 
@@ -95,7 +95,7 @@ def sensitivities_are_reached_and_not_exceeded(bench, case):
 
         def of_person(rows):
             person = np.zeros(len(rows), int)
-            return raw(bench.asarray(rows), persons=Persons(person, MOST))
+            return raw(bench.asarray(rows), units=Persons(person, MOST))
 
         for of in (of_row, of_person):
             yield slack(claimed * (1 + 1e-15), of, examples)

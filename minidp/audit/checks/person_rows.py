@@ -5,6 +5,7 @@ import numpy as np
 from ...backend import to_host
 from ...data.arrays import Inputs
 from ...data.persons import Means, Persons, shared
+from ...units import Rows
 from ..equation import Case
 from . import holds, in_words, measures, states, worst
 from .before_training import MOST, PCA, PCA_SUMS, SCALING, SCALING_SUMS
@@ -43,6 +44,13 @@ def rows_and_their_shares(bench):
 in_words(PERSONS, "F2", "names places")
 
 
+@states("units.Rows", "F1", 0.0)
+def views_share_their_row(bench):
+    for views in (1, 2, 3):
+        shares = Rows(7, views).slots(bench.rng.permutation(7)[:5])[1]
+        yield from (Case({"K": views, "share": share}) for share in shares.ravel())
+
+
 @states("data.persons.shared", "F1", 0.0)
 def empty_places_become_zero_whatever_they_hold(bench):
     x, share = bench.rng.standard_normal((6, 2)), np.array([0.5, 0, 1, 0, 0.25, 0])
@@ -60,7 +68,7 @@ def persons_means_are_of_rows_that_are_used(bench):
     for span in (slice(None), slice(1, 3)):
         rows, share = persons.slots(np.arange(len(persons))[span])
         held = x[rows].reshape((*rows.shape, 4))
-        yield Case({"x": held, "share": share, "person": to_host(means[span])})
+        yield Case({"x": held, "share": share, "unit": to_host(means[span])})
 
 
 @measures(PCA, "F1 F2", "means of what each row adds by itself", 2.0**-13, case=PCA_SUMS)
@@ -73,4 +81,4 @@ def sums_over_persons(bench, case):
     for raw, _ in case:
         rows = [[raw(bench.asarray(x[at : at + 1])) for at in places] for places in used.values()]
         means = [sum(each) / len(each) for each in rows]
-        yield worst(raw(bench.asarray(x), persons=Persons(names, MOST)), sum(means))
+        yield worst(raw(bench.asarray(x), units=Persons(names, MOST)), sum(means))

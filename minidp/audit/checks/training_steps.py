@@ -78,7 +78,7 @@ CASES = (
 )
 
 
-@measures(CARD, "F2 F3 F4 V1 V2", "Algorithm 1 as a loop over examples, same draws", 1e-10)
+@measures(CARD, "F2 F3 F4 V1", "Algorithm 1 as a loop over examples, same draws", 1e-10)
 def training_equals_algorithm_1(bench):
     """With a learning rate that falls, lots in batches, empty lots, plain SGD; with two views and
     with persons, all clipped, some or none, in every form of the gradients. A row that is not
@@ -126,21 +126,19 @@ def a_step(bench):
         yield Case(given, {"theta": to_host(network.params[key])}, through="F4")
 
 
-@states(CARD, "V1", case={"augmentation_multiplicity": 3})
-@states(CARD, "V2", case={"rows_per_person": 3})
-def rows_are_averaged(bench, case):
-    """The rows of five examples or persons, of whom some have fewer than three."""
-    trainer, *_ = _setting(bench, **case)
+@states(CARD, "V1")
+def rows_are_averaged(bench):
+    """The rows of five units, of whom some have fewer than three."""
+    trainer, *_ = _setting(bench, rows_per_person=3)
     x, y = bench.rng.uniform(-1, 1, (15, 4)), bench.rng.integers(0, 3, 15)
     share = np.array([[1, 0, 0], [1 / 2, 1 / 2, 0], *[[1 / 3] * 3] * 3])
     z, caches = trainer.network.forward(bench.asarray(x))
     dz = trainer.loss(z, bench.asarray(y))[1]
     each = trainer.network.param_grads(dz.copy(), caches)
-    of_persons = [bench.asarray(share.ravel())] if "rows_per_person" in case else []
-    for key, merged in trainer._over_rows(dz, caches, *of_persons).items():
+    for key, merged in trainer._of_units(dz, caches, share.ravel()).items():
         g, merged = (to_host(grad.materialise()) for grad in (each[key], merged))
         g, merged = g.reshape((5, 3, -1)), merged.reshape((5, -1))
-        yield Case({"g": g, "merged": merged, "person": merged, "share": share, "K": 3})
+        yield Case({"g": g, "unit": merged, "share": share})
 
 
 @measures(CARD, "F1", "steps drawn before the ledger, put on disk by on_charge, covers them", 0.0)

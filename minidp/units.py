@@ -1,0 +1,77 @@
+"""What the guarantee protects: units, each of one or several rows, which count as one."""
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arrays import namespace_of
+from .util.validate import count
+
+MOST_SHARED = 2**25  # float64 sums of their shares, in multiples of 2^-28, are exact
+
+
+class Units:
+    """Units of a data set: the base of `Rows` and `data.Persons`. All that is asked of units is
+    asked here.
+
+    name            of one, in messages and files
+    rows_per_unit   T, the places of a unit in a batch
+    len             how many units there are
+    """
+
+    name: ClassVar[str]
+    rows_per_unit: int
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def slots(self, lot: NDArray) -> tuple[NDArray, NDArray]:
+        """(numbers of rows, their shares), (B, T) each, of the units with these numbers. Shares of
+        a unit sum to 1; a place whose share is 0 is empty.
+        """
+        raise NotImplementedError
+
+    def blocks(self, x: Any, most: int) -> Iterator[tuple[NDArray, NDArray]]:
+        """Yield (rows of x (B T, ...), shares (B, T)) of all units, about `most` rows at a time."""
+        if self.rows_per_unit > 1:
+            count(0, MOST_SHARED, **{f"{self.name}s": len(self)})
+        step = max(1, most // self.rows_per_unit)
+        for start in range(0, len(self), step):
+            rows, share = self.slots(np.arange(start, min(start + step, len(self))))
+            yield x.take(namespace_of(x).asarray(rows.ravel()), axis=0), share
+
+
+class Rows(Units):
+    r"""Units of one row each, of which K copies are taken: augmented views, each made anew.
+
+    size    N, the number of rows   views  K
+
+    Shapes
+        lot (B,)   rows (B, K) numbers of rows   share (B, K) float64
+
+    Forward
+        [F1]  share = 1 / K    of each of the K places of a row, which all hold its own number
+
+    Source
+        [F1]  De et al. 2022, arXiv:2204.13650, "augmentation multiplicity"
+
+    >>> Rows(4, views=2).slots(np.array([3, 0]))[0].tolist()
+    [[3, 3], [0, 0]]
+    """
+
+    name = "row"
+
+    def __init__(self, size: int, views: int = 1):
+        count(size=size)
+        count(1, augmentation_multiplicity=views)
+        self.size, self.rows_per_unit = size, views
+
+    def __len__(self):
+        return self.size
+
+    def slots(self, lot: NDArray) -> tuple[NDArray, NDArray]:
+        """(rows, share), (B, K) each."""
+        rows = np.repeat(lot, self.rows_per_unit).reshape(len(lot), self.rows_per_unit)
+        return rows, np.full(rows.shape, 1 / self.rows_per_unit)  # [F1]
