@@ -206,21 +206,11 @@ class Trainer:
                      True, training ends at the next point from which it can be resumed. On several
                      ranks it is called on each
         """
-        streams = as_streams(streams)
-        x, y = as_rows("Trainer.run", x, y, self._array)
-        # an array alone; what `Examples` give is checked by the network
-        if not self.network.takes_ids and hasattr(getattr(x, "dtype", None), "kind"):
-            inexact("Trainer.run", x=x)
-        views = self.augmentation_multiplicity
-        units = units_of(person, self.rows_per_person, x.shape[0], views)
-        examples = LabelledExamples(x, y, units, example_weight)
-        shape("Trainer.run", "x", x, ("N", *self.network.input_shape))
-        plan = self.plan
-        plan.sampler.check(len(examples))
+        streams, plan = as_streams(streams), self.plan
         count(1, block_steps=block_steps)
-        measure_memory(namespace_of(self._array))
+        examples = self._checked(x, y, example_weight, person)
         if progress == Progress():
-            selfcheck.check(self.network, self.loss, y)
+            selfcheck.check(self.network, self.loss, examples.y)
         examples.check_shared(self.ranks)
         forms = self.gradient_forms()
 
@@ -254,6 +244,20 @@ class Trainer:
                 stopped = "interrupted"
                 break
         return TrainRecord(progress, self.ledger, stopped, forms)
+
+    def _checked(self, x, y, example_weight, person):
+        """The LabelledExamples of what `run` is given. Raises as `run` does."""
+        x, y = as_rows("Trainer.run", x, y, self._array)
+        # an array alone; what `Examples` give is checked by the network
+        if not self.network.takes_ids and hasattr(getattr(x, "dtype", None), "kind"):
+            inexact("Trainer.run", x=x)
+        views = self.augmentation_multiplicity
+        units = units_of(person, self.rows_per_person, x.shape[0], views)
+        examples = LabelledExamples(x, y, units, example_weight)
+        shape("Trainer.run", "x", x, ("N", *self.network.input_shape))
+        self.plan.sampler.check(len(examples))
+        measure_memory(namespace_of(self._array))
+        return examples
 
     def _charge(self, start, stop):
         """Charge the steps start..stop-1, or as many as the budget allows; returns where the charge
