@@ -161,6 +161,36 @@ def test_an_import_of_a_file_that_is_not_listed_is_found(line, target, tmp_path)
     assert (target in unlisted(tmp_path)) == (target is not None)
 
 
+MOST_LINES, MOST_COLUMNS, MOST_STATED, MOST_PARAMETERS = 400, 100, 50, 10
+
+
+def too_long(path):
+    """What is too long in a file: itself, lines, functions by their lines of code, or by parameters
+    that have a position, constructors excepted.
+    """
+    lines = path.read_text(encoding="utf-8").splitlines()
+    found = [f"{len(lines)} lines"] if len(lines) > MOST_LINES else []
+    found += [f"line {n}" for n, line in enumerate(lines, 1) if len(line) > MOST_COLUMNS]
+    for node in ast.walk(ast.parse("\n".join(lines))):
+        if not isinstance(node, ast.FunctionDef) or node.name == "__init__":
+            continue
+        body = node.body[1:] if ast.get_docstring(node) else node.body
+        code = lines[body[0].lineno - 1 : node.end_lineno] if body else []
+        if len([line for line in code if line.strip(" )").partition("#")[0]]) > MOST_STATED:
+            found.append(f"{node.name}: {len(code)} lines of code")
+        if len(node.args.posonlyargs + node.args.args) > MOST_PARAMETERS:
+            found.append(f"{node.name}: its parameters")
+    return found
+
+
+def test_no_file_function_or_line_is_too_long():
+    paths = [
+        path for part in check_imports.OUTSIDE | {"minidp"} for path in (ROOT / part).rglob("*.py")
+    ]
+    found = {path.relative_to(ROOT).as_posix(): too_long(path) for path in paths}
+    assert len(found) > 300 and {path: each for path, each in found.items() if each} == {}
+
+
 def test_every_equation_has_its_code_and_its_check(capsys):
     assert check_cards.main(ROOT, checks.load()) == 0, capsys.readouterr().out
 

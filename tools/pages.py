@@ -1,27 +1,20 @@
 """What the tables of each page hold."""
 
-from statistics import mean
-
-from tools.cells import (
-    TableError,
-    entries,
-    files,
-    load,
-    markdown,
-    runs,
-    spread,
-    table,
-    verdicts,
+from tools.cells import entries, files, load, runs, table, verdicts
+from tools.page_rows import (
+    TRANSFER,
+    best,
+    budgets,
+    learned,
+    names,
+    panels,
+    scores,
+    steps,
+    transfer,
 )
 
 LITTLE = ("0.01", "0.02", "0.03", "0.05", "0.1", "0.2")  # budgets
 USUAL = ("0.5", "1", "2", "2.93", "8")
-TRANSFER = ("figure_6", "figure_6-finetuned", "cifar_transfer-sentences")
-PUBLISHED = {
-    ("mnist_best", "2.93"): "98.1% at 2.93, 98.7% at 3; tuning not counted",
-    ("cifar_best", "1"): "60.9%; tuning not counted",
-    ("cifar_best", "2"): "67.0%; tuning not counted",
-}
 STEPS = """
 workload: {workload}
 gradients: {contender}
@@ -95,16 +88,12 @@ def developers():
 
 def figures():
     """The tables of experiments/README.md."""
-    bests = """
-epsilon, delta 1e-5: {epsilon.loss_distribution.upper:upper}
-sigma, of the mean: {SIGMA:.3g}, {settings.mean_noise_multiplier:.3g}
-lots of: {settings.expected_lot_size:,}
-lots: {steps:,}
-rate, C: {settings.learning_rate:.3g}, {C:.3g}
-test accuracy, mean (range): {test_accuracy:spread}
-seeds: {seed:count}
-published: {published}
-"""
+    parts = figures_3_and_4, figures_5_and_6, ledgers_and_claims, best_accuracies, other_data
+    return {name: lines for part in parts for name, lines in part().items()}
+
+
+def figures_3_and_4():
+    """Which commands made the figures; Figures 2, 3, 4."""
     return {
         "commands": table(
             """
@@ -141,6 +130,12 @@ seeds: {seeds}
             *verdicts("mnist_sweeps", "figure_3-tight", "figure_3-averaged", prefix="levels.")[2:],
         ],
         "figure 4": budgets(),
+    }
+
+
+def figures_5_and_6():
+    """Figures 5 and 6, and the sentences beside them."""
+    return {
         "figure 5": table(
             """
 panel: {panel}
@@ -185,6 +180,12 @@ the paper: {paper}
             transfer(),
         ),
         "figure 6 verdicts": verdicts("cifar_transfer", *TRANSFER),
+    }
+
+
+def ledgers_and_claims():
+    """The 2016 ledger, and the claims of Gaussian DP."""
+    return {
         "ledgers": table(
             """
 (sigma, sigma_pca): ({sigma}, {sigma_pca})
@@ -225,6 +226,22 @@ seeds: {seeds}
             entries("gdp.json", "trained"),
             grouped=True,
         ),
+    }
+
+
+def best_accuracies():
+    """The most accurate models at each epsilon."""
+    bests = """
+epsilon, delta 1e-5: {epsilon.loss_distribution.upper:upper}
+sigma, of the mean: {SIGMA:.3g}, {settings.mean_noise_multiplier:.3g}
+lots of: {settings.expected_lot_size:,}
+lots: {steps:,}
+rate, C: {settings.learning_rate:.3g}, {C:.3g}
+test accuracy, mean (range): {test_accuracy:spread}
+seeds: {seed:count}
+published: {published}
+"""
+    return {
         "cnn": table(
             """
 setting: {config.setting}: sigma {SIGMA:g}, {epochs:.0f} epochs, \
@@ -258,6 +275,13 @@ published: {published}
 """,
             learned(*LITTLE, *USUAL),
         ),
+        "scratch": table(bests, best("cifar_best", "0.5", "1", "2", "4", "8")),
+    }
+
+
+def other_data():
+    """Tables, names, and results whose programs are gone."""
+    return {
         "adult": table(
             """
 model: {key}
@@ -267,7 +291,6 @@ seconds a fit: {seconds:.1f}
 """,
             [*entries("adult.json", "figures"), *entries("adult_diffprivlib.json", "figures")],
         ),
-        "scratch": table(bests, best("cifar_best", "0.5", "1", "2", "4", "8")),
         "names": table(
             """
 epsilon: {key}
@@ -298,95 +321,3 @@ PAGES = {
     "tools/README.md": developers,
     "experiments/README.md": figures,
 }
-
-
-def best(job, *budgets):
-    """A row for each budget of an experiment."""
-    return [runs(f"eps{name}", job, published=PUBLISHED.get((job, name), "")) for name in budgets]
-
-
-def learned(*budgets):
-    """The rows of mnist_best, each beside mnist_learned at its budget, whose settings are equal."""
-    for row in best("mnist_best", *budgets):
-        others = runs(row[0]["name"], "mnist_learned")
-        if others[0]["settings"] != row[0]["settings"] or len(others) != len(row):
-            raise TableError(f"{others[0]['where']}: other settings or seeds than mnist_best has")
-        accuracies = [one["test_accuracy"] for one in others]
-        yield having(
-            row,
-            learned=spread(accuracies),
-            beside=mean(accuracies),
-            before=others[0]["accuracy_before_training"],
-        )
-
-
-def having(row, **words):
-    """The row with further values of each object."""
-    return [{**one, **words} for one in row]
-
-
-def scores():
-    """The defaults of `minidp.fit` on data they were not tuned on."""
-    for row in entries("own_data.json", "data"):
-        (one,) = row
-        form = "{:.3f} ({:.3f})" if "without_privacy" in one else "{:.2%} ({:.2%})"
-        yield having(row, score=form.format(one["mean"], one["spread"]))
-
-
-def steps(contest):
-    """A row for each of our steps on a workload, with its ratios to the floor and the peers as
-    "to".
-    """
-    found = []
-    for row in contest["rows"]:
-        name = row["contender"]
-        to = {pair["to"]: pair["ratio"] for pair in contest["ratios"] if pair["of"] == name}
-        if to:
-            found.append([{**contest, **row, "to": to, "where": contest["workload"]}])
-    return found
-
-
-def panels():
-    """Every point of Figure 5, and the horizontal lines of its panels."""
-    for row in entries("figure_5.json", "panels"):
-        (panel,) = row
-        for point in panel["points"] + panel["lines"]:
-            value = str(point["x"]).removeprefix("projection-")
-            value += " (reference)" if point["x"] == panel["reference"] else ""
-            yield [{**point, "panel": panel["label"], "value": value, "where": panel["where"]}]
-
-
-def budgets():
-    """Figure 4: the best accuracy for each (epsilon, delta)."""
-    pairs = load("figure_4.json")["pairs"]
-    best = {(pair["delta"], pair["epsilon"]): pair["test_accuracy"] for pair in pairs}
-    epsilons = sorted({epsilon for _, epsilon in best})
-    lines = []
-    for delta in sorted({delta for delta, _ in best}):
-        found = [best[delta, epsilon] for epsilon in epsilons]
-        shown = ("nothing fits" if each is None else f"{each:.2%}" for each in found)
-        lines.append([f"{delta:g}", *shown])
-    return markdown(["delta", *(f"epsilon {epsilon:g}" for epsilon in epsilons)], lines)
-
-
-def names():
-    """Bits per character of the network and the tables, and copies of names, at each epsilon."""
-    made = load("names_lstm.json")["runs"]
-    for row in entries("names_lstm.json", "bits"):
-        epsilon = float(row[0]["key"])
-        found = [run["generated"] for run in made if float(run["target_epsilon"]) == epsilon]
-        copies = ("different", "in_training_set", "by_chance")
-        yield having(row, **{key: mean(run[key] for run in found) for key in copies})
-
-
-def transfer():
-    """A row for each setting of CIFAR-10 by transfer, beside the paper's accuracy if it has one."""
-    papers = {
-        f"{way}{epsilon}": paper
-        for way in ("eps", "finetuned")
-        for epsilon, paper in (("2", "67%"), ("4", "70%"), ("8", "73%"))
-    }
-    papers |= {"lot4000": "", "lot600": "", "watched-norms": "", "baseline": "80%"}
-    return [
-        runs(f"cifar_transfer-{name}", *TRANSFER, paper=paper) for name, paper in papers.items()
-    ]

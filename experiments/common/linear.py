@@ -233,6 +233,16 @@ def _about(problem, ready, tested):
     return about
 
 
+def _planned(config, body, size, before):
+    """The plan of all lots, which follows the mean's release, and its budget."""
+    bound = math.inf if config.baseline else config.clip_norm
+    groups = flat_group(body.params, bound, config.sigma)
+    sampler = make_sampler(config.sampler, size, config.lot_size)
+    plan = Plan(sampler, Sanitizer(groups, config.gradients), 1, config.lot_size)
+    calibrated = config.noise_multiplier is None and config.rule["steps"]
+    return within_budget(config, plan, size, BASELINE_EPOCHS, before, calibrated)
+
+
 def train_linear(problem, ready):
     """Release the features' mean, train a dense layer on them less the mean; returns how it
     stopped.
@@ -240,19 +250,13 @@ def train_linear(problem, ready):
     typed, backend, dataset = ready.config, ready.backend, ready.dataset
     size, width = dataset.nominal_size, problem.width
     config = settle(typed, size)
-    bound = math.inf if config.baseline else NORM
-    mean = mean_sanitizer(config.mean_sigma, bound)
+    mean = mean_sanitizer(config.mean_sigma, math.inf if config.baseline else NORM)
     dense = nn.Dense(
         width, dataset.classes, rng=ready.streams.init, init=nn.init.constant(0.0), name="dense"
     )
     body = nn.Sequential([dense], (width,))
-    bound = math.inf if config.baseline else config.clip_norm
-    groups = flat_group(body.params, bound, config.sigma)
     before = [mean.event()]
-    sampler = make_sampler(config.sampler, size, config.lot_size)
-    plan = Plan(sampler, Sanitizer(groups, config.gradients), 1, config.lot_size)
-    calibrated = config.noise_multiplier is None and config.rule["steps"]
-    plan, budget = within_budget(config, plan, size, BASELINE_EPOCHS, before, calibrated)
+    plan, budget = _planned(config, body, size, before)
     run = ready.run(
         body,
         config.make_optimizer(config.learning_rate),
@@ -286,8 +290,6 @@ def train_linear(problem, ready):
     tested -= released
     if problem.first is not None:
         begin(dense, problem.first, released)
-    centre = nn.Standardise(released, backend.xp.ones(1, dtype="float32"), name="centre")
-    model = nn.Sequential([centre, dense], (width,)).to(backend)
 
     def found():
         for entry, seen in others.items():
@@ -295,4 +297,6 @@ def train_linear(problem, ready):
             about[entry] = float((guessed == dataset.y_test).mean())
         return about
 
+    centre = nn.Standardise(released, backend.xp.ones(1, dtype="float32"), name="centre")
+    model = nn.Sequential([centre, dense], (width,)).to(backend)
     return ready.train(run, rows, tested, model, found)

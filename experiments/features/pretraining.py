@@ -226,6 +226,21 @@ def step(network, loss, optimizer, x, y, number, rng):
     optimizer.update(params, grads, number)
 
 
+def _write(config, about, network, evaluated):
+    """Write the network and the facts about it, and print the outcome."""
+    out = Path(config.out)
+    file = out / "pretrained.npz"
+    save_model(file, network, about)
+    write_json(out / "pretrain.json", about)
+    use = f"{NAME}.py {'train' if config.network == 'paper' else 'head'}"
+    print(
+        f"accuracy {about['test_accuracy']:.2%} on {about['classes']} classes after "
+        f"{config.epochs} epochs, {about['train_accuracy']:.2%} on {evaluated:,} of the images "
+        f"trained on\nquote: nothing private was trained on: no epsilon\nread:  {out / 'pretrain.json'} "
+        f"(network: {file})\nnext:  python experiments/{use} --pretrained {file}"
+    )
+
+
 def pretrain(config):
     """Train the whole network on the public set; returns the exit status."""
     if config.smoke and config.epochs == PretrainConfig.epochs:
@@ -269,14 +284,5 @@ def pretrain(config):
         "versions": versions(),
         "commit": git_commit(),
     }
-    file = out / "pretrained.npz"
-    save_model(file, standardised(network, x[:STATISTICS]), about)
-    write_json(out / "pretrain.json", about)
-    use = f"{NAME}.py {'train' if config.network == 'paper' else 'head'}"
-    print(
-        f"accuracy {about['test_accuracy']:.2%} on {dataset.classes} classes after {config.epochs} "
-        f"epochs, {about['train_accuracy']:.2%} on {len(seen):,} of the images trained on\n"
-        f"quote: nothing private was trained on: no epsilon\nread:  {out / 'pretrain.json'} "
-        f"(network: {file})\nnext:  python experiments/{use} --pretrained {file}"
-    )
+    _write(config, about, standardised(network, x[:STATISTICS]), len(seen))
     return 0

@@ -1,0 +1,104 @@
+"""The rows of tables on the pages, from several files of experiments/results."""
+
+from statistics import mean
+
+from tools.cells import TableError, entries, load, markdown, runs, spread
+
+TRANSFER = ("figure_6", "figure_6-finetuned", "cifar_transfer-sentences")
+PUBLISHED = {
+    ("mnist_best", "2.93"): "98.1% at 2.93, 98.7% at 3; tuning not counted",
+    ("cifar_best", "1"): "60.9%; tuning not counted",
+    ("cifar_best", "2"): "67.0%; tuning not counted",
+}
+
+
+def best(job, *budgets):
+    """A row for each budget of an experiment."""
+    return [runs(f"eps{name}", job, published=PUBLISHED.get((job, name), "")) for name in budgets]
+
+
+def learned(*budgets):
+    """The rows of mnist_best, each beside mnist_learned at its budget, whose settings are equal."""
+    for row in best("mnist_best", *budgets):
+        others = runs(row[0]["name"], "mnist_learned")
+        if others[0]["settings"] != row[0]["settings"] or len(others) != len(row):
+            raise TableError(f"{others[0]['where']}: other settings or seeds than mnist_best has")
+        accuracies = [one["test_accuracy"] for one in others]
+        yield having(
+            row,
+            learned=spread(accuracies),
+            beside=mean(accuracies),
+            before=others[0]["accuracy_before_training"],
+        )
+
+
+def having(row, **words):
+    """The row with further values of each object."""
+    return [{**one, **words} for one in row]
+
+
+def scores():
+    """The defaults of `minidp.fit` on data they were not tuned on."""
+    for row in entries("own_data.json", "data"):
+        (one,) = row
+        form = "{:.3f} ({:.3f})" if "without_privacy" in one else "{:.2%} ({:.2%})"
+        yield having(row, score=form.format(one["mean"], one["spread"]))
+
+
+def steps(contest):
+    """A row for each of our steps on a workload, with its ratios to the floor and the peers as
+    "to".
+    """
+    found = []
+    for row in contest["rows"]:
+        name = row["contender"]
+        to = {pair["to"]: pair["ratio"] for pair in contest["ratios"] if pair["of"] == name}
+        if to:
+            found.append([{**contest, **row, "to": to, "where": contest["workload"]}])
+    return found
+
+
+def panels():
+    """Every point of Figure 5, and the horizontal lines of its panels."""
+    for row in entries("figure_5.json", "panels"):
+        (panel,) = row
+        for point in panel["points"] + panel["lines"]:
+            value = str(point["x"]).removeprefix("projection-")
+            value += " (reference)" if point["x"] == panel["reference"] else ""
+            yield [{**point, "panel": panel["label"], "value": value, "where": panel["where"]}]
+
+
+def budgets():
+    """Figure 4: the best accuracy for each (epsilon, delta)."""
+    pairs = load("figure_4.json")["pairs"]
+    best = {(pair["delta"], pair["epsilon"]): pair["test_accuracy"] for pair in pairs}
+    epsilons = sorted({epsilon for _, epsilon in best})
+    lines = []
+    for delta in sorted({delta for delta, _ in best}):
+        found = [best[delta, epsilon] for epsilon in epsilons]
+        shown = ("nothing fits" if each is None else f"{each:.2%}" for each in found)
+        lines.append([f"{delta:g}", *shown])
+    return markdown(["delta", *(f"epsilon {epsilon:g}" for epsilon in epsilons)], lines)
+
+
+def names():
+    """Bits per character of the network and the tables, and copies of names, at each epsilon."""
+    made = load("names_lstm.json")["runs"]
+    for row in entries("names_lstm.json", "bits"):
+        epsilon = float(row[0]["key"])
+        found = [run["generated"] for run in made if float(run["target_epsilon"]) == epsilon]
+        copies = ("different", "in_training_set", "by_chance")
+        yield having(row, **{key: mean(run[key] for run in found) for key in copies})
+
+
+def transfer():
+    """A row for each setting of CIFAR-10 by transfer, beside the paper's accuracy if it has one."""
+    papers = {
+        f"{way}{epsilon}": paper
+        for way in ("eps", "finetuned")
+        for epsilon, paper in (("2", "67%"), ("4", "70%"), ("8", "73%"))
+    }
+    papers |= {"lot4000": "", "lot600": "", "watched-norms": "", "baseline": "80%"}
+    return [
+        runs(f"cifar_transfer-{name}", *TRANSFER, paper=paper) for name, paper in papers.items()
+    ]
