@@ -236,8 +236,8 @@ def _write(config, about, network, evaluated):
     print(
         f"accuracy {about['test_accuracy']:.2%} on {about['classes']} classes after "
         f"{config.epochs} epochs, {about['train_accuracy']:.2%} on {evaluated:,} of the images "
-        f"trained on\nquote: nothing private was trained on: no epsilon\nread:  {out / 'pretrain.json'} "
-        f"(network: {file})\nnext:  python experiments/{use} --pretrained {file}"
+        "trained on\nquote: nothing private was trained on: no epsilon\n"
+        f"read:  {out / 'pretrain.json'} (network: {file})\nnext:  python experiments/{use} --pretrained {file}"
     )
 
 
