@@ -237,7 +237,8 @@ def _write(config, about, network, evaluated):
         f"accuracy {about['test_accuracy']:.2%} on {about['classes']} classes after "
         f"{config.epochs} epochs, {about['train_accuracy']:.2%} on {evaluated:,} of the images "
         "trained on\nquote: nothing private was trained on: no epsilon\n"
-        f"read:  {out / 'pretrain.json'} (network: {file})\nnext:  python experiments/{use} --pretrained {file}"
+        f"read:  {out / 'pretrain.json'} (network: {file})\n"
+        f"next:  python experiments/{use} --pretrained {file}"
     )
 
 
