@@ -6,9 +6,9 @@
 
 The tables of each page are data (tools/pages.py, with rows of tools/page_rows.py). A path, file,
 table or marker that is missing or misspelt ends in one line and status 2. --collect first adds
-finished runs to experiments/results/NAME.json, a row for each; a run's setting is the name of its folder less
-"-seedN", and a run of the same setting and seed is replaced. A sweep writes its figure's file
-itself.
+finished runs to experiments/results/NAME.json, a row for each; a run's setting is the name of its
+folder less "-seedN", and a run of the same setting and seed is replaced. A sweep writes its
+figure's file itself.
 """
 
 import math
