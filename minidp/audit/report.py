@@ -25,7 +25,6 @@ from .algorithm import as_it_runs
 from .card import Card, card_of_class, package
 from .checks import Check, Outcome
 from .html import formulas_page
-from .typeset import escaped, latex
 
 OWN = "Layers and losses of your own"
 # in the order of the paper; within a section, cards in the order of their prefixes
@@ -244,21 +243,6 @@ def listing():
         for card in found:
             where = f"{card.module}:{card.line}"
             yield f"  {card.qualname:26} {where}  {' '.join(card.labels)}"
-
-
-def in_latex(only=None):
-    """Lines with the labels of `shown(only)` as LaTeX prints them: equations that are evaluated,
-    and words.
-    """
-    need_extra()
-    checks.load()
-    for public, card, _ in shown(only):
-        for label, text in card.labels.items():
-            where = f"% {public.name} [{label}]"
-            if (card.name, label) in checks.WORDS:
-                yield f"{where} in words\n{escaped(text)}"
-            else:
-                yield f"{where}\n\\[ {latex(text)} \\]"
 
 
 def need_extra():

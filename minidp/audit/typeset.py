@@ -1,38 +1,16 @@
-"""An equation of a card as a paper would print it: MathML for the audit's page, LaTeX for a text.
+"""An equation of a card as a paper would print it, in MathML for the audit's page.
 
-MathML comes from the parse that is evaluated, and LaTeX from the MathML, so that what is read is
-what is measured.
+It comes from the parse that is evaluated, so that what is read is what is measured.
 """
 
 import re
 from html import escape
-from xml.etree import ElementTree
 
 from .notation import REDUCERS, equation_of, parse
 
 GREEK = "alpha beta gamma delta epsilon eta theta lambda mu nu pi sigma Phi"
 LETTERS = dict(zip(GREEK.split(), "αβγδεηθλμνπσΦ")) | {"inf": "∞"}
 SIGNS = {"<-": "←", "<=": "≤", ">=": "≥", "~": "≈", "sum": "∑", "prod": "∏", "int": "∫"}
-LATEX = {sign: rf"\{name}" for name, sign in (LETTERS | SIGNS).items()}
-LATEX |= {"∞": r"\infty", "′": r"\prime", "−": "-", "·": r"\cdot", "∈": r"\in", "∉": r"\notin"}
-LATEX |= {"←": r"\leftarrow", "≤": r"\le", "≥": r"\ge", "≈": r"\approx", "…": r"\ldots"}
-LATEX |= {"⌊": r"\lfloor", "⌋": r"\rfloor", "⌈": r"\lceil", "⌉": r"\rceil"}
-LATEX |= {name: rf"\{name}" for name in ("exp", "ln", "log", "max", "min", "sin", "cos", "tanh")}
-ESCAPES = str.maketrans(
-    {sign: rf"\{sign}" for sign in "_&%$#{}"}
-    | {sign: f"${sign}$" for sign in "<>|"}
-    | {"^": r"\^{}", "~": r"\~{}", "\\": r"\textbackslash{}"}
-)
-ELEMENTS = {  # of MathML, in LaTeX
-    "mfrac": r"\frac{{{}}}{{{}}}",
-    "mspace": r"\,",
-    "msqrt": r"\sqrt{{{}}}",
-    "msub": "{}_{{{}}}",
-    "msup": "{{{}}}^{{{}}}",
-    "mtext": r"\ \text{{{}}}\ ",
-    "munder": "{}_{{{}}}",
-    "munderover": "{}_{{{}}}^{{{}}}",
-}
 FENCES = {"floor": "⌊⌋", "ceil": "⌈⌉", "size": "||", "truth": "[]"}
 # how closely a kind of tree binds; others bind more closely
 BINDS = {"where": 0, "otherwise": 0, "plus": 1, "minus": 1, "negative": 1}
@@ -59,47 +37,10 @@ def mathml(text):
     """The equation of a label's text as a <math> element for each part, between which lines may
     break, its remark behind it as text.
     """
-    math = [f'<math displaystyle="true">{_row(*part)}</math>' for part in _parts(text)]
-    return f"{', '.join(math)} {escape(_remark(text))}".rstrip()
-
-
-def latex(text):
-    """The equation of a label's text in LaTeX's mathematics, a line for each part; its remark as
-    text, unless it names factors in the code.
-    """
-    remark = "" if _remark(text).startswith("factors ") else escaped(_remark(text))
-    remark = rf"\quad\text{{{remark}}}" if remark else ""
-    parts = [[_latex(ElementTree.fromstring(each)) for each in part] for part in _parts(text)]
-    if len(parts) == 1:
-        return " ".join(parts[0]) + remark
-    lines = " ,\\\\\n".join(f"{left} & {sign} {right}" for left, sign, right in parts)
-    return rf"\begin{{aligned}}{lines}{remark}\end{{aligned}}"
-
-
-def escaped(text):
-    """Words as LaTeX prints them."""
-    return text.translate(ESCAPES)
-
-
-def _latex(element):
-    """An element of MathML in LaTeX."""
-    inner, text = [_latex(child) for child in element], (element.text or "").strip()
-    if element.tag == "mrow":
-        return " ".join(inner)
-    if element.tag in ELEMENTS:
-        return ELEMENTS[element.tag].format(*inner or [text])
-    if element.tag == "mi" and len(text) > 1:
-        return LATEX.get(text) or rf"\mathrm{{{text}}}"
-    side = {"prefix": r"\left", "postfix": r"\right"}.get(element.get("form"), "")
-    return side + LATEX.get(text, text)
-
-
-def _remark(text):
-    return text.strip()[len(equation_of(text)) :].strip()
-
-
-def _parts(text):
-    return [[_row(_show(side)) for side in part.children] for part in parse(text)]
+    sides = [[_row(_show(side)) for side in part.children] for part in parse(text)]
+    math = [f'<math displaystyle="true">{_row(*part)}</math>' for part in sides]
+    remark = text.strip()[len(equation_of(text)) :].strip()
+    return f"{', '.join(math)} {escape(remark)}".rstrip()
 
 
 def _tag(tag, *parts):

@@ -124,7 +124,6 @@ class AuditCommand:
         metavar="FILE.py[:NAME]",
     )
     list: bool = option(False, "print the names that --layer takes, and end")
-    latex: bool = option(False, "print the equations in LaTeX, and end")
     device: str = option("auto", "auto, cpu, gpu or gpu:N")
     html: str | None = option(
         None,
@@ -145,9 +144,6 @@ class AuditCommand:
             return self._step()
         if self.list:
             print(*report.listing(), sep="\n")
-            return 0
-        if self.latex:
-            print(*report.in_latex(self.layer), sep="\n")
             return 0
         found = None
         if self.run_dir:

@@ -8,7 +8,7 @@ import pytest
 from minidp.audit import checks
 from minidp.audit.card import labels_of
 from minidp.audit.equation import Case, value
-from minidp.audit.typeset import latex, mathml
+from minidp.audit.typeset import mathml
 
 X = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]])
 GIVEN = {"x": X, "W": np.arange(6.0).reshape(3, 2), "t": np.array([2, 0]), "c": 2.0, "n_max": 7.0}
@@ -50,10 +50,7 @@ def test_every_evaluated_equation_is_typeset():
     for card, label in checks.STATED:
         text = labels_of(card)[label]
         ElementTree.fromstring(mathml(text).partition("</math>")[0] + "</math>")
-        assert latex(text).count("{") == latex(text).count("}")
-    assert latex("y_b = x_bi / sqrt(1 + c)") == r"y_{b} = \frac{x_{b i}}{\sqrt{1 + c}}"
-    assert latex("y = ONE_MORE") == r"y = \mathrm{ONE}_{\mathrm{MORE}}"
-    assert latex("y = x  of a_b^2") == r"y = x\quad\text{of a\_b\^{}2}"
+    assert "<msub><mi>y</mi><mrow><mi>b</mi></mrow></msub>" in mathml("y_b = x_bi / sqrt(1 + c)")
 
 
 def test_a_reversed_sign_in_a_card_is_found():

@@ -112,13 +112,6 @@ def test_it_lists_public_names(capsys):
     assert "Conv2D                     minidp/nn/conv.py:" in printed and "_Norm" not in printed
 
 
-def test_it_prints_equations_for_a_paper(capsys):
-    assert main(["audit", "--layer", "GroupNorm", "--latex"]) == 0
-    printed = capsys.readouterr().out
-    assert r"% nn.norm.GroupNorm [F0] in words" in printed
-    assert r"\begin{aligned}\mathrm{dx} & =" in printed
-
-
 def test_without_mpmath_it_says_what_to_install(monkeypatch, capsys):
     monkeypatch.setattr(report.importlib.util, "find_spec", lambda name: None)
     assert main(["audit"]) == 2
