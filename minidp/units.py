@@ -64,8 +64,6 @@ class Rows(Units):
     name = "row"
 
     def __init__(self, size: int, views: int = 1):
-        count(size=size)
-        count(1, augmentation_multiplicity=views)
         self.size, self.rows_per_unit = size, views
 
     def __len__(self):

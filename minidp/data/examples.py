@@ -107,6 +107,13 @@ def _digest(rows):
     return found.digest()
 
 
+def check_weights(weight: NDArray | None, units: Units) -> None:
+    """Raise ShapeError unless there are no weights, or one for each unit."""
+    if weight is not None:
+        held = {f"{units.name}s": np.empty(len(units))}
+        same_batch("examples", **held, example_weight=weight)
+
+
 class LabelledExamples:
     """Inputs with their targets, on one device, and a lot's split into batches.
 
@@ -128,9 +135,7 @@ class LabelledExamples:
         same_batch("examples", x=x, y=y)
         self.x, self.y, self.weight, self.xp = x, y, weight, namespace_of(x)
         self.units = Rows(x.shape[0]) if units is None else units
-        if weight is not None:
-            held = {f"{self.units.name}s": np.empty(len(self.units))}
-            same_batch("examples", **held, example_weight=weight)
+        check_weights(weight, self.units)
 
     def __len__(self):
         return len(self.units)

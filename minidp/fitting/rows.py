@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ..backend import Backend
 from ..data.arrays import Inputs, as_weights
-from ..data.examples import LabelledExamples
+from ..data.examples import check_weights
 from ..data.labels import as_target_bounds, targets_of
 from ..data.persons import units_of
 from ..data.schema import Schema
@@ -72,7 +72,8 @@ def data_of(x, y, test, settings):
     units = units_of(person, settings.rows_per_person, inputs.shape[0])
     weight = settings.example_weight
     weight = None if weight is None else as_weights(weight)
-    LabelledExamples(inputs, targets, units, weight)  # which fit each other
+    same_batch("fit", x=inputs, y=targets)
+    check_weights(weight, units)
     public = None if test is None else _public_rows(door, test, inputs)
     size = len(units) if settings.dataset_size is None else settings.dataset_size
     count(1, dataset_size=size)

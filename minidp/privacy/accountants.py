@@ -9,7 +9,7 @@ from ..errors import ParameterError, UnsupportedEventError
 from ..util.validate import one_of
 from .accountant import Accountant, Bound
 from .events import NeighbouringRelation
-from .group_privacy import group_delta, group_epsilon
+from .group_privacy import GroupAccountant
 from .ledger import Ledger
 
 # name: a note, and the class, which the package exports
@@ -93,11 +93,12 @@ def all_bounds(
     found = {}
     for name in names:
         accountant, note = make(name, ledger.relation), ACCOUNTANTS[name][0]
+        asked = accountant if group_size == 1 else GroupAccountant(accountant, group_size)
         try:
             if delta is None:
-                bound = group_delta(accountant, ledger, cast(float, epsilon), group_size)
+                bound = asked.delta(ledger, cast(float, epsilon))
             else:
-                bound = group_epsilon(accountant, ledger, delta, group_size)
+                bound = asked.epsilon(ledger, delta)
         except UnsupportedEventError as error:
             bound, note = UNKNOWN, str(error)
         found[name] = (
