@@ -16,19 +16,27 @@ own (pip install diffprivlib==0.6.6 'scikit-learn<1.5').
 import math
 import statistics
 import time
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import common
 
 common.start(__name__)
 
-from common.tables import auroc, facts_of, held_out, main_of_table, read_table
+from common.tables import (
+    TableFlags,
+    auroc,
+    facts_of,
+    held_out,
+    main_of_table,
+    read_table,
+)
 
 import numpy as np
 
 import minidp
-from minidp.commands.flags import number
 from minidp.data.schema import Schema
+from minidp.util.options import option
 
 DELTA, SMOKE_ROWS = 1e-5, 600
 FILE = ("adult", "adult.csv", "fairness==0.1.8", "fairness/data/raw/adult.csv")
@@ -172,17 +180,15 @@ def figures(args):
     }
 
 
-main = main_of_table(
-    "adult.py",
-    __doc__,
-    FILE[1],
-    "a few hundred rows, one split",
-    figures,
-    {
-        "--target-epsilon": {"type": number, "nargs": "+", "default": [1.0, math.inf]},
-        "--diffprivlib": {"action": "store_true", "help": "its models in place of ours"},
-    },
-)
+@dataclass(frozen=True)
+class Flags(TableFlags):
+    """The flags."""
+
+    target_epsilon: tuple[float, ...] = option((1.0, math.inf), "a model for each")
+    diffprivlib: bool = option(False, "its models in place of ours")
+
+
+main = main_of_table("adult.py", __doc__, Flags, figures)
 
 if __name__ == "__main__":
     main()

@@ -26,7 +26,6 @@ common.start(__name__)
 
 from common.names import (
     END,
-    FILE,
     POSITIONS,
     SYMBOLS,
     decode,
@@ -35,16 +34,16 @@ from common.names import (
     table,
     table_bits,
 )
-from common.tables import main_of_table, mean_and_error
+from common.tables import TableFlags, main_of_table, mean_and_error
 
 import numpy as np
 
 from minidp import nn
-from minidp.commands.flags import number, whole_number
 from minidp.mechanism import LinearDecay, Plan, PoissonSampler, Sanitizer, flat_group
 from minidp.privacy import Filter
 from minidp.streams import Streams
 from minidp.train import Adam, Averaged, Trainer, evaluate
+from minidp.util.options import option
 
 DELTA, SEEDS, EPSILONS = 1e-6, 5, (1.0, 2.0, 8.0, math.inf)
 SAMPLES = 12
@@ -251,17 +250,15 @@ def figures(args):
     }
 
 
-main = main_of_table(
-    "names_lstm.py",
-    __doc__,
-    FILE,
-    "a few hundred names, three steps",
-    figures,
-    {
-        "--target-epsilon": {"type": number, "nargs": "+", "default": EPSILONS},
-        "--seed": {"type": whole_number, "nargs": "+", "default": range(SEEDS)},
-    },
-)
+@dataclass(frozen=True)
+class Flags(TableFlags):
+    """The flags."""
+
+    target_epsilon: tuple[float, ...] = option(EPSILONS, "models for each")
+    seed: tuple[int, ...] = option(tuple(range(SEEDS)), "a model for each")
+
+
+main = main_of_table("names_lstm.py", __doc__, Flags, figures)
 
 if __name__ == "__main__":
     main()

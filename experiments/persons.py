@@ -10,11 +10,14 @@ number seeds the fits. All settings are the defaults of `minidp.fit`. The bounds
 follow from what they mean, not from the rows; nothing was tuned on these rows.
 """
 
+from dataclasses import dataclass
+
 import common
 
 common.start(__name__)
 
 from common.tables import (
+    TableFlags,
     auroc,
     facts_of,
     held_out,
@@ -26,9 +29,9 @@ from common.tables import (
 import numpy as np
 
 import minidp
-from minidp.commands.flags import number
 from minidp.fitting.defaults import mu_of
 from minidp.privacy.gaussian import gaussian_epsilon
+from minidp.util.options import option
 
 DELTA, YEARS = 1e-5, 5
 PERSON, LABEL = "zper", "binexp"
@@ -116,8 +119,14 @@ def figures(args):
     return {**about, "auroc": found, "runs": runs}
 
 
-flags = {"--target-epsilon": {"type": number, "default": 1.0}}
-main = main_of_table("persons.py", __doc__, FILE[1], "one split", figures, flags)
+@dataclass(frozen=True)
+class Flags(TableFlags):
+    """The flags."""
+
+    target_epsilon: float = option(1.0, "of each person")
+
+
+main = main_of_table("persons.py", __doc__, Flags, figures)
 
 if __name__ == "__main__":
     main()

@@ -3,44 +3,53 @@
 import os
 import statistics
 import sys
+from dataclasses import dataclass
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
-from minidp.commands.flags import Parser, user_errors
+from minidp.commands.flags import parse, user_errors
 from minidp.commands.reading import read_csv
 from minidp.errors import DataError
 from minidp.run.versions import git_commit, versions
 from minidp.util.files import write_json
+from minidp.util.options import option
 
 SPLITS = 5  # of a table's rows
 
 
-def main_of_table(script, about, files, smoke, measure, flags=None):
-    """The function main(argv) of an experiment on `files`.
+@dataclass(frozen=True)
+class TableFlags:
+    """The flags of an experiment on a file that its user has fetched."""
 
-    smoke     what --smoke does, which sets args.splits to 1
+    data_dir: str | None = option(None, "folder of the data's file", metavar="DIR")
+    json: str | None = option(None, "write the figures", metavar="FILE")
+    smoke: bool = option(False, "a few hundred rows, one split")
+
+    @property
+    def splits(self):
+        """How many random splits there are."""
+        return 1 if self.smoke else SPLITS
+
+
+def main_of_table(script, about, flags, measure):
+    """The function main(argv) of an experiment.
+
+    flags     a `TableFlags` class
     measure   function of the flags that prints figures and returns them for --json
-    flags     {flag: arguments of `add_argument`} besides --data-dir, --json and --smoke
     """
 
     def main(argv=None):
         argv = sys.argv[1:] if argv is None else argv
-        parser = Parser(prog=f"python experiments/{script}", description=about.splitlines()[0])
-        parser.add_argument("--data-dir", metavar="DIR", help=f"folder of {files}")
-        parser.add_argument("--json", metavar="FILE", help="write the figures")
-        parser.add_argument("--smoke", action="store_true", help=smoke)
-        for name, arguments in (flags or {}).items():
-            parser.add_argument(name, **arguments)
-        args = parser.parse_args(argv)
-        args.splits = 1 if args.smoke else SPLITS
-        command = {"command": f"python experiments/{script} {' '.join(argv)}", "device": "cpu"}
+        prog = f"python experiments/{script}"
         with user_errors():
+            args = parse(flags, argv, prog=prog, description=about.splitlines()[0])
             found = measure(args)
             if args.json:
                 made_by = {"versions": versions(), "commit": git_commit()}
+                command = {"command": " ".join([prog, *argv]), "device": "cpu"}
                 write_json(args.json, {**command, **found, **made_by})
 
     return main

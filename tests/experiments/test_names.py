@@ -26,7 +26,7 @@ def folder(tmp_path, rng):
 
 def test_bits_of_a_network_and_tables(folder, tmp_path, capsys):
     found = tmp_path / "found.json"
-    flags = f"--smoke --seed 0 --target-epsilon 2 inf --data-dir {folder} --json {found}"
+    flags = f"--smoke --seed 0 --target-epsilon 2,inf --data-dir {folder} --json {found}"
     names_lstm.main(flags.split())
     one, other = json.loads(found.read_text())["runs"]
     assert one["epsilon"] <= 2 and other["epsilon"] is None
