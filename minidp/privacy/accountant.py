@@ -3,7 +3,6 @@ cannot bound.
 """
 
 import math
-from collections.abc import Collection
 from dataclasses import replace
 from functools import reduce
 from operator import add
@@ -23,11 +22,12 @@ from .events import (
     PoissonSampled,
 )
 from .events.base import check_releases
+from .ladder import Parts, on_ladder
 from .ledger import Ledger
 
 COVERED = 1e-6  # of delta: rarer releases are paid by it, and nothing else is asked about them
 NOTHING = Bound(0.0, 0.0, 0.0)
-Parts = Collection[tuple[Event, int]]  # (primitive, count) pairs
+MOST_COSTS = 2**11  # that are kept
 
 
 def _exposure(parts):
@@ -87,6 +87,7 @@ class Accountant:
 
     name = ""
     kind = "bound"
+    one_sided = True  # no lower end of lots, so that those of schedules may be rounded up
 
     def __init__(self, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE):
         one_of(tuple(NeighbouringRelation), relation=relation)
@@ -187,7 +188,7 @@ class Accountant:
         """`cost_curve`, computed once for each event and grid."""
         key = (event, grid)
         if key not in self._costs:
-            if len(self._costs) > 256:
+            if len(self._costs) > MOST_COSTS:
                 self._costs.clear()
             self._costs[key] = self.cost_curve(event, grid)
         return self._costs[key]
@@ -238,6 +239,8 @@ class Accountant:
             ),
             key=repr,
         )
+        if self.one_sided:
+            parts = on_ladder(parts, dominating=True)
         return Charged(parts, _exposure(given_away))
 
     def _bounds(self, primitive):

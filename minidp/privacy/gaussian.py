@@ -38,6 +38,7 @@ class GaussianAccountant(Accountant):
     """
 
     name = "gaussian_clt"
+    one_sided = False
     kind = "approximation"
 
     def covers(self, primitive):

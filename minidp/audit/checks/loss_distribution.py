@@ -7,11 +7,12 @@ import mpmath
 import numpy as np
 
 from ...privacy.events import Gaussian, PoissonSampled
+from ...privacy.ladder import on_ladder
 from ...privacy.pld import loss_kernels as kernels
 from ...privacy.pld.accountant import LossDistributionAccountant
 from ...privacy.pld.masses import ADD, REMOVE
 from ..equation import Case
-from . import in_words, measures, states
+from . import holds, in_words, measures, states
 from .exact_values import ledger_of
 
 CARD = "privacy.pld.accountant.LossDistributionAccountant"
@@ -81,6 +82,28 @@ def tilted_and_normalised(bench):
     log_mass, losses = bench.rng.uniform(-3, 1, 6), bench.rng.uniform(-2, 2, 6)
     mass, _ = kernels.tilted_masses(log_mass, losses, 1.3)
     yield Case({"m": mass, "p": np.exp(log_mass), "L": losses, "t": 1.3})
+
+
+@measures("privacy.ladder.on_ladder", "F1 F2", "the nearest rung on the safe side, by mpmath", 1e-9)
+def rungs(bench):
+    """Of 1,000 different lots: heights are multiples of r, and less than r away."""
+    noises, shares = np.exp(bench.rng.uniform((-3, -20), (5, -0.01), (1000, 2)).T)
+    lots = [(PoissonSampled(*given), 1) for given in zip(shares, map(Gaussian, noises))]
+    for dominating, side in ((True, 1), (False, -1)):
+        for (lot, _), (rung, _) in zip(lots, on_ladder(lots, dominating), strict=True):
+            for was, now, bend, up in (
+                (lot.share, rung.share, 0.0, side),
+                (lot.noise.noise_multiplier, rung.noise.noise_multiplier, 0.45, -side),
+            ):
+                before, after = (
+                    float(mpmath.log(s) - bend / mpmath.mpf(s) ** 2) for s in (was, now)
+                )
+                moved = up * (after - before) / 0.004
+                yield holds(up * (now - was) >= 0 and moved <= 1 + 1e-9)
+                yield abs(after / 0.004 - round(after / 0.004))
+
+
+in_words("privacy.ladder.on_ladder", "F1 F2", "where rungs stand")
 
 
 def _masses():

@@ -1,12 +1,16 @@
 """The loss-distribution accountant: a certified interval around the true epsilon, by FFT."""
 
 import math
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 
+from ...host.threads import map_parallel
 from ..accountant import Accountant
 from ..events import NeighbouringRelation
+from ..ladder import FEW
 from .choose import answer
 from .fourier import ROUNDING, spectrum_of
 from .grid import grid_for
@@ -17,6 +21,8 @@ from .masses import masses_of
 
 CACHED_POINTS = 2**16  # costs on longer grids are few and large, and not kept
 MAX_GRIDS = 16  # kept for queries that follow
+MAX_SUMS = 12  # likewise, of many kinds of releases
+AT_ONCE = 32  # transforms in memory
 
 
 class LossDistributionAccountant(Accountant):
@@ -63,6 +69,7 @@ class LossDistributionAccountant(Accountant):
     """
 
     name = "loss_distribution"
+    one_sided = False
 
     def __init__(
         self,
@@ -73,6 +80,8 @@ class LossDistributionAccountant(Accountant):
         super().__init__(relation)
         self.quick = quick  # upper ends alone, from the first grid
         self._grids: dict[Any, Any] = {}
+        self._sums: dict[Any, Any] = {}  # {grid: ({event: count}, their ComposedLoss)}
+        self._tried: set[Any] = set()
 
     def choose_grid(self, parts, epsilon, delta, direction, fineness):
         """The upper LossGrid for one target: epsilon, or delta; the other is None."""
@@ -84,8 +93,38 @@ class LossDistributionAccountant(Accountant):
             if len(self._grids) >= MAX_GRIDS:
                 self._grids.clear()
                 self._costs.clear()
-            self._grids[key] = grid_for(*key)
+            self._grids[key] = self._kept(grid_for(*key))
         return self._grids[key]
+
+    def _kept(self, grid):
+        """A grid whose sums of many kinds of releases are kept, if it serves as well and was not
+        tried for this question yet.
+        """
+        for kept in reversed(self._sums):
+            if kept not in self._tried and kept.covers(grid):
+                self._tried.add(kept)
+                return kept
+        return grid
+
+    def composed(self, parts, grid):
+        """The sum of the parts' losses on the grid. Of many parts it is kept, so that a longer run
+        adds what is new.
+        """
+        if len(parts) <= FEW:
+            return super().composed(parts, grid)
+        counted, total = self._sums.pop(grid, ({}, None))
+        new = {event: count - counted.get(event, 0) for event, count in parts}
+        if not counted.keys() <= new.keys() or min(new.values()) < 0:
+            new, total = dict(parts), None
+        added = [(event, count) for event, count in new.items() if count]
+        for start in range(0, len(added), AT_ONCE):
+            some = added[start : start + AT_ONCE]
+            costs = map_parallel(lambda part: self.cost_curve(part[0], grid) * part[1], some)
+            total = reduce(add, costs if total is None else [total, *costs])
+        while len(self._sums) >= MAX_SUMS:
+            del self._sums[next(iter(self._sums))]
+        self._sums[grid] = dict(parts), total
+        return total
 
     def cost_curve(self, event, grid):
         """The event's ComposedLoss on the grid."""
@@ -120,9 +159,11 @@ class LossDistributionAccountant(Accountant):
         return super().cached_cost(event, grid)
 
     def epsilon_of(self, parts, delta):
+        self._tried.clear()
         return answer(EpsilonAt, self, parts, delta)
 
     def delta_of(self, parts, epsilon):
+        self._tried.clear()
         return answer(DeltaAt, self, parts, epsilon)
 
 

@@ -18,7 +18,6 @@ from ..events import Gaussian
 from ..events.noise import combined_noise_multiplier
 from ..gaussian import GaussianAccountant
 from ..renyi import RenyiAccountant
-from .grid import MAX_POINTS
 from .interval import between
 
 # where an interval stays wider than this share, other accountants' upper ends are asked for
@@ -32,7 +31,8 @@ def answer(question, accountant, parts, target):
         return question(accountant, parts, target).by(GaussianAccountant(accountant.relation))
     asked = question(accountant, merged(parts), target)
     best, settled = refined(asked)
-    narrow = best.lower is not None and best.upper - best.lower <= WIDE * best.upper + asked.width
+    wide = (WIDE + asked.slack(best)) * best.upper + asked.width
+    narrow = best.lower is not None and best.upper - best.lower <= wide
     if best.upper < math.inf and (settled or narrow):
         return best
     others = (RenyiAccountant, BasicAccountant, AdvancedAccountant)
@@ -59,7 +59,7 @@ def refined(question):
         known = best if best.lower is not None else between(best.upper - gain, best.upper)
         factor = question.finer(known)
         settled = factor == 1.0
-        if settled or question.room * points * len(question.parts) > MAX_POINTS:
+        if settled or question.room * points > question.most_points:
             break
         fineness *= factor
     return best, settled

@@ -21,7 +21,9 @@ TRUNCATION = 16.0
 LEAST_LOG_DELTA = -690.0  # smaller deltas leave float64; they are bounded by where they do not
 MOST_TILT_A_STEP = 300.0  # so that weights of neighbouring knots stay within float64
 MAX_POINTS = 2**21  # of a grid, 16 MB each transform; of all kinds of releases together
+LEAST_POINTS = 2**17  # that a grid may have, whatever the number of kinds
 MAX_KNOTS = 2**15  # of all releases, about: a tenth of a second of cells
+LEAST_KNOTS = 2**10  # of each
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,16 @@ class LossGrid:
     deviations: float  # how far into the noise's tails the cells go
     right_order: float  # orders that bound what lies beyond the window
     left_order: float
+
+    def covers(self, other: "LossGrid") -> bool:
+        """Whether it serves where the other was asked for: for a run of fewer steps, say."""
+        return (
+            (self.direction, self.upper) == (other.direction, other.upper)
+            and self.step <= 1.3 * other.step
+            and self.before >= other.before
+            and self.points * self.step >= other.points * other.step
+            and self.deviations >= other.deviations
+        )
 
 
 def grid_for(parts, epsilon, delta, direction, fineness):
@@ -64,13 +76,14 @@ def grid_for(parts, epsilon, delta, direction, fineness):
     saddle = find(samples, **target)
     (right, right_order), (left, left_order) = window(samples, saddle, OUTSIDE)
     span = max(abs(losses[-1] - losses[0]) for losses, _, _ in samples)
-    most = MAX_POINTS / len(parts)
+    most = max(MAX_POINTS / len(parts), LEAST_POINTS)
     step = max(
         fineness * math.sqrt(saddle.variance / steps), 1.01 * (right - left) / most, span / most
     )
     points = fast_length((right - left) / step + 4)
     before = saddle.centre - left + 0.5 * (points * step - (right - left))
-    gaps = (fineness / 4, max(3 * fineness / max(saddle.tilt, 1e-9), span * len(parts) / MAX_KNOTS))
+    knots = max(MAX_KNOTS / len(parts), LEAST_KNOTS)
+    gaps = (fineness / 4, max(3 * fineness / max(saddle.tilt, 1e-9), span / knots))
     return LossGrid(
         direction,
         True,

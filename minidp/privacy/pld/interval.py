@@ -6,6 +6,8 @@ import math
 from dataclasses import replace
 
 from ..bound import Bound
+from ..ladder import RUNG, on_ladder
+from .grid import LEAST_POINTS, MAX_POINTS
 from .losses import LossWindow
 from .masses import ADD, REMOVE, largest_loss
 
@@ -13,6 +15,7 @@ FINENESS = 0.08  # grid step over the (tilted) standard deviation of one step's 
 WIDTH = 2e-3  # wanted width of an interval of epsilon, relative ...
 LEAST_WIDTH = 2e-5  # ... or absolute, where epsilon is so small that nobody asks for more
 DELTA_WIDTH = 0.02  # wanted width of an interval of delta, relative
+ROUNDED = 1.2 * RUNG  # of epsilon, at most about, between both ends of a ladder
 
 
 class Question:
@@ -25,9 +28,16 @@ class Question:
     """
 
     def __init__(self, accountant, parts, target):
-        self.accountant, self.parts, self.target = accountant, parts, target
+        self.accountant, self.target = accountant, target
+        self.parts = on_ladder(parts, dominating=True)
+        self.rounded = 0.0 if self.parts is parts else ROUNDED  # of epsilon, by the ladder
+        # times the room, beyond which no finer grid is tried
+        self.most_points = MAX_POINTS / len(parts)
+        if self.rounded:
+            self.most_points = self.room * LEAST_POINTS / 2
         self.uppers = {}  # upper ends of epsilon in each direction so far
-        self.known = [] if accountant.quick else _known_below(parts)
+        known = [] if accountant.quick else _known_below(parts)
+        self.known = on_ladder(known, dominating=False)
         self.directions = [REMOVE, ADD]
 
     def upper(self, grid):
@@ -51,6 +61,10 @@ class EpsilonAt(Question):
         """Another accountant's answer."""
         return accountant.epsilon_of(self.parts, self.target)
 
+    def slack(self, bound):
+        """The share of the bound that the ladder's rounding takes."""
+        return self.rounded
+
     def grid(self, direction, fineness):
         return self.accountant.choose_grid(self.parts, None, self.target, direction, fineness)
 
@@ -58,8 +72,11 @@ class EpsilonAt(Question):
         """The factor by which to refine, 1 for enough; the bound is infinitely wide where nothing
         is known below yet.
         """
-        excess = (bound.upper - bound.lower) / max(WIDTH * bound.upper, LEAST_WIDTH)
-        return 1.0 if excess <= 1 else max(0.1, 0.9 / math.sqrt(excess))
+        wanted = max((WIDTH + self.slack(bound)) * bound.upper, LEAST_WIDTH)
+        excess = (bound.upper - bound.lower) / wanted
+        # of many kinds of releases a look costs more than a grid that is finer than needed
+        most = 0.5 if self.rounded else 1.0
+        return 1.0 if excess <= 1 else min(most, max(0.1, 0.9 / math.sqrt(excess)))
 
     def interval(self, fineness):
         """(Bound on epsilon, points of its grid)."""
@@ -90,12 +107,19 @@ class DeltaAt(Question):
         """Another accountant's answer."""
         return accountant.delta_of(self.parts, self.target)
 
+    def slack(self, bound):
+        """The share of the bound that the ladder's rounding takes: delta is about e^(-epsilon^2 /
+        c), so that ln delta changes by 2 ln delta times what ln epsilon does.
+        """
+        return self.rounded * 2 * max(10.0, -math.log(bound.upper))
+
     def grid(self, direction, fineness):
         return self.accountant.choose_grid(self.parts, self.target, None, direction, fineness)
 
     def finer(self, bound):
         """The factor by which to refine, 1 for enough."""
-        return 1.0 if bound.upper - bound.lower <= DELTA_WIDTH * bound.upper else 0.3
+        wanted = DELTA_WIDTH + self.slack(bound)
+        return 1.0 if bound.upper - bound.lower <= wanted * bound.upper else 0.3
 
     def interval(self, fineness):
         """(Bound on delta, points of the deciding grid)."""
