@@ -17,10 +17,14 @@ from ..privacy import (
     NeighbouringRelation,
     PoissonSampled,
 )
-from .step_trials import SCALES, Lot, Undecided
+from .step_noise import alike, directions, fresh, noise
+from .step_trials import LOUD, SCALES, Lot, Undecided
 
-LOUD = SCALES[-1]
 UNLIKELY = 1e-6  # a right step's chance
+EXTREME = (1e-30, 1e12)  # of row 0, besides SCALES
+FEW, MUCH = (1, 2, 3, 5, 9), 3  # rows of small lots; how many C too much they are to show
+WHOLE = (120, 126, 128)  # rows that are whole batches of nearly any size up to 64
+MOST_CALLS = 300  # of each such lot
 AT_HAND = "the sum is divided by the number of rows at hand, not by the expected lot size"
 MEAN = "the loss is a mean over the lot, and 1/B is in the gradients that are clipped"
 OTHERS = (
@@ -32,12 +36,25 @@ OTHERS = (
 def sensitivity(trials):
     """One row moves the sum by at most C: m copies by m C."""
     m = trials.copies
-    for scale in (*reversed(SCALES), 0):
-        for p, text, _, norm in trials.moved(m, (1, Lot(0, m, scale))):
-            cause = "rows are not clipped" if norm > 4 * m else "clipped in pieces, or to more"
-            yield p, f"{text}: {cause}"
+    for scale in (*reversed(SCALES), 0, *EXTREME):
+        yield from _unclipped(trials, m, (1, Lot(0, m, scale)))
+    if trials.varies:
+        yield from _unclipped(trials, 8 * m, (1, Lot(0, 8 * m, LOUD)))
+        calls = min(MOST_CALLS, trials.needed(MUCH))
+        for few in FEW:
+            lots = (1, Lot(0, few, LOUD)), (-1, trials.quiet)
+            yield from _unclipped(trials, few, *lots, n=calls)
+        for whole in WHOLE:  # one row less leaves the largest remainder
+            lots = (1, Lot(0, whole, LOUD)), (-1, Lot(0, whole - 1, LOUD))
+            yield from _unclipped(trials, 1, *lots, n=calls)
     if min(trials.reached.values()) < 0.5:
         raise Undecided("no rows come near the clip norm in each part: see trained")
+
+
+def _unclipped(trials, rows, *lots, n=None):
+    for p, text, _, norm in trials.moved(rows, *lots, n=n):
+        cause = "rows are not clipped" if norm > 4 * rows else "clipped in pieces, or to more"
+        yield p, f"{text}: {cause}"
 
 
 def trained(trials):
@@ -87,61 +104,14 @@ def empty_lot(trials):
 
 
 def finite(trials):
-    """Rows that are not finite move the sum by at most C each."""
-    m = trials.copies
-    for value in (math.nan, math.inf):
+    """Rows that are not finite, or as large as any, move the sum by at most C each."""
+    m, row = trials.copies, trials.rows[0]
+    largest = (
+        float(np.finfo(row.dtype).max / (np.abs(row).max() or 1)) if row.dtype.kind == "f" else 1
+    )
+    for value in (math.nan, math.inf, largest):
         for p, _, part, norm in trials.moved(m, (1, Lot(m, m, value)), (-1, Lot(m))):
             yield p, f"{m} rows of {value} are not left out: they move {part} by {norm:.3g} C"
-
-
-def fresh(releases):
-    """(n - 1, d) independent normal numbers: each release less the mean of those before it."""
-    releases = np.array(list(releases))
-    n = np.arange(1, len(releases))[:, None]
-    return (releases[1:] - np.cumsum(releases[:-1], axis=0) / n) * np.sqrt(n / (n + 1))
-
-
-def alike(what, numbers, axis):
-    """Whether independent normal numbers are correlated along an axis."""
-    n = numbers.shape[axis]
-    power = (np.abs(np.fft.rfft(numbers, 2 * n, axis=axis)) ** 2).sum(axis=1 - axis)
-    pairs = numbers.size // n * np.arange(n, 0, -1)
-    far = np.abs(np.fft.irfft(power)[:n]) / np.sqrt(pairs)
-    far[(pairs < 500) | (np.arange(n) == 0)] = 0
-    p = 2 * n * stats.norm.sf(0.9 * far.max())
-    return p, f"{what} {far.argmax()} apart have the same noise, or correlated noise"
-
-
-def noise(trials):
-    """The noise has the stated size in every coordinate, is new each time, and is Gaussian."""
-    quiet = fresh(trials.releases(trials.quiet, trials.for_law))
-    lots = {"few": quiet}
-    if trials.varies:
-        lots["many"] = fresh(trials.releases(Lot(0, 2 * trials.copies), trials.for_law))
-    for rows, found in lots.items():
-        sums, n = (found**2).sum(axis=0), len(found)
-        for part in trials.parts:
-            total, freedom = sums[part.where].sum(), n * part.size
-            share = math.sqrt(total / freedom)
-            text = f"{part.name}: the noise is {share:.3g} times the stated one on {rows} rows"
-            cause = "too little"
-            if rows == "many":
-                cause = "averaged over batches, or divided by the rows at hand"
-            if share < 1e-3:
-                cause = "none, or the same noise every time"
-            yield stats.chi2.cdf(total, freedom), f"{text}: {cause}"
-            size = trials.stated.expected_lot_size
-            more = (
-                f"too much (1.41 if added twice, {size:g} if divided by the number of rows at hand)"
-            )
-            yield stats.chi2.sf(total, freedom), f"does not do what it states: {text}: {more}"
-        least = f"{math.sqrt(sums.min() / n):.3g} times the stated noise on {rows} rows"
-        frozen = "" if sums.min() else ": frozen weights, which are charged and not trained"
-        p = stats.chi2.cdf(sums.min(), n) * trials.size
-        yield p, f"coordinate {sums.argmin()} has {least}{frozen}"
-    yield alike("releases", quiet, 0)
-    yield alike("coordinates", quiet, 1)
-    yield stats.kstest(quiet.ravel()[:20_000], "norm").pvalue, "the noise is not Gaussian"
 
 
 def bits(trials):
@@ -272,6 +242,7 @@ TESTS = (
     Test("sensitivity", sensitivity),
     Test("divisor", divisor),
     Test("noise", noise),
+    Test("directions", directions),
     Test("empty lot", empty_lot),
     Test("independence of rows", independence),
     Test("trained", trained, claim="trained"),

@@ -17,6 +17,7 @@ LAW = 5000  # numbers that tell Laplace's law from a Gaussian's
 SPREAD = 600  # numbers that tell FAULT times the noise
 FEWEST = 16
 SCALES = (0.01, 0.1, 1, 10, 100, 1000)  # of row 0
+LOUD = SCALES[-1]
 RAISED = (Exception, SystemExit)  # by the user's code, which may raise anything
 ROUNDING = 1e-5  # of what rows move: sums in float32 are no fault
 
@@ -61,8 +62,10 @@ class Trials:
         self.copies = max(1, round(m))
         self.rows = stated.rows(self.copies)
         shape("check_step", "make_rows", self.rows, (self.copies, *stated.row_shape))
+        self.size, self.shape = 0, ()
         self.size = self.call(self.rows).size
         self.parts, self.unit = self._parts()
+        self.alone = {part.name: [] for part in self.parts}  # squares of each call's noise
         self.empty = None
         try:
             self.call(self.rows[:0])
@@ -70,6 +73,8 @@ class Trials:
             self.empty = error
         smallest = min(part.size for part in self.parts)
         self.for_law = max(FEWEST, -(-SPREAD // smallest), -(-LAW // self.size))
+        if 20 * self.size <= stated.most_releases:
+            self.for_law = max(self.for_law, 2 * self.size + 2)  # for all directions
         self.for_shift = self.needed(self.copies * (FAULT - 1))
         self.short = 0  # releases that a test would have needed, beyond most_releases
         fewest = 1 if self.empty else 0  # rows: the noise shows where there are fewest
@@ -102,6 +107,7 @@ class Trials:
         released = np.asarray((step or self.stated.step)(rows.copy()))
         if released.dtype.kind != "f":
             raise ParameterError(f"step: expected floating-point numbers, got {released.dtype}")
+        self.shape = self.shape or released.shape
         released = released.astype(np.float64).ravel()
         if not released.size or self.size not in (0, released.size):
             expected = self.size or "some"
@@ -126,6 +132,10 @@ class Trials:
             mean = squares = np.zeros(self.size)
             for n, release in enumerate(self.releases(lot, n), 1):
                 apart = release - mean
+                if n > 1:
+                    for part in self.parts:
+                        noise = apart[part.where]
+                        self.alone[part.name].append(noise @ noise * (n - 1) / n)
                 mean = mean + apart / n
                 squares = squares + apart * (release - mean)
             spreads = [squares[part.where].mean() / (n - 1) for part in self.parts]

@@ -303,6 +303,80 @@ def test_a_planted_fault_is_found_and_named_and_what_is_not_claimed_is_none(made
     assert bool(report) == (not line.startswith("violated"))
 
 
+def shuffled_signs(rng, z):
+    return rng.permutation(z) * rng.choice([-1, 1], len(z))
+
+
+def without(z, direction):
+    direction = np.resize(direction, len(z)) / np.linalg.norm(np.resize(direction, len(z)))
+    return z - (z @ direction) * direction
+
+
+def one_of_forty(rng, z, last):
+    return np.random.default_rng(rng.integers(40)).normal(0, SIGMA, D)
+
+
+# noise that is made of new noise z, or every second time of the noise before
+DEPENDENT = {
+    "mean taken out": lambda rng, z, last: without(z, [1]),
+    "alternating sum taken out": lambda rng, z, last: without(z, [1, -1]),
+    "an unknown direction": lambda rng, z, last: without(z, np.cos(np.arange(D) ** 2)),
+    "the last follows from three": lambda rng, z, last: np.r_[z[:-1], sum(z[[0, 4, 9]]) / 3**0.5],
+    "the other half backwards": lambda rng, z, last: np.r_[z[:10], -z[9::-1]],
+    "the other half in new order": lambda rng, z, last: np.r_[z[:10], shuffled_signs(rng, z[:10])],
+    "that of before in new order": lambda rng, z, last: shuffled_signs(rng, last),
+    "that of before, backwards": lambda rng, z, last: last[::-1],
+    "often a third of it": lambda rng, z, last: z / 3 if rng.random() < 0.05 else z,
+    "seldom none": lambda rng, z, last: 0 * z if rng.random() < 0.005 else z,
+    "absolute values": lambda rng, z, last: abs(z),
+    "one of forty": one_of_forty,
+}
+
+
+@pytest.mark.parametrize("name, depends", DEPENDENT.items(), ids=DEPENDENT)
+def test_noise_with_a_hole_is_found(name, depends):
+    drawn = []
+
+    def noise(self, *rest):
+        drawn.append(Plain.noise(self, *rest))
+        if "before" in name and len(drawn) % 2:
+            return drawn[-1]
+        return depends(self.rng, drawn[-1], drawn[-2:][0])
+
+    report = check_step(plain(noise=noise)(), **STATED)
+    assert "violated     noise" in repr(report), report
+
+
+# sums of rows' gradients
+SUMS = {
+    "large rows are not clipped": lambda g: np.where(abs(g) > 1e6, g, clipped(g)),
+    "tiny rows are blown up": lambda g: np.where(abs(g) < 1e-20, 1e40 * g, clipped(g)),
+    "many rows are not clipped": lambda g: clipped(g) if len(g) < 500 else g,
+    "incomplete batches of 8 are dropped": lambda g: clipped(g)[: len(g) // 8 * 8],
+    "few rows are repeated": lambda g: clipped(np.resize(g, (4, D)) if 0 < len(g) < 4 else g),
+    "few rows weigh more": lambda g: clipped(g) * (16 / len(g) if 0 < len(g) < 16 else 1),
+    "the first row is not clipped": lambda g: np.concatenate([g[:1], clipped(g[1:])]),
+}
+
+
+@pytest.mark.parametrize("clip", SUMS.values(), ids=SUMS)
+def test_rows_of_any_size_in_lots_of_any_size_are_clipped(clip):
+    report = check_step(plain(clip=lambda self, g: clip(g))(), **STATED)
+    assert "violated     sensitivity" in repr(report), report
+
+
+def test_a_direction_among_more_coordinates_than_releases_is_not_decided():
+    size = 400
+
+    def step(rows):
+        return (clipped(rows.astype(float)).sum(axis=0) + rng.normal(0, SIGMA, size)) / L
+
+    rng, stated = np.random.default_rng(), {**STATED, "row_shape": (size,)}
+    report = check_step(step, **stated)
+    assert report and "not decided  directions" in repr(report)
+    assert "most_releases=8020 would decide for all 400 coordinates" in repr(report)
+
+
 @pytest.mark.parametrize(
     "wrong, says",
     [
