@@ -297,8 +297,7 @@ class OuterSum(_Factored):
     def add_weighted_sum(self, total, w, rows=0):
         """total += sum_b w_b g_b, in place, always in float64: terms of one example may cancel."""
         n = self.n_examples * self.positions
-        # about as many rows in a product as there are products: short chains of roundings
-        rows = min(max(LEAST_ROWS, math.isqrt(n)), MOST_ROWS)
+        rows = product_rows(n)
         a, d = (factor.reshape((n, factor.shape[2])) for factor in self.arrays)
         w = self.xp.repeat(w, self.positions)
         for start in range(0, n, TOGETHER * rows):
@@ -321,6 +320,13 @@ class OuterSum(_Factored):
     def factored_is_cheaper(self):
         """True if the Gram matrices cost less than the gradients."""
         return gram_is_cheaper(self.positions, *self.shape)
+
+
+def product_rows(n):
+    """Rows of each product in a sum over n rows: about as many as there are products, which makes
+    chains of roundings short.
+    """
+    return min(max(LEAST_ROWS, math.isqrt(n)), MOST_ROWS)
 
 
 def gram_is_cheaper(positions, i, o):

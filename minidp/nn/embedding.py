@@ -1,10 +1,13 @@
 """Embedding: a trained row for each id."""
 
+import math
+
 from numpy.typing import DTypeLike, NDArray
 
-from ..backend import namespace_of
-from ..util.validate import count
-from .conv import SumInChunks
+from ..arrays import namespace_of, row_norms, zero_rows_unless
+from ..grads.forms import CANCELLING, HUGE, TOGETHER, PerExampleGrad, product_rows
+from ..util.validate import count, same_batch
+from .conv import in_chunks
 from .init import Initializer, Rng, truncated_normal
 from .layer import Drawn
 
@@ -20,7 +23,7 @@ class Embedding(Drawn):
 
     Backward, with dy = d(sum_b loss_b)/dy
         [B1]  dx_bt = 0    y does not change between ids
-        [P1]  dE_bvj = sum_t [id_bt = v] dy_btj    factors OuterSum(a = rows of 0 and 1, d = dy)
+        [P1]  dE_bvj = sum_t [id_bt = v] dy_btj    factors RowsGrad(x, d = dy)
 
     Source
         [P1]  own derivation: y_b is the product of rows of 0 and 1, one 1 at each id, and E
@@ -67,18 +70,80 @@ class Embedding(Drawn):
         return dx
 
     def compute_grads(self, dy, x):
-        return {"E": RowsGrad(x, dy, self.vocabulary)}
+        return {"E": RowsGrad(x, dy, self.vocabulary)}  # [P1]
 
 
-class RowsGrad(SumInChunks):
-    """Gradients of a table (V, J): an OuterSum of rows of 0 and 1."""
+class RowsGrad(PerExampleGrad):
+    r"""Gradients of a table (V, J), of which each example has few rows.
+
+    Shapes
+        x (B, T) ids   d (B, T, J) the gradients of the rows taken   w (B,)
+
+    Forward, over positions whose id is in 0..V-1
+        [N1]  sq_b = sum_tu [id_bt = id_bu] sum_j d_btj d_buj
+        [N3]  upper_b = max(sq_b + n eps m_b^2, (m_b / 64)^2), m_b = sum_t |d_bt|, n = J + 2 T + 64
+        [P1]  total_vj = sum_bt w_b [id_bt = v] d_btj
+
+    Source
+        [N1] [P1]  own derivation: grads.forms.OuterSum, whose rows a_bt are 0 and one 1
+        [N3]  grads.forms.OuterSum [N3]
+
+    Guarantees
+        A term of [P1] goes through as many additions as one of OuterSum, at most.
+    """
 
     def __init__(self, x: NDArray, d: NDArray, vocabulary: int):
-        """x (B, T) ids, d (B, T, J) the gradients of the rows taken."""
-        super().__init__(x, d, (vocabulary, d.shape[2]))
+        same_batch("RowsGrad", x=x, d=d)
+        self.ids, known = ids_of(x, vocabulary)
+        self.x = x
+        self.d = namespace_of(d).where(known[..., None], d, d.dtype.type(0))
+        self.n_examples, self.shape = x.shape[0], (vocabulary, d.shape[2])
+        self.arrays = x, self.d
 
-    def first(self, start, stop):
-        return one_hot(self.x[start:stop], self.shape[0], self.d.dtype)  # [P1]
+    def sq_norms(self) -> NDArray:
+        """(B,) squared L2 norms, through the ids that meet."""
+        sq, positions = self.xp.empty(self.n_examples), self.ids.shape[1]
+        for start, stop in in_chunks(self.d, 3 * positions**2):
+            ids, d = self.ids[start:stop], self.d[start:stop].astype("float64")
+            meet = ids[:, :, None] == ids[:, None, :]
+            sq[start:stop] = (meet * (d @ d.transpose(0, 2, 1))).sum(axis=2).sum(axis=1)  # [N1]
+        return self.xp.where(sq < 0, 0, sq)
+
+    def sq_norms_upper(self):
+        """(B,) squared norms, rounded up by the bound on what the sums lost."""
+        lost = (self.shape[1] + 2 * self.ids.shape[1] + 64) * 2.0**-52
+        lengths = row_norms(self.d)
+        huge = (lengths > HUGE).any(axis=1)
+        most = self.xp.where(huge, math.inf, lengths.sum(axis=1))
+        return self.xp.maximum(self.sq_norms() + lost * most**2, (most / CANCELLING) ** 2)  # [N3]
+
+    def add_weighted_sum(self, total: NDArray, w: NDArray, rows: int = 0) -> None:
+        """total += sum_b w_b g_b, in place, in float64; only rows that are met are touched."""
+        n, width = self.ids.size, self.shape[1]
+        met, places = self.xp.unique(self.ids, return_inverse=True)
+        places = places.reshape((n, 1)) * width + self.xp.arange(width)
+        weighted = zero_rows_unless(w != 0, self.d) * w[:, None, None]
+        weighted, rows = weighted.reshape((n, width)), product_rows(n)
+        for start in range(0, n, TOGETHER * rows):
+            part = self.xp.zeros(len(met) * width)
+            for at in range(start, min(start + TOGETHER * rows, n), rows):
+                here = slice(at, min(at + rows, n))
+                part += self.xp.bincount(places[here].ravel(), weighted[here].ravel(), len(part))
+            total[met] += part.reshape((len(met), width))  # [P1]
+
+    def materialise(self) -> NDArray:
+        """(B, V, J)."""
+        g = self.xp.zeros((self.n_examples, *self.shape), self.d.dtype)
+        examples = self.xp.arange(self.n_examples)
+        for t in range(self.ids.shape[1]):
+            g[examples, self.ids[:, t]] += self.d[:, t]
+        return g
+
+    def sum_over_views(self, views):
+        """One gradient per example, over the positions of all its rows."""
+        examples, positions = self.n_examples // views, views * self.ids.shape[1]
+        d = self.d.reshape((examples, positions, self.shape[1]))
+        return RowsGrad(self.x.reshape((examples, positions)), d, self.shape[0])
 
     def rows(self, start, stop):
         return RowsGrad(self.x[start:stop], self.d[start:stop], self.shape[0])
@@ -96,9 +161,3 @@ def taken(x: NDArray, E: NDArray) -> NDArray:
     """The rows of E at the ids x, zeros for those of no row."""
     ids, known = ids_of(x, len(E))
     return E[ids] * known[..., None]  # [F1]
-
-
-def one_hot(x: NDArray, vocabulary: int, dtype: DTypeLike) -> NDArray:
-    """(B, T, V): 1 at each id."""
-    ids, known = ids_of(x, vocabulary)
-    return ((namespace_of(x).arange(vocabulary) == ids[..., None]) & known[..., None]).astype(dtype)

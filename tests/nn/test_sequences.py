@@ -1,10 +1,13 @@
 """Layers of sequences in networks: training in every form, model files, ids."""
 
+import tracemalloc
+
 import numpy as np
 
 from minidp import fit, nn
 from minidp.backend import to_host
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group
+from minidp.nn.embedding import RowsGrad
 from minidp.train import SGD, Trainer
 
 T, V, WIDTH = 3, 5, 4
@@ -63,3 +66,17 @@ def test_fit_trains_a_network_on_ids():
         quiet=True,
     )
     assert model.epsilon.upper <= 8 and set(model.predict(x)) <= {False, True}
+
+
+def test_a_table_of_a_million_rows_is_clipped_and_summed_by_the_rows_that_are_met(rng):
+    x, d = rng.integers(0, 10**6, (300, 6)), rng.standard_normal((300, 6, 2)).astype("float32")
+    x[:, 3:] = x[:, :3]
+    grad, small = (RowsGrad(ids, d, size) for ids, size in ((x, 10**6), (x % 50, 50)))
+    tracemalloc.start()
+    norms, total = grad.sq_norms_upper(), grad.weighted_sum(np.ones(300))
+    assert tracemalloc.get_traced_memory()[1] < 4 * total.nbytes
+    tracemalloc.stop()
+    np.testing.assert_allclose(total.sum(axis=0), d.sum(axis=(0, 1), dtype=float), rtol=1e-9)
+    assert (norms > 0).all() and np.count_nonzero(total) <= 2 * 900
+    exact = (small.materialise().astype(float) ** 2).sum(axis=(1, 2))
+    np.testing.assert_allclose(small.sq_norms(), exact, rtol=1e-5)

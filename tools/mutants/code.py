@@ -48,6 +48,7 @@ _SHAPE = "of x only the shape is asked: its patches are cut from what forward ke
 _ANY_SIGN = "a direction's sign is arbitrary, as the card says"
 
 EQUIVALENT = {  # name of a mutant: the reason why no measurement can tell it from the original
+    "nn.embedding.Embedding [P1] scale 1": "ids are rounded",
     "nn.conv.Conv2D [P1] sign 2": _SHAPE,
     "nn.conv.Conv2D [P1] scale 2": _SHAPE,
     "nn.norm.GroupNorm [F0] sign 1": _INFERRED,

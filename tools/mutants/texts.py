@@ -38,6 +38,7 @@ EQUIVALENT = {  # name of a broken text: the reason why it says the same
     "grads.forms.OuterSum [N1] exchange 2": SYMMETRIC,
     "grads.forms.OuterSum [N1] exchange 4": SYMMETRIC,
     "grads.forms.OuterSum [N3] sign 3": "it is squared",
+    "nn.embedding.RowsGrad [N3] sign 3": "it is squared",
 }
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...arrays import to_host
 from ...grads.forms import Explicit, Outer, OuterSum
+from ...nn.embedding import RowsGrad
 from ..equation import Case
 from . import measures, states
 from .exact_values import sq_norms
@@ -53,6 +54,36 @@ def two_views_of_three_examples(bench, case):
         grad = case(*map(bench.asarray, flat))
         merged = to_host(grad.sum_over_views(2).materialise())
         yield Case({"g": to_host(grad.materialise()), **given, "merged": merged})
+
+
+def _of_a_table(bench, width, left, bound=False):
+    x, w = np.array([[2, 0, 2, -1], [1, 1, 1, 3]]), bench.rng.uniform(0, 1, 2)
+    d = bench.rng.uniform(-1, 1, (2, 4, width))
+    d[0, 1], d[0, 2] = left * d[0, 1], (left - 1) * d[0, 0]
+    if bound:
+        x, d = x[:1], d[:1]
+    grad = RowsGrad(bench.asarray(x), bench.asarray(d), 4)
+    d[0, 3] = 0  # of an id that has no row
+    given = {"id": x, "d": d, "w": w, "sq": to_host(grad.sq_norms())}
+    if bound:
+        upper = to_host(grad.sq_norms_upper())
+        if left:
+            most = np.linalg.norm(d[0], axis=1).sum()
+            given["n"] = np.rint((upper - given["sq"])[0] / most**2 * 2.0**52)
+        return Case({**given, "upper": upper, "J": width, "T": 4, "eps": 2.0**-52})
+    total = to_host(grad.weighted_sum(bench.asarray(w)))
+    return Case({**given, "total": total}, ranges={"v": range(4)})
+
+
+@states("nn.embedding.RowsGrad", "N1 P1")
+def rows_that_meet(bench):
+    return [_of_a_table(bench, 3, 1.0)]
+
+
+@states("nn.embedding.RowsGrad", "N3", tolerance=1e-13)
+def rows_that_cancel(bench):
+    """So wide that the slack tells n; and where all positions cancel."""
+    return [_of_a_table(bench, 20_000, left, bound=True) for left in (0.0, 0.03)]
 
 
 @states("grads.forms.Explicit", "N2", tolerance=1e-14)
