@@ -147,7 +147,8 @@ def epsilon(
     group_size: int = 1,
     accountant: str = "bounds",
 ) -> dict[str, Any]:
-    """Epsilon of a run at a given delta: the dictionary that `minidp epsilon --json` prints.
+    """Epsilon of a run at a given delta: the dictionary that `minidp epsilon --json` prints,
+    where infinity is "inf".
 
     noise_multiplier      noise standard deviation / clip norm; several for the layers of one step
     sampling_probability  each example's chance per step; or dataset_size and lot_size
@@ -245,9 +246,9 @@ def compared(
 
 
 def rows_of(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """What `all_bounds` found as JSON, {name: figures, kind and note}."""
+    """What `all_bounds` found, {name: figures, kind and note}."""
     return {
-        name: {**bound.to_json(), "kind": kind, "note": note}
+        name: {**bound.as_dict(), "kind": kind, "note": note}
         for name, (bound, kind, note) in found.items()
     }
 
@@ -304,7 +305,7 @@ def calibrated(
     ledger = with_value(found)
     return {
         name: found,
-        "epsilon": judge.epsilon(ledger, delta).to_json(),
+        "epsilon": judge.epsilon(ledger, delta).as_dict(),
         "delta": delta,
         "accountant": judge.name,
         "kind": judge.kind,

@@ -2,13 +2,13 @@
 replaced without a word.
 """
 
-import json
 import math
 from pathlib import Path
 
 from ..costs import rows_of
 from ..errors import ParameterError, UnsupportedEventError
 from ..privacy.accountants import row_to_quote
+from ..util.files import json_text
 from ..util.options import option
 from ..util.text import bound_texts
 
@@ -25,7 +25,7 @@ def force_option():
 
 def show(flags, record, lines):
     """Print the record as JSON with --json, else the lines."""
-    print(json.dumps(record, indent=2, allow_nan=False) if flags.json else "\n".join(lines))
+    print(json_text(record), end="") if flags.json else print("\n".join(lines))
 
 
 def text_rows(found, mark, digits=4, below=math.inf):

@@ -169,8 +169,9 @@ class LabelledExamples:
         per_unit, at = self.units.rows_per_unit, 0
         places, share = self.units.slots(lot)
         shares = None if per_unit == 1 else self.xp.asarray(share.ravel())
-        # one copy to a device
-        examples, there = self.xp.asarray(lot), self.xp.asarray(places.ravel())
+        examples = there = self.xp.asarray(places.ravel())  # one copy to a device
+        if self.weight is not None and per_unit > 1:
+            examples = self.xp.asarray(lot)
         for part in np.array_split(lot, max(-(-len(lot) // most), 1)):
             stop = at + len(part)
             span = slice(at * per_unit, stop * per_unit)

@@ -235,7 +235,7 @@ class Accountant:
             (
                 (event, n if n <= 2**53 else math.nextafter(float(n), math.inf))
                 for event, n in merged.items()
-                if n > 0 and not isinstance(event, ApproximateDP)
+                if n > 0 and event.pure_epsilon != 0 and not isinstance(event, ApproximateDP)
             ),
             key=repr,
         )

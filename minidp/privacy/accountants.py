@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any, cast
 
-from ..errors import ParameterError, UnsupportedEventError
+from ..errors import NumericalBoundError, ParameterError, UnsupportedEventError
 from ..util.validate import one_of
 from .accountant import Accountant, Bound
 from .events import NeighbouringRelation
@@ -81,7 +81,8 @@ def all_bounds(
     """{name: (Bound, kind, note)}: epsilon at `delta`, or delta at `epsilon`, by each named
     accountant.
 
-    An accountant without a theorem for one of the events gives UNKNOWN, and its note says why.
+    An accountant without a theorem for one of the events, or whose numbers leave float64, gives
+    UNKNOWN, and its note says why.
 
     >>> from minidp.privacy import Gaussian, Ledger
     >>> ledger = Ledger()
@@ -99,7 +100,7 @@ def all_bounds(
                 bound = asked.delta(ledger, cast(float, epsilon))
             else:
                 bound = asked.epsilon(ledger, delta)
-        except UnsupportedEventError as error:
+        except (UnsupportedEventError, NumericalBoundError) as error:
             bound, note = UNKNOWN, str(error)
         found[name] = (
             bound,

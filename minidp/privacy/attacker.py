@@ -52,7 +52,7 @@ def meaning_of(ledger: Ledger, delta: float, group_size: int = 1) -> dict[str, A
         "true_positive_rates": {
             rate: min(1.0, value * (1 + 1e-12)) for rate, value in power.items()
         },
-        "mu": mu if mu < math.inf else "inf",
+        "mu": mu,
         "least_rate": LEAST_RATE,
     }
 
@@ -119,7 +119,7 @@ def in_words(meaning: dict[str, Any], group_size: int = 1, others: str = "row") 
     )
     mu = (
         ""
-        if meaning["mu"] == "inf"
+        if float(meaning["mu"]) == math.inf  # "inf" where it comes of JSON
         else (
             f" This is no easier than telling N(0, 1) from N({upper_text(meaning['mu'], 3)}, 1), "
             f"as long as neither error rate is below {meaning['least_rate']:g}."

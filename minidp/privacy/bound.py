@@ -3,6 +3,7 @@ described.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from .event_json import number_to_json
 
@@ -30,15 +31,13 @@ class Bound:
     def __float__(self):
         return float(self.upper)
 
+    def as_dict(self) -> dict[str, Any]:
+        """A dictionary of its numbers, an unknown one None; `fallback` only where there is one."""
+        return {name: value for name, value in vars(self).items() if name != "fallback" or value}
+
     def to_json(self) -> dict[str, float | str | None]:
-        """A dictionary in which infinity is "inf" and an unknown bound None; `fallback` only where
-        there is one.
-        """
-        return {
-            name: number_to_json(value)
-            for name, value in vars(self).items()
-            if name != "fallback" or value
-        }
+        """The same for JSON, in which infinity is "inf"."""
+        return {name: number_to_json(value) for name, value in self.as_dict().items()}
 
     def at_most(self, cap: float) -> "Bound":
         """The same, where the number is known not to be above `cap`."""

@@ -111,6 +111,8 @@ class AdvancedAccountant(PairAccountant):
     release_share = 0.5
 
     def total(self, sums, kept):
+        if not kept:  # half of the least number
+            return float(sums[0]) * (1 + 1e-12)
         strong = math.sqrt(2 * -math.log(kept) * sums[1]) + sums[2]  # [C1]
         return float(min(strong, sums[0])) * (1 + 1e-12)
 
@@ -140,7 +142,8 @@ class PaperStrongComposition(AdvancedAccountant):
         return q * math.sqrt(2 * math.log(1.25 / min(delta / q, 1.0))) / sigma  # [M1]
 
     def total(self, sums, kept):
-        return float(math.sqrt(2 * -math.log(kept) * sums[1]) + sums[2])  # [C1]
+        log_kept = math.log(kept) if kept else -math.inf
+        return float(math.sqrt(-2 * log_kept * sums[1]) + sums[2])  # [C1]
 
 
 class PerTensorAccountant2016(MomentsAccountant):

@@ -108,14 +108,22 @@ class Model:
             max(BATCH_BYTES // (dtype.itemsize * max(self.network.example_numbers, 1)), 1),
             MOST_ROWS,
         )
-        z, odd = np.empty((total, *self.network.output_shape)), 0
+        z, odd, lost = np.empty((total, *self.network.output_shape)), 0, 0
         with np.errstate(all="ignore"):
             for start in range(0, total, rows):
                 part = x[start : start + rows]
                 part = self._converted(to_host(part) if xp is np else xp.asarray(part), dtype)
                 finite = to_host(xp.isfinite(part).all(axis=tuple(range(1, part.ndim))))
                 odd += len(finite) - int(finite.sum())
-                z[start : start + rows] = to_host(self.network.forward(part)[0])
+                found = z[start : start + rows] = to_host(self.network.forward(part)[0])
+                answered = np.isfinite(found).all(axis=tuple(range(1, found.ndim)))
+                lost += int((finite & ~answered).sum())
+        if lost:
+            warnings.warn(
+                f"{lost} of {total} rows of finite numbers get no finite output: they, or the "
+                "model's weights, are too large, and what is predicted for them means nothing",
+                stacklevel=3,
+            )
         if odd:
             held = "hold a number that is not finite (NaN, inf)"
             if self.schema is not None:

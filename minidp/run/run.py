@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backend import namespace_of
+from ..backend import namespace_of, to_host
 from ..data.arrays import as_rows, refuse_bad_rows
 from ..data.persons import units_of
 from ..errors import CheckpointError, DivergedError, ParameterError
@@ -69,7 +69,8 @@ class Run:
     Raises
         BudgetExceededError   not one step fits into the budget; nothing was written
         ParameterError        the folder is in use, or holds a run where none may be
-        DivergedError         the weights overflowed in `train`; the ledger holds what was charged
+        DivergedError         weights, or outputs on public rows, overflowed in `train`; the ledger
+                              holds what was charged
         CheckpointError       the folder's run had other settings, or its files do not belong
                               together (from `open`, `release_first` or `train`)
     """
@@ -325,10 +326,10 @@ class Run:
         budget, charged = self.budget, self.ledger.count_of(STEP) * self.plan.sampler.period
         spent = budget.accountant.epsilon(self.ledger, budget.delta).upper
         return DivergedError(
-            f"no model: after {step} lots the weights are too large for their dtype; {charged} "
-            f"lots stay charged in {folders.LEDGER}, epsilon {upper_text(spent)} at delta "
-            f"{budget.delta:g} by {budget.accountant.name}; begin again in another folder with a "
-            "smaller learning rate or clip norm"
+            f"no model: after {step} lots the weights, or outputs that they give, are too large "
+            f"for their dtype; {charged} lots stay charged in {folders.LEDGER}, epsilon "
+            f"{upper_text(spent)} at delta {budget.delta:g} by {budget.accountant.name}; begin "
+            "again in another folder with a smaller learning rate or clip norm"
         )
 
     def _epsilon_of_curve(self):
@@ -342,6 +343,7 @@ class Run:
         """Measure, and write the files of a finished run; returns the dictionary of result.json."""
         path = self.folder.path
         with self.released():
+            self._check_outputs(trained.progress.step)
             last = seen.measure(self, trained.progress.step, whole=True)
             about = about() if callable(about) else about
             record = finished(self, trained, last, about or {}, seconds)
@@ -359,6 +361,15 @@ class Run:
             file.write(statement)
         self.folder.finish(record)
         return record.to_json()
+
+    def _check_outputs(self, step):
+        """Raise DivergedError unless the outputs on public rows, of 0, 1 and -1, are finite."""
+        array = next(iter(self.network.params.values()))
+        rows = np.stack([np.full(self.network.input_shape, n, array.dtype) for n in (0, 1, -1)])
+        with np.errstate(all="ignore"):
+            outputs = to_host(self.network.forward(namespace_of(array).asarray(rows))[0])
+        if not np.isfinite(outputs).all():
+            raise self.diverged(step)
 
     def released(self):
         """A context in which the network holds the weights that are evaluated and saved: averages,

@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+import minidp
 from minidp.privacy import (
     ApproximateDP,
     Bound,
@@ -92,6 +93,16 @@ def test_a_fallback_is_named():
     assert bound.to_json()["fallback"] == "renyi" and note.endswith("; upper end by renyi")
     assert bound.upper == RENYI.epsilon(ledger, 1e-5).upper
     assert "fallback" not in spent(TIGHT, (STEP, 10)).to_json()
+
+
+def test_numbers_are_numbers_and_no_accountant_stops_the_others():
+    given = {"sampling_probability": 0.01, "steps": 100}
+    for delta, noise in ((5e-324, 1), (1e-5, 0)):
+        found = minidp.epsilon(delta=delta, noise_multiplier=noise, **given)["accountants"]
+        assert found.keys() == {*BOUNDS} and all(row["upper"] <= math.inf for row in found.values())
+    nothing = ledger_of((PureDP(0.0), 5), (STEP, 10))
+    for name in BOUNDS:
+        assert make(name).epsilon(nothing, 1e-5) == spent(make(name), (STEP, 10))
 
 
 @pytest.mark.parametrize("name", BOUNDS)

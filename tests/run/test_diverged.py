@@ -4,11 +4,15 @@ of the run.
 
 import re
 
+import numpy as np
 import pytest
 
+import minidp
+from minidp import nn
 from minidp.errors import DivergedError, ParameterError
 from minidp.mechanism.schedule import LinearDecay
 from minidp.privacy import Ledger, MomentsAccountant
+from minidp.run import Model
 from minidp.run.checkpoint import load_arrays
 from minidp.train import SGD
 from minidp.util.text import upper_text
@@ -46,3 +50,19 @@ def test_a_run_that_overflows_says_what_was_charged_and_writes_no_model(tmp_path
     # all finite, so that verify can read the folder
     load_arrays(folder / "checkpoint.npz", "checkpoint")
     assert not (folder / "model.npz").exists() and not (folder / "result.json").exists()
+
+
+def test_a_model_whose_outputs_on_public_rows_overflow_is_none(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 4))
+    given = {"hidden": (16,), "steps": 30, "quiet": True, "seed": 1, "ledger": tmp_path / "all"}
+    with pytest.raises(DivergedError, match="30 lots stay charged"):
+        minidp.fit(x, x[:, 0] > 0, epsilon=2, learning_rate=1e30, **given)
+    assert Ledger.load(tmp_path / "all").count_of("step") == 30
+
+
+def test_finite_rows_without_a_finite_output_are_counted():
+    model = Model(nn.Sequential([nn.Dense(2, 2, rng=np.random.default_rng(0))], (2,)), [0, 1])
+    model.network.params["dense1", "W"][...] = 1e3
+    with pytest.warns(UserWarning, match="^1 of 3 rows of finite numbers get no finite output"):
+        model.predict([[1, 1], [3e38, 3e38], [0, 0]])
