@@ -69,9 +69,11 @@ check(step)
 # one row, and such copies a thousand times as large. It calls the step many times on each lot and
 # takes the mean, so that the noise averages out. These are the tests:
 #
-# - *sensitivity*: 96 equal rows move the sum by at most 96 C, because each may move it by C.
+# - *sensitivity*: 96 equal rows move the sum by at most 96 C, because each may move it by C; so do
+#   1 row and 9 rows.
 # - *divisor*: twice the rows move the release twice as far.
 # - *noise*: it has the promised size, is Gaussian, and is new each time.
+# - *directions*: no sum of all numbers, whatever their weights, is without noise.
 # - *empty lot*: a lot of no row releases noise alone.
 # - *independence of rows*: 96 copies add the same to the sum, whatever rows are beside them. The
 #   difference must be 0.

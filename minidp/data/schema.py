@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError, ParameterError
-from ..util.files import jsonable
+from ..util.files import jsonable, unique_fields
 from ..util.text import listed
 from .arrays import one_axis
 from .tables import GAPS, number_in, picked, table_of, text_in
@@ -138,7 +138,9 @@ class Schema:
             return source
         try:
             if not isinstance(source, Mapping):
-                source = json.loads(Path(source).read_text(encoding="utf-8"))
+                source = json.loads(
+                    Path(source).read_text(encoding="utf-8"), object_pairs_hook=unique_fields
+                )
             source = jsonable(source, "schema")
         except (TypeError, ValueError, OSError) as error:
             raise DataError(

@@ -296,13 +296,19 @@ def _charge(run, data, before, ledger, limit):
     run.check_rows(data.inputs, data.targets, data.weight, data.labels)
     # before anything is charged, the scaling included
     selfcheck.check(run.network, run.loss, data.targets)
-    if ledger is None or run.begun or run.folder.finished:
+    if ledger is None:
         return
     charges, unit = run.plan.ledger(before=before), run.facts.unit
+    again = run.begun or run.folder.finished
+
+    def charge():
+        return charge_shared(ledger, charges, run.budget, limit, unit, again)
+
     try:
-        total = current().of_first(lambda: charge_shared(ledger, charges, run.budget, limit, unit))
+        total = current().of_first(charge)
     except MinidpError:
-        run.folder.give_up()
+        if not again:
+            run.folder.give_up()
         raise
     if not run.quiet:
         print(sum_line(ledger, total, run.budget))

@@ -76,6 +76,7 @@ class Sequential:
                         f"{layer.name}: expected a layer with compute_y, compute_dx and "
                         f"compute_grads, which a network calls; got its own {own}"
                     )
+        frozen = (frozen,) if isinstance(frozen, str) else frozen
         if unknown := set(frozen) - set(names):
             raise ParameterError(
                 f"expected frozen to name layers of {names}, got {sorted(unknown)}"

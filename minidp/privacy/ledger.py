@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import DataError, ParameterError
 from ..util.atomic import StrPath, atomic_write
+from ..util.files import unique_fields
 from ..util.validate import MOST_128_BITS, one_of
 from ..util.validate import count as check_count
 from .event_json import event_from_json, event_to_json
@@ -143,7 +144,7 @@ class Ledger:
         """Read what `save` wrote; DataError, naming the file, when it is missing or damaged."""
         try:
             text = Path(path).read_text(encoding="ascii")
-            return cls.from_json(json.loads(text, object_pairs_hook=_fields))
+            return cls.from_json(json.loads(text, object_pairs_hook=unique_fields))
         except (FileNotFoundError, NotADirectoryError) as error:
             raise DataError(f"{path}: no such file") from error
         except (OSError, ValueError, RecursionError, DataError) as error:
@@ -153,10 +154,3 @@ class Ledger:
 def _check_fields(where, data, names):
     if not isinstance(data, dict) or set(data) != names:
         raise DataError(f"{where}: expected exactly the fields {', '.join(sorted(names))}")
-
-
-def _fields(pairs):
-    """A JSON object; another reader might take the other one of two fields of one name."""
-    if len(dict(pairs)) < len(pairs):
-        raise DataError("a field stands twice")
-    return dict(pairs)

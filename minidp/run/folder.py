@@ -179,7 +179,7 @@ class RunFolder:
         charged = header["ledger"]
         if seeded:
             return charged, saved
-        if charged.relation is not stood.relation or _counted(charged) - _counted(stood):
+        if charged.relation is not stood.relation or counted(charged) - counted(stood):
             raise DataError(
                 f"{self.path}: {LEDGER} shows less than {CHECKPOINT} had charged; it was changed "
                 "by hand"
@@ -369,7 +369,8 @@ def changed_files(folder):
         yield f"{MANIFEST} was changed"
 
 
-def _counted(ledger):
+def counted(ledger):
+    """{(event, purpose): how often}."""
     counts = Counter()
     for event, count, purpose in ledger.entries():
         counts[event, purpose] += count

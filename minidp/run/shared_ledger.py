@@ -14,7 +14,7 @@ from ..privacy.ledger import Ledger
 from ..util.atomic import StrPath
 from ..util.files import waiting_lock
 from ..util.text import upper_text
-from .folder import CONFIG
+from .folder import CONFIG, counted
 
 
 def charge_shared(
@@ -23,6 +23,7 @@ def charge_shared(
     budget: Filter | None = None,
     limit: float | None = None,
     unit: str = "row",
+    again: bool = False,
 ) -> Ledger:
     """Append all entries of `charges` to the ledger file at `path`, which is made if it is not
     there; returns the sum.
@@ -34,12 +35,15 @@ def charge_shared(
     "person", which begins the purpose of each charge), where the file has hard links, or where
     the system cannot lock files. BudgetExceededError, and no charge, where the sum would exceed
     the epsilon `limit` at the delta and by the accountant of `budget`.
+
+    again: the charges were made before, by a run that goes on: nothing is appended, and
+    ParameterError raised unless the ledger contains them all.
     """
     path = Path(os.path.realpath(path))
     _check_place(path)
     with ExitStack() as held:
         try:
-            held.enter_context(waiting_lock(path.with_name(f"{path.name}.lock")))
+            locked = held.enter_context(waiting_lock(path.with_name(f"{path.name}.lock")))
         except OSError as error:
             raise ParameterError(
                 f"{path}: a shared ledger needs a file system with locks ({error}); give each fit "
@@ -47,8 +51,17 @@ def charge_shared(
             ) from None
         total = _charged(path, charges.relation, unit)
         prefix = "" if unit == "row" else f"{unit}_"
-        for event, count, purpose in charges.entries():
-            total.append(event, count, prefix + purpose)
+        mine = [(event, count, prefix + purpose) for event, count, purpose in charges.entries()]
+        if again:
+            if counted(Ledger(charges.relation, mine)) - counted(total):
+                raise ParameterError(
+                    f"{path}: expected the ledger that holds the charges of the run that goes on; "
+                    "this one lacks them, and its sum would be too small: name the ledger that the "
+                    "run was begun with"
+                )
+            return total
+        for event, count, purpose in mine:
+            total.append(event, count, purpose)
         if budget is not None and limit is not None:
             spent = spent_of(total, budget)
             if not spent <= limit:
@@ -57,6 +70,11 @@ def charge_shared(
                     f"{budget.delta:g}, above ledger_limit={limit:g}; nothing was charged: choose "
                     "a smaller epsilon, or end here"
                 )
+        if not locked():
+            raise ParameterError(
+                f"{path}: its lock, {path.name}.lock, was deleted while this fit held it; nothing "
+                "was charged: leave the lock where it is, and try again"
+            )
         total.save(path)
     return total
 

@@ -6,7 +6,7 @@ import fcntl
 import json
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,13 +31,15 @@ def check_path(**named: Any) -> None:
 
 
 @contextmanager
-def waiting_lock(path: StrPath) -> Iterator[None]:
-    """Hold the lock of a file, which is made and stays, once no other process does. Raises OSError
-    where there are no locks.
+def waiting_lock(path: StrPath) -> Iterator[Callable[[], bool]]:
+    """Hold the lock of a file, which is made and stays, once no other process does. Yields a
+    function that tells whether it still holds: it does not once the file was deleted, because
+    others lock a new one. Raises OSError where there are no locks.
     """
     with open(path, "a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed, or the process ends
-        yield
+        mine = os.fstat(file.fileno())
+        yield lambda: os.path.exists(path) and os.path.samestat(mine, os.stat(path))
 
 
 @contextmanager
@@ -99,12 +101,21 @@ def json_text(value: object, where: str = "result") -> str:
     return json.dumps(jsonable(value, where), indent=2, allow_nan=False) + "\n"
 
 
+def unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, for `json.loads`. Raises DataError for two fields of one name, of which
+    another reader might take the other.
+    """
+    if len(dict(pairs)) < len(pairs):
+        raise DataError("a field stands twice")
+    return dict(pairs)
+
+
 def read_json(path: StrPath, error: type[Exception] = DataError) -> dict[str, Any]:
     """The object in a JSON file. Raises `error`, naming the file, where there is none or it holds
     something else.
     """
     with damage_named(path, error):
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        found = json.loads(Path(path).read_text(encoding="utf-8"), object_pairs_hook=unique_fields)
     if not isinstance(found, dict):
         raise error(f"{path}: damaged: expected an object, got {type(found).__name__}")
     return found

@@ -1,11 +1,17 @@
 """A shared ledger: one lock for all names of the file, and refusals before anything is written."""
 
+import os
+import signal
+
+import numpy as np
 import pytest
 
+import minidp
 from minidp.errors import ParameterError
-from minidp.privacy import Gaussian, Ledger
+from minidp.privacy import Filter, Gaussian, Ledger, MomentsAccountant
 from minidp.run import shared_ledger as shared
 from minidp.run.folder import CONFIG
+from minidp.train import Trainer
 
 
 @pytest.fixture
@@ -32,3 +38,41 @@ def test_a_link_to_the_ledger_of_a_run_is_refused(tmp_path, charges):
     link.symlink_to(tmp_path / "ledger.json")
     with pytest.raises(ParameterError, match="is the folder of a run"):
         shared.charge_shared(link, charges)
+
+
+def test_a_run_that_goes_on_is_refused_a_ledger_that_lacks_its_charges(tmp_path, monkeypatch):
+    x = np.random.default_rng(0).normal(size=(200, 3))
+    given = {"folder": tmp_path / "run", "epsilon": 1.0, "steps": 40, "quiet": True, "seed": 1}
+
+    def interrupted(self, *lot, step=Trainer.step):
+        step(self, *lot)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Trainer, "step", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            minidp.fit(x, x[:, 0] > 0, ledger=tmp_path / "a", **given)
+    minidp.fit(x, x[:, 1] > 0, ledger=tmp_path / "b", epsilon=0.1, steps=5, quiet=True)
+    before = (tmp_path / "b").read_bytes()
+    for other in ("b", "c"):
+        with pytest.raises(ParameterError, match="this one lacks them"):
+            minidp.fit(x, x[:, 0] > 0, ledger=tmp_path / other, **given)
+    assert (tmp_path / "b").read_bytes() == before and not (tmp_path / "c").exists()
+    model = minidp.fit(x, x[:, 0] > 0, ledger=tmp_path / "a", **given)
+    assert Ledger.load(tmp_path / "a").count_of("step") == 40
+    assert model.result["shared_ledger"] >= model.epsilon.lower
+
+
+def test_a_fit_whose_lock_was_deleted_charges_nothing(tmp_path, charges, monkeypatch):
+    path = tmp_path / "ledger.json"
+
+    def another(total, budget):
+        (tmp_path / "ledger.json.lock").unlink()
+        shared.charge_shared(path, charges)
+        return 0.0
+
+    monkeypatch.setattr(shared, "spent_of", another)
+    budget = Filter(MomentsAccountant(), 9.0, 1e-5)
+    with pytest.raises(ParameterError, match="was deleted while this fit held it"):
+        shared.charge_shared(path, charges, budget, limit=5.0)
+    assert Ledger.load(path).items() == charges.items()

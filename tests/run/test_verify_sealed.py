@@ -10,6 +10,7 @@ from hashlib import sha256
 
 import pytest
 
+from minidp.errors import DataError
 from minidp.mechanism import Stages
 from minidp.privacy import Ledger
 from minidp.run import RunFolder, load_arrays
@@ -135,6 +136,15 @@ def test_metrics_that_say_something_else_are_noticed(run, column, value, named):
 def test_a_result_and_a_statement_that_are_edited_together_are_noticed(run):
     tell(run, {"disclosed": []})
     assert re.search(r"statement_sha256 is '\w+' \(model.npz: '\w+'\)", failed(run))
+
+
+@pytest.mark.parametrize("name", ["result.json", "config.json", "ledger.json"])
+def test_a_field_that_stands_twice_is_refused(run, name):
+    text = (run / name).read_text()
+    (run / name).write_text(text.replace("{", '{"delta": 1e-9, "delta": 1e-5,', 1))
+    RunFolder(run).seal(private=True)
+    with pytest.raises(DataError, match="stands twice"):
+        failed(run)
 
 
 def test_figures_of_a_statement_are_compared(run):
