@@ -71,5 +71,7 @@ class Rows(Units):
 
     def slots(self, lot: NDArray) -> tuple[NDArray, NDArray]:
         """(rows, share), (B, K) each."""
-        rows = np.repeat(lot, self.rows_per_unit).reshape(len(lot), self.rows_per_unit)
+        rows = lot[:, None]
+        if self.rows_per_unit > 1:
+            rows = np.repeat(rows, self.rows_per_unit, axis=1)
         return rows, np.full(rows.shape, 1 / self.rows_per_unit)  # [F1]
