@@ -34,8 +34,8 @@ PARTS = {  # of a setting, and how each may be given
 
 @dataclass(frozen=True, kw_only=True)
 class Setting(Checked):
-    """A run that is planned, None for what is not given. The parameters of `minidp.epsilon` and
-    `minidp.calibrate` and the flags of their commands are these fields.
+    """A run that is planned, None for what is not given. The flags of the commands `epsilon`
+    and `calibrate` are these fields, and all but `relation` are parameters of the functions.
     """
 
     noise_multiplier: tuple[float, ...] | None = option(
