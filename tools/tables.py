@@ -16,12 +16,11 @@ import re
 import sys
 from pathlib import Path
 
-from experiments.common.results import ledger_of, packed, result_of, row_of, rows_of, sha256_of
+from experiments.common.results import hashes_of, ledger_of, packed, result_of, row_of, rows_of
 from minidp.commands.flags import Parser, user_errors
 from minidp.errors import MinidpError
 from minidp.privacy import Ledger
 from minidp.privacy.accountants import all_bounds
-from minidp.privacy.ledger import FORMAT
 from minidp.util.atomic import atomic_write
 from minidp.util.files import read_json, write_json
 from tools.cells import RESULTS, ROOT, TableError, load
@@ -67,7 +66,7 @@ def recheck():
 
 def _recheck(row, bounds):
     ledger = ledger_of(row)
-    if sha256_of(ledger, row.get("ledger_format", FORMAT)) != row["ledger_sha256"]:
+    if row["ledger_sha256"] not in hashes_of(ledger, row.get("rows_per_person")):
         raise MinidpError("its settings give another ledger than the one whose SHA-256 it states")
     key = row["ledger_sha256"], row["delta"], *row["epsilon"]
     if key not in bounds:
@@ -97,7 +96,8 @@ def collect(name, *folders):
     for folder in map(Path, folders):
         result = result_of(folder)
         row = row_of(folder.resolve().name.removesuffix(f"-seed{result['seed']}"), result)
-        if ledger_of(row) != Ledger.load(folder / "ledger.json"):
+        known = hashes_of(ledger_of(row), row.get("rows_per_person"))
+        if Ledger.load(folder / "ledger.json").sha256() not in known:
             raise MinidpError(
                 f"{folder}: ledger.json holds other charges than its settings give, such as those "
                 "of an attempt that was cut off; make the run again in a folder of its own"

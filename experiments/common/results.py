@@ -23,7 +23,7 @@ from minidp.privacy import (
     NeighbouringRelation,
 )
 from minidp.privacy.event_json import event_from_json
-from minidp.privacy.ledger import FORMAT, SETUP, STEP
+from minidp.privacy.ledger import SETUP, STEP, unit_text
 from minidp.run.progress import read_metrics
 from minidp.util.files import read_json
 
@@ -36,7 +36,7 @@ ENTRIES = """
     device versions sampler relation arithmetic delta accountant steps
     steps_charged epochs stopped reason train_accuracy test_accuracy_over_views
     accuracy_before_training seconds_per_step tuning pretrained pretrained_sha256 ledger_sha256
-    ledger_format
+    ledger_format rows_per_person
 """.split()
 SETTINGS = """
     dataset_size expected_lot_size sampling_probability period optimizer average learning_rate
@@ -139,16 +139,14 @@ def ledger_of(row):
     return ledger
 
 
-def sha256_of(ledger, format=FORMAT):
-    """The ledger's SHA-256 in a format of ledger.json; format 1 had no purposes."""
-    if format == FORMAT:
-        return ledger.sha256()
-    data = ledger.to_json() | {"format": format}
+def hashes_of(ledger, rows_per_person=None):
+    """{the ledger's SHA-256 in each format of ledger.json}: 1 had no purposes, 2 no unit."""
+    data = ledger.to_json() | {"format": 1}
     for entry in data["entries"]:
         del entry["purpose"]
-    return hashlib.sha256(
-        json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
-    ).hexdigest()
+    first = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    latest = Ledger(ledger.relation, ledger.entries(), unit_text(rows_per_person))
+    return {hashlib.sha256(first.encode()).hexdigest(), ledger.sha256(), latest.sha256()}
 
 
 class Verdict(NamedTuple):

@@ -298,11 +298,11 @@ def _charge(run, data, before, ledger, limit):
     selfcheck.check(run.network, run.loss, data.targets)
     if ledger is None:
         return
-    charges, unit = run.plan.ledger(before=before), run.facts.unit
+    charges = Ledger(run.plan.relation, run.plan.ledger(before=before).entries(), run.privacy.unit)
     again = run.begun or run.folder.finished
 
     def charge():
-        return charge_shared(ledger, charges, run.budget, limit, unit, again)
+        return charge_shared(ledger, charges, run.budget, limit, again)
 
     try:
         total = current().of_first(charge)

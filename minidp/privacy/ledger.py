@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +19,14 @@ from .event_json import event_from_json, event_to_json
 from .events import Event, NeighbouringRelation
 from .events.base import check_event
 
-FORMAT = 2  # 1 had no purposes
+FORMAT = 3  # 1 had no purposes, 2 no unit
 SETUP, STEP, UNKNOWN = "setup", "step", "unknown"
+UNITS = re.compile(r"unknown|row|person of up to [1-9][0-9]* rows")
+
+
+def unit_text(rows_per_person: int | None) -> str:
+    """Whom a ledger protects, in its words: a row, or a person with so many rows."""
+    return "row" if rows_per_person is None else f"person of up to {rows_per_person} rows"
 
 
 @dataclass(init=False)
@@ -29,8 +36,13 @@ class Ledger:
 
     One run has one ledger, and every accountant reads it without changing it. Epsilon is never
     stored: it follows from the events. The purpose of an entry ("setup" before the first step,
-    "step", or another word) costs nothing; accountants do not see it. Files of format 1 have no
-    purposes: they load as "unknown".
+    "step", or another word) costs nothing; accountants do not see it.
+
+    relation   in which the events are charged
+    unit       whom they protect: "row", "person of up to 3 rows", or "unknown"
+
+    A ledger of an unknown unit is written, and hashed, in format 2, which has none. Files of format
+    1 have no purposes either: they load as "unknown".
 
     >>> from minidp.privacy import Gaussian, PoissonSampled
     >>> ledger = Ledger(entries=[(Gaussian(7.0), 1, "setup")])
@@ -40,18 +52,20 @@ class Ledger:
     """
 
     relation: NeighbouringRelation
+    unit: str
     _entries: list[tuple[Event, int, str]]
 
     def __init__(
         self,
         relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE,
         entries: Iterable[tuple] = (),
+        unit: str = UNKNOWN,
     ):
         """entries: what to `append` at once, each (event,), (event, count) or (event, count,
         purpose).
         """
         one_of(tuple(NeighbouringRelation), relation=relation)
-        self.relation = relation
+        self.relation, self.unit = relation, _checked_unit(unit)
         self._entries = []
         for entry in entries:
             self.append(*entry)
@@ -87,12 +101,25 @@ class Ledger:
 
     def copy(self) -> Ledger:
         """An independent ledger with the same entries."""
-        return Ledger(self.relation, self._entries)
+        return Ledger(self.relation, self._entries, self.unit)
+
+    def protect(self, unit: str) -> None:
+        """Say whom the charges to come protect. Raises ParameterError where those that are here
+        protect another unit.
+        """
+        if not self._entries:
+            self.unit = _checked_unit(unit)
+        elif self.unit not in (unit, UNKNOWN):
+            raise ParameterError(
+                f"expected a ledger of charges for the unit {unit}, got one for {self.unit}: "
+                "epsilons for different units have no sum; choose another ledger"
+            )
 
     def to_json(self) -> dict[str, Any]:
         """The ledger as a dictionary of plain values; `from_json` reads it."""
+        known = {"format": 2} if self.unit == UNKNOWN else {"format": FORMAT, "unit": self.unit}
         return {
-            "format": FORMAT,
+            **known,
             "relation": self.relation.value,
             "entries": [
                 {"count": count, "event": event_to_json(event), "purpose": purpose}
@@ -103,16 +130,22 @@ class Ledger:
     @classmethod
     def from_json(cls, data: Any) -> Ledger:
         """The ledger that `to_json` wrote; DataError for anything else."""
-        _check_fields("ledger", data, {"format", "relation", "entries"})
-        number, relation, entries = data["format"], data["relation"], data["entries"]
-        if type(number) is not int or number not in (1, FORMAT):
-            raise DataError(f"expected a ledger of format 1 or {FORMAT}, got {number!r:.80}")
+        number = data.get("format") if isinstance(data, dict) else None
+        if type(number) is not int or number not in (1, 2, FORMAT):
+            raise DataError(f"expected a ledger of format 1 to {FORMAT}, got {number!r:.80}")
+        unit = {"unit"} if number == FORMAT else set()
+        _check_fields("ledger", data, {"format", "relation", "entries"} | unit)
+        relation, entries = data["relation"], data["entries"]
         relations = [each.value for each in NeighbouringRelation]
         if relation not in relations:
             raise DataError(f"expected a relation of {', '.join(relations)}, got {relation!r}")
         if not isinstance(entries, list):
             raise DataError("expected the ledger's entries to be a list")
         ledger = cls(NeighbouringRelation(relation))
+        try:
+            ledger.protect(data.get("unit", UNKNOWN))
+        except ParameterError as error:
+            raise DataError(str(error)) from error
         for place, entry in enumerate(entries):
             where = f"ledger entry {place}"
             _check_fields(
@@ -149,6 +182,14 @@ class Ledger:
             raise DataError(f"{path}: no such file") from error
         except (OSError, ValueError, RecursionError, DataError) as error:
             raise DataError(f"{path}: not a whole ledger ({error})") from error
+
+
+def _checked_unit(unit):
+    if not (isinstance(unit, str) and UNITS.fullmatch(unit)):
+        raise ParameterError(
+            f"expected unit={unit!r:.80} to be row, person of up to N rows, or unknown"
+        )
+    return unit
 
 
 def _check_fields(where, data, names):

@@ -8,6 +8,7 @@ from typing import Any
 from ..mechanism import Plan
 from ..nn import Sequential
 from ..privacy import Filter
+from ..privacy.ledger import unit_text
 from ..streams import Streams
 
 
@@ -58,6 +59,11 @@ class Privacy:
     check: bool | None = None
     train_metrics: bool = True
     rows_per_person: int | None = None
+
+    @property
+    def unit(self) -> str:
+        """Whom the run protects, in the words of its ledger."""
+        return unit_text(self.rows_per_person)
 
     def public_size(self, data: Any) -> Any:
         """The public number of training examples."""

@@ -128,6 +128,7 @@ class Run:
             self.streams.reproducible,
             private,
         )
+        self.ledger.protect(self.privacy.unit)
         self.budget = Filter(budget.accountant, budget.epsilon, budget.delta, self.ledger)
 
     @property

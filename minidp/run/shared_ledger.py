@@ -10,8 +10,8 @@ from pathlib import Path
 
 from ..errors import BudgetExceededError, ParameterError
 from ..privacy.budget import Filter
-from ..privacy.ledger import Ledger
-from ..util.atomic import StrPath
+from ..privacy.ledger import UNKNOWN, Ledger
+from ..util.atomic import StrPath, remove_leftovers
 from ..util.files import waiting_lock
 from ..util.text import upper_text
 from .folder import CONFIG, counted
@@ -22,7 +22,6 @@ def charge_shared(
     charges: Ledger,
     budget: Filter | None = None,
     limit: float | None = None,
-    unit: str = "row",
     again: bool = False,
 ) -> Ledger:
     """Append all entries of `charges` to the ledger file at `path`, which is made if it is not
@@ -31,10 +30,10 @@ def charge_shared(
     Clones and worker processes that share the file wait for each other, so that no charge is lost.
     Symbolic links are resolved first, because the lock belongs to the file and not to one of its
     names: PATH.lock stays beside the real file. Raises DataError where the file holds no ledger;
-    ParameterError where the ledger has another relation or protects another unit ("row" or
-    "person", which begins the purpose of each charge), where the file has hard links, or where
-    the system cannot lock files. BudgetExceededError, and no charge, where the sum would exceed
-    the epsilon `limit` at the delta and by the accountant of `budget`.
+    ParameterError where the ledger has another relation, or protects another unit or an unknown
+    one, where the file has hard links, or where the system cannot lock files. BudgetExceededError,
+    and no charge, where the sum would exceed the epsilon `limit` at the delta and by the accountant
+    of `budget`.
 
     again: the charges were made before, by a run that goes on: nothing is appended, and
     ParameterError raised unless the ledger contains them all.
@@ -49,19 +48,18 @@ def charge_shared(
                 f"{path}: a shared ledger needs a file system with locks ({error}); give each fit "
                 "its own folder, and add up their ledgers"
             ) from None
-        total = _charged(path, charges.relation, unit)
-        prefix = "" if unit == "row" else f"{unit}_"
-        mine = [(event, count, prefix + purpose) for event, count, purpose in charges.entries()]
+        remove_leftovers(path)
+        total = _charged(path, charges)
         if again:
-            if counted(Ledger(charges.relation, mine)) - counted(total):
+            if counted(charges) - counted(total):
                 raise ParameterError(
                     f"{path}: expected the ledger that holds the charges of the run that goes on; "
                     "this one lacks them, and its sum would be too small: name the ledger that the "
                     "run was begun with"
                 )
             return total
-        for event, count, purpose in mine:
-            total.append(event, count, purpose)
+        for entry in charges.entries():
+            total.append(*entry)
         if budget is not None and limit is not None:
             spent = spent_of(total, budget)
             if not spent <= limit:
@@ -92,10 +90,11 @@ def _check_place(path):
         raise ParameterError(f"{path}: there is no folder {path.parent}; make it, or name another")
 
 
-def _charged(path, relation, unit):
+def _charged(path, charges):
     """The ledger in the file, or an empty one. Raises ParameterError where it is another's."""
+    relation, unit = charges.relation, charges.unit
     if not path.exists():
-        return Ledger(relation)
+        return Ledger(relation, unit=unit)
     if (names := path.stat().st_nlink) > 1:
         raise ParameterError(
             f"{path}: expected a ledger with one name, got a file with {names} names (hard "
@@ -108,11 +107,16 @@ def _charged(path, relation, unit):
             f"{path}: expected a ledger under {relation.value}, got {found.relation.value}; choose "
             "another file"
         )
-    if any(purpose.startswith("person_") == (unit == "row") for *_, purpose in found.entries()):
+    if found.unit == UNKNOWN != unit:
         raise ParameterError(
-            f"{path}: expected a ledger of charges for {unit}s, got charges for another unit: "
-            "epsilons for rows and for persons have no sum; choose another file"
+            f"{path}: its format does not say whom its charges protect; if all of them are for the "
+            f"unit {unit}, say so once: ledger = Ledger.load(path); "
+            f"Ledger(ledger.relation, ledger.entries(), {unit!r}).save(path)"
         )
+    try:
+        found.protect(unit)
+    except ParameterError as error:
+        raise ParameterError(f"{path}: {error}") from None
     return found
 
 

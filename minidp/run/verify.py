@@ -16,7 +16,7 @@ from ..mechanism.schedule import from_json
 from ..privacy import Filter, Ledger
 from ..privacy.accountants import ACCOUNTANTS, all_bounds, make
 from ..privacy.event_json import event_to_json
-from ..privacy.ledger import SETUP, STEP
+from ..privacy.ledger import SETUP, STEP, UNKNOWN, unit_text
 from ..util.atomic import StrPath
 from ..util.files import read_json
 from ..util.text import lower_text, upper_text
@@ -172,12 +172,15 @@ class Files:
             f"{STATEMENT}, {MODEL}, {CONFIG} and {METRICS}",
             self._contradictions(),
         )
+        unsaid = ""
+        if self.ledger.unit == UNKNOWN:
+            unsaid = f", which {LEDGER}, of an older format, does not say"
         yield _finding(
             "Does the ledger charge all that the run released?",
             f"{record.steps} lots ran, {record.steps_charged} are charged, and "
             f"{record.earlier_lots_charged} of earlier attempts; {record.sampler} under "
-            f"{record.relation} of {record.unit}s",
-            _uncovered(record.steps, self.ledger, self.plan, self.before),
+            f"{record.relation} of {record.unit}s{unsaid}",
+            _uncovered(record, self.ledger, self.plan, self.before),
         )
         group_size = self.config.get("group_size", record.group.size if record.group else 1)
         again = derived(record, self.plan, self.budget, group_size)
@@ -313,13 +316,16 @@ def _unlike(stated, found, source, close=0.0):
             yield f"{where} is {short(said)} ({source}: {short(now)})"
 
 
-def _uncovered(steps, ledger, plan, before):
+def _uncovered(record, ledger, plan, before):
     """Yield charges that are missing, and charges for something else, in words.
 
     before: the events before the first step. The ledger of a run may hold more than the run
     needed, because a run that begins again forgets no charge.
     """
+    steps, unit = record.steps, unit_text(record.rows_per_person)
     charged = ledger.count_of(STEP) * plan.sampler.period
+    if ledger.unit not in (unit, UNKNOWN):
+        yield f"{LEDGER} protects a {ledger.unit}, the run a {unit}"
     if ledger.relation is not plan.relation:
         yield f"{LEDGER} is under {ledger.relation.value}, the plan {plan.relation.value}"
     elif steps > charged:

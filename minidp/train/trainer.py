@@ -25,7 +25,7 @@ from ..nn.loss import Loss
 from ..nn.network import Sequential
 from ..privacy.budget import Filter
 from ..privacy.calibrate import max_steps
-from ..privacy.ledger import STEP, Ledger
+from ..privacy.ledger import STEP, Ledger, unit_text
 from ..ranks import current
 from ..streams import Streams, as_streams
 from ..util.validate import count, inexact, shape
@@ -170,6 +170,7 @@ class Trainer:
                 f"the sampler's analysis is for {plan.relation.value}, the ledger is in "
                 f"{self.ledger.relation.value}: one relation per run"
             )
+        self.ledger.protect(unit_text(rows_per_person))
 
     @property
     def _array(self):

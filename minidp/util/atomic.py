@@ -2,6 +2,7 @@
 between.
 """
 
+import glob
 import os
 import tempfile
 from collections.abc import Iterator
@@ -43,6 +44,14 @@ def atomic_write(path: StrPath, mode: str = "w") -> Iterator[IO[Any]]:
         os.unlink(temporary)
         raise
     _sync_directory(path.parent)
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove what writers of `path` left when they were killed; only where no other process may
+    write it.
+    """
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        left.unlink(missing_ok=True)
 
 
 def _usual_permissions(descriptor, path):

@@ -40,12 +40,11 @@ def test_ledger_result_statement_and_verify_say_person(tmp_path):
     assert "row by itself" not in statement and str(len(x)) not in statement
     report = verify(tmp_path / "run")
     assert not report.failed and "of persons" in report.findings[2].answer
-    assert {purpose for *_, purpose in Ledger.load(tmp_path / "all").entries()} == {
-        "person_setup",
-        "person_step",
-    }
-    with pytest.raises(ParameterError, match="no sum; choose another file"):
+    assert Ledger.load(tmp_path / "all").unit == f"person of up to {MOST} rows" == model.ledger.unit
+    with pytest.raises(ParameterError, match="all: expected a ledger of charges for the unit row"):
         minidp.fit(x, y, epsilon=1.0, ledger=tmp_path / "all", quiet=True)
+    with pytest.raises(ParameterError, match="for the unit person of up to 2 rows"):
+        fitted(x, y, person, ledger=tmp_path / "all", rows_per_person=2)
     with pytest.raises(CheckpointError, match="rows_per_person"):
         fitted(x, y, person, folder=tmp_path / "run", rows_per_person=2, group_size=2)
 

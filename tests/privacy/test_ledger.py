@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from minidp.errors import DataError
+from minidp.errors import DataError, ParameterError
 from minidp.privacy import (
     ApproximateDP,
     Composed,
@@ -64,6 +64,17 @@ def test_effective_noise_multiplier(multipliers, expected):
 
 def example():
     return Ledger(entries=[(Gaussian(7.0),), (PoissonSampled(0.01, Gaussian(4.0)), 3)])
+
+
+def test_the_unit_is_in_the_file_and_under_the_hash_and_an_older_file_keeps_its_own():
+    entries = example().entries()
+    row, person = (Ledger(entries=entries, unit=unit) for unit in ("row", "person of up to 3 rows"))
+    assert len({each.sha256() for each in (example(), row, person)}) == 3
+    assert Ledger.from_json(row.to_json()).unit == row.copy().unit == "row"
+    assert example().to_json()["format"] == 2 and "unit" not in example().to_json()
+    with pytest.raises(ParameterError, match="different units have no sum"):
+        row.protect(person.unit)
+    example().protect("row")
 
 
 def test_equal_neighbours_of_one_purpose_merge_and_order_is_kept():
@@ -125,6 +136,9 @@ WRONG_EVENTS = [
     [
         *({"entries": [{"event": event, "count": 1, "purpose": "step"}]} for event in WRONG_EVENTS),
         {"format": 3},
+        {"format": 3, "unit": "person"},
+        {"format": 3, "unit": ["row"]},
+        {"format": 2, "unit": "row"},
         {"format": 1},
         {"format": True},
         {"relation": "neighbours"},

@@ -1,5 +1,6 @@
 """A shared ledger: one lock for all names of the file, and refusals before anything is written."""
 
+import json
 import os
 import signal
 
@@ -61,6 +62,27 @@ def test_a_run_that_goes_on_is_refused_a_ledger_that_lacks_its_charges(tmp_path,
     model = minidp.fit(x, x[:, 0] > 0, ledger=tmp_path / "a", **given)
     assert Ledger.load(tmp_path / "a").count_of("step") == 40
     assert model.result["shared_ledger"] >= model.epsilon.lower
+
+
+def test_a_ledger_of_an_older_format_goes_on_once_its_unit_is_named(tmp_path, charges):
+    path, given = tmp_path / "ledger.json", {"epsilon": 1.0, "steps": 3, "quiet": True}
+    charges.save(path)
+    assert json.loads(path.read_text())["format"] == 2
+    x, y = np.eye(40, 2), np.arange(40) % 2
+    with pytest.raises(ParameterError, match="does not say whom its charges protect") as raised:
+        minidp.fit(x, y, ledger=path, **given)
+    exec(str(raised.value).split("once: ")[1], {"Ledger": Ledger, "path": path})
+    model = minidp.fit(x, y, ledger=path, **given)
+    assert Ledger.load(path).unit == "row" and model.result["shared_ledger"] > 0
+    assert Ledger.load(path).items()[0] == charges.items()[0]
+
+
+def test_what_a_killed_writer_left_beside_the_ledger_goes(tmp_path, charges):
+    for name in (".ledger.json.abc.tmp", ".other.json.abc.tmp"):
+        (tmp_path / name).touch()
+    shared.charge_shared(tmp_path / "ledger.json", charges)
+    left = {each.name for each in tmp_path.iterdir()}
+    assert left == {".other.json.abc.tmp", "ledger.json", "ledger.json.lock"}
 
 
 def test_a_fit_whose_lock_was_deleted_charges_nothing(tmp_path, charges, monkeypatch):
