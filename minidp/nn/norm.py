@@ -46,7 +46,7 @@ class _Norm(Layer):
         self.epsilon = epsilon
         self.params = {"scale": constant(1)(None, shape, dtype), "shift": zeros(None, shape, dtype)}
 
-    def _view(self, shape):
+    def view(self, shape):
         """(B, T, G, M) for an input of `shape`, B included. Raises ShapeError if it does not
         fit.
         """
@@ -54,7 +54,7 @@ class _Norm(Layer):
 
     def shape_of_y(self, input_shape):
         """The input's shape. Raises ShapeError where there is nothing to normalise."""
-        view = self._view((1, *input_shape))
+        view = self.view((1, *input_shape))
         if prod(view[axis] for axis in self.axes) < 2:
             raise ShapeError(
                 f"{self.where}: expected two or more numbers to normalise together, got input of "
@@ -64,7 +64,7 @@ class _Norm(Layer):
 
     def compute_y(self, x, rng):
         """(y, (n, 1 / its standard deviation)), n (B, T, G, M) the normalised input."""
-        v = x.reshape(self._view(x.shape))
+        v = x.reshape(self.view(x.shape))
         centred = v - self._mean(v)
         inverse = 1 / namespace_of(x).sqrt(self._mean(centred * centred) + self.epsilon)
         n = centred * inverse  # [F1]
@@ -135,7 +135,7 @@ class GroupNorm(_Norm):
         super().__init__((channels,), epsilon, dtype, name)
         (self.channels,), self.groups = self.params["scale"].shape, groups
 
-    def _view(self, shape):
+    def view(self, shape):
         if len(shape) < 2 or shape[-1] != self.channels:
             raise ShapeError(
                 f"{self.where}: expected input of shape (..., {self.channels}), got "
@@ -185,7 +185,7 @@ class LayerNorm(_Norm):
         super().__init__(sizes, epsilon, dtype, name)
         self.shape = self.params["scale"].shape
 
-    def _view(self, shape):
+    def view(self, shape):
         before = len(shape) - len(self.shape)
         if before < 1 or tuple(shape[before:]) != self.shape:
             wanted = ", ".join(["...", *map(str, self.shape)])

@@ -13,6 +13,7 @@ from ..data.labels import as_target_bounds
 from ..data.schema import Schema
 from ..data.tables import numbers_of
 from ..errors import DtypeError, ParameterError, RowsError, ShapeError
+from ..util.atomic import StrPath
 from ..util.text import listed
 from ..util.validate import shown
 
@@ -98,6 +99,14 @@ class Model:
         with np.errstate(all="ignore"):
             y = np.exp(z - z.max(axis=1, keepdims=True))
             return y / y.sum(axis=1, keepdims=True)
+
+    def export(self, path: StrPath) -> None:
+        """Write the model as an ONNX file, which many programs run: `run.export`. Needs the extra
+        `onnx`.
+        """
+        from .export import export  # which imports this module
+
+        export(self, path)
 
     def _outputs(self, x):
         """(B, *output_shape) float64 on the host, computed batch by batch."""

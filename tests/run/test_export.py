@@ -1,0 +1,108 @@
+"""ONNX files give what the model gives, by another program."""
+
+import numpy as np
+import pytest
+
+import minidp
+from minidp import nn
+from minidp.errors import ParameterError
+from minidp.run import Model
+
+onnxruntime = pytest.importorskip("onnxruntime")
+
+RNG = np.random.default_rng(0)
+NETWORKS = {
+    "dense": lambda: nn.Sequential(
+        [
+            nn.Standardise(np.full(6, 0.5, "f"), np.full(6, 2.0, "f")),
+            nn.Clamp(1.0),
+            nn.UnitNorm(),
+            nn.Project(RNG.normal(size=(6, 5)).astype("f")),
+            nn.Dense(5, 7, rng=RNG),
+            nn.LayerNorm(7),
+            nn.Tanh(),
+            nn.Dropout(0.5),
+            nn.Dense(7, 4, rng=RNG, bias=False),
+            nn.Sigmoid(),
+        ],
+        (6,),
+    ),
+    "positions": lambda: nn.Sequential(
+        [nn.Dense(3, 4, rng=RNG), nn.LayerNorm(4), nn.Softmax(), nn.Flatten(), nn.Dense(20, 4)],
+        (5, 3),
+    ),
+    **{
+        f"images, {padding} and stride {stride}": lambda padding=padding, stride=stride: (
+            nn.Sequential(
+                [
+                    nn.Conv2D(2, 6, (3, 2), rng=RNG, padding=padding, stride=stride),
+                    nn.GroupNorm(6, 3),
+                    nn.ReLU(),
+                    nn.MaxPool2D(3, 2, padding=1),
+                    nn.Conv2D(6, 4, 2, rng=RNG, bias=False),
+                    nn.AvgPool2D((2, 3), 2, padding="same"),
+                    nn.Flatten(),
+                ],
+                (11, 12, 2),
+            )
+        )
+        for padding in ("same", (1, 0))
+        for stride in (1, 2)
+    },
+}
+
+
+def ran(path, x):
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    found = session.run(None, {"x": x})
+    return {each.name: value for each, value in zip(session.get_outputs(), found)}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_outputs_of_every_layer_are_those_of_the_network(name, tmp_path):
+    network = NETWORKS[name]()
+    for array in network.params.values():
+        array += RNG.normal(size=array.shape) / 2
+    x = RNG.normal(size=(9, *network.input_shape)).astype("f")
+    x[3] = 0
+    Model(network).export(tmp_path / "model.onnx")
+    found = ran(tmp_path / "model.onnx", x)["outputs"]
+    assert np.ptp(found) > 0.1
+    np.testing.assert_allclose(found, Model(network).predict(x), atol=2e-6, rtol=2e-5)
+
+
+@pytest.mark.parametrize(
+    "classes", [["ann", "böb", "c"], [3, 7, 8], [0.5, 1.5, 2.5], [-1, 0, 2**40]]
+)
+def test_labels_and_probabilities(classes, tmp_path):
+    model = Model(nn.Sequential([nn.Dense(4, 3, rng=RNG)], (4,)), classes)
+    x = RNG.normal(size=(50, 4)).astype("f")
+    model.export(tmp_path / "model.onnx")
+    found = ran(tmp_path / "model.onnx", x)
+    assert found["label"].tolist() == model.predict(x).tolist()
+    np.testing.assert_allclose(found["probabilities"], model.predict_proba(x), atol=1e-6)
+
+
+def test_a_fitted_regression_and_its_ledger(tmp_path):
+    import onnx
+
+    x = RNG.normal(size=(400, 3))
+    given = {"epsilon": 3.0, "seed": 1, "quiet": True, "steps": 40, "scale": "unit-norm"}
+    model = minidp.fit(x, 1e9 + 5 * x[:, 0], target_bounds=(1e9 - 5, 1e9 + 5), hidden=8, **given)
+    model.export(tmp_path / "model.onnx")
+    found = ran(tmp_path / "model.onnx", x.astype("f"))["prediction"]
+    np.testing.assert_allclose(found, model.predict(x), rtol=0, atol=1e-4)
+    (stated,) = onnx.load(tmp_path / "model.onnx").metadata_props
+    assert stated.value == model.ledger_sha256
+
+
+def test_what_has_no_translation_is_refused_by_name(tmp_path):
+    words = nn.Sequential([nn.Embedding(9, 4), nn.LSTM(4, 5), nn.Dense(5, 2)], (6,))
+    with pytest.raises(ParameterError, match="got embedding1, lstm1"):
+        Model(words).export(tmp_path / "model.onnx")
+    schema = {"age": {"type": "number", "low": 0, "high": 99}}
+    table = {"age": [20, 30, 40, 50] * 20}
+    model = minidp.fit(table, [0, 1] * 40, epsilon=1.0, schema=schema, steps=3, quiet=True)
+    with pytest.raises(ParameterError, match="one with a schema"):
+        model.export(tmp_path / "model.onnx")
+    assert not list(tmp_path.iterdir())
