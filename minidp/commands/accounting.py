@@ -18,7 +18,7 @@ def _group_option():
 
 
 def _delta_option():
-    return option(REQUIRED, "delta of (epsilon, delta)-DP, in (0, 1)")
+    return option(REQUIRED, "delta of (epsilon, delta)-DP, in (0, 1); 0 if all is pure")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -95,9 +95,13 @@ def as_weights(weight: ArrayLike) -> NDArray:
 
 def as_source(x: Any) -> Any:
     """x as an array, or unchanged if rows can be taken from it."""
-    if hasattr(x, "tocsr") or np.ma.isMaskedArray(x):
+    if np.ma.isMaskedArray(x):
+        raise DtypeError("x: masked arrays are not supported; give x.filled(value)")
+    if hasattr(x, "tocsr"):
         raise DtypeError(
-            "x: sparse and masked arrays are not supported; give x.toarray(), or x.filled(value)"
+            "x: sparse arrays are not supported; give x.toarray(), and in a pipeline make the step "
+            "before give whole arrays: OneHotEncoder(sparse_output=False), "
+            "ColumnTransformer(..., sparse_threshold=0)"
         )
     if hasattr(x, "to_numpy"):
         x = x.to_numpy()
@@ -188,6 +192,11 @@ def rows_not_finite(x: Any) -> int:
 
 def one_axis(y: Any, name: str = "y") -> NDArray:
     """y as an array (N,) on the host; bytes are decoded as UTF-8."""
+    if isinstance(y, (str, bytes)):
+        raise ShapeError(
+            f"{name}: expected a list or an array, got the text {y!r:.80}; for a column of a table "
+            f"give table[{y!r:.80}]"
+        )
     if np.ma.isMaskedArray(y):
         raise DtypeError(f"{name}: masked arrays are not supported; drop the masked rows")
     if hasattr(y, "to_numpy"):
@@ -218,14 +227,21 @@ def known_values(y: NDArray, name: str) -> tuple[NDArray, NDArray]:
     """(the values of y (N,) that are not missing, where they are (N,) bool). Raises DtypeError for
     texts beside numbers.
     """
-    known = y == y  # NaN is not
     if y.dtype.kind == "O":
         plain = (str, bool, int, float, np.generic)
         known = np.array([isinstance(each, plain) and each == each for each in y], dtype=bool)
+    else:
+        known = y == y  # NaN is not
     values = y[known].tolist()
     if len({isinstance(each, str) for each in values}) > 1:
         raise DtypeError(f"{name}: expected values of one kind, got texts and numbers")
-    return np.asarray(values), known
+    found = np.asarray(values)
+    if found.dtype.kind not in "biufU":
+        raise DtypeError(
+            f"{name}: expected texts, or numbers that 64 bits hold, got others; make texts of "
+            "them, such as by [str(each) for each in values]"
+        )
+    return found, known
 
 
 def refuse_bad_rows(x: Any, y: Any, outputs: int, weight: Any = None, classes: Any = None) -> None:

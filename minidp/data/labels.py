@@ -32,11 +32,12 @@ def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDA
     if classes is None:
         floating = len(found) > 0 and found.dtype.kind == "f"
         if floating or len(np.unique(found)) > max(FEW_CLASSES, len(y) / 10):
-            what = (
-                "is continuous: it holds floating-point numbers"
-                if floating
-                else "holds more different labels than a tenth of the rows"
-            )
+            what = "holds more different labels than a tenth of the rows"
+            if floating:
+                what = "is continuous: it holds floating-point numbers"
+            if floating and missing and (found == np.floor(found)).all():
+                what = "holds whole numbers, which gaps make floating-point numbers"
+                gaps += "; drop those rows"
             raise ParameterError(
                 f"y {what}{gaps}. For regression give target_bounds=(low, high), which are public; "
                 "for class labels give classes=, the public list of them"
@@ -69,7 +70,7 @@ def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDA
 def as_target_bounds(bounds: Any) -> tuple[float, float]:
     """(low, high) as floats. Raises ParameterError unless they are finite and low < high."""
     try:
-        low, high = map(float, bounds)
+        low, high = (math.nan, math.nan) if isinstance(bounds, str) else map(float, bounds)
     except (TypeError, ValueError, OverflowError):
         low = high = math.nan
     if not (math.isfinite(high - low) and low < high):

@@ -142,7 +142,7 @@ class Schema:
                     Path(source).read_text(encoding="utf-8"), object_pairs_hook=unique_fields
                 )
             source = jsonable(source, "schema")
-        except (TypeError, ValueError, OSError) as error:
+        except (TypeError, ValueError, OSError, RecursionError) as error:
             raise DataError(
                 f"schema: expected a dict, or the path of a JSON file, got {source!r:.80} ({error})"
             ) from None

@@ -25,6 +25,7 @@ from ..train import SGD, Averaged, Momentum, selfcheck
 from ..util.atomic import StrPath
 from ..util.notices import quietly
 from ..util.validate import open_probability
+from .copies import remark_copies
 from .defaults import Choice, choose_for
 from .model import Fitted
 from .outputs import Head, scaled, trained_network
@@ -161,6 +162,8 @@ def _fitted(x, y, request):
         streams = Streams(request.seed)
         budget, how_delta = _budget(request, data.size)
         planned = _Planned(request, data, budget, streams)
+        if not request.quiet:
+            remark_copies(data, planned.plan.ledger(before=planned.before), budget.delta)
         at = _temporary(undo) if folder is None else folder
         run = Run(at, planned.training(streams), planned.privacy(budget), planned.about(how_delta))
         _charge(run, data, planned.before, ledger, settings.ledger_limit)

@@ -235,7 +235,8 @@ def _standardise(mean, spread, name):
 def _checked(bounds, shape):
     """(low, high) as arrays; ParameterError unless low < high everywhere, in float32."""
     try:
-        low, high = (np.asarray(each, dtype=np.float64) for each in bounds)
+        pair = () if isinstance(bounds, str) else bounds
+        low, high = (np.asarray(each, dtype=np.float64) for each in pair)
     except (TypeError, ValueError):
         low = high = np.array(np.nan)
     if {low.shape, high.shape} - {(), shape}:

@@ -52,7 +52,10 @@ class PerExampleGrad:
     factored_is_cheaper = True  # than materialising, in multiplications on the host
 
     def sq_norms_upper(self):
-        """(B,) squared norms, rounded up: never below the true ones, in any dtype."""
+        """(B,) squared norms, rounded up: never below the true ones, in any dtype, as long as no
+        square vanishes: from norms of 1e-18 on in float32, of 1e-150 in float64. A clip norm is
+        larger, and so a shorter gradient has weight 1 whatever its norm is taken for.
+        """
         return self.sq_norms() * (1 + self._lost)  # [N2]
 
     def zeros(self):

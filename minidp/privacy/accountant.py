@@ -123,9 +123,13 @@ class Accountant:
             return reduce(add, (self.cached_cost(event, grid) * count for event, count in parts))
 
     def epsilon(self, ledger: Ledger, delta: float) -> Bound:
-        """Bound on the epsilon for which the ledger is (epsilon, delta)-DP; delta in (0, 1)."""
-        open_probability(delta=delta)
+        """Bound on the epsilon for which the ledger is (epsilon, delta)-DP; delta in (0, 1), or 0
+        where every event is pure.
+        """
         self._check(ledger)
+        if delta == 0:
+            return self._pure(ledger)
+        open_probability(delta=delta)
         charged = self._charged(ledger)
         if charged.lost:
             return Bound(math.inf, math.inf, math.inf)
@@ -139,6 +143,17 @@ class Accountant:
             return known
         # from below, what delta pays for may have cost nothing: the parts have all of delta
         return replace(known, lower=known.lower and self._capped(parts, delta).lower)
+
+    def _pure(self, ledger):
+        """epsilon at delta 0. Raises ParameterError where an event is not pure."""
+        if self.kind != "bound":
+            raise UnsupportedEventError(f"{self.name}: no bound, and so nothing at delta 0")
+        pure = _pure_epsilon(list(self.merged(ledger).items()))
+        if pure == math.inf:
+            raise ParameterError(
+                "expected delta=0 in (0, 1): only a ledger of pure events has an epsilon at 0"
+            )
+        return Bound(None, pure, pure)  # [C1]
 
     def delta(self, ledger: Ledger, epsilon: float) -> Bound:
         """Bound on the delta for which the ledger is (epsilon, delta)-DP; epsilon at least 0,

@@ -71,7 +71,7 @@ def lines_of(ledger: Ledger, delta: float, group_size: int = 1) -> list[tuple[fl
         return []
     if epsilon == math.inf:
         return []
-    return tangents(accountant, ledger, _slopes(_gaussian_like(epsilon, delta)))
+    return tangents(accountant, ledger, _slopes(_gaussian_like(epsilon, delta or LEAST_RATE)))
 
 
 def _slopes(mu):

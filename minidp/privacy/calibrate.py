@@ -59,7 +59,8 @@ def noise_multiplier_for(
         raise none_enough()
     all_enough = (
         f"a noise multiplier of {LEAST_NOISE:g} already keeps epsilon at delta={delta:g} below "
-        f"{epsilon:g}"
+        f"{epsilon:g}: such an epsilon protects nobody; ask for a smaller one, or for math.inf, "
+        "which takes no noise"
     )
     ends = _bracket(spent, epsilon, all_enough)
     if ends is None:

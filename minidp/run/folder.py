@@ -134,6 +134,13 @@ class RunFolder:
         """
         self.path.mkdir(parents=True, exist_ok=True)
         self._lock()
+        try:
+            return self._opened(config, relation, seeded, private_digest)
+        except BaseException:  # whose traceback would keep the folder locked
+            self.close()
+            raise
+
+    def _opened(self, config, relation, seeded, private_digest):
         self.config, self._charged = jsonable(config), False
         if private_digest is not None:
             self.config["dataset_hmac_sha256"] = self.digest(private_digest.encode())

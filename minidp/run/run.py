@@ -24,6 +24,7 @@ from ..streams import as_streams
 from ..train import Averaged, Progress, Trainer
 from ..train.row_bits import of_both
 from ..util.atomic import atomic_write
+from ..util.notices import say
 from ..util.program import program
 from ..util.text import upper_text
 from ..util.validate import count, one_of
@@ -357,7 +358,7 @@ class Run:
             write_model(path / folders.MODEL, self.model)
         history = [row for row in history if row["step"] < trained.progress.step] + [last]
         seen.write_metrics(path / folders.METRICS, history)
-        save_course(path / folders.CURVES, history, record)
+        _picture(path / folders.CURVES, history, record)
         with atomic_write(path / folders.STATEMENT) as file:
             file.write(statement)
         self.folder.finish(record)
@@ -381,3 +382,12 @@ class Run:
             if isinstance(self.optimizer, Averaged)
             else nullcontext()
         )
+
+
+def _picture(path, history, record):
+    """Draw the run; a picture that fails stops nothing, and leaves an empty file."""
+    try:
+        save_course(path, history, record)
+    except Exception as error:  # of the library that draws, or of a full disk
+        say(f"NOTICE: {path.name} is empty: it could not be drawn ({error})")
+        path.write_bytes(b"")

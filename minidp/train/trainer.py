@@ -298,8 +298,12 @@ class Trainer:
             return
         plan = self.plan
         groups = plan.sanitizer.for_step(min(step, plan.steps - 1)).groups
-        settings = repr((groups, plan.sampler, plan.expected_lot_size))
-        self.ranks.check_equal("clip groups, sampler, lot size or seed", (settings, streams.seed))
+        units = self.rows_per_person, self.augmentation_multiplicity
+        settings = repr((groups, plan.sampler, plan.expected_lot_size, units))
+        self.ranks.check_equal(
+            "clip groups, sampler, lot size, rows per person, views or seed",
+            (settings, streams.seed),
+        )
         held = sha256()
         for array in self.network.params.values():
             held.update(to_host(array).tobytes())

@@ -21,13 +21,15 @@ def check_path(**named: Any) -> None:
     """
     for name, value in named.items():
         try:
-            fits = value is None or value != "" and b"\0" not in os.fsencode(Path(value))
+            text = "x" if value is None else os.fspath(value)
+            fits = text != "" and b"\0" not in os.fsencode(Path(text))
         except (TypeError, UnicodeEncodeError):
             fits = False
         if not fits:
-            raise ParameterError(
-                f"expected {name}={value!r:.80} to be the path of a file or folder"
-            )
+            # what an array holds may be private
+            plain = isinstance(value, (str, bytes, int, float))
+            given = f"={value!r:.80}" if plain else f"= a {type(value).__name__}"
+            raise ParameterError(f"expected {name}{given} to be the path of a file or folder")
 
 
 @contextmanager

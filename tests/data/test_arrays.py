@@ -100,7 +100,8 @@ def test_a_label_that_is_missing_is_minus_one_and_no_class():
 @pytest.mark.parametrize(
     "y, classes, words",
     [
-        ([0.0, 1.0, np.nan], None, "continuous.*1 of 3 rows have no label.*target_bounds="),
+        ([0.0, 1.5, np.nan], None, "continuous.*1 of 3 rows have no label.*target_bounds="),
+        ([0.0, 1.0, np.nan], None, "gaps make floating.*1 of 3 rows have no label.; drop those"),
         (np.array([1, 1, None], "O"), None, "got 1 class .1 of 3 rows have no label"),
         ([1, 1], None, "from 2 to"),
         ([1, 2], ["a", "b"], "like the classes"),

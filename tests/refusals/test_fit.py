@@ -4,7 +4,9 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pandas
 import pytest
+from scipy import sparse
 
 from minidp import nn
 from minidp.errors import MinidpError
@@ -12,6 +14,8 @@ from tests.support.fitting import LABELS, ROWS, X, fitted
 
 SIDES = (X[:, 0] > 0).astype(int)
 JOB = {"type": "category", "values": ["clerk", "nurse"]}
+NAMED = np.where(SIDES, "a", "b").astype(object)
+NAMED[3] = pandas.NA
 SCHEMA = {"n": {"type": "number", "low": -3, "high": 3}, "job": JOB}
 TABLE = {"n": X[:, 0], "job": np.array(["clerk", "?", "cook"])[np.arange(ROWS) % 3]}
 OF_TABLE = {"schema": SCHEMA, "x": TABLE}
@@ -48,6 +52,21 @@ REFUSED = {
         "target_bounds": (0, 1),
     },
     "hidden='64'": {"hidden": "64"},
+    "target_bounds='12' to be finite numbers": {"y": X[:, 0], "target_bounds": "12"},
+    "got '12'": {"bounds": "12"},
+    'give table["pay"]'.replace('"', "'"): {"y": "pay"},
+    "classes: expected a list or an array, got the text 'ab'": {"classes": "ab"},
+    "holds whole numbers, which gaps make": {"y": np.where(np.arange(ROWS) == 3, np.nan, SIDES)},
+    f"1 of {ROWS} labels are none of the 2 classes": {"y": NAMED},
+    f"person: 1 of {ROWS} rows have no person": {"person": NAMED, "rows_per_person": 9},
+    "person: expected texts, or numbers that 64 bits hold": {
+        "person": SIDES.astype(object) + 2**64,
+        "rows_per_person": 9,
+    },
+    "sparse_output=False": {"x": sparse.csr_matrix(X)},
+    "protects nobody": {"epsilon": 1e6},
+    "ledger= a ndarray to be the path": {"ledger": X},
+    "folder= a ndarray to be the path": {"folder": X},
     "smaller learning rate": {"learning_rate": 1e38, "clip_norm": 1e12},
     f"lot_size={ROWS + 1} to be at most the {ROWS} rows": {"lot_size": ROWS + 1},
     "epsilon=0 to be above 0": {"epsilon": 0},

@@ -4,11 +4,13 @@ refused.
 
 import json
 import os
+import signal
 from itertools import cycle
 
 import numpy as np
 import pytest
 
+import minidp
 from minidp.errors import (
     CheckpointError,
     DataError,
@@ -21,7 +23,7 @@ from minidp.mechanism import (
 from minidp.privacy import Ledger
 from minidp.run.checkpoint import load_arrays, refuse_differences, save_arrays
 from minidp.run.verify import verify
-from minidp.train import OPTIMIZERS, Averaged
+from minidp.train import OPTIMIZERS, Averaged, Trainer
 from minidp.train.row_bits import of_both
 from tests.support.running import (
     LOT,
@@ -104,6 +106,42 @@ def test_charges_of_attempts_without_a_checkpoint_are_told_apart(tmp_path):
         "charged 2 times" in statement
         and "5 more lots are charged, of earlier attempts" in statement
     )
+    assert not verify(tmp_path / "run").failed
+
+
+def test_of_another_configuration_what_was_asked_is_named_first(tmp_path, monkeypatch):
+    x = np.random.default_rng(0).normal(size=(200, 3))
+    asked = {"epsilon": 1.0, "steps": 40, "lot_size": 30, "seed": 1, "folder": tmp_path / "run"}
+
+    def fit(**changed):
+        return minidp.fit(x, x[:, 0] > 0, quiet=True, **{**asked, **changed})
+
+    def interrupted(self, *lot, step=Trainer.step):
+        step(self, *lot)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Trainer, "step", interrupted)
+        fit()
+    changes = {
+        "settings.expected_lot_size was 30 and is 20": {"lot_size": 20},
+        "settings.planned_steps was 40 and is 41": {"steps": 41},
+        "settings.target_epsilon was 1.0 and is 2.0": {"epsilon": 2.0},
+    }
+    for words, changed in changes.items():
+        with pytest.raises(CheckpointError) as refused:
+            fit(**changed)
+        assert words in str(refused.value) and "clip_groups" not in str(refused.value)
+    assert fit().epsilon.upper <= 1.0
+
+
+def test_a_picture_that_fails_stops_nothing(tmp_path, monkeypatch, capsys):
+    def full(*given):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("minidp.run.run.save_course", full)
+    model = minidp.fit(np.eye(60, 3), np.arange(60) % 2, epsilon=1.0, folder=tmp_path / "run")
+    assert "curves.png is empty" in capsys.readouterr().err and model.epsilon.upper <= 1
     assert not verify(tmp_path / "run").failed
 
 
