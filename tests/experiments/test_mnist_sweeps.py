@@ -57,7 +57,7 @@ def test_a_panel_says_what_its_runs_say_and_nothing_is_run_twice(run_script, tmp
     made = [(row["name"], row["seed"]) for row in rows_of(summary)]
     assert made == [("hidden-200", 1), ("hidden-2000", 1)]
     for row in rows_of(summary):
-        assert row["ledger_sha256"] == ledger_of(row).sha256()
+        assert row["ledger_sha256"] in hashes_of(ledger_of(row))
     again = run_script(flags, check=0)
     assert "quote: no figure of the paper is at these settings and on this data" in again.stdout
     assert "NOTICE" in again.stdout and "--seeds 2" in again.stdout
