@@ -6,7 +6,7 @@ import json
 import subprocess
 
 from common.figures import best, claims_figure, spending, spread
-from common.results import EXPECTED, ledger_of, rows_of
+from common.results import EXPECTED, hashes_of, ledger_of, rows_of
 from common.sweeps import Point
 
 import pytest
