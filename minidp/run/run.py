@@ -238,6 +238,14 @@ class Run:
             if self.stopped == "interrupted":
                 return None
             return self.ranks.of_first(lambda: self._finish(about, *trained))
+        except OSError as error:
+            if self.ledger is None or not self.ledger.items() or error.strerror is None:
+                raise
+            why = (
+                f"{error.strerror}; what {folders.LEDGER} holds stays charged, and the same lines "
+                "resume the run once its files can be written"
+            )
+            raise OSError(error.errno, why, error.filename or str(self.folder.path)) from error
         finally:
             self.folder.close()
 

@@ -145,6 +145,19 @@ def test_a_picture_that_fails_stops_nothing(tmp_path, monkeypatch, capsys):
     assert not verify(tmp_path / "run").failed
 
 
+def test_a_full_disk_names_the_file_and_what_stays_charged(tmp_path, monkeypatch):
+    def full(path, model):
+        raise OSError(28, "No space left on device", str(path))
+
+    given = {"epsilon": 1.0, "folder": tmp_path / "run", "quiet": True, "seed": 1}
+    with monkeypatch.context() as patched:
+        patched.setattr("minidp.run.run.write_model", full)
+        with pytest.raises(OSError, match=r"stays charged.*model.npz") as caught:
+            minidp.fit(np.eye(60, 3), np.arange(60) % 2, **given)
+    assert caught.value.errno == 28 and Ledger.load(tmp_path / "run" / "ledger.json").items()
+    assert minidp.fit(np.eye(60, 3), np.arange(60) % 2, **given).epsilon.upper <= 1.0
+
+
 def test_another_configuration_is_refused(tmp_path):
     given = {"seed": 1, "flags": {"rate": 1}, "inputs": {"file": "a"}}
     train(tmp_path / "run", stop=interrupt, **given)
