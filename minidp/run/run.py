@@ -239,15 +239,19 @@ class Run:
                 return None
             return self.ranks.of_first(lambda: self._finish(about, *trained))
         except OSError as error:
-            if self.ledger is None or not self.ledger.items() or error.strerror is None:
-                raise
-            why = (
-                f"{error.strerror}; what {folders.LEDGER} holds stays charged, and the same lines "
-                "resume the run once its files can be written"
-            )
-            raise OSError(error.errno, why, error.filename or str(self.folder.path)) from error
+            raise self._still_charged(error) from None
         finally:
             self.folder.close()
+
+    def _still_charged(self, error):
+        """An error of the system, with what it leaves charged."""
+        if self.ledger is None or not self.ledger.items() or error.strerror is None:
+            return error
+        why = (
+            f"{error.strerror}; what {folders.LEDGER} holds stays charged, and the same lines "
+            "resume the run once its files can be written"
+        )
+        return OSError(error.errno, why, error.filename or str(self.folder.path))
 
     def summary(self):
         """Lines on the outcome, then the figure to quote, the file to read and the next command."""
