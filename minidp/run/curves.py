@@ -3,7 +3,17 @@
 import math
 
 from ..util import plotting
+from ..util.notices import say
 from .progress import COLUMNS
+
+
+def draw_course(path, history, record):
+    """`save_course`; a picture that fails stops nothing, and leaves an empty file."""
+    try:
+        save_course(path, history, record)
+    except Exception as error:  # of the library that draws, or of a full disk
+        say(f"NOTICE: {path.name} is empty: it could not be drawn ({error})")
+        path.write_bytes(b"")
 
 
 def save_course(path, history, record):

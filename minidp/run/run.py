@@ -24,7 +24,6 @@ from ..streams import as_streams
 from ..train import Averaged, Progress, Trainer
 from ..train.row_bits import of_both
 from ..util.atomic import atomic_write
-from ..util.notices import say
 from ..util.program import program
 from ..util.text import upper_text
 from ..util.validate import count, one_of
@@ -32,7 +31,7 @@ from . import checkpoint
 from . import folder as folders
 from . import progress as seen
 from .asked import About, Privacy, Training
-from .curves import save_course
+from .curves import draw_course
 from .figures import facts_of, finished, first_events, release_of
 from .model import as_model
 from .model_file import describe, write_model
@@ -370,7 +369,7 @@ class Run:
             write_model(path / folders.MODEL, self.model)
         history = [row for row in history if row["step"] < trained.progress.step] + [last]
         seen.write_metrics(path / folders.METRICS, history)
-        _picture(path / folders.CURVES, history, record)
+        draw_course(path / folders.CURVES, history, record)
         with atomic_write(path / folders.STATEMENT) as file:
             file.write(statement)
         self.folder.finish(record)
@@ -394,12 +393,3 @@ class Run:
             if isinstance(self.optimizer, Averaged)
             else nullcontext()
         )
-
-
-def _picture(path, history, record):
-    """Draw the run; a picture that fails stops nothing, and leaves an empty file."""
-    try:
-        save_course(path, history, record)
-    except Exception as error:  # of the library that draws, or of a full disk
-        say(f"NOTICE: {path.name} is empty: it could not be drawn ({error})")
-        path.write_bytes(b"")

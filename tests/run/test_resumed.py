@@ -139,7 +139,7 @@ def test_a_picture_that_fails_stops_nothing(tmp_path, monkeypatch, capsys):
     def full(*given):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("minidp.run.run.save_course", full)
+    monkeypatch.setattr("minidp.run.curves.save_course", full)
     model = minidp.fit(np.eye(60, 3), np.arange(60) % 2, epsilon=1.0, folder=tmp_path / "run")
     assert "curves.png is empty" in capsys.readouterr().err and model.epsilon.upper <= 1
     assert not verify(tmp_path / "run").failed
