@@ -9,6 +9,6 @@ import pytest
 def _fast(monkeypatch, request):
     if "tmp_path" not in request.fixturenames:
         monkeypatch.setattr(
-            "minidp.run.run.save_course", lambda path, *rest, **named: Path(path).touch()
+            "minidp.run.run.draw_course", lambda path, *rest, **named: Path(path).touch()
         )
         monkeypatch.setattr("os.fsync", lambda descriptor: None)
