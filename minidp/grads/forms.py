@@ -30,8 +30,8 @@ CANCELLING = 64
 # each other before they are added to the rest; `mechanism.rounding` counts on it
 LEAST_ROWS, MOST_ROWS = 512, 2048
 TOGETHER = 2048
-# norms of factors above which a gradient counts as not finite; LARGE in float32 products
-HUGE, LARGE = 2.0**400, 2.0**60
+# norms of factors above which a gradient counts as not finite
+HUGE, LARGE = 2.0**400, 2.0**60  # in float64; in float32, whose products hold no longer ones
 Key = tuple[str, str]  # (layer, parameter)
 Arrays = dict[Key, NDArray]  # of parameters
 
@@ -200,19 +200,25 @@ class Outer(_Factored):
                    product
 
     Guarantees
-        Only `materialise` makes an array of size B x I x O. A product in float32 leaves out
-        examples with |a_b| or |d_b| above 2^60, or w_b below 2^-120: rounded to a multiple of
-        2^-149, w_b or w_b a_bi may be twice as large.
+        Only `materialise` makes an array of size B x I x O. An example with |a_b| or |d_b| above
+        2^400, or of factors in float32 above 2^60, counts as not finite, in lots of every size:
+        rounded to a multiple of 2^-149, w_b a_bi could be twice as large.
     """
 
     def __init__(self, a, d):
         super().__init__(a, d, 2)
-        self._lost, self._norms = (sum(self.shape) + 32) * 2.0**-52, None
+        self._lost = (sum(self.shape) + 32) * 2.0**-52
 
     def sq_norms(self):
         """(B,) squared L2 norms, infinite where a factor is huge."""
-        a, d = self._norms = row_norms(self.a), row_norms(self.d)
-        return self.xp.where(self.xp.maximum(a, d) > HUGE, math.inf, (a * d) ** 2)  # [N1]
+        a, d = row_norms(self.a), row_norms(self.d)
+        most = LARGE if self._single else HUGE
+        return self.xp.where(self.xp.maximum(a, d) > most, math.inf, (a * d) ** 2)  # [N1]
+
+    @property
+    def _single(self):
+        """Whether the sum may be a product in float32."""
+        return self.a.dtype == self.d.dtype == self.xp.float32
 
     def weighted_sum(self, w, rows=0):
         """sum_b w_b g_b, of the parameter's shape: float32 where that is the sum of a few float32
@@ -224,11 +230,7 @@ class Outer(_Factored):
         """total += sum_b w_b g_b, in place; returns it, new for None. rows: of one product in
         float32; 0 for float64.
         """
-        single = rows and self.a.dtype == self.d.dtype == self.xp.float32
-        if single:
-            norms = self._norms or (row_norms(self.a), row_norms(self.d))
-            longest = self.xp.maximum(*norms)
-            w = self.xp.where((longest <= LARGE) & (w >= LARGE**-2), w, 0)
+        single = rows and self._single
         a, d = self._weighted(w.astype(self.xp.float32 if single else self.xp.float64))
         return add_products(total, a, d, rows if single else 0)  # [P1]
 

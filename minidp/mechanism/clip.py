@@ -22,6 +22,7 @@ from .schedule import Setting, value_at
 
 # clip norms whose squares, and those of gradients near them, float32 holds
 LEAST_NORM, MOST_NORM = 1e-12, 1e12
+MOST_CLIPPED = 2.0**120  # clip norms that a gradient may be long
 MARGIN = 2.0**-20  # norms are enlarged by this factor, so that rounding cannot exceed the clip norm
 
 
@@ -35,9 +36,11 @@ def clip_weights(sq_norms: NDArray, clip_norm: float) -> NDArray:
         [N1]  norm_b = sqrt(sq_b) (1 + 2^-20)
         [N2]  w_b = 1 / max(1, norm_b / C)
         [N3]  w_b = 0 where not finite(norm_b)
+        [N4]  w_b = 0 where norm_b >= 2^120 C    a float32 would not hold w to all its digits
 
     Source
         [N2]  Abadi et al. 2016, Algorithm 1, "Clip gradient"
+        [N4]  own derivation: so that sums in float32 and in float64 hold the same examples
         [N1]  own derivation: what w and the product w g are rounded by, also in float32, is below
               2^-21
 
@@ -48,6 +51,7 @@ def clip_weights(sq_norms: NDArray, clip_norm: float) -> NDArray:
         ================  =====================================================
         norm 0            weight 1 (nothing is added to a denominator)
         norm not finite   weight 0
+        norm over 2^120 C weight 0
         clip norm inf     weight 1: plain SGD
         ================  =====================================================
     """
@@ -55,6 +59,7 @@ def clip_weights(sq_norms: NDArray, clip_norm: float) -> NDArray:
     finite = xp.isfinite(sq_norms)
     norms = xp.sqrt(xp.where(finite, sq_norms, 0).astype(xp.float64)) * (1 + MARGIN)  # [N1]
     weights = 1 / xp.maximum(norms / clip_norm, 1)  # [N2]
+    weights = xp.where(norms >= MOST_CLIPPED * clip_norm, 0, weights)  # [N4]
     return xp.where(finite, weights, 0)  # [N3]
 
 

@@ -163,6 +163,20 @@ def numbers_of_every_size(rng, shape, dtype):
 
 
 @pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+@pytest.mark.parametrize("clip_norm", [1e-12, 1.0, 1e12])
+@pytest.mark.parametrize("a", 2.0 ** np.array([-149, -100, 0, 59, 61, 100, 126]))
+@pytest.mark.parametrize("d", 2.0 ** np.array([-126, 0, 59, 61, 126]))
+def test_a_lot_too_large_for_float32_products_holds_the_same_examples(a, d, clip_norm):
+    """With one row more a lot is summed in float64; which rows count must not change with that."""
+    most, sums = products(100, "auto").most, []
+    for n in (most, most + 1):
+        rows = (np.full((n, 40), each, "float32") for each in (a, d))
+        raw, factor = clipped(Outer(*rows), clip_norm, lot=100)
+        sums.append(raw)
+    assert np.linalg.norm(sums[1] - sums[0]) <= factor
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
 @pytest.mark.parametrize("strategy", ["explicit", "factored"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_no_gradient_of_any_size_contributes_more_than_its_clip_norm(strategy, dtype):

@@ -72,6 +72,14 @@ def weights_of_no_number(bench):
     yield Case({"sq": squares, "w": w})
 
 
+@states("mechanism.clip.clip_weights", "N4", 0.0)
+def weights_of_very_long_gradients(bench):
+    for clip_norm in (2.5, 1e-12):
+        squares = (clip_norm * 2.0 ** np.array([119.9, 120.0, 120.1, 400.0])) ** 2
+        w = to_host(mechanism.clip_weights(bench.asarray(squares), clip_norm))
+        yield Case({"sq": squares, "w": w, "C": clip_norm})
+
+
 @states("mechanism.clip.ClipGroup", "F1")
 def noise_of_a_group(bench):
     for each in ({"C": 3.0, "sigma": 0.7}, {"C": math.inf, "sigma": 0.0}):
