@@ -1,7 +1,8 @@
 """The errors minidp raises. Each says what was wrong, where, what is allowed and what to do.
 
-No message ever depends on the value of an example: shapes, dtypes and configuration only, since an
-error that fires for one data set and not for its neighbour would itself leak.
+No message depends on the value of an example: shapes, dtypes and configuration only, since an error
+that fires for one data set and not for its neighbour would itself leak. The one exception is
+`RowsError`, which is for the owner of the data and says so.
 """
 
 

@@ -2,9 +2,9 @@
 
 A seeded run repeats bit for bit and must not be released: who knows the seed can subtract the
 noise. Without a seed the key is 32 bytes of the operating system's entropy, the same on all ranks
-of a run. It is in memory only: never stored, printed, pickled or copied, and a forked process gets
-another. Two releases with the same noise differ by raw sums alone, so that without a seed the
-numbers of each release are handed out once.
+of a run, which send it to each other. It is in memory only: never stored, printed or copied, and a
+forked process gets another. Two releases with the same noise differ by raw sums alone, so that
+without a seed the numbers of each release are handed out once.
 """
 
 import hashlib
@@ -109,6 +109,13 @@ class Streams(_Single):
     def reproducible(self) -> bool:
         """True if the run has a seed."""
         return self.seed is not None
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the key, by which the ranks of a run tell whether they draw the same numbers;
+        it is in no file.
+        """
+        return hashlib.sha256(b"fingerprint" + self._key.words().tobytes()).hexdigest()
 
 
 class Stream(_Single):

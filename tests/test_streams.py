@@ -166,3 +166,10 @@ def test_noise_is_the_same_for_any_number_of_threads(count, monkeypatch):
     monkeypatch.setattr(threads, "limit", lambda: count)
     for one, other in zip(alone, noise()):
         np.testing.assert_array_equal(one, other)
+
+
+def test_a_fingerprint_tells_keys_apart_and_is_not_the_key():
+    unseeded = Streams()
+    assert unseeded.fingerprint == unseeded.fingerprint != Streams().fingerprint
+    assert Streams(7).fingerprint == Streams(7).fingerprint != Streams(8).fingerprint
+    assert unseeded._key.words().tobytes().hex() not in unseeded.fingerprint

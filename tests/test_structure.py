@@ -96,9 +96,8 @@ EXCUSED = {  # file: why a fault in it does not make a quoted epsilon false
     "host/blas.py": "how many threads BLAS uses",
     "host/threads.py": "which part is computed first; each number is a function of its place",
     "privacy/calibrate.py": "proposes noise or steps, whose events are charged like others",
-    "run/checkpoint.py": "where training goes on; the ledger beside it has all charges",
+    "run/checkpoint.py": "named beside the list: where a run goes on, never above its charges",
     "util/notices.py": "lines on stderr",
-    "util/text.py": "how a figure is printed",
 }
 
 

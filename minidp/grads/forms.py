@@ -120,8 +120,8 @@ class Explicit(PerExampleGrad):
 
     Source
         [N2]  Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1: a dot
-              product of n non-negative terms is off by at most n eps relative, to first order; 8
-              more cover what follows
+              product of n non-negative terms is off by at most n eps / 2 relative, to first order;
+              32 more cover what follows
     """
 
     factored = False

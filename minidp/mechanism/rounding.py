@@ -61,8 +61,8 @@ def products(expected_lot_size: float, strategy: str) -> Products:
               neighbours by twice
         [F3]  the same in float64, u = 2^-53, with chains of up to n + 2^13 roundings whatever the
               batches (`OuterSum` guarantees it; other products have 4,096 rows); the terms of a sum
-              of outer products have up to 64 times its size. For 2 n examples, which a lot that
-              counts here never has
+              of outer products have up to 64 times its size. For 2 n examples: a lot of the
+              size L is larger with a probability below 2^-80, which nothing charges
     """
     most = math.ceil(expected_lot_size + 3 * math.sqrt(expected_lot_size) + 10)  # [F1]
     rows = min(MOST_ROWS, math.floor((MOST_CHARGED / (2 * most * 2.0**-24) - 7) * 19 / 11))

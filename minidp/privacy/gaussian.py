@@ -63,10 +63,22 @@ class GaussianAccountant(Accountant):
         return Bound(max(0.0, epsilon * (1 - 1e-9) - 1e-12), epsilon, epsilon * (1 + 1e-9) + 1e-12)
 
     def delta_of(self, parts, epsilon):
-        delta = gaussian_delta(epsilon, math.sqrt(self.composed(parts, None)[0]))
+        mu = math.sqrt(self.composed(parts, None)[0])
+        delta = gaussian_delta(epsilon, mu)
         if not _exact(parts):
             return Bound(None, delta, delta)
-        return Bound(delta * (1 - 1e-9), delta, min(1.0, max(delta * (1 + 1e-9), 5e-324)))
+        lost = delta * 1e-9 + _cancelled(epsilon, mu)
+        return Bound(max(0.0, delta - lost), delta, min(1.0, max(delta + lost, 5e-324)))
+
+
+def _cancelled(epsilon, mu):
+    """More than what rounding takes from the difference in `gaussian_delta`: each term is at most
+    P(Z > low), and off by a few roundings of it and of low.
+    """
+    from scipy.special import ndtr
+
+    low = epsilon / mu - mu / 2 if 0 < mu < math.inf else 0.0
+    return 4e-15 * (1 + low * low) * float(ndtr(-low))
 
 
 def _exact(parts):

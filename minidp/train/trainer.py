@@ -302,7 +302,7 @@ class Trainer:
         settings = repr((groups, plan.sampler, plan.expected_lot_size, units))
         self.ranks.check_equal(
             "clip groups, sampler, lot size, rows per person, views or seed",
-            (settings, streams.seed),
+            (settings, streams.seed, streams.fingerprint),
         )
         held = sha256()
         for array in self.network.params.values():

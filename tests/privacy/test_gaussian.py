@@ -6,6 +6,7 @@ import math
 
 from common.curves import save_epsilon_curves, save_tradeoff
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -61,3 +62,16 @@ def test_what_is_no_bound_is_dashed(write, tmp_path, drawn):
     assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")
     styles = {line.get_label(): line.get_linestyle() for line in drawn[0].axes[0].lines}
     assert styles["bounded"] == "-" and styles["limit\n(approximation, no guarantee)"] == "--"
+
+
+@pytest.mark.parametrize("sigma", [0.1, 1.0, 1e2, 1e4, 1e6, 1e7, 1e8, 1e9])
+def test_the_interval_of_delta_holds_the_truth_where_its_two_terms_cancel(sigma):
+    """The second term of [C1] in 60 digits."""
+    accountant, ledger = GaussianAccountant(), ledger_of((Gaussian(sigma), 1))
+    with mpmath.workdps(60):
+        mu = 1 / mpmath.mpf(sigma)
+        for epsilon in (0.0, 1e-9, 1e-8, 3e-8, 1e-6, 1e-3, 0.1, 1.0, 5.0, 30.0):
+            tail = mpmath.exp(epsilon) * mpmath.ncdf(-mu / 2 - epsilon / mu)
+            truth = mpmath.ncdf(mu / 2 - epsilon / mu) - tail
+            known = accountant.delta(ledger, epsilon)
+            assert known.lower <= truth <= known.upper, epsilon

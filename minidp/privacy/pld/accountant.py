@@ -41,9 +41,9 @@ class LossDistributionAccountant(Accountant):
         [M1]  each release as masses on a grid that dominate it (upper) or that it dominates (lower)
         [M2]  m_l = p_l e^(t L_l) / sum_k p_k e^(t L_k)    masses p, tilted and normalised, are
               folded: composition multiplies the transforms
-        delta(epsilon) and epsilon(delta) of the composed masses: `kernels.delta_at` and
-        `kernels.crossing`. Added to upper and taken from lower: noise beyond the tails kept (as
-        loss infinity, or left out), mass that wraps around (Chernoff, at two orders), rounding of
+        delta(epsilon) and epsilon(delta) of the composed masses: `delta_at` and `crossing` of
+        `loss_kernels`. Added to upper and taken from lower: noise beyond the tails kept (as loss
+        infinity, or left out), mass that wraps around (Chernoff, at two orders), rounding of
         masses, transforms, powers and losses. The tilt makes these errors relative to delta: 1e-300
         keeps its digits. Pure-DP releases enter above only, as randomised response. Unsampled
         Gaussians compose to one, whose curve is exact.
