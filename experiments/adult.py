@@ -28,6 +28,7 @@ from common.tables import (
     auroc,
     facts_of,
     held_out,
+    log_loss,
     main_of_table,
     read_table,
 )
@@ -134,7 +135,7 @@ def rows_of(table, part):
 
 
 def measure(table, label, fit, splits):
-    """Accuracy, AUROC and seconds of `fit` over the splits."""
+    """Accuracy, AUROC, log loss and seconds of `fit` over the splits."""
     rows = []
     for split in range(splits):
         held, rest = held_out(split, len(label))
@@ -147,11 +148,12 @@ def measure(table, label, fit, splits):
                 "seed": split,
                 "accuracy": float(((score > 0.5) == rich).mean()),
                 "auroc": auroc(score, rich),
+                "log_loss": log_loss(rich, score),
                 "seconds": seconds,
                 **facts,
             }
         )
-    means = ("accuracy", "auroc", "seconds")
+    means = ("accuracy", "auroc", "log_loss", "seconds")
     return {name: statistics.mean(row[name] for row in rows) for name in means} | {"runs": rows}
 
 
@@ -170,7 +172,9 @@ def figures(args):
     found = {}
     for name, fit in fits.items():
         found[name] = measure(table, label, fit, args.splits)
-        words = "accuracy {accuracy:.2%}, AUROC {auroc:.4f}, {seconds:.1f} s a fit"
+        words = (
+            "accuracy {accuracy:.2%}, AUROC {auroc:.4f}, log loss {log_loss:.4f}, {seconds:.1f} s"
+        )
         print(f"{name}: {words.format(**found[name])}", flush=True)
     return {
         "dataset_sha256": digest,

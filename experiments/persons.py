@@ -21,6 +21,7 @@ from common.tables import (
     auroc,
     facts_of,
     held_out,
+    log_loss,
     main_of_table,
     mean_and_error,
     read_table,
@@ -96,8 +97,10 @@ def measure(x, label, person, epsilon, split):
             **given,
         )
         group = model.record.group
+        score, positive = model.predict_proba(x[held])[:, 1], label[held] == 1
         found[way] = {
-            "auroc": auroc(model.predict_proba(x[held])[:, 1], label[held] == 1),
+            "auroc": auroc(score, positive),
+            "log_loss": log_loss(positive, score),
             "accuracy": model.score(x[held], label[held]),
             "epsilon_of_five_rows": group and group.epsilon,
             **facts_of(model),

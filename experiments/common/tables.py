@@ -116,6 +116,12 @@ def auroc(score, positive):
     return float((ranks[positive].sum() - wins * (wins + 1) / 2) / (wins * (~positive).sum()))
 
 
+def log_loss(positive, score):
+    """The mean of -ln p of what is true."""
+    p = np.where(positive, score, 1 - np.asarray(score, float))
+    return float(-np.log(np.maximum(p, 1e-12)).mean())
+
+
 def mean_and_error(values):
     """The mean over runs and its standard error, None for one run."""
     error = statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else None

@@ -7,12 +7,14 @@ from typing import Any
 from ..privacy.gaussian import gaussian_delta
 
 ROW_NORM = 3.0  # G: at 1 the bias takes half of each clipped gradient, at 3 a tenth
+# of logits that noise alone gives, and what it is at most for p weights, times sqrt(p)
+LOGIT_NOISE, LOGIT_NOISE_OF_MANY = 0.45, 9.0
 MEAN_SHARE = 0.1  # of mu^2, for a noisy mean that is subtracted from the rows of a classification
 SCALING_SHARE = 1 / 3  # of mu^2, for the mean and spread of features whose ranges are not public
 LARGEST_LOT = 2**16  # rows: with more, noise is no longer what limits, and a step costs time
 STEPS = 100
 AVERAGE = 0.9
-MOMENTUM = 0.9  # of a regression, because its rate is bounded
+MOMENTUM = 0.9  # of regressions and tables, because their rates are bounded
 FARTHEST = 12_000.0  # travel for rows of norm 1; more does not help, even if the budget allows it
 FARTHEST_HIDDEN = 1000.0  # the same with hidden layers, which do worse far from the initial weights
 
@@ -51,6 +53,7 @@ def choose(
     *,
     regression: bool = False,
     hidden: bool = False,
+    table: bool = False,
     row_norm: float = 1.0,
 ) -> Choice:
     """Settings that need no tuning, from public numbers alone.
@@ -59,24 +62,31 @@ def choose(
     regression whether the targets are numbers in [-1, 1], with squared error, or else classes, with
                softmax cross-entropy
     hidden     whether there are layers between inputs and outputs
+    table      whether the rows of a classification without hidden layers are those of a table
     row_norm   G, about the norm of the rows that reach the first layer
 
     The rule. With full lots, T steps at rate eta leave noise of standard deviation
     s = eta C T / (mu N) on every weight; mu is that of the Gaussian mechanism that is
     (epsilon, delta)-DP. The rule fixes s and sets the rate eta = s mu N / (T C), with
 
-        classification        s = 2 / G                    C = G / 10
+        table of classes      s = min(.45, 9 / sqrt(parameters)) / G    C = G    momentum 0.9
+        images of classes     s = 2 / G                    C = G / 10
         regression            s = 1 / (10 G)               C = G / 10       momentum 0.9
         with hidden layers    s = 14 / sqrt(parameters)    C = 1 / 2        a tenth of that s in a
                               regression
 
     and a travel eta C T of at most 12,000 / G, or 1,000 with hidden layers. T = 100; lots are all
     rows, up to 65,536 of them. Momentum m multiplies the travel by 1 / (1 - m), so the rate is
-    lower by that factor; a regression's is at most 1 / (1 + G^2). So at a given N the weights
-    travel in proportion to mu, as in Panda et al. 2022 (arXiv:2212.04486), and nearly all gradients
-    are clipped, as in De et al. 2022 (arXiv:2204.13650). The constants are the best of those tried
-    on synthetic digits, tables and regressions (results/own_data_defaults.json has all of them with
-    their scores). A regression uses twice the best s, because too little travel costs more than too
+    lower by that factor; a regression's is at most 1 / (1 + G^2), a table's 3 / (1 + G^2). So at a
+    given N the weights travel in proportion to mu, as in Panda et al. 2022 (arXiv:2212.04486). Of a
+    table few gradients are longer than C = G, so that the fit minimises its loss and its
+    probabilities mean something; that this helps, and a rate near 1, was first seen on Adult, RAND
+    and other tables, and the values are those that did best on the synthetic tables of
+    `tools.table_rule`
+    (results/table_rule.json). Of images nearly all gradients are clipped, as in De et al. 2022
+    (arXiv:2204.13650); these constants, and those of regressions, are the best of those tried on
+    synthetic digits and regressions (results/own_data_defaults.json has all of them with their
+    scores). A regression uses twice the best s, because too little travel costs more than too
     much. The constants of hidden layers were found by hand on the same data.
 
     The rule was tuned for these rows: in a classification, clipped to norm 1, less a noisy mean
@@ -90,14 +100,18 @@ def choose(
     """
     clip_norm, farthest = row_norm / 10, FARTHEST / row_norm
     spread = (0.1 if regression else 2) / row_norm
+    if table:
+        clip_norm = row_norm
+        spread = min(LOGIT_NOISE, LOGIT_NOISE_OF_MANY / math.sqrt(parameters)) / row_norm
     if hidden:
         clip_norm, farthest = 0.5, FARTHEST_HIDDEN
         spread = (1.4 if regression else 14) / math.sqrt(parameters)
     rate = min(spread * mu_of(epsilon, delta) * dataset_size, farthest) / (STEPS * clip_norm)
-    momentum = MOMENTUM if regression else 0.0
-    if regression:
-        # the loss has a curvature of up to |x|^2 + 1 everywhere
-        rate = min((1 - momentum) * rate, 1 / (1 + row_norm**2))
+    momentum = 0.0
+    if regression or table:
+        # a squared loss has a curvature of up to |x|^2 + 1 everywhere, softmax of half as much
+        momentum, most = MOMENTUM, 1 if regression else 3
+        rate = min((1 - momentum) * rate, most / (1 + row_norm**2))
     return Choice(min(dataset_size, LARGEST_LOT), STEPS, clip_norm, rate, AVERAGE, momentum)
 
 
@@ -110,6 +124,7 @@ def choose_for(
     *,
     regression: bool,
     hidden: bool,
+    table: bool,
     row_norm: float,
     ours: bool,
 ) -> Choice:
@@ -129,6 +144,7 @@ def choose_for(
         parameters,
         regression=regression,
         hidden=hidden,
+        table=table,
         row_norm=row_norm,
     )
     choice = replace(choice, **given)

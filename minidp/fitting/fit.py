@@ -210,6 +210,7 @@ class _Planned:
             epsilon,
             delta,
             sum(array.size for array in params.values()),
+            table=head.table,
             row_norm=head.row_norm,
             ours=head.ours,
             hidden=len(params) > 2,

@@ -154,6 +154,9 @@ class Fitted(Model):
             yield "seeded", "not to be released"
         if record.test_accuracy is not None:
             yield "test", f"accuracy {record.test_accuracy:.2%}"
+        if record.test is not None:
+            loss, constant = record.test.loss, record.test.constant_loss
+            yield "test", f"log loss {loss:.4f}; of the same for every row {constant:.4f}"
         if record.test_r2 is not None:
             yield "test", f"R2 {record.test_r2:.2%}"
 

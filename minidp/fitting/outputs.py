@@ -8,13 +8,16 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import nn
+from ..backend import namespace_of, to_host
 from ..data.arrays import Inputs
 from ..data.persons import Means
 from ..errors import ParameterError, ShapeError
 from ..host import memory
 from ..mechanism import Plan, PoissonSampler, PrivateScaling, mean_sanitizer, noisy_mean
+from ..mechanism.mean import shrunk
 from ..mechanism.scaling import centre_and_spread
 from ..nn.init import truncated_normal, zeros
 from ..privacy.accountant import Accountant
@@ -39,7 +42,8 @@ class Head:
     For the networks that `fit` makes, rows have norm `defaults.ROW_NORM` or less after it; in a
     classification their noisy mean is subtracted, unless a private scaling did so, and each is
     scaled to that norm; rows that a schema encoded have parts of norm 1 or less. For the caller's
-    network, rows are scaled as `scale` says, and no more.
+    network, rows are scaled as `scale` says, and no more. For a table the shares of the classes are
+    released with the mean, and the last bias starts at their logarithms.
     """
 
     def __init__(self, settings: Settings, data: Any) -> None:
@@ -55,6 +59,14 @@ class Head:
             self.length = 1.0
         self.ours = settings.network is None and scale != "none"
         self.centred = self.ours and data.labels is not None and scale != "private"
+        # rows of which the caller says that their length carries nothing have the rule of images
+        self.table = (
+            self.ours
+            and data.labels is not None
+            and not settings.hidden_sizes
+            and settings.scale != "unit-norm"
+            and len(shape) == 1
+        )
         self.row_norm = ROW_NORM if self.ours else 1.0
         self.bounds = None if bounds is None else _checked(bounds, shape)
         self.first: list[nn.Layer] = []
@@ -104,7 +116,11 @@ class Head:
         if self.centred:
             if length != 1:
                 layers.append(_standardise(0, length, "length"))
-            layers.append(_standardise(self._released_mean(run, layers), 1, "centre"))
+            mean = self._released_mean(run, layers)
+            if self.table:
+                mean, shares = mean[: self.width], mean[self.width :]
+                _start_at(run.network, shares, self._mean_noise(run))
+            layers.append(_standardise(mean.reshape(self.data.shape), 1, "centre"))
             layers.append(nn.UnitNorm("unit"))
             length = 1.0
         return [*layers, _standardise(0, length / ROW_NORM, "stretch")]
@@ -128,23 +144,66 @@ class Head:
         mean, spread = centre_and_spread(limits, moments, self.data.size)
         return mean.reshape(self.data.shape), spread.reshape(self.data.shape)
 
+    def _mean_noise(self, run):
+        """The standard deviation of the noise on each number of a table's mean."""
+        return math.sqrt(2) * self.mean.groups[0].noise_std / run.plan.expected_lot_size
+
     def _released_mean(self, run, layers):
-        """The noisy mean of a lot of scaled rows, or of persons' means."""
+        """The noisy mean of a lot of scaled rows, or of persons' means; of a table with the shares
+        of the classes behind it.
+        """
         data, inputs = self.data, self.data.inputs
         what = (
             "a noisy average over "
             f"{'a lot of' if self.sampler.sampling_probability < 1 else 'all'} "
-            f"{data.units.name}s"
+            f"{data.units.name}s{', and of the shares of the classes' if self.table else ''}"
         )
 
         def release():
             streams, size = run.streams, run.plan.expected_lot_size
             (lot,) = self.sampler.lots(len(data.units), 1, lambda step: streams.sampling("mean"))
             before = nn.Sequential(layers, data.shape).to(inputs.backend)
-            rows = Means(inputs.after(before.predict), data.units, lot)
-            return noisy_mean(rows, self.mean, size, streams.noise("mean")).astype("float32")
+            rows = inputs.after(before.predict)
+            rows = WithClasses(rows, data) if self.table else rows
+            mean = noisy_mean(Means(rows, data.units, lot), self.mean, size, streams.noise("mean"))
+            if self.table:
+                mean *= math.sqrt(2)
+                mean[: self.width] = shrunk(mean[: self.width], self._mean_noise(run))
+            return mean.astype("float32")
 
-        return run.release_first("mean", self.charges[0], what, release).reshape(data.shape)
+        return run.release_first("mean", self.charges[0], what, release)
+
+
+class WithClasses:
+    """Rows of norm 1 or less with their weight, in [0, 1], in the place of their class behind them,
+    divided by the square root of 2: of norm 1 or less again.
+    """
+
+    def __init__(self, inputs: Inputs, data: Any) -> None:
+        self.inputs, self.labels, self.classes = inputs, data.targets, data.outputs
+        self.shape = inputs.shape[0], inputs.shape[1] + self.classes
+        self.weight, number = data.weight, getattr(data.units, "number", None)
+        if self.weight is not None and number is not None:  # one for each person
+            self.weight = self.weight.take(namespace_of(self.weight).asarray(number))
+
+    def take(self, indices: Any, axis: int = 0) -> NDArray:
+        """The rows at an array of indices."""
+        x = self.inputs.take(indices)
+        xp = namespace_of(x)
+        rows = xp.asarray(indices)
+        mine = (self.labels.take(rows)[:, None] == xp.arange(self.classes)).astype(x.dtype)
+        if self.weight is not None:
+            mine *= xp.clip(self.weight.take(rows), 0, 1)[:, None]
+        return xp.concatenate([x, mine], axis=1) / x.dtype.type(math.sqrt(2))
+
+
+def _start_at(network, shares, noise):
+    """Set the last bias to the logarithms of shares of classes, each taken for at least the noise
+    on it.
+    """
+    logs = np.log(np.maximum(to_host(shares), max(noise, 1e-6)))
+    bias = network.params[network.layers[-1].name, "b"]
+    bias[...] = namespace_of(bias).asarray(logs - logs.mean(), dtype=bias.dtype)
 
 
 def _scale_of(settings, data):

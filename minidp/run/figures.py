@@ -7,12 +7,15 @@ import math
 import time
 from dataclasses import replace
 
-from ..backend import explicit_budget, namespace_of
+import numpy as np
+
+from ..backend import explicit_budget, namespace_of, to_host
 from ..errors import DataError
 from ..mechanism import ClipGroup, Plan, Sanitizer
 from ..mechanism.noise import noise_grid
 from ..mechanism.samplers import sampler_from
 from ..mechanism.schedule import from_json, to_json
+from ..nn import SoftmaxCrossEntropy
 from ..privacy import Composed, Ledger, PoissonSampled
 from ..privacy.accountants import all_bounds
 from ..privacy.attacker import meaning_of
@@ -23,7 +26,17 @@ from ..train import Averaged
 from ..util.files import jsonable
 from .checkpoint import short
 from .folder import EARLIER, KEY, MAY_BE_PRIVATE
-from .record import ClippedGroup, Epsilon, GroupEpsilon, Memory, Record, Release, RowBits, Setting
+from .record import (
+    ClippedGroup,
+    Epsilon,
+    GroupEpsilon,
+    Memory,
+    Record,
+    Release,
+    RowBits,
+    Setting,
+    Tested,
+)
 from .statement import FORMAT
 from .versions import versions
 
@@ -149,6 +162,7 @@ def finished(run, trained, last, about, seconds):
         day=time.strftime("%Y-%m-%d", time.gmtime()),
         stopped=trained.stopped,
         **measured(last),
+        test=_tested(run, last["test_loss"]),
         not_private=[*(TRAINING_FIGURES if run.privacy.train_metrics else ()), *figures],
         seconds_total=seconds[0],
         seconds_per_step=seconds[1] / steps if steps else None,
@@ -168,6 +182,16 @@ def measured(row):
         "test_r2": row["test_r2"],
         "train_r2": row["train_r2_not_private"],
     }
+
+
+def _tested(run, loss):
+    """The Tested of a classifier that was measured on public rows, else None."""
+    if run.tested is None or loss is None or not isinstance(run.loss, SoftmaxCrossEntropy):
+        return None
+    labels = to_host(run.tested[1])
+    share = np.bincount(labels[labels >= 0]) / len(labels)
+    constant = -float((share * np.log(share, where=share > 0, out=np.zeros_like(share))).sum())
+    return Tested(loss=loss, constant_loss=constant, majority_accuracy=float(share.max()))
 
 
 def _gradients_bytes(plan, params):

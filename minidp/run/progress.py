@@ -54,7 +54,8 @@ def _evaluated(run, x, y):
     """(accuracy, loss, R2). The loss is None if the network diverged; accuracy or R2 is None if the
     task has none.
     """
-    found = evaluate(run.network, run.loss, x, y)
+    limit = None if run.model.target_bounds is None else 1.0
+    found = evaluate(run.network, run.loss, x, y, limit=limit)
     return (
         found.accuracy,
         *(

@@ -133,6 +133,17 @@ class GroupEpsilon(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Tested(Part):
+    """Log loss on the public test rows, and what their own shares of the classes give there: the
+    log loss of these shares, and the accuracy of the largest.
+    """
+
+    loss: float
+    constant_loss: float
+    majority_accuracy: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Memory(Part):
     """Bytes that explicit gradients of a lot take, and may take."""
 
@@ -211,6 +222,7 @@ class Record(Config):
     test_accuracy: float | None = LATER
     train_accuracy: float | None = LATER
     test_r2: float | None = LATER
+    test: Tested | None = optional()
     train_r2: float | None = LATER
     not_private: list[str] = LATER
     not_for_release: list[str] = LATER

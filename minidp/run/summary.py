@@ -172,6 +172,15 @@ def summary(record, path):
     )
     if record.test_r2 is not None:
         yield f"R2 of the test set: {record.test_r2:.4f}"
+        if record.test_r2 < 0:
+            yield "NOTICE: the mean of the test set's targets does better than the model"
+    if (test := record.test) is not None:
+        yield (
+            f"log loss of the test set {test.loss:.4f}; saying the same of every row: log loss "
+            f"{test.constant_loss:.4f}, accuracy {test.majority_accuracy:.2%}"
+        )
+        if test.loss > test.constant_loss or record.test_accuracy < test.majority_accuracy:
+            yield "NOTICE: in one of the two the model is worse than saying the same of every row"
     if record.train_r2 is not None:
         yield f"R2 of the training data (not private): {record.train_r2:.4f}"
     if record.train_accuracy is not None:

@@ -258,6 +258,9 @@ class Files:
         """Yield what the rows of the metrics contradict."""
         settings = self.record.settings
         yield from self._unlike(METRICS, CLOSE, **measured(self.metrics[-1]))
+        if self.record.test is not None:
+            test = replace(self.record.test, loss=self.metrics[-1]["test_loss"])
+            yield from self._unlike(METRICS, CLOSE, test=test)
         share = settings.expected_lot_size / settings.dataset_size
         for row in self.metrics:
             if not math.isclose(row["epoch"], row["step"] * share, rel_tol=CLOSE):

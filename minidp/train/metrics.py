@@ -36,10 +36,17 @@ class Metrics:
 
 
 def evaluate(
-    network: Sequential, loss: Loss, x: NDArray | Examples, y: NDArray, batch_size: int = 1024
+    network: Sequential,
+    loss: Loss,
+    x: NDArray | Examples,
+    y: NDArray,
+    batch_size: int = 1024,
+    limit: float | None = None,
 ) -> Metrics:
     """Metrics of `network` on x (N, ...) with class labels or floating point targets y (N, ...), in
     bounded memory.
+
+    limit: R2 is that of outputs limited to [-limit, limit], as a model with target bounds gives.
 
     Raises ShapeError if x and y differ in number.
     """
@@ -56,7 +63,7 @@ def evaluate(
     @np.errstate(all="ignore")
     def figures(start):
         batch = slice(start, start + batch_size)
-        return _sums(loss, network.forward(x[batch])[0], y[batch], centre)
+        return _sums(loss, network.forward(x[batch])[0], y[batch], centre, limit)
 
     compute = threads.map_parallel if isinstance(x, np.ndarray) else map
     found: dict[str, float] = {}
@@ -71,7 +78,7 @@ def evaluate(
     return Metrics(accuracy, float(found["loss"]) / examples, examples, r2)
 
 
-def _sums(loss, z, target, centre):
+def _sums(loss, z, target, centre, limit):
     """Sums over a batch: losses, correct answers, squared errors, squares about the mean target.
 
     Without those that make no sense: logits of one class, targets of another shape than the output.
@@ -80,6 +87,7 @@ def _sums(loss, z, target, centre):
     found = {"loss": losses.sum(dtype="float64")}
     if centre is not None and prod(z.shape) == prod(target.shape):
         z = z.reshape(target.shape).astype("float64")
+        z = z if limit is None else z.clip(-limit, limit)
         found["errors"] = ((z - target) ** 2).sum()
         found["spread"] = ((target - centre) ** 2).sum()
     elif centre is None and target.ndim == 1 and z.ndim == 2 and z.shape[1] > 1:

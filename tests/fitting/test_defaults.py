@@ -4,6 +4,7 @@ digits.
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from datasets.strokes import load_strokes
 from minidp import fit
 from minidp.fitting.defaults import LARGEST_LOT, choose, mu_of
 from minidp.privacy.gaussian import gaussian_epsilon
+from tools.table_rule import table
 
 sizes = st.integers(1, 10**9)
 epsilons = st.floats(1e-3, 1e3)
@@ -19,6 +21,7 @@ deltas = st.floats(1e-12, 0.1)
 shapes = {
     "parameters": st.integers(1, 10**8),
     "regression": st.booleans(),
+    "table": st.booleans(),
     "hidden": st.booleans(),
     "row_norm": st.floats(0.01, 100),
 }
@@ -58,3 +61,27 @@ def test_small_synthetic_digits_are_learned_at_epsilon_3():
     )
     model = fit(x, digits.y_train, epsilon=3.0, delta=1e-5, classes=range(10), seed=1, quiet=True)
     assert model.score(tested, digits.y_test) > 0.8  # a tenth is chance
+
+
+@pytest.mark.parametrize("rows, columns, classes", [(1000, 30, 2), (4000, 5, 2), (4000, 15, 4)])
+def test_probabilities_of_a_table_are_better_than_its_shares_of_classes(rows, columns, classes):
+    """On a table of which none was in the search."""
+    x, y, bounds = table(77, rows + 4000, columns, classes)
+    model = fit(
+        x[:rows], y[:rows], epsilon=1.0, delta=1e-5, bounds=bounds, classes=range(classes), seed=1
+    )
+    p, held = model.predict_proba(x[rows:]), y[rows:]
+    share = np.bincount(y[:rows], minlength=classes) / rows
+    assert -np.log(p[np.arange(4000), held]).mean() < -np.log(share[held]).mean() - 0.01
+
+
+def test_a_weight_of_0_keeps_a_class_out_of_the_shares_that_the_bias_starts_at():
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(size=(3000, 3)), rng.integers(0, 3, 3000)
+    given = {"epsilon": 8.0, "bounds": (-4, 4), "steps": 2, "seed": 1, "quiet": True}
+    model = fit(x, y, example_weight=(y != 2) * 1.0, **given)
+    assert model.predict_proba(x)[:, 2].max() < 0.05
+    persons = np.arange(3000) // 2
+    weight = rng.random(1500) < 0.5
+    model = fit(x, y, person=persons, rows_per_person=2, example_weight=weight * 1.0, **given)
+    assert model.epsilon.upper <= 8.0

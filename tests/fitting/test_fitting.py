@@ -185,7 +185,7 @@ def test_a_fit_that_overflows_names_the_shared_ledger_that_holds_its_charge(tmp_
     with pytest.raises(
         DivergedError, match=r"no model: after . lots .*all.json holds the charge of all 5"
     ):
-        fitted(y=SIDES, steps=5, epsilon=1e-3, learning_rate=2e38, ledger=path)
+        fitted(y=SIDES, steps=5, epsilon=1e-3, learning_rate=2e37, ledger=path)
     assert Ledger.load(path).count_of("step") == 5
 
 

@@ -12,7 +12,7 @@ from tests.support.fitting import fitted
 
 UNITS = 90
 # measured on the weights, or times
-CHANGING = {"test_accuracy", "seconds_total", "seconds_per_step", "statement_sha256"}
+CHANGING = {"test_accuracy", "test", "seconds_total", "seconds_per_step", "statement_sha256"}
 NUMBER = {"type": "number", "low": -4, "high": 4}
 SCHEMA = {"a": NUMBER, "b": NUMBER, "job": {"type": "category", "values": ["clerk", "nurse"]}}
 

@@ -1,0 +1,127 @@
+"""Synthetic tables, and the search on them for the settings that `minidp.fit` takes for tables.
+
+    python -m tools.table_rule --json experiments/results/table_rule.json
+
+Columns are correlated; some are skewed, some have heavy tails, some are counts, and public bounds
+are loose. Classes follow from lines, curves and products of columns, and some are rare. Every
+setting is tried on every table at epsilon 1; `fitting/defaults.py` holds the one that is chosen.
+"""
+
+import statistics
+import sys
+
+import numpy as np
+
+import minidp
+from minidp.commands.flags import Parser
+from minidp.fitting.defaults import MOMENTUM, ROW_NORM, STEPS, mu_of
+from minidp.run.versions import git_commit, versions
+from minidp.util.files import write_json
+
+ROWS = (300, 1000, 4000, 20_000)
+SHAPES = ((5, 2), (30, 2), (15, 4), (60, 8))  # columns and classes
+SEEDS = (1, 2, 3, 4, 5)
+HELD = 4000  # rows that judge
+CLIPS = (0.33, 0.7, 1.0, 1.4)  # C / G
+NOISES = (0.2, 0.3, 0.45, 0.6, 0.9)  # of logits, before the limit for many weights
+EPSILON, DELTA = 1.0, 1e-5
+
+
+def table(seed, rows, columns, classes):
+    """(x, y, (low, high)): a table of this many rows, and public bounds."""
+    rng = np.random.default_rng(seed)
+    mix = rng.normal(size=(columns, columns)) / np.sqrt(columns) + np.eye(columns)
+    z = rng.normal(size=(rows, columns)) @ mix / np.sqrt((mix**2).sum(axis=0))
+    kinds = rng.integers(0, 5, columns)
+    shapes = [np.exp(z), z * np.exp(np.abs(z) / 3), np.floor(3 * np.exp(0.7 * z)), np.tanh(z), z]
+    x = np.select([kinds == kind for kind in range(5)], shapes)
+    line = rng.normal(size=(columns, classes)) * (rng.random((columns, 1)) < 0.6)
+    logits = np.where(rng.random(columns) < 0.3, z**2 - 1, z) @ line
+    first, second = rng.integers(0, columns, 2)
+    logits += (z[:, first] * z[:, second])[:, None] * rng.normal(size=classes)
+    logits *= rng.uniform(0.7, 2.5) / logits.std()
+    logits += rng.normal(size=classes) * rng.uniform(0.0, 1.5)
+    y = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    high = np.array([8.0, 12.0, 30.0, 1.0, 5.0])[kinds]
+    return x, y, (np.where((kinds == 0) | (kinds == 2), 0.0, -high), high)
+
+
+def settings(rows, parameters, clip, noise):
+    """What `fit` is given for C / G and the noise of logits."""
+    most = 9 / np.sqrt(parameters)  # for many weights
+    travel = min(noise, most) / ROW_NORM * mu_of(EPSILON, DELTA) * rows
+    rate = (1 - MOMENTUM) * travel / (STEPS * clip * ROW_NORM)
+    return {
+        "clip_norm": clip * ROW_NORM,
+        "learning_rate": float(min(rate, 3 / (1 + ROW_NORM**2))),
+    }
+
+
+def scored(seed, rows, columns, classes, **given):
+    """(log loss less that of the training rows' shares of classes, accuracy) on rows held out."""
+    x, y, bounds = table(seed, rows + HELD, columns, classes)
+    model = minidp.fit(
+        x[:rows],
+        y[:rows],
+        epsilon=EPSILON,
+        delta=DELTA,
+        bounds=bounds,
+        classes=range(classes),
+        dataset_size=rows,
+        seed=seed,
+        quiet=True,
+        **given,
+    )
+    p, held = model.predict_proba(x[rows:]), y[rows:]
+    share = np.maximum(np.bincount(y[:rows], minlength=classes) / rows, 1 / rows)
+    loss = -np.log(np.maximum(p[np.arange(HELD), held], 1e-12)).mean()
+    return float(loss + np.log(share[held]).mean()), float((p.argmax(axis=1) == held).mean())
+
+
+def search():
+    """One row for each setting, over all tables."""
+    tables = [(seed, rows, *shape) for rows in ROWS for shape in SHAPES for seed in SEEDS]
+    found = []
+    for clip in CLIPS:
+        for noise in NOISES:
+            scores = [
+                scored(*each, **settings(each[1], (each[2] + 1) * each[3], clip, noise))
+                for each in tables
+            ]
+            gains, accuracies = zip(*scores)
+            found.append(
+                {
+                    "clip": clip,
+                    "noise": noise,
+                    "log_loss_less_constant": statistics.mean(gains),
+                    "worst": max(gains),
+                    "accuracy": statistics.mean(accuracies),
+                    "tables": len(tables),
+                }
+            )
+            print("  ".join(f"{name} {value:.4g}" for name, value in found[-1].items()), flush=True)
+    return found
+
+
+def main(argv=None):
+    """The command line; returns the exit status."""
+    parser = Parser(prog="python -m tools.table_rule", description=__doc__.splitlines()[0])
+    parser.add_argument("--json", required=True, metavar="FILE", help="where the figures go")
+    args = parser.parse_args(argv)
+    found = {
+        "command": "python -m tools.table_rule --json experiments/results/table_rule.json",
+        "commit": git_commit(),
+        "data": "synthetic tables of tools.table_rule",
+        "device": "cpu",
+        "seeds": list(SEEDS),
+        "epsilon": EPSILON,
+        "delta": DELTA,
+        "settings": search(),
+        "versions": versions(),
+    }
+    write_json(args.json, found)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
