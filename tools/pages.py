@@ -287,7 +287,6 @@ def other_data():
 model: {key}
 accuracy, five splits: {accuracy:.2%}
 AUROC: {auroc:.4f}
-log loss: {log_loss:.3f}
 seconds a fit: {seconds:.1f}
 """,
             [*entries("adult.json", "figures"), *entries("adult_diffprivlib.json", "figures")],

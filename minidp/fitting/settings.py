@@ -34,12 +34,12 @@ class Settings(Checked):
         Public bounds of a regression's targets, which are clipped to them. None: classification.
     scale: str, default "auto"
         "unit-norm": each row divided by its length; given by name, the rows are taken for images or
-        texts, whose length says nothing, and get the rates of images. "bounds": each feature mapped to [-1, 1] and
-        clipped to it. "private": by a noisy mean and spread of each feature, for a third of the
-        budget. "none": unchanged. "auto": "bounds" if they are given, else "private" for a table
-        and "unit-norm" for arrays ("none" for your own network). In a classification the
-        rows' noisy mean is then subtracted, for a tenth of the budget; of a table the noisy shares
-        of the classes come with it, at which the bias starts.
+        texts, whose length says nothing, and get the rates of images. "bounds": each feature mapped
+        to [-1, 1] and clipped to it. "private": by a noisy mean and spread of each feature, for a
+        third of the budget. "none": unchanged. "auto": "bounds" if they are given, else "private"
+        for a table and "unit-norm" for arrays ("none" for your own network). In a classification
+        the rows' noisy mean is then subtracted, for a tenth of the budget; of a table the noisy
+        shares of the classes come with it, at which the bias starts.
     bounds: (low, high), default None
         Public bounds of the features, numbers or arrays of a row's shape.
     schema: dict or path, default None
