@@ -6,8 +6,8 @@ DIR holds adult.csv: 32,561 rows with strings and `?` for gaps. The schema follo
 description of the data set (UCI: Adult, the census's own code book), not the rows. Five random
 splits, with a fifth of the rows held out; the split's number seeds the fit. All settings are the
 rule's: that clipping at C = G and a rate near 1 help was first seen on Adult among other tables,
-their values were chosen on synthetic tables alone (`tools.table_rule`). The rates of the fit without privacy (inf) were chosen on the same data, but after a first
-look at its figures on Adult.
+their values were chosen on synthetic tables alone (`tools.table_rule`). The rates of the fit
+without privacy (inf) were chosen on the same data, but after a first look at its figures on Adult.
 
 With --diffprivlib the same splits are given to diffprivlib 0.6.6, which needs an environment of its
 own (pip install diffprivlib==0.6.6 'scikit-learn<1.5').
