@@ -2,12 +2,18 @@
 in one line.
 """
 
+import codecs
 import csv
+import gzip
+import io
 import re
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from gzip import BadGzipFile
+from itertools import chain
 from pathlib import Path
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
@@ -16,10 +22,24 @@ from ..data.tables import TRUTH, number_in
 from ..errors import DataError, ParameterError
 from ..run.checkpoint import open_npz
 from ..util.files import damage_named
+from ..util.notices import say
 from ..util.options import option
 from ..util.text import listed
 from .flags import texts
 
+# what reads the tables of other programs, in pandas
+OTHER_TABLES = {
+    ".parquet": "read_parquet",
+    ".feather": "read_feather",
+    ".xlsx": "read_excel",
+    ".xls": "read_excel",
+    ".ods": "read_excel",
+    ".sav": "read_spss",
+    ".dta": "read_stata",
+    ".sas7bdat": "read_sas",
+    ".jsonl": "read_json",
+    ".json": "read_json",
+}
 KEYS = ("x_train", "y_train", "x_test", "y_test")
 
 
@@ -77,8 +97,12 @@ class Files:
         if of_test != (None, None) and (None in of_test or self.data is not None):
             raise ParameterError("expected --x-test and --y-test together, with --x and --y")
         suffix = None if self.data is None else Path(self.data).suffix.lower()
-        if suffix == ".csv":
+        if self.data is not None and is_table(self.data):
             return self._read_csv(settings)
+        if suffix not in (None, ".npz"):
+            raise ParameterError(
+                f"{self.data}: expected a .npz or a .csv file; .npy files go with --x and --y"
+            )
         for_csv = {
             "label": self.label,
             "columns": self.columns,
@@ -93,10 +117,6 @@ class Files:
         if suffix is None:
             test = None if None in of_test else tuple(map(read_npy, of_test))
             return *map(read_npy, single), test
-        if suffix != ".npz":
-            raise ParameterError(
-                f"{self.data}: expected a .npz or a .csv file; .npy files go with --x and --y"
-            )
         return read_training(self.data)
 
     def _read_csv(self, settings):
@@ -139,6 +159,19 @@ class Files:
         return {name: table[name] for name in kept}
 
 
+def is_table(path):
+    """Whether a file is a table by its name: .csv, .tsv or .txt, also packed as .gz or .zip.
+    ParameterError, with the line that converts it, for a table of another program.
+    """
+    name = str(path).lower().removesuffix(".gz").removesuffix(".zip")
+    if reader := OTHER_TABLES.get(Path(name).suffix):
+        raise ParameterError(
+            f'{path} is not read; convert it: python -c "import pandas; '
+            f"pandas.{reader}('{path}').to_csv('{Path(path).stem}.csv', index=False)\""
+        )
+    return Path(name).suffix in (".csv", ".tsv", ".txt")
+
+
 def read_npy(path):
     """The array of a .npy file, as a memory map. Raises DataError."""
     if Path(path).suffix != ".npy":
@@ -173,16 +206,51 @@ def read_csv(path):
     columns. Raises DataError.
     """
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            return _table(path, csv.reader(file, strict=True))
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: no CSV file in UTF-8 ({error})") from error
+        with _opened(path) as file:
+            line = file.readline()
+            rest = csv.reader(chain([line], file), strict=True, delimiter=_delimiter(line))
+            return _table(path, rest)
+    except (csv.Error, UnicodeDecodeError, EOFError, BadZipFile, BadGzipFile) as error:
+        raise DataError(f"{path}: no CSV file in UTF-8 or UTF-16 ({error})") from error
+
+
+@contextmanager
+def _opened(path):
+    """The text of a file, out of a .gz or .zip file where it is in one; UTF-16 by its mark."""
+    with ExitStack() as stack:
+        suffix = Path(path).suffix.lower()
+        if suffix == ".gz":
+            raw = stack.enter_context(gzip.open(path))
+        elif suffix == ".zip":
+            packed = stack.enter_context(ZipFile(path))
+            if len(names := packed.namelist()) != 1:
+                raise DataError(f"{path}: expected one file in it, got {listed(names)}")
+            raw = stack.enter_context(packed.open(names[0]))
+        else:
+            raw = stack.enter_context(open(path, "rb"))
+        raw = stack.enter_context(io.BufferedReader(raw))
+        wide = raw.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        encoding = "utf-16" if wide else "utf-8-sig"
+        yield stack.enter_context(io.TextIOWrapper(raw, encoding, newline=""))
+
+
+def _delimiter(line):
+    """What stands between the names of the columns: a comma, a semicolon or a tab."""
+    try:
+        return csv.Sniffer().sniff(line, ",;\t").delimiter
+    except csv.Error:  # one column
+        return ","
 
 
 def _table(path, rows):
     names = [name.strip() for name in next(rows, [])]
     if not names:
         raise DataError(f"{path}: empty: expected a first line that names the columns")
+    unnamed = len(names) > 1 and names[0] == "" and "" not in names[1:]
+    if unnamed:
+        say(f"NOTICE: {path}: the first column has no name, as pandas writes its index: not read")
+    elif "" in names:
+        raise DataError(f"{path}: the first line has columns without a name; give each its own")
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise DataError(
             f"{path}: the first line names {listed(twice)} more than once; give each column its "
@@ -197,6 +265,8 @@ def _table(path, rows):
             )
         for cells, cell in zip(columns.values(), map(str.strip, row)):
             cells.append(shared.setdefault(cell, cell))
+    if unnamed:
+        del columns[""]
     return columns
 
 

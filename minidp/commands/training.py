@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from shlex import quote
 
-from ..data.schema import draft
+from ..data.draft import draft, in_words
 from ..data.tables import table_of
 from ..errors import DataError, ParameterError
 from ..fitting.fit import fit
@@ -27,7 +27,7 @@ from ..util.options import REQUIRED, option
 from ..util.program import program
 from ..util.validate import positive
 from .output import check_new, force_option, json_option, show
-from .reading import Files, classes_of, read_csv, read_npy, read_npz
+from .reading import Files, classes_of, is_table, read_csv, read_npy, read_npz
 
 # of result.json
 SHOWN = ("delta", "group", "steps", "arithmetic", "test_accuracy", "test_r2", "reproducible")
@@ -143,8 +143,10 @@ class SchemaCommand:
     def run(self):
         """Run the command."""
         check_new(self, self.out)
-        found = draft(table_of(read_csv(self.table)), self.label)
+        table = table_of(read_csv(self.table))
+        found = draft(table, self.label)
         write_json(self.out, found)
+        print("\n".join(in_words(table, found)))
         print(
             f"wrote {self.out}: {len(found)} columns. Types and categories were read from the rows "
             "and are not protected: correct each entry by public knowledge, fill in every "
@@ -212,10 +214,10 @@ def _inputs(path, key):
     suffix = Path(path).suffix.lower()
     if key is not None and suffix != ".npz":
         raise ParameterError(f"expected --key with a .npz file, got {path}")
-    if suffix == ".csv":
-        return read_csv(path)
     if suffix == ".npy":
         return read_npy(path)
+    if suffix != ".npz" and is_table(path):
+        return read_csv(path)
     if suffix != ".npz":
         raise ParameterError(f"{path}: expected a .npy, a .npz or a .csv file")
     wanted = ("x", "x_test") if key is None else (key,)

@@ -11,7 +11,8 @@ No message shows a value of a row.
 
 import json
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -34,7 +35,8 @@ ALLOWED = {
     "from": ("public", "data"),
 }
 FREE = ("low", "high", "values")
-MOST_CATEGORIES = 64  # in a draft: a column of more texts is left out
+FEWEST, FIRST = 10, 4096  # values, and rows, that show whether a column fits
+PLAIN = re.compile(r"[-+]?(0|[1-9][0-9]*)(\.[0-9]*)?([eE][-+]?[0-9]+)?|true|false", re.I)
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class Column:
             numbers = cells.astype(np.float64)
             return numbers, np.isnan(numbers)
         texts = list(map(text_in, cells.tolist()))
-        read = _day if self.type == "date" else _number
+        read = day_in if self.type == "date" else number_or_nan
         return np.array(list(map(read, texts))), np.isin(texts, GAPS)
 
     def labels(self, cells: Any) -> NDArray:
@@ -106,11 +108,20 @@ class Column:
 
     def _places(self, cells):
         """The place of each cell in `values`; their number for others and gaps."""
-        as_numbers = all(type(value) in (int, float) for value in self.values)
-        key = _number if as_numbers else text_in  # 1.0 is then 1
-        known = {key(value): place for place, value in enumerate(self.values)}
-        cells = cells.tolist()
-        return np.array([known.get(key(cell), len(known)) for cell in cells], dtype=np.int64)
+        return places_among(self.values, cells.tolist())
+
+    def misfits(self, cells: NDArray) -> tuple[int, int]:
+        """(cells that are no gaps, how many of these are none of the categories, beyond the bounds,
+        or cannot be read).
+        """
+        if self.type == "category":
+            gaps = np.array([text_in(cell) in GAPS for cell in cells.tolist()], dtype=bool)
+            wrong = self._places(cells) == len(self.values)
+            gaps &= wrong  # a category may be called NA
+        else:
+            numbers, gaps = self.numbers(cells)
+            wrong = ~((numbers >= self.low) & (numbers <= self.high))
+        return int((~gaps).sum()), int((wrong & ~gaps).sum())
 
 
 @dataclass(frozen=True)
@@ -221,36 +232,50 @@ class Schema:
         parts = np.split(np.isnan(rows), ends, axis=1)
         return [each.name for each, part in zip(self.inputs, parts) if part.any()]
 
+    def fell_out(self, table: dict[str, NDArray]) -> list[str]:
+        """A line for each column of which more than half of the first rows do not fit."""
+        found = []
+        for each in self.columns:
+            if each.type == "ignore" or each.name not in table:
+                continue
+            known, wrong = each.misfits(one_axis(table[each.name][:FIRST], each.name))
+            if known >= FEWEST and wrong > known / 2:
+                which = "hold none of its categories"
+                if each.type != "category":
+                    which = "are beyond its bounds, or cannot be read"
+                found.append(f"column {each.name}: {wrong} of its first {known} values {which}")
+        return found
+
     def to_json(self) -> dict[str, Any]:
         """The schema as values of JSON, which `of` reads."""
         return {each.name: each.entry for each in self.columns}
 
 
-def draft(table: dict[str, NDArray], label: str) -> dict[str, Any]:
-    """A schema's JSON with types and categories read from the rows, which it says; bounds are null,
-    for you to fill in from public knowledge.
+def places_among(values: Iterable[Any], cells: Iterable[Any]) -> NDArray:
+    """(N,) the place of each cell among the values, their number for others and gaps.
+
+    A number is one value however it is written: 1, 1.0, "1", "1.0" and True are the same, where no
+    two of the values are. A leading zero makes a text: 01067 is not 1067.
     """
-    picked(table, [label])
-    return {name: _drafted(cells, name == label) for name, cells in table.items()}
+    values = list(values)
+    by_text = {text_in(value): place for place, value in enumerate(values)}
+    numbers = [plain_number(value) for value in values]
+    by_number = {
+        number: place
+        for place, number in enumerate(numbers)
+        if number is not None and numbers.count(number) == 1
+    }
+    texts, known = [text_in(cell) for cell in cells], {}
+    for text in set(texts):
+        place = by_text.get(text)
+        known[text] = by_number.get(plain_number(text), len(values)) if place is None else place
+    return np.array([known[text] for text in texts], dtype=np.int64)
 
 
-def _drafted(cells, label):
-    texts = sorted({text_in(cell) for cell in cells.tolist()}.difference(GAPS))
-    few = 0 < len(texts) <= MOST_CATEGORIES
-    readers = {"number": _number, "date": _day}
-    fits = [
-        kind
-        for kind, read in readers.items()
-        if texts and not np.isnan([read(text) for text in texts]).any()
-    ]
-    found: dict[str, Any] = {"type": "ignore"}
-    if few and (label or not fits):
-        found = {"type": "category", "values": texts}
-    elif fits:
-        found = {"type": fits[0], "low": None, "high": None}
-    if label:
-        found["role"] = "label"
-    return found | {"from": "data"}
+def plain_number(cell: Any) -> float | None:
+    """The number of a cell that is one as people and programs write it, else None."""
+    text = text_in(cell)
+    return number_in(text) if PLAIN.fullmatch(text) else None
 
 
 def _unfilled(entry):
@@ -287,10 +312,12 @@ def _column(name, entry):
 def _bounds(where, kind, entry):
     given = [entry.get("low"), entry.get("high")]
     if kind == "date":
-        low, high = (_day(str(each)) for each in given)
+        low, high = (day_in(str(each)) for each in given)
         example = '"2000-01-01"'
     else:
-        low, high = (_number(each) if type(each) in (int, float) else math.nan for each in given)
+        low, high = (
+            number_or_nan(each) if type(each) in (int, float) else math.nan for each in given
+        )
         example = "0"
     if not (low < high and math.isfinite(high - low)):
         raise ParameterError(f'{where}: expected "low" < "high", each like {example}')
@@ -308,7 +335,7 @@ def _values(where, values):
     return tuple(each.strip() if isinstance(each, str) else each for each in values)
 
 
-def _number(cell):
+def number_or_nan(cell: Any) -> float:
     """A cell as a float; NaN of what is none."""
     try:
         return number_in(cell)
@@ -316,7 +343,7 @@ def _number(cell):
         return math.nan
 
 
-def _day(text):
+def day_in(text: str) -> float:
     """Days since 1970 of 2000-12-31, with or without a time after it; NaN of what is none."""
     try:
         return float(date.fromisoformat(text[:10]).toordinal() - date(1970, 1, 1).toordinal())

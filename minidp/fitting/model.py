@@ -6,9 +6,11 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ..data.arrays import one_axis
+from ..data.schema import places_among
 from ..errors import ParameterError
 from ..privacy.accountant import Bound
 from ..privacy.ledger import Ledger
@@ -100,6 +102,9 @@ class Fitted(Model):
         """(y as an array, what is predicted for x)."""
         y, predicted = one_axis(y), self.predict(x)
         same_batch("score", x=predicted, y=y)
+        if self.classes is not None and self.classes.dtype.kind != y.dtype.kind:
+            names = np.append(self.classes.astype(object), None)
+            y = names[places_among(self.classes.tolist(), y.tolist())]
         return y, predicted
 
     def save(self, path: StrPath) -> None:

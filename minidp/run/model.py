@@ -11,7 +11,7 @@ from .. import nn
 from ..backend import namespace_of, to_host
 from ..data.labels import as_target_bounds
 from ..data.schema import Schema
-from ..data.tables import numbers_of
+from ..data.tables import numbers_of, table_of
 from ..errors import DtypeError, ParameterError, RowsError, ShapeError
 from ..util.atomic import StrPath
 from ..util.text import listed
@@ -76,12 +76,17 @@ class Model:
         """(B,) labels, or targets within the bounds, of x (B, *input_shape): numbers of any kind,
         in memory or not.
 
-        Warns if rows hold a number that is not finite: their prediction means nothing. Raises
+        Warns if rows hold a number that is not finite: their label is None, their target NaN; and
+        names the columns of a table of which most values do not fit the schema. Raises
         ShapeError and DtypeError; RowsError for pixels outside their range.
         """
         z = self._outputs(x)
         if self.classes is not None:
-            return self.classes[z.argmax(axis=1)]
+            found, refused = self.classes[z.argmax(axis=1)], np.isnan(z).any(axis=1)
+            if refused.any():
+                found = found.astype(object)
+                found[refused] = None
+            return found
         if self.target_bounds is None:
             return z
         low, high = self.target_bounds
@@ -153,6 +158,8 @@ class Model:
         if self.schema is None:
             x = numbers_of(x, self.about.get("columns"))
         else:
+            if fell := self.schema.fell_out(table_of(x) or {}):
+                warnings.warn("; ".join(fell), stacklevel=4)
             x = self.schema.encode(x)
         wanted = self.network.input_shape
         takes = f"this model takes x of shape {_with_batch(wanted)}"

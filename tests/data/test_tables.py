@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from minidp.data.schema import Schema, draft
+from minidp.data.draft import draft
+from minidp.data.schema import Schema
 from minidp.data.tables import numbers_of, table_of
 from minidp.errors import DtypeError, MinidpError, ParameterError, ShapeError
 
