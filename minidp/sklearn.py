@@ -20,7 +20,7 @@ except ImportError as error:
         "pip install 'minidp[sklearn]'"
     ) from error
 
-from .data.schema import Schema
+from .data.schema import Schema, places_among
 from .errors import ParameterError
 from .fitting.fit import fit
 from .util.atomic import StrPath
@@ -92,7 +92,7 @@ class _Private(BaseEstimator):
             self.feature_names_in_ = np.asarray(found.about["columns"], dtype=object)
             self.n_features_in_ = len(self.feature_names_in_)
         if found.classes is not None:
-            self.classes_ = found.classes
+            self.classes_ = _written_as(found.classes, np.asarray(y))
         self._count()
         return self
 
@@ -134,6 +134,17 @@ class _Private(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.random_state is None  # two fits then draw different noise
         return tags
+
+
+def _written_as(classes, y):
+    """The classes as y writes them, 0 for "0", where each of them is there in one way."""
+    if y.ndim != 1 or y.dtype.kind in (classes.dtype.kind, "O"):
+        return classes
+    values = np.unique(y)
+    found = places_among(classes.tolist(), values.tolist())
+    if sorted(found.tolist()) != list(range(len(classes))):
+        return classes
+    return values[np.argsort(found)]
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -178,6 +189,17 @@ class PrivateClassifier(ClassifierMixin, _Private):
         if self.classes is not None or found.dtype.kind != "f" or not np.isfinite(found).all():
             return y
         return found.astype(np.int64) if (found == np.floor(found)).all() else y
+
+    def predict(self, X: Any) -> NDArray:
+        """(B,) labels as `fit` was given them, for rows X (B, D). Raises as the base's does."""
+        found, names = super().predict(X), np.asarray(self.fitted_.classes)
+        if names.dtype == self.classes_.dtype:
+            return found
+        places = places_among(names.tolist(), found.tolist())
+        if (places < len(names)).all():
+            return self.classes_[places]
+        labels: NDArray = np.append(self.classes_.astype(object), None)
+        return labels[places]
 
     def predict_proba(self, X: Any) -> NDArray:
         """(B, K) probabilities for rows X (B, D), in the order of `classes_`. Raises as `predict`

@@ -260,7 +260,7 @@ def places_among(values: Iterable[Any], cells: Iterable[Any]) -> NDArray:
     values = list(values)
     by_text = {text_in(value): place for place, value in enumerate(values)}
     numbers = [plain_number(value) for value in values]
-    by_number = {
+    by_number: dict[float | None, int] = {
         number: place
         for place, number in enumerate(numbers)
         if number is not None and numbers.count(number) == 1

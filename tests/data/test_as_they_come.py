@@ -166,3 +166,17 @@ def test_a_draft_says_what_it_takes_each_column_for(capsys, tmp_path):
     assert draft(table, "visits")["visits"]["type"] == "number"  # 20 numbers are no classes
     assert main(["schema", f"{tmp_path}/t.csv", "--label", "sick", "--out", f"{tmp_path}/s"]) == 0
     assert "visits: a number" in capsys.readouterr().out
+
+
+def test_an_estimator_scores_labels_of_any_type_that_the_schema_means(table):
+    from sklearn.model_selection import cross_val_score
+
+    x = table[["grade", "age"]]
+    for y in (table.sick, table.sick.astype(int), table.sick.astype(float), table.sick.astype(str)):
+        y = y if y.dtype.kind in "bif" else table.sick.map({True: "1", False: "0"})
+        model = minidp.PrivateClassifier(
+            epsilon=4.0, delta=1e-4, schema=SCHEMA, random_state=1, quiet=True
+        )
+        assert cross_val_score(model, x, y, cv=2).min() > 0.7
+        model.fit(x, y)
+        assert set(model.predict(x)) <= set(np.unique(y)) and list(model.classes_) == sorted(set(y))
