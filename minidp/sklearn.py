@@ -198,7 +198,7 @@ class PrivateClassifier(ClassifierMixin, _Private):
         places = places_among(names.tolist(), found.tolist())
         if (places < len(names)).all():
             return self.classes_[places]
-        labels: NDArray = np.append(self.classes_.astype(object), None)
+        labels = np.array([*self.classes_.tolist(), None], dtype=object)
         return labels[places]
 
     def predict_proba(self, X: Any) -> NDArray:
