@@ -223,7 +223,9 @@ def _scale_of(settings, data):
         return "bounds"
     if settings.network is not None:
         return "none"
-    return "unit-norm" if data.columns is None else "private"
+    # a regression needs the length of its rows, whether they come as an array or as a table
+    columns = data.columns is not None or data.labels is None and len(data.shape) == 1
+    return "private" if columns else "unit-norm"
 
 
 def trained_network(

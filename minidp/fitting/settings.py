@@ -37,7 +37,8 @@ class Settings(Checked):
         texts, whose length says nothing, and get the rates of images. "bounds": each feature mapped
         to [-1, 1] and clipped to it. "private": by a noisy mean and spread of each feature, for a
         third of the budget. "none": unchanged. "auto": "bounds" if they are given, else "private"
-        for a table and "unit-norm" for arrays ("none" for your own network). In a classification
+        for a table and for a regression on rows of numbers, and "unit-norm" for other arrays
+        ("none" for your own network). In a classification
         the rows' noisy mean is then subtracted, for a tenth of the budget; of a table the noisy
         shares of the classes come with it, at which the bias starts.
     bounds: (low, high), default None
@@ -118,8 +119,8 @@ class Settings(Checked):
     scale: str = option(
         "auto",
         "rows divided by their length, public --bounds, a noisy mean and spread that are charged, "
-        "or nothing (default: bounds if they are given, else private for a table and unit-norm "
-        "for arrays)",
+        "or nothing (default: bounds if they are given, else private for a table and for a "
+        "regression, and unit-norm for other arrays)",
         choices=SCALES,
         recorded=True,
     )

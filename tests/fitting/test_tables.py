@@ -78,3 +78,16 @@ def test_a_frame_of_booleans_and_numbers_is_trained_on_and_predicted_with_privat
     assert model.score(frame, found["sick"]) > 0.8
     model = minidp.fit(frame.to_numpy(float), found["sick"], epsilon=4.0, steps=2, quiet=True)
     assert model.result["choices"]["scale"] == "unit-norm"
+
+
+def test_a_regression_on_an_array_is_that_on_a_frame_of_the_same_numbers():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(2)
+    x = np.stack([rng.uniform(18, 90, 4000), rng.uniform(0, 1e5, 4000)], axis=1)
+    y = 0.5 * x[:, 0] + 0.0003 * x[:, 1] + rng.normal(size=4000)
+    given = {"target_bounds": (0, 80), "epsilon": 1.0, "seed": 1, "quiet": True}
+    models = [minidp.fit(each, y, **given) for each in (x, pandas.DataFrame(x, columns=["a", "b"]))]
+    assert (
+        models[0].predict(x) == models[1].predict(pandas.DataFrame(x, columns=["a", "b"]))
+    ).all()
+    assert models[0].score(x, y) > 0.95
