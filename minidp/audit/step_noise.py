@@ -33,6 +33,12 @@ def noise(trials):
             yield law, "the noise is not Gaussian"
     for part in trials.parts:
         yield from _alone(part, np.array(trials.alone[part.name]))
+    mean, variances = trials.mean(Lot(trials.copies))
+    for part, variance in zip(trials.parts, variances):
+        apart = (trials.first - mean)[part.where] / math.sqrt(1 + variance)
+        p = stats.chi2.cdf(apart @ apart, part.size)
+        share = math.sqrt(apart @ apart / part.size)
+        yield p, f"the very first call has {share:.3g} times the stated noise in {part.name}"
 
 
 def directions(trials):

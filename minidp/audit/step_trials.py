@@ -63,8 +63,10 @@ class Trials:
         self.rows = stated.rows(self.copies)
         shape("check_step", "make_rows", self.rows, (self.copies, *stated.row_shape))
         self.size, self.shape = 0, ()
-        self.size = self.call(self.rows).size
+        first = self.call(self.rows)
+        self.size = first.size
         self.parts, self.unit = self._parts()
+        self.first = first / self.unit  # the very first release
         self.alone = {part.name: [] for part in self.parts}  # squares of each call's noise
         self.empty = None
         try:

@@ -365,6 +365,17 @@ def test_rows_of_any_size_in_lots_of_any_size_are_clipped(clip):
     assert "violated     sensitivity" in repr(report), report
 
 
+def test_a_first_call_without_noise_is_found():
+    rng, calls = np.random.default_rng(), []
+
+    def step(rows):
+        calls.append(1)
+        total = clipped(rows.astype(float)).sum(axis=0)
+        return (total + rng.normal(0, SIGMA, total.shape) * (len(calls) > 1)) / L
+
+    assert "the very first call has" in repr(check_step(step, **STATED))
+
+
 def test_a_direction_among_more_coordinates_than_releases_is_not_decided():
     size = 400
 
