@@ -329,6 +329,7 @@ DEPENDENT = {
     "often a third of it": lambda rng, z, last: z / 3 if rng.random() < 0.05 else z,
     "seldom none": lambda rng, z, last: 0 * z if rng.random() < 0.005 else z,
     "absolute values": lambda rng, z, last: abs(z),
+    "none in the first call": lambda rng, z, last: z * (last is not z),
     "one of forty": one_of_forty,
 }
 
@@ -363,17 +364,6 @@ SUMS = {
 def test_rows_of_any_size_in_lots_of_any_size_are_clipped(clip):
     report = check_step(plain(clip=lambda self, g: clip(g))(), **STATED)
     assert "violated     sensitivity" in repr(report), report
-
-
-def test_a_first_call_without_noise_is_found():
-    rng, calls = np.random.default_rng(), []
-
-    def step(rows):
-        calls.append(1)
-        total = clipped(rows.astype(float)).sum(axis=0)
-        return (total + rng.normal(0, SIGMA, total.shape) * (len(calls) > 1)) / L
-
-    assert "the very first call has" in repr(check_step(step, **STATED))
 
 
 def test_a_direction_among_more_coordinates_than_releases_is_not_decided():
