@@ -153,7 +153,7 @@ class Accountant:
             raise ParameterError(
                 "expected delta=0 in (0, 1): only a ledger of pure events has an epsilon at 0"
             )
-        return Bound(None, pure, pure)  # [C1]
+        return Bound(None, math.inf, math.inf).at_most(pure)  # [C1]
 
     def delta(self, ledger: Ledger, epsilon: float) -> Bound:
         """Bound on the delta for which the ledger is (epsilon, delta)-DP; epsilon at least 0,

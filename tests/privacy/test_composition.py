@@ -4,13 +4,16 @@ import math
 
 import pytest
 
+from minidp.errors import ParameterError
 from minidp.privacy import (
     BasicAccountant,
     Gaussian,
     GaussianAccountant,
+    Laplace,
     LossDistributionAccountant,
     MomentsAccountant,
     PoissonSampled,
+    PureDP,
     RenyiAccountant,
     group_epsilon,
 )
@@ -78,3 +81,12 @@ def test_a_group_that_settles_on_no_grid_costs_as_much_as_all_of_its_members(sig
 def test_delta_of_a_group_without_noise_or_without_a_release():
     assert group_delta(RenyiAccountant(), ledger_of((Gaussian(0.0), 1)), 1.0, 3).upper == 1
     assert group_delta(RenyiAccountant(), ledger_of(), 1.0, 3).upper == 0
+
+
+def test_delta_0_is_answered_where_every_event_is_pure():
+    ledger = ledger_of((Laplace(2.0), 3), (PureDP(0.25), 2))
+    for accountant in (MomentsAccountant(), BasicAccountant(), ACCOUNTANT, RenyiAccountant()):
+        assert accountant.epsilon(ledger, 0).upper == pytest.approx(2.0, rel=1e-13)
+        assert GroupAccountant(accountant, 3).epsilon(ledger, 0).upper == pytest.approx(6.0)
+    with pytest.raises(ParameterError, match="only a ledger of pure events"):
+        ACCOUNTANT.epsilon(ledger_of((Laplace(2.0), 3), (Gaussian(9.0), 1)), 0)
