@@ -128,7 +128,7 @@ def train(symbols, settings, epsilon, seed):
     trainer = Trainer(
         network, nn.SequenceCrossEntropy(), optimizer, plan, budget, dataset_size=len(symbols)
     )
-    record = trainer.run(inputs(symbols), symbols, streams, block_steps=settings.steps)
+    record = trainer.train(inputs(symbols), symbols, streams, block_steps=settings.steps)
     facts = {
         "noise_multiplier": group.noise_multiplier,
         "epsilon": budget.accountant.epsilon(record.ledger, DELTA).upper if noise else None,

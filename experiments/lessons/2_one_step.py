@@ -108,7 +108,7 @@ network.params["dense", "W"][...] = W
 sanitizer = Sanitizer(flat_group(network.params, clip_norm=CLIP, noise_multiplier=SIGMA))
 plan = Plan(PoissonSampler(LOT / N), sanitizer, steps=1, expected_lot_size=LOT)
 trainer = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(RATE), plan)
-trainer.run(x, y, Streams(seed=2))
+trainer.train(x, y, Streams(seed=2))
 by_minidp = network.params["dense", "W"]
 print(f"largest difference: {np.abs(by_minidp - by_hand).max():.12f}")
 

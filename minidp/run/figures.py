@@ -144,7 +144,7 @@ def finished(run, trained, last, about, seconds):
     """The Record of a run that ended, but for the hash of the statement, which is rendered from
     it.
 
-    trained  what Trainer.run returned
+    trained  what Trainer.train returned
     last     the last row of the metrics
     about    {name: value}: further keys
     seconds  in all, and in steps

@@ -294,7 +294,7 @@ class Run:
                 # Taken over now; a crash before the next checkpoint must not let them be used
                 # twice.
                 course.save(Progress(progress.step, progress.step))
-            trained = trainer.run(
+            trained = trainer.train(
                 *self.examples,
                 self.streams,
                 example_weight=self.example_weight,

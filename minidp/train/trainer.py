@@ -128,7 +128,7 @@ class Trainer:
         holds. augmentation_multiplicity: augmented views of each example of a lot. `x.take_views`,
         if there is one, is asked for an example this many times and gives a different view each
         time. ranks: between which each lot is divided; by default those that a launcher started
-        (`minidp.ranks`). rows_per_person: protect persons; `run` then needs `person`, and uses at
+        (`minidp.ranks`). rows_per_person: protect persons; `train` then needs `person`, and uses at
         most so many rows of each.
         """
         self.ranks = current() if ranks is None else ranks
@@ -177,7 +177,7 @@ class Trainer:
         """One of the network's arrays, which stands for the device and dtype of all."""
         return next(iter(self.network.params.values()))
 
-    def run(
+    def train(
         self,
         x: NDArray | Examples,
         y: NDArray,
@@ -247,15 +247,15 @@ class Trainer:
         return TrainRecord(progress, self.ledger, stopped, forms)
 
     def _checked(self, x, y, example_weight, person):
-        """The LabelledExamples of what `run` is given. Raises as `run` does."""
-        x, y = as_rows("Trainer.run", x, y, self._array)
+        """The LabelledExamples of what `train` is given. Raises as `train` does."""
+        x, y = as_rows("Trainer.train", x, y, self._array)
         # an array alone; what `Examples` give is checked by the network
         if not self.network.takes_ids and hasattr(getattr(x, "dtype", None), "kind"):
-            inexact("Trainer.run", x=x)
+            inexact("Trainer.train", x=x)
         views = self.augmentation_multiplicity
         units = units_of(person, self.rows_per_person, x.shape[0], views)
         examples = LabelledExamples(x, y, units, example_weight)
-        shape("Trainer.run", "x", x, ("N", *self.network.input_shape))
+        shape("Trainer.train", "x", x, ("N", *self.network.input_shape))
         self.plan.sampler.check(len(examples))
         measure_memory(namespace_of(self._array))
         return examples

@@ -20,14 +20,14 @@ def watched(monkeypatch, shards, change=lambda x: x):
     trainer, watcher = make_trainer(steps=25), MedianNorms()
     trainer.plan = replace(trainer.plan, sanitizer=replace(trainer.plan.sanitizer, watcher=watcher))
     x, y = make_data()
-    trainer.run(change(x), y, Streams(3))
+    trainer.train(change(x), y, Streams(3))
     return watcher.medians, values(trainer.network)
 
 
 def test_threads_do_not_matter_nor_does_a_run_notice_that_it_is_watched(monkeypatch):
     shared, _ = watched(monkeypatch, 3)
     (alone, weights), unwatched = watched(monkeypatch, 1), make_trainer(steps=25)
-    unwatched.run(*make_data(), Streams(3))
+    unwatched.train(*make_data(), Streams(3))
     assert all((weights[key] == array).all() for key, array in values(unwatched.network).items())
     for group, medians in alone.items():
         assert len(medians) == len(range(0, 25, EVERY))

@@ -134,7 +134,7 @@ def test_releases_are_the_same_bits_in_any_order_and_on_any_number_of_threads(rn
 def test_float16_is_refused_or_taken_for_what_it_is(rng):
     half, y = rng.standard_normal((40, 6)).astype("float16"), rng.integers(0, 2, 40)
     with pytest.raises(DtypeError, match=r"float16; convert it with .astype\(numpy.float32\)"):
-        make_trainer().run(half, y, Streams(1))
+        make_trainer().train(half, y, Streams(1))
     for release in (
         PrivatePCA(2, 4.0).raw_second_moments,
         lambda x: raw_moments(x, np.ones(6)),

@@ -28,7 +28,7 @@ def trained(strategy):
     network = network_of(np.random.default_rng(1))
     groups = flat_group(network.params, 0.1, 1.0)
     plan = Plan(PoissonSampler(0.5), Sanitizer(groups, strategy), 2, 20)
-    Trainer(network, nn.SequenceCrossEntropy(), SGD(0.5), plan).run(x, y, 3)
+    Trainer(network, nn.SequenceCrossEntropy(), SGD(0.5), plan).train(x, y, 3)
     return network
 
 

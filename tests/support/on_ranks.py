@@ -53,7 +53,7 @@ def trained(sampler, lot, strategy="auto", layout=per_layer_groups, dtype="float
     network, (x, y) = make_network(dtype=dtype), make_data(dtype=dtype)
     plan = Plan(sampler, Sanitizer(layout(network.params, 1.0, 1.0), strategy), 8, lot)
     trainer = Trainer(network, nn.SoftmaxCrossEntropy(), Kept(0.5), plan)
-    trainer.run(x, y, Streams(4), block_steps=4)
+    trainer.train(x, y, Streams(4), block_steps=4)
     return np.stack(
         [
             *trainer.optimizer.released,

@@ -32,7 +32,7 @@ def refusal(network, loss=LOSS, y=LABELS):
         Plan(PoissonSampler(0.5), Sanitizer(flat_group(network.params, 1.0, 1.0)), 2, 5),
     )
     with pytest.raises(TrialError) as caught:
-        trainer.run(np.zeros((10, 4)), y, Streams(1))
+        trainer.train(np.zeros((10, 4)), y, Streams(1))
     assert trainer.ledger.items() == []
     return str(caught.value)
 
@@ -82,7 +82,7 @@ def test_neither_streams_nor_data_nor_parameters_are_touched(backend):
 
     trainer, streams = make_trainer(backend, steps=0), Streams()
     before = values(trainer.network)
-    trainer.run(Untouchable(), make_data(backend)[1], streams)
+    trainer.train(Untouchable(), make_data(backend)[1], streams)
     selfcheck.check(trainer.network, trainer.loss, make_data(backend)[1])
     assert all(getattr(streams, name)(0) for name in NAMES[1:])  # not handed out yet
     for key, array in trainer.network.params.items():
@@ -92,9 +92,9 @@ def test_neither_streams_nor_data_nor_parameters_are_touched(backend):
 def test_a_resumed_run_is_not_tried_again(monkeypatch):
     tried = []
     monkeypatch.setattr(selfcheck, "check", lambda *arguments: tried.append(arguments))
-    make_trainer().run(*make_data(), Streams(1), progress=Progress(4, 4))
+    make_trainer().train(*make_data(), Streams(1), progress=Progress(4, 4))
     assert tried == []
-    make_trainer().run(*make_data(), Streams(1))
+    make_trainer().train(*make_data(), Streams(1))
     assert len(tried) == 1
 
 

@@ -98,7 +98,7 @@ def test_padding_changes_weights_by_rounding_only_and_the_ledger_not_at_all(
     for equal in (True, False):
         trainer = make_trainer(sampler=sampler, batch_size=None)
         trainer._batching.equal = equal
-        trainer.run(*make_data(), Streams(1))
+        trainer.train(*make_data(), Streams(1))
         found.append((values(trainer.network), trainer.ledger.sha256()))
     (padded, ledger), (plain, other) = found
     assert ledger == other

@@ -28,7 +28,7 @@ FACTOR, LOSS = products(LOT, "auto").factor, nn.SoftmaxCrossEntropy()
 def trained(data=None, **settings):
     """Final values of the parameters after a seeded run."""
     trainer = make_trainer(**settings)
-    trainer.run(*(data or make_data()), Streams(1))
+    trainer.train(*(data or make_data()), Streams(1))
     return values(trainer.network)
 
 
@@ -64,7 +64,7 @@ def test_dropout_reaches_training():
         first, *rest = make_network().layers
         network = nn.Sequential([first, nn.Dropout(rate), *rest], (5,))
         plan = make_plan(network, steps=1)
-        Trainer(network, LOSS, SGD(0.5), plan).run(*make_data(), Streams(1))
+        Trainer(network, LOSS, SGD(0.5), plan).train(*make_data(), Streams(1))
         return network.params["dense1", "W"]
 
     assert (dropping(0.5) != dropping(0.0)).any()
@@ -72,9 +72,9 @@ def test_dropout_reaches_training():
 
 def test_a_second_run_with_the_same_streams_never_draws_the_same_noise():
     streams, data = Streams(), make_data()
-    make_trainer().run(*data, streams)
+    make_trainer().train(*data, streams)
     with pytest.raises(NoiseReuseError, match="Make new Streams"):
-        make_trainer().run(*data, streams)
+        make_trainer().train(*data, streams)
     trainer, examples = make_trainer(), LabelledExamples(*data)
     with pytest.raises(NoiseReuseError, match="stream dropout, release 3"):
         trainer.step(examples, np.arange(3), 3, streams)
@@ -92,7 +92,7 @@ def test_noise_does_not_repeat_from_step_to_step_nor_after_a_resume():
 
     for steps, progress in ((4, Progress()), (8, Progress(4, 4))):
         trainer = make_trainer(steps=steps, optimizer=Seeing(0.5))
-        trainer.run(*data, Streams(), progress=progress)
+        trainer.train(*data, Streams(), progress=progress)
     noise = np.concatenate(drawn)
     assert noise.size == 8 * 57 and len(np.unique(noise)) > 0.97 * noise.size
 
@@ -108,7 +108,7 @@ def test_schedules_reach_the_release_and_the_ledger(setting, monkeypatch):
     monkeypatch.setattr(Sanitizer, "release", seen)
     schedule = {setting: LinearDecay(2.0, 1.0, 4)}
     trainer = make_trainer(steps=6, layout=flat_group, **schedule)
-    record = trainer.run(*make_data(), Streams(1), block_steps=4)
+    record = trainer.train(*make_data(), Streams(1), block_steps=4)
     expected = [2.0, 1.75, 1.5, 1.25, 1.0, 1.0]
     assert [getattr(group, setting) for group in groups] == expected
     charged = [each.event.noise_multiplier for each, n in record.ledger.items() for _ in range(n)]
@@ -117,7 +117,7 @@ def test_schedules_reach_the_release_and_the_ledger(setting, monkeypatch):
 
 def test_nothing_private_is_kept_or_returned():
     trainer = make_trainer(noise_multiplier=3.0)
-    record = trainer.run(*make_data(), Streams(1))
+    record = trainer.train(*make_data(), Streams(1))
     assert vars(record).keys() == {"progress", "ledger", "stopped", "gradients_ran"}
     kept = {
         name for name, value in vars(trainer).items() if "raw" in name or hasattr(value, "shape")
@@ -129,13 +129,13 @@ def test_what_is_not_taken_is_refused_before_a_charge():
     (x, y), trainer = make_data(), make_trainer(sampler="shuffle")
     for arguments, words in (
         ((x, y, "seed"), "expected streams='seed' to be Streams"),
-        ((iter(x), y, 1), "Trainer.run: x: expected an array, a memory map, data.Examples"),
-        ((x, [[1], [1, 2]], 1), "Trainer.run: y: expected rows of one length"),
+        ((iter(x), y, 1), "Trainer.train: x: expected an array, a memory map, data.Examples"),
+        ((x, [[1], [1, 2]], 1), "Trainer.train: y: expected rows of one length"),
         ((x.astype(int), y, 1), "ids are for a network that begins with nn.Embedding"),
         ((x.astype("uint8"), y, 1), r"got uint8; convert it with .astype\(numpy.float32\)$"),
         ((x[:39], y[:39], 1), "expected 40 examples"),
-        ((x[:, :4], y, 1), r"Trainer.run: expected x of shape \(N, 5\)"),
+        ((x[:, :4], y, 1), r"Trainer.train: expected x of shape \(N, 5\)"),
     ):
         with pytest.raises(MinidpError, match=words):
-            trainer.run(*arguments)
+            trainer.train(*arguments)
     assert trainer.ledger.items() == []

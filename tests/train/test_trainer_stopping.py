@@ -41,7 +41,7 @@ def test_filter_stops_before_the_step_that_would_exceed(block_steps, sigma):
     steps = max_steps(
         limit.accountant, limit.ledger.copy(), lambda n: trainer.plan.charges(0, n), 1.5, DELTA
     )
-    record = trainer.run(*make_data(), Streams(1), block_steps=block_steps)
+    record = trainer.train(*make_data(), Streams(1), block_steps=block_steps)
     assert 1 < steps < 200 and steps % 7
     assert record.stopped == "budget" and record.progress == Progress(steps, steps)
     assert sum(times for _, times in record.ledger.items()) == steps
@@ -54,7 +54,7 @@ def test_filter_stops_before_the_step_that_would_exceed(block_steps, sigma):
 def test_shuffled_training_stops_with_an_epoch():
     limit = budget(5.0, "shuffle")
     trainer = make_trainer(budget=limit, steps=200, sampler="shuffle", noise_multiplier=4.0)
-    record = trainer.run(*make_data(), Streams(1), block_steps=100)
+    record = trainer.train(*make_data(), Streams(1), block_steps=100)
     epochs = sum(times for _, times in record.ledger.items())
     assert (
         record.stopped == "budget"
@@ -73,14 +73,14 @@ def test_a_budget_for_no_step_is_refused_and_changes_nothing():
         BudgetExceededError,
         match="not one lot fits into epsilon 0.01 at delta=1e-05: it alone would be",
     ):
-        trainer.run(*make_data(), Streams(1), on_charge=charged.append)
+        trainer.train(*make_data(), Streams(1), on_charge=charged.append)
     assert trainer.ledger.items() == [] == charged
     assert_same(before, values(trainer.network))
 
 
 def test_a_budget_that_is_used_up_stops_the_next_call():
     trainer = make_trainer(budget=budget(1.5), steps=200, noise_multiplier=4.0)
-    assert [trainer.run(*make_data(), Streams(1)).progress.step > 0 for _ in range(2)] == [
+    assert [trainer.train(*make_data(), Streams(1)).progress.step > 0 for _ in range(2)] == [
         True,
         False,
     ]
@@ -89,7 +89,7 @@ def test_a_budget_that_is_used_up_stops_the_next_call():
 @pytest.mark.parametrize("asked", [1, 3, 4, 7, 9])
 def test_asked_to_stop_it_ends_after_the_step(asked):
     blocks, trainer = [], make_trainer()
-    record = trainer.run(
+    record = trainer.train(
         *make_data(), Streams(1), block_steps=4, should_stop=after(asked), on_block=blocks.append
     )
     charged = min(-(-asked // 4) * 4, 10)
@@ -102,7 +102,7 @@ def test_asked_to_stop_it_ends_after_the_step(asked):
 
 def test_a_stop_that_on_block_decides_charges_nothing_more():
     blocks, trainer = [], make_trainer()
-    record = trainer.run(
+    record = trainer.train(
         *make_data(),
         Streams(1),
         block_steps=4,
@@ -118,7 +118,7 @@ def test_a_stop_that_on_block_decides_charges_nothing_more():
 @pytest.mark.parametrize("block_steps", [1, 100])
 def test_shuffled_training_stops_at_the_end_of_an_epoch_only(steps, asked, block_steps):
     trainer = make_trainer(sampler="shuffle", steps=steps)
-    record = trainer.run(
+    record = trainer.train(
         *make_data(), Streams(1), block_steps=block_steps, should_stop=after(asked)
     )
     end = -(-asked // 4) * 4
@@ -132,7 +132,7 @@ def test_shuffled_lots_are_charged_under_their_own_relation_beside_what_came_bef
     limit = budget(math.inf, "shuffle")
     limit.charge(Gaussian(7.0))
     trainer = make_trainer(sampler="shuffle", budget=limit, noise_multiplier=2.0)
-    record = trainer.run(*make_data(), Streams(1))
+    record = trainer.train(*make_data(), Streams(1))
     charged = JointGaussian((2.0 / trainer.plan.products.factor,) * 2)
     assert record.ledger.items() == [(Gaussian(7.0), 1), (charged, 3)]  # ten lots, three epochs
     assert math.isfinite(limit.accountant.epsilon(record.ledger, DELTA).upper)

@@ -62,7 +62,7 @@ def watch(
     lot, recorder = q * len(numbers), Recorder()
     network = nn.Sequential([nn.Dense(inputs, outputs, bias=bias, init=nn.init.zeros)], (inputs,))
     plan = Plan(PoissonSampler(q), Sanitizer(groups(network.params, CLIP, sigma)), steps, lot)
-    Trainer(network, nn.SquaredError(), recorder, plan).run(x, y, Streams(seed))
+    Trainer(network, nn.SquaredError(), recorder, plan).train(x, y, Streams(seed))
     scores = lot * np.array(recorder.released)
     if bias:
         scores = (scores[:, :outputs] + scores[:, outputs:]) / math.sqrt(2)

@@ -97,7 +97,7 @@ def training_equals_algorithm_1(bench):
             inputs, x, y = Mirrored(inputs, bench), np.concatenate([x, -x]), np.tile(y, 2)
             rows = np.hstack([rows, rows + 12])
         start = host_copy(trainer.network)
-        trainer.run(inputs, bench.asarray(y[:12]), Streams(5), **more)
+        trainer.train(inputs, bench.asarray(y[:12]), Streams(5), **more)
         examples = [(x[each], y[each]) for each in rows]
         expected = _algorithm_1(trainer, start, examples, weight)
         yield from (worst(trainer.network.params[key], expected[key]) for key in expected)
@@ -119,7 +119,7 @@ def a_step(bench):
     before = _on_host(network.params)
     z, caches = network.forward(x)
     raw = sanitizer.add_clipped(network.param_grads(trainer.loss(z, y)[1], caches))
-    trainer.run(x, y, Streams(5))
+    trainer.train(x, y, Streams(5))
     for key, released in sanitizer.release(raw, Streams(5).noise(0)).items():
         given = {"released": to_host(released), "L": 7, "theta": before[key]}
         given["optimizer"] = lambda theta, g: theta - 0.3 * g
@@ -156,7 +156,7 @@ def the_ledger_covers_every_step_before_it_runs(bench):
                     yield lot
 
         trainer, x, y = _setting(bench, sampler=Watched(0.4), steps=9)
-        trainer.run(
+        trainer.train(
             *map(bench.asarray, (x, y)),
             Streams(5),
             block_steps=block_steps,
