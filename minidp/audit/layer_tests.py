@@ -8,6 +8,7 @@ from importlib.util import find_spec
 import numpy as np
 
 from ..errors import DtypeError, ShapeError
+from ..nn.layer import check_written
 from ..train.selfcheck import SEED, targets
 from ..train.trial import THOROUGH, LayerTrial, LossTrial, host_copy
 from .card import card_of_class
@@ -51,7 +52,8 @@ def check_layer(layer, input_shape):
 
     Shapes and batches of none and of one, norms and sums of gradients, dtypes, independence of the
     examples, arguments left as they are, every gradient against differences of the output (relative
-    1e-6), backward called late, errors with the layer's name. The layer is not changed.
+    1e-6), backward called late, errors with the layer's name. The layer is not changed. Raises
+    ParameterError for a layer that is not written as `nn.Layer` says.
 
     >>> import numpy
     >>> from minidp import nn
@@ -61,6 +63,7 @@ def check_layer(layer, input_shape):
     ok    float32 stays float32, float64 float64
     ...
     """
+    check_written(layer)
     shape = (input_shape,) if isinstance(input_shape, int) else tuple(input_shape)
     return _LayerTests(layer, shape).report()
 

@@ -8,6 +8,7 @@ Letters: b example, i, o sides of a product, t position.
 
 import math
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import (
@@ -15,6 +16,7 @@ from ..arrays import (
     add_weighted,
     namespace_of,
     row_norms,
+    to_host,
     zero_rows_unless,
 )
 from ..backend import explicit_fits
@@ -41,8 +43,9 @@ class PerExampleGrad:
 
     `shape` is the parameter's shape. Subclasses define sq_norms, sq_norms_upper, add_weighted_sum
     and materialise. Norms and sums are float64 for gradients of any dtype. An example with weight 0
-    contributes 0, even if its gradient or a factor of it is not finite. Factors that differ in
-    examples or positions, or have the wrong number of axes, raise ShapeError.
+    contributes 0, even if its gradient or a factor of it is not finite. numpy.asarray of one is (B,
+    *shape), on the host. Factors that differ in examples or positions, or have the wrong number of
+    axes, raise ShapeError.
     """
 
     n_examples: int
@@ -50,6 +53,17 @@ class PerExampleGrad:
     arrays: tuple = ()  # of the network's dtype that it is made of
     factored = True  # not materialised already
     factored_is_cheaper = True  # than materialising, in multiplications on the host
+
+    def __repr__(self):
+        formed = ", not formed" if self.factored else ""
+        return f"{type(self).__name__}: {self.n_examples} gradients of {self.shape}{formed}"
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(to_host(self.materialise()), dtype)
+
+    def norms(self):
+        """(B,) L2 norms."""
+        return self.xp.sqrt(self.sq_norms())
 
     def sq_norms_upper(self):
         """(B,) squared norms, rounded up: never below the true ones, in any dtype, as long as no

@@ -55,6 +55,10 @@ class Dense(Drawn):
         self.inputs, self.outputs = self.params["W"].shape
         self.bias = bool(bias)
 
+    @property
+    def known_shape(self):
+        return (self.inputs,)  # of no sequence
+
     def shape_of_y(self, input_shape):
         if len(input_shape) not in (1, 2) or input_shape[-1] != self.inputs:
             raise ShapeError(

@@ -78,6 +78,12 @@ class Layer:
         self.params: dict[str, NDArray] = {}
         self.constants: dict[str, NDArray] = {}
 
+    @property
+    def known_shape(self) -> Shape | None:
+        """The one shape of an example that the layer is made for, None if it takes several."""
+        known = self.input_shape
+        return None if known is None or any(isinstance(size, str) for size in known) else known
+
     def output_shape(self, input_shape: Sequence[int]) -> Shape:
         """The shape of one example's output, given that of its input. Raises ShapeError if it does
         not fit.
@@ -159,6 +165,22 @@ class Layer:
             raise ShapeError(
                 f"{self.where}: expected dy of shape {cache.y_shape}, got {tuple(dy.shape)}"
             )
+
+
+def check_written(layer: Any) -> None:
+    """Raise ParameterError, which says how a layer is written, for one that is written in another
+    way: as a class of PyTorch, or with its own forward, backward or param_grads.
+    """
+    name = type(layer).__name__
+    fixed = ("forward", "backward", "param_grads")
+    own = [each for each in fixed if getattr(type(layer), each, None) is not getattr(Layer, each)]
+    if isinstance(layer, Layer) and not own:
+        return
+    why = f"has its own {own[0]}" if isinstance(layer, Layer) else "is no subclass of nn.Layer"
+    raise ParameterError(
+        f"{name} {why}: derive a layer from nn.Layer and write compute_y, compute_dx and "
+        "compute_grads, its output and its gradients by hand, because minidp has no autograd"
+    )
 
 
 class Drawn(Layer):

@@ -14,7 +14,7 @@ from ..errors import ParameterError
 from ..grads.forms import Arrays, Key, PerExampleGrad
 from ..util.validate import inexact, shape
 from .activation import ReLU
-from .layer import Layer
+from .layer import Layer, check_written
 from .pool import MaxPool2D
 
 
@@ -42,40 +42,47 @@ class Sequential:
 
     Raises
         ShapeError      a layer does not fit the one before it
-        ParameterError  two layers have one name, `frozen` names none, or a layer has its own
-                        forward, backward or param_grads, which a network does not call
+        ParameterError  two layers have one name, `frozen` names none, nothing says the shape of
+                        the input, or a layer is not written as `nn.Layer` says
 
     >>> import numpy as np
     >>> from minidp import nn
     >>> rng = np.random.default_rng(0)
-    >>> layers = [nn.Dense(20, 32, rng=rng), nn.ReLU(), nn.Dense(32, 2, rng=rng)]
-    >>> network = nn.Sequential(layers, (20,))
-    >>> z, caches = network.forward(np.zeros((5, 20), np.float32))
-    >>> z.shape, list(network.params)
-    ((5, 2), [('dense1', 'W'), ('dense1', 'b'), ('dense2', 'W'), ('dense2', 'b')])
+    >>> network = nn.Sequential(nn.Dense(20, 32, rng=rng), nn.ReLU(), nn.Dense(32, 2, rng=rng))
+    >>> x, y = np.zeros((5, 20), np.float32), np.zeros(5, int)
+    >>> network(x).shape
+    (5, 2)
+    >>> gradients = network.per_example_grads(nn.SoftmaxCrossEntropy(), x, y)
+    >>> gradients["dense1.W"], gradients["dense2.b"].norms().round(2).tolist()
+    (Outer: 5 gradients of (20, 32), not formed, [0.71, 0.71, 0.71, 0.71, 0.71])
+    >>> np.asarray(gradients["dense1.W"]).shape
+    (5, 20, 32)
     """
 
     def __init__(
         self,
-        layers: Iterable[Layer],
-        input_shape: int | Sequence[int],
+        *layers: Any,
+        input_shape: int | Sequence[int] | None = None,
         frozen: Collection[str] = (),
     ):
-        """layers in order; input_shape of one example, an integer n for (n,); frozen: names of
-        layers that are not trained.
+        """layers in order, or a list of them, after which input_shape and frozen may follow
+        without their names. input_shape: of one example, an integer n for (n,); it may be left out
+        where the first layer knows it, such as Dense. frozen: names of layers that are not
+        trained.
 
         A layer without a name gets its kind and its number among its kind: dense1, relu1, dense2.
         """
-        self.layers = tuple(layers)
-        self.input_shape = (input_shape,) if isinstance(input_shape, int) else tuple(input_shape)
-        names = name_layers(self.layers)
+        if layers and isinstance(layers[0], Iterable):
+            more: list[Any] = [input_shape, frozen]
+            more[: len(layers) - 1] = layers[1:]
+            layers, (input_shape, frozen) = tuple(layers[0]), more
+        self.layers = layers
         for layer in self.layers:
-            for own in ("forward", "backward", "param_grads"):
-                if getattr(type(layer), own) is not getattr(Layer, own):
-                    raise ParameterError(
-                        f"{layer.name}: expected a layer with compute_y, compute_dx and "
-                        f"compute_grads, which a network calls; got its own {own}"
-                    )
+            check_written(layer)
+        names = name_layers(self.layers)
+        if input_shape is None:
+            input_shape = _known_shape(self.layers)
+        self.input_shape = (input_shape,) if isinstance(input_shape, int) else tuple(input_shape)
         frozen = (frozen,) if isinstance(frozen, str) else frozen
         if unknown := set(frozen) - set(names):
             raise ParameterError(
@@ -117,6 +124,23 @@ class Sequential:
     def takes_ids(self) -> bool:
         """True if x holds ids, whole numbers of any dtype."""
         return any(layer.takes_ids for layer in self.layers[:1])
+
+    def __call__(self, x: NDArray) -> NDArray:
+        """y for x of shape (B, *input_shape), as outside of training: nothing is dropped out.
+        `predict` bounds the memory. Raises as `forward` does.
+        """
+        return self.forward(x)[0]
+
+    def per_example_grads(self, loss: Any, x: NDArray, y: NDArray) -> dict[str, PerExampleGrad]:
+        """{"dense1.W": the gradient of each example's loss} of every trained parameter, for x of
+        shape (B, *input_shape) and targets y (B, ...). `norms()` of a value is (B,), and
+        numpy.asarray of it (B, *shape of the parameter). Nothing of this is private. Raises as
+        `forward` and the loss do.
+        """
+        z, caches = self.forward(x)
+        _, dz = loss(z, y)
+        grads = self.param_grads(dz, caches)
+        return {".".join(key): grads[key] for key in self.params}
 
     def forward(self, x: NDArray, *, rng: Any = None) -> tuple[NDArray, list]:
         """(y, caches), of which `param_grads` makes gradients. rng.random(shape): for layers that
@@ -183,6 +207,17 @@ class Sequential:
         if not parts:
             return self.forward(x)[0]
         return namespace_of(*parts).concatenate(parts)
+
+
+def _known_shape(layers):
+    """The shape of one example that the first layer says."""
+    known = layers[0].known_shape if layers else None
+    if known is None:
+        raise ParameterError(
+            "expected input_shape=, the shape of one example such as (28, 28, 1): "
+            f"{layers[0].name if layers else 'a network without layers'} takes several"
+        )
+    return known
 
 
 def _in_order(layers):

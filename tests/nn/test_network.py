@@ -1,8 +1,13 @@
 """Layers in a chain: gradients of the whole, frozen layers, names, shapes."""
 
+import re
+
 import numpy as np
+import pytest
 
 from minidp import nn
+from minidp.audit import check_layer
+from minidp.errors import ParameterError
 
 
 def make_network(rng, frozen=()):
@@ -50,3 +55,67 @@ def test_pooling_before_the_relu_in_front_of_it_changes_no_bit(rng):
     expected = layers[0].param_grads(dy, one_by_one[0])
     for name, grad in network.param_grads(dz, caches).items():
         np.testing.assert_array_equal(grad.materialise(), expected[name[1]].materialise())
+
+
+def test_layers_are_given_one_by_one_or_as_a_list(rng):
+    layers = [nn.Dense(4, 3, rng=rng), nn.ReLU()]
+    one, frozen = nn.Sequential(*layers), nn.Sequential(*layers, frozen="dense1")
+    assert one.layers == nn.Sequential(layers, 4).layers and one.input_shape == (4,)
+    assert not frozen.params and not nn.Sequential(layers, (5, 4), "dense1").params
+    assert nn.Sequential(layers, input_shape=(5, 4)).output_shape == (5, 3)
+    assert nn.Sequential([nn.Project(np.eye(3)[:, :2])], frozen=()).input_shape == (3,)
+
+
+@pytest.mark.parametrize(
+    "layers, first",
+    [
+        ([nn.ReLU(), nn.Dense(3, 2)], "relu1"),
+        ([nn.Conv2D(1, 2, 3)], "conv1"),
+        ([], "without layers"),
+    ],
+)
+def test_a_shape_that_the_first_layer_does_not_know_is_asked_for(layers, first):
+    with pytest.raises(ParameterError, match=f"expected input_shape=.*{first}.* takes several"):
+        nn.Sequential(*layers)
+
+
+def test_a_network_is_called_and_gives_gradients_that_print_what_they_are(rng):
+    network, loss = make_network(rng), nn.SoftmaxCrossEntropy()
+    x, y = rng.uniform(-1, 1, (5, 2, 3)), np.array([0, 1, 2, 3, -1])
+    np.testing.assert_array_equal(network(x), network.predict(x))
+    found = network.per_example_grads(loss, x, y)
+    assert list(found) == [".".join(key) for key in network.params]
+    assert repr(found["dense1.W"]) == "Outer: 5 gradients of (6, 7), not formed"
+    assert repr(found["dense3.b"]) == "Explicit: 5 gradients of (4,)"
+    for name, grad in found.items():
+        alone = network.per_example_grads(loss, x[1:2], y[1:2])[name]
+        array = np.asarray(grad)
+        np.testing.assert_allclose(array[1], np.asarray(alone)[0], atol=1e-14)
+        np.testing.assert_allclose(grad.norms(), np.sqrt((array.reshape(5, -1) ** 2).sum(axis=1)))
+        assert grad.norms()[4] == 0 and np.asarray(grad, "float32").dtype == "float32"
+
+
+class Torch:
+    """A module of PyTorch, as far as one can tell."""
+
+    def forward(self, x):
+        return x
+
+
+class Mine(nn.Layer):
+    def forward(self, x):
+        return x
+
+
+@pytest.mark.parametrize(
+    "layer, why",
+    [
+        (Torch(), "Torch is no subclass of nn.Layer"),
+        (Mine(), "Mine has its own forward"),
+        (nn.Sequential(nn.Dense(3, 3)), "Sequential is no subclass of nn.Layer"),
+    ],
+)
+def test_a_layer_that_is_written_as_in_pytorch_is_answered(layer, why):
+    for door in (lambda: nn.Sequential(layer), lambda: check_layer(layer, 3)):
+        with pytest.raises(ParameterError, match=re.escape(why) + ": derive .* compute_grads"):
+            door()
