@@ -52,6 +52,11 @@ def _standardise(rng, dtype):
     return nn.Standardise(mean.astype(dtype), scale.astype(dtype))
 
 
+def _pieces(rng, dtype):
+    edges = np.sort(rng.uniform(-1, 1, (2, 3)), axis=1)
+    return nn.Pieces([2, 0], edges.astype(dtype), 0.5)
+
+
 def _project(rng, dtype):
     return nn.Project(rng.uniform(-1, 1, (4, 2)).astype(dtype))
 
@@ -72,6 +77,7 @@ LAYERS = [
     LayerCase("flatten", nn.Flatten, (2, 3, 2)),
     LayerCase("standardise", _standardise, (2, 3), (3, 2)),
     LayerCase("project", _project, (4,), (5,)),
+    LayerCase("pieces", _pieces, (3,), (2, 3)),
     LayerCase(
         "conv padding (1, 0)", partial(nn.Conv2D, 2, 3, 2, padding=(1, 0)), (3, 4, 2), (3, 4, 1)
     ),

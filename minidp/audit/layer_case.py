@@ -126,6 +126,18 @@ def _merged(layer, given):
     _reshape(given, "x dx", len(given["x"]), -1, given["L"])
 
 
+def _pieces(layer, given):
+    """For each number of y its column, the edges around its piece, and which numbers x has."""
+    edges, numbers = given.pop("edges"), given["x"].shape[1]
+    ends = np.pad(edges, ((0, 0), (1, 1)), constant_values=[(0, 0), (-np.inf, np.inf)])
+    before = np.zeros(numbers)
+    for name, of_pieces in (("l", ends[:, :-1]), ("u", ends[:, 1:])):
+        given[name] = np.concatenate([before, of_pieces.ravel()])
+    columns = np.repeat(layer.columns, ends.shape[1] - 1)
+    given["c"] = np.concatenate([before.astype(int), columns])
+    given |= {"I": numbers, "w": layer.weight, "ranges": {"i": numbers, "o": len(given["c"])}}
+
+
 def _positions(layer, given):
     """(B, T, ...), T = 1 where an example has no positions."""
     b, width = len(given["x"]), given["W"].shape[1]
@@ -170,4 +182,5 @@ SEEN = {
     nn.GroupNorm: _groups,
     nn.LayerNorm: _groups,
     nn.Flatten: _merged,
+    nn.Pieces: _pieces,
 }

@@ -35,7 +35,7 @@ SECTIONS = {
     "Clipping": "mechanism.clip. mechanism.sanitizer. mechanism.rounding. mechanism.schedule.",
     "Noise": "mechanism.noise.",
     "Sampling": "mechanism.samplers.",
-    "DP-PCA and private scaling": "mechanism.mean. mechanism.pca. mechanism.scaling.",
+    "DP-PCA and looks at columns": "mechanism.mean. mechanism.pca. mechanism.columns.",
     "Accountants": "privacy.moments. privacy.conversion. privacy.composition. privacy.",
     "Numerics": "host.",
 }

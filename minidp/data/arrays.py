@@ -47,10 +47,14 @@ class Inputs:
         # parts of a lot at the same time
         self.side_by_side = isinstance(self.source, np.ndarray) and self.xp is np
 
-    def after(self, head: Callable[[NDArray], NDArray]) -> "Inputs":
-        """The same rows after this function of a batch, in place of the present one."""
+    def after(
+        self, head: Callable[[NDArray], NDArray], shape: tuple[int, ...], dtype: str
+    ) -> "Inputs":
+        """The same rows after this function of a batch of a dtype, in place of the present one;
+        shape: of one row then.
+        """
         found = copy.copy(self)
-        found.head = head
+        found.head, found.shape, found.dtype = head, (self.shape[0], *shape), dtype
         return found
 
     def take(self, indices: Any, axis: int = 0) -> NDArray:

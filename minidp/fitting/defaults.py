@@ -10,7 +10,6 @@ ROW_NORM = 3.0  # G: at 1 the bias takes half of each clipped gradient, at 3 a t
 # of logits that noise alone gives, and what it is at most for p weights, times sqrt(p)
 LOGIT_NOISE, LOGIT_NOISE_OF_MANY = 0.45, 9.0
 MEAN_SHARE = 0.1  # of mu^2, for a noisy mean that is subtracted from the rows of a classification
-SCALING_SHARE = 1 / 3  # of mu^2, for the mean and spread of features whose ranges are not public
 LARGEST_LOT = 2**16  # rows: with more, noise is no longer what limits, and a step costs time
 STEPS = 100
 AVERAGE = 0.9

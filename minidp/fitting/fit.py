@@ -167,6 +167,7 @@ def _fitted(x, y, request):
         at = _temporary(undo) if folder is None else folder
         run = Run(at, planned.training(streams), planned.privacy(budget), planned.about(how_delta))
         _charge(run, data, planned.before, ledger, settings.ledger_limit)
+        planned.head.remark()
         result = _train(run, data, planned.head, ledger)
         if result is None:
             raise KeyboardInterrupt(
@@ -187,9 +188,10 @@ class _Planned:
 
     def __init__(self, request, data, budget, streams):
         settings = request.settings
-        network = trained_network(settings, data.shape, data.outputs, streams.init)
+        head = Head(settings, data, budget)
+        network = trained_network(settings, head.shape, data.outputs, streams.init)
         self.request, self.settings = request, settings
-        self.data, self.head = data, Head(settings, data)
+        self.data, self.head = data, head
         self.network = network.to(data.inputs.backend)
         self.loss = nn.SquaredError() if data.labels is None else nn.SoftmaxCrossEntropy()
         self.given = {
@@ -199,7 +201,7 @@ class _Planned:
         }
         self._plan(budget)
         # what the model cannot be made of is refused before anything is charged
-        _model(data, [*self.head.first, *network.layers])
+        _model(data, [*self.head.unreleased, *network.layers])
 
     def _plan(self, budget):
         data, head, params = self.data, self.head, self.network.params
@@ -209,7 +211,7 @@ class _Planned:
             data.size,
             epsilon,
             delta,
-            sum(array.size for array in params.values()),
+            sum(array.size for array in params.values()) - head.width_of_pieces * data.outputs,
             table=head.table,
             row_norm=head.row_norm,
             ours=head.ours,
@@ -222,7 +224,7 @@ class _Planned:
                 f"{data.units.name}s (dataset_size)"
             )
         sampler = PoissonSampler(choice.lot_size / data.size)
-        self.before = head.events(budget.accountant, sampler, epsilon, delta)
+        self.before = head.events(budget.accountant, sampler, delta)
         private = epsilon < math.inf
         groups = flat_group(params, choice.clip_norm, float(private))
         plan = Plan(sampler, Sanitizer(groups), choice.steps, choice.lot_size)
@@ -259,7 +261,7 @@ class _Planned:
     def about(self, how_delta):
         """The part of a run that says what was done."""
         request, settings, data, head = self.request, self.settings, self.data, self.head
-        choices = choices_of(self.choice, self.given, head.scale, request)
+        choices = choices_of(self.choice, self.given, head.how, request)
         return About(
             "fit",
             source=settings.source or ("arrays" if data.columns is None else "a table"),

@@ -16,20 +16,22 @@ from ..data.arrays import Inputs
 from ..data.persons import Means
 from ..errors import ParameterError, ShapeError
 from ..host import memory
-from ..mechanism import Plan, PoissonSampler, PrivateScaling, mean_sanitizer, noisy_mean
+from ..mechanism import Plan, PoissonSampler, mean_sanitizer, noisy_mean
+from ..mechanism.columns import equal
 from ..mechanism.mean import shrunk
-from ..mechanism.scaling import centre_and_spread
 from ..nn.init import truncated_normal, zeros
+from ..privacy import Filter
 from ..privacy.accountant import Accountant
 from ..privacy.events import Event
 from ..privacy.gaussian import gaussian_epsilon
 from ..run import Run
 from ..train.batching import MIN_BATCH
+from ..util.notices import say
 from ..util.validate import shown
-from .defaults import MEAN_SHARE, ROW_NORM, SCALING_SHARE, mu_of
+from .columns import FARTHEST, MOST_COLUMNS, Look, pieces_of, places_of
+from .defaults import MEAN_SHARE, ROW_NORM, mu_of
 from .settings import Settings
 
-FARTHEST = 4.0  # a privately scaled feature is limited to so many spreads from its mean
 # of memory per weight: its copies in the trial, in sums, averages and checkpoints
 WEIGHT_BYTES = 64
 IN_MEMORY = 2**28  # bytes of scaled inputs that are kept; larger ones are converted batch by batch
@@ -37,80 +39,133 @@ OUTPUT_BYTES = 12 * MIN_BATCH  # per output of a layer: it, its gradient and a p
 
 
 class Head:
-    """Scaling as `fit` describes it. What it releases is charged before the first step.
+    """What comes before the network that is trained. What it releases is charged before the first
+    step.
 
     For the networks that `fit` makes, rows have norm `defaults.ROW_NORM` or less after it; in a
-    classification their noisy mean is subtracted, unless a private scaling did so, and each is
-    scaled to that norm; rows that a schema encoded have parts of norm 1 or less. For the caller's
-    network, rows are scaled as `scale` says, and no more. For a table the shares of the classes are
-    released with the mean, and the last bias starts at their logarithms.
+    classification their noisy mean is subtracted, and each is scaled to that norm; rows that a
+    schema encoded have parts of norm 1 or less. Columns of a table are divided by the spread that a
+    private look at them finds, if that can be afforded, and without hidden layers each column of
+    numbers enters in pieces too. For the caller's network, rows are scaled as `scale` says, and no
+    more. For a table the shares of the classes are released with the mean, and the last bias starts
+    at their logarithms.
+
+    scale       what "auto" stands for is resolved
+    shape       of a row that the network is given
+    unreleased  the layers before anything is released, of the shapes that they will have
     """
 
-    def __init__(self, settings: Settings, data: Any) -> None:
-        scale, bounds, shape = _scale_of(settings, data), settings.bounds, data.shape
-        self.scale, self.data = scale, data
-        self.width = math.prod(shape)
-        self.length = math.sqrt(self.width)  # of the longest rows
-        self.schema = None
-        if settings.schema is not None:
-            self.schema = settings.schema.to_json()
-            self.length = math.sqrt(len(settings.schema.inputs))
-        elif scale == "unit-norm":
-            self.length = 1.0
-        self.ours = settings.network is None and scale != "none"
-        self.centred = self.ours and data.labels is not None and scale != "private"
+    def __init__(self, settings: Settings, data: Any, budget: Filter) -> None:
+        self.data, self.shape, self.dtype = data, data.shape, settings.dtype
+        self.mu = mu_of(budget.epsilon, budget.delta)
+        flat, classes = len(data.shape) == 1, data.labels is not None
+        self.places = places_of(settings.schema, data.shape)
+        look = self._look(settings)
+        self.scale = _scale_of(settings, data, look)
+        self.look = look if look and _looks(settings, self.scale, look) else None
+        by_itself = settings.scale == "auto" and self.scale == "unit-norm"
+        self.too_few = by_itself and flat and len(self.places) <= MOST_COLUMNS
+        self.schema = None if settings.schema is None else settings.schema.to_json()
+        self.ours = settings.network is None and self.scale != "none"
+        self.centred = self.ours and classes
         # rows of which the caller says that their length carries nothing have the rule of images
-        self.table = (
-            self.ours
-            and data.labels is not None
-            and not settings.hidden_sizes
-            and settings.scale != "unit-norm"
-            and len(shape) == 1
-        )
+        plain = self.ours and flat and not settings.hidden_sizes and settings.scale != "unit-norm"
+        self.table = plain and classes
         self.row_norm = ROW_NORM if self.ours else 1.0
-        self.bounds = None if bounds is None else _checked(bounds, shape)
-        self.first: list[nn.Layer] = []
-        if scale == "unit-norm":
-            self.first = [nn.UnitNorm("scale")]
-        elif self.bounds is not None:
-            low, high = self.bounds
-            centre, half = (low + high) / 2, (high - low) / 2
-            self.first = [_standardise(centre, half, "scale"), nn.Clamp(1.0)]
-        elif scale == "private":  # as it is until mean and spread are released
-            self.first = [_standardise(0, 1, "scale"), nn.Clamp(FARTHEST)]
+        self.bounds = None if settings.bounds is None else _checked(settings.bounds, data.shape)
+        self.pieces, self.weight = 0, 0.0
+        if plain and self.places and self.scale != "unit-norm":
+            self.pieces, self.weight = pieces_of(data.size, self.mu, looked=bool(self.look))
+        self.first, columns = self._scaled_first(), len(self.places)
+        unknown = self._of_columns(np.zeros(columns), np.ones(columns), None)
+        self.unreleased = [*self.first, *unknown]  # of the shapes that they will have
+        self.shape = data.shape
+        if self.unreleased:
+            self.shape = nn.Sequential(self.unreleased, data.shape).output_shape
+        self.width = math.prod(self.shape)
+        self.width_of_pieces = self.pieces * columns
+        parts = len(settings.schema.inputs) if settings.schema else math.prod(data.shape)
+        self.length = math.sqrt(parts + self.weight**2 * columns)  # of long rows
+        if self.scale == "unit-norm":
+            self.length = 1.0
 
-    def events(
-        self, accountant: Accountant, sampler: PoissonSampler, epsilon: float, delta: float
-    ) -> list[Event]:
-        """The charges before the first step: the events of a private scaling, or of a mean over one
+    @property
+    def how(self) -> dict[str, str]:
+        """{what: how it is scaled} for the statement."""
+        found = ["a private look at each column of numbers"] if self.look else []
+        if self.pieces:
+            found.append(f"{self.pieces} pieces of the range of each")
+        return {"scale": self.scale} | ({"columns": ", ".join(found)} if found else {})
+
+    def remark(self) -> None:
+        """Say that rows lost their length because there are too few of them for a look."""
+        if self.too_few:
+            say(
+                f"NOTICE: x has no public bounds, and {self.data.size} {self.data.units.name}s are "
+                f"too few for a private look at {len(self.places)} columns: each row is divided by "
+                "its length, so that only its direction counts; give bounds=(low, high), or a "
+                "schema"
+            )
+
+    def _look(self, settings):
+        """The look at the columns, whether it can be afforded or not; None if there are none."""
+        if not self.places:
+            return None
+        bounded = settings.bounds is not None or settings.schema is not None
+        regression = self.data.labels is None
+        return Look(self.places, self.data.size, self.mu, bounded=bounded, regression=regression)
+
+    def _scaled_first(self):
+        """The layers before any release."""
+        if self.scale == "unit-norm":
+            return [nn.UnitNorm("scale")]
+        if self.bounds is None:
+            return []
+        low, high = self.bounds
+        scale = _standardise((low + high) / 2, (high - low) / 2, "scale", self.dtype)
+        return [scale, nn.Clamp(1.0)]
+
+    def _of_columns(self, centre, spread, edges):
+        """The layers for the columns of numbers; edges: None before they are known."""
+        layers: list[nn.Layer] = []
+        at = [place for place, _ in self.places]
+        if self.look:
+            mean, scale = np.zeros(math.prod(self.data.shape)), np.ones(math.prod(self.data.shape))
+            mean[at], scale[at] = centre, spread
+            mean, scale = mean.reshape(self.data.shape), scale.reshape(self.data.shape)
+            layers = [_standardise(mean, scale, "columns", self.dtype), nn.Clamp(FARTHEST)]
+        if self.pieces:
+            if edges is None:
+                edges = equal(-np.ones(len(at)), np.ones(len(at)), self.pieces)[:, 1:-1]
+            layers.append(nn.Pieces(at, edges.astype(self.dtype), self.weight, "pieces"))
+        return layers
+
+    def events(self, accountant: Accountant, sampler: PoissonSampler, delta: float) -> list[Event]:
+        """The charges before the first step: of a look at the columns, and of a mean over one
         lot.
         """
-        self.sampler = sampler
-        self.charges: list[Event] = []
-        mu = mu_of(epsilon, delta)
-        if self.scale == "private":
-            self.scaling = PrivateScaling(math.sqrt(2 / SCALING_SHARE) / mu)
-            event: Event = self.scaling.event()
-            self.charges = [event, event]  # of limits and of moments
-        elif self.centred:
-            mu *= math.sqrt(MEAN_SHARE)
+        self.sampler, self.charges = sampler, self.look.events() if self.look else []
+        if self.centred:
+            mu = self.mu * math.sqrt(MEAN_SHARE)
             mean = mean_sanitizer(1 / mu)
             if sampler.sampling_probability < 1 and mu < math.inf:
                 # the noise that costs as much over a sampled lot as 1 / mu over all rows
                 plan = Plan(sampler, mean, 1, 1.0)
                 mean = plan.calibrated(accountant, gaussian_epsilon(mu, delta), delta).sanitizer
-            event = mean.event()
+            event: Event = mean.event()
             if sampler.sampling_probability < 1:
                 event = sampler.wrap(event)
-            self.mean, self.charges = mean, [event]
+            self.mean = mean
+            self.charges = [*self.charges, event]
         return self.charges
 
     def layers(self, run: Run) -> list[nn.Layer]:
         """The layers; releases what they need through `run`."""
-        layers, length = list(self.first), self.length
-        if self.scale == "private":
-            mean, spread = self._released_scaling(run)
-            layers[0] = _standardise(mean, spread, "scale")
+        layers, length, found = list(self.first), self.length, (None, None, None)
+        if self.look:
+            rows = after(self.data.inputs, layers)
+            found = self.look.release(run, rows, self.data.units, self.pieces)
+        layers += self._of_columns(*found)
         if not self.ours:
             return layers
         if self.centred:
@@ -120,29 +175,10 @@ class Head:
             if self.table:
                 mean, shares = mean[: self.width], mean[self.width :]
                 _start_at(run.network, shares, self._mean_noise(run))
-            layers.append(_standardise(mean.reshape(self.data.shape), 1, "centre"))
+            layers.append(_standardise(mean.reshape(self.shape), 1, "centre"))
             layers.append(nn.UnitNorm("unit"))
             length = 1.0
         return [*layers, _standardise(0, length / ROW_NORM, "stretch")]
-
-    def _released_scaling(self, run):
-        inputs, units = self.data.inputs, self.data.units
-        noise = run.streams.noise
-        of_limits, of_moments = self.charges
-        limits = run.release_first(
-            "limits",
-            of_limits,
-            f"noisy powers of two that bound most values of {self.width} features",
-            lambda: self.scaling.release_limits(inputs, noise("limits"), units),
-        )
-        moments = run.release_first(
-            "moments",
-            of_moments,
-            "their noisy sums and sums of squares within these limits",
-            lambda: self.scaling.release_moments(inputs, limits, noise("moments"), units),
-        )
-        mean, spread = centre_and_spread(limits, moments, self.data.size)
-        return mean.reshape(self.data.shape), spread.reshape(self.data.shape)
 
     def _mean_noise(self, run):
         """The standard deviation of the noise on each number of a table's mean."""
@@ -152,7 +188,7 @@ class Head:
         """The noisy mean of a lot of scaled rows, or of persons' means; of a table with the shares
         of the classes behind it.
         """
-        data, inputs = self.data, self.data.inputs
+        data = self.data
         what = (
             "a noisy average over "
             f"{'a lot of' if self.sampler.sampling_probability < 1 else 'all'} "
@@ -162,8 +198,7 @@ class Head:
         def release():
             streams, size = run.streams, run.plan.expected_lot_size
             (lot,) = self.sampler.lots(len(data.units), 1, lambda step: streams.sampling("mean"))
-            before = nn.Sequential(layers, data.shape).to(inputs.backend)
-            rows = inputs.after(before.predict)
+            rows = after(data.inputs, layers)
             rows = WithClasses(rows, data) if self.table else rows
             mean = noisy_mean(Means(rows, data.units, lot), self.mean, size, streams.noise("mean"))
             if self.table:
@@ -171,7 +206,7 @@ class Head:
                 mean[: self.width] = shrunk(mean[: self.width], self._mean_noise(run))
             return mean.astype("float32")
 
-        return run.release_first("mean", self.charges[0], what, release)
+        return run.release_first("mean", self.charges[-1], what, release)
 
 
 class WithClasses:
@@ -206,26 +241,31 @@ def _start_at(network, shares, noise):
     bias[...] = namespace_of(bias).asarray(logs - logs.mean(), dtype=bias.dtype)
 
 
-def _scale_of(settings, data):
+def _scale_of(settings, data, look):
     """The scale, with what "auto" stands for. Raises ParameterError unless it suits the bounds."""
     scale, bounds = settings.scale, settings.bounds
-    refused = ("bounds",) if bounds is None else ("unit-norm", "private", "none")
-    if scale in refused:
+    bounded = bounds is not None or settings.schema is not None
+    without = bounds is not None and scale in ("unit-norm", "none")
+    if without or scale == "bounds" and not bounded:
         raise ParameterError(
-            f"expected public bounds=(low, high) with scale='bounds' and with no other, got "
-            f"scale={scale!r} and bounds={bounds!r:.80}"
+            "expected public bounds=(low, high) with scale='bounds', and none with 'unit-norm' or "
+            f"'none', got scale={scale!r} and bounds={bounds!r:.80}"
         )
-    if settings.schema is not None:
-        return "schema"
     if scale != "auto":
         return scale
-    if bounds is not None:
+    if bounded:
         return "bounds"
     if settings.network is not None:
         return "none"
-    # a regression needs the length of its rows, whether they come as an array or as a table
-    columns = data.columns is not None or data.labels is None and len(data.shape) == 1
-    return "private" if columns else "unit-norm"
+    if len(data.shape) == 1 and len(look.places) <= MOST_COLUMNS:
+        return "private" if look.affordable else "unit-norm"
+    return "unit-norm"
+
+
+def _looks(settings, scale, look):
+    """Whether columns are looked at: if that is wanted, or by itself if it can be afforded."""
+    by_itself = settings.scale == "auto" and settings.network is None and look.affordable
+    return scale == "private" or scale == "bounds" and by_itself
 
 
 def trained_network(
@@ -278,19 +318,29 @@ def _check_memory(widths):
         )
 
 
+def after(inputs: Inputs, layers: list[nn.Layer]) -> Inputs:
+    """The inputs after the fixed layers, converted batch by batch."""
+    if not layers:
+        return inputs
+    before = nn.Sequential(layers, inputs.shape[1:]).to(inputs.backend)
+    first = next(iter(before.state().values()), None)  # as a model reads them
+    dtype = inputs.dtype if first is None else first.dtype.name
+    return inputs.after(before.predict, before.output_shape, dtype)
+
+
 def scaled(inputs: Inputs, layers: list[nn.Layer]) -> Any:
     """The inputs after the fixed layers: an array if that is small, else converted batch by
     batch.
     """
-    if layers:
-        before = nn.Sequential(layers, inputs.shape[1:]).to(inputs.backend)
-        inputs = inputs.after(before.predict)
+    inputs = after(inputs, layers)
     return inputs[:] if 4 * math.prod(inputs.shape) <= IN_MEMORY else inputs
 
 
-def _standardise(mean, spread, name):
-    mean, spread = (np.atleast_1d(np.asarray(each, "float32")) for each in (mean, spread))
-    return nn.Standardise(mean, spread, name=name)
+def _standardise(mean, spread, name, gives=None):
+    """The layer; gives: of constants in float64, what comes out of it."""
+    kind = "float32" if gives is None else "float64"
+    mean, spread = (np.atleast_1d(np.asarray(each, kind)) for each in (mean, spread))
+    return nn.Standardise(mean, spread, gives, name)
 
 
 def _checked(bounds, shape):

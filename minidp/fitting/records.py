@@ -53,13 +53,15 @@ def public_facts(request: Request) -> list[str]:
     return lines
 
 
-def choices_of(choice: Any, given: dict[str, Any], scale: str, request: Request) -> dict[str, str]:
+def choices_of(
+    choice: Any, given: dict[str, Any], scaling: dict[str, str], request: Request
+) -> dict[str, str]:
     """{what: how it was chosen} for the statement."""
     network = "the caller's"
     if request.settings.network is None:
         sizes = ", ".join(map(str, request.settings.hidden_sizes))
         network = f"hidden layers of {sizes}" if sizes else "no hidden layer"
-    found = {"network": network, "scale": scale}
+    found = {"network": network, **scaling}
     rule = {name: value for name, value in asdict(choice).items() if name not in given}
     for who, values in (
         ("by the rule of minidp.fitting.defaults, from public numbers", rule),

@@ -153,9 +153,8 @@ def _of_schema(settings, person, table):
     ParameterError unless it fits the other settings and the columns of the table.
     """
     schema = Schema.of(settings.schema)
-    given = [name for name in ("scale", "bounds") if getattr(settings, name) not in (None, "auto")]
-    if given:
-        raise ParameterError(f"expected schema= or {given[0]}=, got both: a schema has the bounds")
+    if settings.bounds is not None:
+        raise ParameterError("expected schema= or bounds=, got both: a schema has the bounds")
     if person in [each.name for each in schema.inputs]:
         raise ParameterError(
             f"schema: the column {person} says whose row each is, and is no input: call it "

@@ -35,17 +35,18 @@ class Settings(Checked):
     scale: str, default "auto"
         "unit-norm": each row divided by its length; given by name, the rows are taken for images or
         texts, whose length says nothing, and get the rates of images. "bounds": each feature mapped
-        to [-1, 1] and clipped to it. "private": by a noisy mean and spread of each feature, for a
-        third of the budget. "none": unchanged. "auto": "bounds" if they are given, else "private"
-        for a table and for a regression on rows of numbers, and "unit-norm" for other arrays
-        ("none" for your own network). In a classification
-        the rows' noisy mean is then subtracted, for a tenth of the budget; of a table the noisy
-        shares of the classes come with it, at which the bias starts.
+        to [-1, 1] by `bounds` or the schema, and clipped to it. "private": by a private look at the
+        columns, noisy histograms that give the centre, the spread and the pieces of each. "none":
+        unchanged. "auto": "bounds" if there are any, with a look too where it costs little, else
+        "private" for rows of at most 200 numbers, if there are enough of them, and "unit-norm" for
+        others ("none" for your own network). A look takes at most a fifth of the budget (mu^2), of
+        a regression a third. In a classification the rows' noisy mean is then subtracted, for a
+        tenth; of a table the noisy shares of the classes come with it, at which the bias starts.
     bounds: (low, high), default None
         Public bounds of the features, numbers or arrays of a row's shape.
     schema: dict or path, default None
-        Public description of a table's columns (`data.tables`), in place of `scale` and `bounds`: x
-        is then a data frame or a dict of columns, with texts, gaps and dates, and may hold the
+        Public description of a table's columns (`data.tables`), in place of `bounds`: x is
+        then a data frame or a dict of columns, with texts, gaps and dates, and may hold the
         label, with y=None. A number beyond its bounds is clamped, an unknown category is *other*.
     hidden: tuple of int, or int, default ()
         Sizes of hidden layers. (): logistic, or linear, regression.
@@ -118,9 +119,9 @@ class Settings(Checked):
     )
     scale: str = option(
         "auto",
-        "rows divided by their length, public --bounds, a noisy mean and spread that are charged, "
-        "or nothing (default: bounds if they are given, else private for a table and for a "
-        "regression, and unit-norm for other arrays)",
+        "rows divided by their length, public --bounds, a private look at the columns that is "
+        "charged, or nothing (default: bounds if they are given, else private if there are enough "
+        "rows for it, and unit-norm if not)",
         choices=SCALES,
         recorded=True,
     )

@@ -3,22 +3,22 @@ the plan that joins them.
 """
 
 from .clip import ClipGroup, clip_weights, flat_group, per_layer_groups
+from .columns import ColumnLook
 from .mean import mean_sanitizer, noisy_mean, shrunk
 from .noise import add_gaussian
 from .pca import PrivatePCA, random_projection
 from .plan import Plan
 from .samplers import PoissonSampler, ShuffleSampler
 from .sanitizer import Sanitizer
-from .scaling import PrivateScaling
 from .schedule import LinearDecay, Stages
 
 __all__ = [
     "ClipGroup",
+    "ColumnLook",
     "LinearDecay",
     "Plan",
     "PoissonSampler",
     "PrivatePCA",
-    "PrivateScaling",
     "Sanitizer",
     "ShuffleSampler",
     "Stages",

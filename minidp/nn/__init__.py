@@ -10,6 +10,7 @@ from .layer import Layer
 from .loss import SequenceCrossEntropy, SoftmaxCrossEntropy, SquaredError
 from .network import Sequential
 from .norm import GroupNorm, LayerNorm, UnitNorm
+from .pieces import Pieces
 from .pool import AvgPool2D, MaxPool2D
 from .recurrent import LSTM
 from .reshape import Flatten, Project, Standardise
@@ -27,6 +28,7 @@ __all__ = [
     "Layer",
     "LayerNorm",
     "MaxPool2D",
+    "Pieces",
     "Project",
     "ReLU",
     "SequenceCrossEntropy",

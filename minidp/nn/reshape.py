@@ -64,9 +64,14 @@ class Standardise(Layer):
 
     kind = "standardise"
 
-    def __init__(self, mean: NDArray, scale: NDArray, name: str | None = None):
-        """mean, scale: arrays (public, or released)."""
+    def __init__(
+        self, mean: NDArray, scale: NDArray, gives: str | None = None, name: str | None = None
+    ):
+        """mean, scale: arrays (public, or released). gives: dtype of y; None: as it comes. With
+        float64 constants and gives="float32" numbers far from 0 lose nothing that is near the mean.
+        """
         super().__init__(name)
+        self.gives = gives
         if not ((scale > 0).all() and (scale < float("inf")).all()):
             raise ParameterError("standardise: expected scale to be positive and finite everywhere")
         self.constants = {"mean": mean, "scale": scale}
@@ -84,7 +89,8 @@ class Standardise(Layer):
         return input_shape
 
     def compute_y(self, x, rng):
-        return (x - self.constants["mean"]) / self.constants["scale"], None  # [F1]
+        y = (x - self.constants["mean"]) / self.constants["scale"]  # [F1]
+        return y if self.gives is None else y.astype(self.gives), None
 
     def compute_dx(self, dy, kept):
         return dy / self.constants["scale"]  # [B1]

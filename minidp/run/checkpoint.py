@@ -147,8 +147,8 @@ def refuse_differences(path: StrPath, before: object, now: object) -> None:
     unset = ("sampler", "poisson", None)
     found = [each for each in differences(before, now) if each[1:] != ({}, None) and each != unset]
     if found:
-        # what was asked, before what follows from it: the noise and the sums of clip groups
-        given = [each for each in found if not each[0].startswith("settings.")]
+        # what was asked, before what follows from it: scaling, shapes, the noise of clip groups
+        given = [each for each in found if not each[0].startswith(("settings.", "scale", "shapes"))]
         asked = [each for each in found if not each[0].startswith("settings.clip_groups")]
         named = ", ".join(
             f"{place} was {short(was)} and is {short(is_)}"

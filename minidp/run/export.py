@@ -98,8 +98,23 @@ def _unit_norm(graph, layer, x, shape):
 
 
 def _standardise(graph, layer, x, shape):
-    centred = graph.node("Sub", x, _numbers(layer.constants["mean"]))
-    return graph.node("Div", centred, _numbers(layer.constants["scale"]))
+    if layer.gives is None:
+        centred = graph.node("Sub", x, _numbers(layer.constants["mean"]))
+        return graph.node("Div", centred, _numbers(layer.constants["scale"]))
+    mean, scale = (to_host(layer.constants[name]).astype(WIDE) for name in ("mean", "scale"))
+    wide = graph.node("Div", graph.node("Sub", graph.cast(x, "DOUBLE"), mean), scale)
+    return graph.cast(wide, "FLOAT")
+
+
+def _pieces(graph, layer, x, shape):
+    edges = _numbers(layer.constants["edges"])
+    columns = graph.node("Gather", x, np.array(layer.columns), axis=1)
+    columns = graph.node("Unsqueeze", columns, np.array([2]))
+    reached = graph.cast(graph.node("GreaterOrEqual", columns, edges), "FLOAT")
+    from_one = graph.node("Pad", reached, np.array([0, 0, 1, 0, 0, 0]), np.float32(1))
+    to_zero = graph.node("Pad", reached, np.array([0, 0, 0, 0, 0, 1]), np.float32(0))
+    inside = graph.node("Mul", graph.node("Sub", from_one, to_zero), np.float32(layer.weight))
+    return graph.node("Concat", x, graph.node("Flatten", inside), axis=1)
 
 
 # what a layer adds to the graph: (graph, layer, name of its input, shape of one example) -> name
@@ -113,6 +128,7 @@ LAYERS: dict[type, Callable[..., str]] = {
     nn.LayerNorm: _norm,
     nn.UnitNorm: _unit_norm,
     nn.Standardise: _standardise,
+    nn.Pieces: _pieces,
     nn.Flatten: lambda graph, layer, x, _: graph.node("Flatten", x),
     nn.Dropout: lambda graph, layer, x, _: x,
     nn.ReLU: lambda graph, layer, x, _: graph.node("Relu", x),

@@ -59,7 +59,8 @@ def test_small_synthetic_digits_are_learned_at_epsilon_3():
         part.reshape(-1, 7, 4, 7, 4).mean((2, 4)).reshape(-1, 49)
         for part in (digits.x_train, digits.x_test)
     )
-    model = fit(x, digits.y_train, epsilon=3.0, delta=1e-5, classes=range(10), seed=1, quiet=True)
+    named = {"scale": "unit-norm", "classes": range(10)}
+    model = fit(x, digits.y_train, epsilon=3.0, delta=1e-5, seed=1, quiet=True, **named)
     assert model.score(tested, digits.y_test) > 0.8  # a tenth is chance
 
 

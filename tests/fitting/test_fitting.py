@@ -75,8 +75,9 @@ def test_a_private_scaling_is_charged_in_the_same_ledger():
     x, y = problem()
     x = x * [1e-4, 1, 1e5, 1, 1, 30] + [0, 1e3, 0, 0, 0, 0]
     model = fitted(x, y, scale="private", epsilon=4.0)
-    assert model.ledger.count_of("setup") == 2 and 3.9 < model.epsilon.upper <= 4.0
-    assert model.score(x, y) > fitted(x, y, epsilon=4.0).score(x, y) and model.score(x, y) > 0.7
+    assert model.ledger.count_of("setup") == 4 and 3.9 < model.epsilon.upper <= 4.0
+    plain = fitted(x, y, scale="unit-norm", epsilon=4.0)
+    assert model.score(x, y) > plain.score(x, y) and model.score(x, y) > 0.7
 
 
 def test_a_test_set_chooses_nothing():
@@ -135,7 +136,7 @@ def test_lots_below_all_rows_are_paid_for(capsys):
     """The noisy mean is then drawn from one lot; its cost leaves the rest of the budget for the
     steps.
     """
-    model = fitted(lot_size=100, steps=20, quiet=False, delta=0.01)
+    model = fitted(lot_size=100, steps=20, quiet=False, delta=0.01, scale="unit-norm")
     assert 1.98 < model.epsilon.upper <= 2.0 and model.ledger.count_of("setup") == 1
     assert "NOTICE: delta=0.01 is not below 1/1200" in capsys.readouterr().out
     assert "not below 1/1200" in model.statement

@@ -76,16 +76,23 @@ def test_a_frame_of_booleans_and_numbers_is_trained_on_and_predicted_with_privat
     model = minidp.fit(frame, found["sick"], epsilon=4.0, quiet=True, seed=1)
     assert model.result["choices"]["scale"] == "private"
     assert model.score(frame, found["sick"]) > 0.8
-    model = minidp.fit(frame.to_numpy(float), found["sick"], epsilon=4.0, steps=2, quiet=True)
+
+
+def test_too_few_rows_for_a_look_are_divided_by_their_length_with_a_notice(rng, capsys):
+    x = rng.normal(size=(60, 20))
+    model = minidp.fit(x, x[:, 0] > 0, epsilon=1.0, steps=2, seed=1)
     assert model.result["choices"]["scale"] == "unit-norm"
+    assert "60 rows are too few for a private look at 20 columns" in capsys.readouterr().err
 
 
-def test_a_regression_on_an_array_is_that_on_a_frame_of_the_same_numbers():
+@pytest.mark.parametrize("classes", [True, False])
+def test_an_array_and_a_frame_of_the_same_numbers_give_the_same_model(classes):
     pandas = pytest.importorskip("pandas")
     rng = np.random.default_rng(2)
     x = np.stack([rng.uniform(18, 90, 4000), rng.uniform(0, 1e5, 4000)], axis=1)
     y = 0.5 * x[:, 0] + 0.0003 * x[:, 1] + rng.normal(size=4000)
-    given = {"target_bounds": (0, 80), "epsilon": 1.0, "seed": 1, "quiet": True}
+    given = {"epsilon": 1.0, "seed": 1, "quiet": True}
+    y, given = (y > 40, given) if classes else (y, given | {"target_bounds": (0, 80)})
     models = [minidp.fit(each, y, **given) for each in (x, pandas.DataFrame(x, columns=["a", "b"]))]
     assert (
         models[0].predict(x) == models[1].predict(pandas.DataFrame(x, columns=["a", "b"]))

@@ -8,14 +8,23 @@ import minidp
 from minidp.errors import DtypeError, ParameterError
 from minidp.host.blas import thread_functions
 from minidp.mechanism import (
+    ColumnLook,
     PrivatePCA,
-    PrivateScaling,
     Sanitizer,
     mean_sanitizer,
     noisy_mean,
     random_projection,
 )
-from minidp.mechanism.scaling import raw_moments
+from minidp.mechanism.columns import (
+    centre_and_spread,
+    equal,
+    magnitudes,
+    narrowed,
+    piece_edges,
+    raw_counts,
+    shares_of,
+    widest,
+)
 from minidp.streams import Streams
 from tests.support.training import make_trainer
 
@@ -94,12 +103,49 @@ def test_more_rows_than_the_public_size_allows_are_refused():
         noisy_mean(rows, sanitizer, 1000, noise("mean"))
 
 
-def test_rounding_does_not_move_the_moments_of_neighbours_apart():
-    """Squares of 2^25 ones and three least values: above 2^53 units, where float64 rounds."""
-    rows = np.full((2**25 + 3, 1), 2**14, "int16")
-    rows[-3:] = 1
-    moments, fewer = (raw_moments(each, np.array([2.0**14])) for each in (rows, rows[1:]))
-    assert (moments - fewer <= 1).all()
+def looked(x, noise_std, cells, bounds=None):
+    """(centre, spread, edges of 4 pieces) of columns by looks at them with so much noise."""
+    columns, size, rng = x.shape[1], len(x), np.random.default_rng(1)
+
+    def counts(edges):
+        raw = raw_counts(x, edges)
+        return raw + noise_std * rng.standard_normal(raw.shape)
+
+    low, high = np.full((2, columns), [[-1.0], [1.0]])
+    if bounds is None:
+        low, high = magnitudes(counts(widest(columns)), noise_std, size)
+    edges = equal(low, high, 4096)
+    low, high = narrowed(counts(edges), edges, noise_std, size)
+    edges = equal(low, high, cells)
+    shares = shares_of(counts(edges), noise_std, size)
+    return *centre_and_spread(shares, edges), piece_edges(shares, edges, 4)
+
+
+@pytest.mark.parametrize("offset", [0, 1e6, -1.7e9])
+def test_a_look_finds_centres_spreads_and_pieces_wherever_the_numbers_lie(rng, offset):
+    spread = 1.0 if abs(offset) < 1e7 else 1e5
+    x = np.stack([rng.normal(size=40_000), rng.uniform(-2, 2, 40_000)], axis=1) * spread + offset
+    for noise_std in (0.0, 60.0):
+        centre, found, edges = looked(x, noise_std, 128)
+        np.testing.assert_allclose(centre, x.mean(axis=0), atol=0.2 * spread)
+        np.testing.assert_allclose(found, x.std(axis=0), rtol=0.3)
+        assert (np.diff(edges, axis=1) > 0).all()
+        middle = [(column < edge).mean() for column, edge in zip(x.T, edges[:, 1])]
+        np.testing.assert_allclose(middle, 0.5, atol=0.1)
+
+
+def test_a_column_that_is_seldom_anything_but_zero_has_pieces_beyond_zero(rng):
+    x = np.where(rng.random((40_000, 1)) < 0.9, 0, rng.uniform(0, 50, (40_000, 1)))
+    _, _, edges = looked(x, 30.0, 128)
+    assert edges[0, -1] > 5
+
+
+def test_columns_that_show_nothing_still_have_a_spread(rng):
+    """Constants, columns of gaps, and far more noise than there are rows."""
+    x = np.stack([np.full(500, 7.0), np.full(500, np.nan), rng.normal(size=500)], axis=1)
+    for noise_std in (0.0, 20.0, 1e4):
+        centre, spread, edges = looked(x, noise_std, 8)
+        assert np.isfinite(centre).all() and (spread > 0).all() and np.isfinite(edges).all()
 
 
 def noise(name="some"):
@@ -116,14 +162,10 @@ def test_releases_are_the_same_bits_in_any_order_and_on_any_number_of_threads(rn
     try:
         for threads in (1, 2, 4):
             set_threads(threads)
-            rows, scaling = rng.permutation(x), PrivateScaling(3.0)
-            limits = scaling.release_limits(rows, noise("limits"))
-            moments = scaling.release_moments(rows, limits, noise("moments"))
-            model = PrivatePCA(5, 7.0)
+            rows, model = rng.permutation(x), PrivatePCA(5, 7.0)
             released = (
                 model.release(model.raw_second_moments(rows), noise("pca")),
-                limits,
-                moments,
+                ColumnLook(3.0).release(rows, widest(30), noise("columns")),
             )
             found.add(b"".join(each.tobytes() for each in released))
     finally:
@@ -137,7 +179,7 @@ def test_float16_is_refused_or_taken_for_what_it_is(rng):
         make_trainer().train(half, y, Streams(1))
     for release in (
         PrivatePCA(2, 4.0).raw_second_moments,
-        lambda x: raw_moments(x, np.ones(6)),
+        lambda x: raw_counts(x, widest(6)),
         lambda x: noisy_mean(x, mean_sanitizer(7.0), 40, noise()),
         lambda x: minidp.fit(x, y, epsilon=8.0, seed=1, quiet=True).predict_proba(x),
     ):

@@ -1,16 +1,15 @@
-"""Checks of what is released before training: differentially private PCA, the noisy mean and spread
-of features.
+"""Checks of what is released before training: differentially private PCA, a look at the columns, a
+shrunk mean.
 """
 
 import math
-from functools import partial
 from itertools import product
 
 import numpy as np
 
 from ...backend import to_host
 from ...data.persons import Persons
-from ...mechanism import PrivatePCA, PrivateScaling, pca, scaling
+from ...mechanism import ColumnLook, PrivatePCA, columns, pca
 from ...mechanism.mean import shrunk
 from ...mechanism.noise import noise_grid
 from ...privacy.events import Gaussian
@@ -19,15 +18,14 @@ from ..equation import Case
 from . import holds, in_words, measures, slack, states, worst
 from .exact_values import sq_norms
 
-PCA, SCALING = "mechanism.pca.PrivatePCA", "mechanism.scaling.PrivateScaling"
+PCA, LOOK = "mechanism.pca.PrivatePCA", "mechanism.columns.ColumnLook"
 MOST = 3  # rows of a person
-EIGHTS = np.full((1, 3), 8.0)
+EDGES = np.array([[-1.0, 0.0, 0.5], [0.0, 1e-3, 1e3], [-(2.0**64), 2.0, 2.0]])
 SEARCHED = "worst row or person by search: 1 - reached / claimed"
 # what is released before noise, and its sensitivity
 PCA_SUMS = [(PrivatePCA(1, 1.0).raw_second_moments, PrivatePCA(1, 1.0).sensitivity)]
-SCALING_SUMS = [
-    (scaling.raw_magnitudes, PrivateScaling(1.0).count_sensitivity(3)),
-    (partial(scaling.raw_moments, limits=EIGHTS[0]), PrivateScaling(1.0).moment_sensitivity(3)),
+COUNTS = [
+    (lambda x, units=None: columns.raw_counts(x, EDGES, units), columns.sensitivity(len(EDGES)))
 ]
 
 
@@ -81,7 +79,7 @@ def directions_are_the_principal_ones(bench):
 
 
 @measures(PCA, "S1", SEARCHED, 2.0**-14, case=(np.eye(3)[:1], PCA_SUMS))
-@measures(SCALING, "S1 S2", SEARCHED, 1e-12, case=(EIGHTS, SCALING_SUMS))
+@measures(LOOK, "S1", SEARCHED, 1e-12, case=(np.full((1, 3), 8.0), COUNTS))
 def sensitivities_are_reached_and_not_exceeded(bench, case):
     """By rows and persons of many sizes, the farthest among them."""
     farthest, sums = case
@@ -109,60 +107,40 @@ def event_of_the_second_moments(bench):
 
 
 in_words(PCA, "F4", "names eigenvectors")
-in_words(SCALING, "S3", "names the event")
+in_words(LOOK, "S2", "names the event")
 
 
-def _rows(bench, size=40):
-    """Features of very different sizes, some zero, one row that is not finite."""
-    x = bench.rng.standard_normal((size, 3)) * [1e-3, 1.0, 5e4] + [0.0, 2.0, 0.0]
-    x[1, 0], x[2] = 0.0, [np.nan, 1.0, 1.0]
-    return x
+@states(LOOK, "F1")
+def counts_of_cells(bench):
+    """Of numbers on edges, far away, infinite, and none; of rows, and of persons' shares."""
+    x = bench.rng.standard_normal((9, 3)) * [1.0, 1e2, 1e30]
+    x[0], x[1, 0], x[2] = EDGES[:, 0], np.nan, [np.inf, -np.inf, 2.0]
+    persons = Persons(np.array([0, 1, 1, 1, 2, 2, 3, 3, 3]), 2)
+    ends = np.pad(EDGES, ((0, 0), (1, 1)), constant_values=[(0, 0), (-np.inf, np.inf)])
+    for units in (None, persons):
+        raw = columns.raw_counts(bench.asarray(x), EDGES, units)
+        rows, share = np.arange(9)[:, None], np.ones((9, 1))
+        if units is not None:
+            rows, share = units.slots(np.arange(len(units)))
+        finite = np.where(np.isfinite(x), x, np.nan)
+        given = {"x": finite[rows.ravel()], "share": share.ravel(), "raw": raw}
+        yield Case({**given, "l": ends[:, :-1], "u": ends[:, 1:]})
 
 
-@states(SCALING, "F1 F3")
-def sums_over_rows(bench):
-    """Of those that are finite."""
-    x = np.vstack([_rows(bench, 8), [[1.0, 2.0, 0.5]], [[1e-30, 1e30, -4.0]]])
-    limits, kept = np.array([2e-3, 2.0, 2e5]), x[np.isfinite(x).all(axis=1)]
-    count = np.roll(scaling.raw_magnitudes(bench.asarray(x)), -30, axis=1)  # at e, below 0 too
-    first, second = scaling.raw_moments(bench.asarray(x), limits)
-    given = {"x": kept, "limit": limits, "count": count, "raw_1": first, "raw_2": second}
-    yield Case(given, ranges={"e": range(-30, 31)})
-
-
-@states(SCALING, "F2")
-def limits_are_twice_the_top_of_the_fullest_count(bench):
-    x = bench.asarray(_rows(bench))
-    model, raw = PrivateScaling(3.0), scaling.raw_magnitudes(x)
-    std = 3.0 * model.count_sensitivity(3)
-    noisy = raw + std * Streams(7).noise(1).standard_normal(raw.shape)
-    limit = model.release_limits(x, Streams(7).noise(1))
-    yield Case({"limit": limit, "e": noisy.argmax(axis=1) - 30.0})
-
-
-@states(SCALING, "F4")
-def centre_and_spread_of_moments(bench):
-    """Some of a spread below the floor."""
-    limits, m = np.array([4.0, 64.0, 0.5]), np.array([[0.5, -0.2, 0.1], [0.25, 0.9, 0.01]])
-    centre, spread = scaling.centre_and_spread(limits, 50 * m, 50)
-    yield Case({"limit": limits, "m_1": m[0], "m_2": m[1], "centre": centre, "spread": spread})
-
-
-@states(SCALING, "F5 S1 S2")
-def moments_carry_noise(bench):
-    x, limits = bench.asarray(_rows(bench)), np.array([2e-3, 2.0, 2e5])
-    raw = scaling.raw_moments(x, limits)
-    model = PrivateScaling(3.0)
-    S = model.moment_sensitivity(3)
+@states(LOOK, "F2 S1")
+def counts_carry_noise(bench):
+    x, look = bench.rng.standard_normal((40, 3)), ColumnLook(3.0)
+    raw = columns.raw_counts(bench.asarray(x), EDGES)
     z = Streams(7).noise(0).standard_normal(raw.shape)
-    released = model.release_moments(x, limits, Streams(7).noise(0))
+    released = look.release(bench.asarray(x), EDGES, Streams(7).noise(0))
+    S = columns.sensitivity(3)
     given = {"raw": raw, "released": released, "z": z, "q": noise_grid(3.0 * S), "sigma": 3.0}
-    yield Case({**given, "S": S, "S_1": model.count_sensitivity(3), "S_2": S, "D": 3})
+    yield Case({**given, "S": S, "D": 3})
 
 
-@measures(SCALING, "S3", "a Gaussian of sigma", 0.0)
+@measures(LOOK, "S2", "a Gaussian of sigma", 0.0)
 def event_is_that_of_each_release(bench):
-    return holds(PrivateScaling(3.0).event() == Gaussian(3.0))
+    return holds(ColumnLook(3.0).event() == Gaussian(3.0))
 
 
 @states("mechanism.mean.shrunk", "F1")

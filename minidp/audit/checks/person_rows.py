@@ -8,7 +8,7 @@ from ...data.persons import Means, Persons, shared
 from ...units import Rows
 from ..equation import Case
 from . import holds, in_words, measures, states, worst
-from .before_training import MOST, PCA, PCA_SUMS, SCALING, SCALING_SUMS
+from .before_training import COUNTS, LOOK, MOST, PCA, PCA_SUMS
 
 PERSONS = "data.persons.Persons"
 
@@ -71,14 +71,15 @@ def persons_means_are_of_rows_that_are_used(bench):
         yield Case({"x": held, "share": share, "unit": to_host(means[span])})
 
 
-@measures(PCA, "F1 F2", "means of what each row adds by itself", 2.0**-13, case=PCA_SUMS)
-@measures(SCALING, "F1 F3", "means of what each row adds by itself", 2.0**-26, case=SCALING_SUMS)
+@measures(PCA, "F1 F2", "means of what each row adds by itself", 2.0**-13, case=(PCA_SUMS, True))
+@measures(LOOK, "F1", "means of what each row adds by itself", 2.0**-26, case=(COUNTS, False))
 def sums_over_persons(bench, case):
-    """Nothing of a person with a row that is not finite."""
+    """For second moments, nothing of a person with a row that is not finite."""
     names, used = _of_persons(bench.rng)
-    x = bench.rng.uniform(-9, 9, (len(names), 3))
-    x[used.pop(min(used))[-1], 0] = np.inf
-    for raw, _ in case:
+    x, (sums, left_out) = bench.rng.uniform(-9, 9, (len(names), 3)), case
+    if left_out:
+        x[used.pop(min(used))[-1], 0] = np.inf
+    for raw, _ in sums:
         rows = [[raw(bench.asarray(x[at : at + 1])) for at in places] for places in used.values()]
         means = [sum(each) / len(each) for each in rows]
         yield worst(raw(bench.asarray(x), units=Persons(names, MOST)), sum(means))

@@ -1,0 +1,146 @@
+"""What `fit` does with the columns of a table: a private look at them where it can be afforded, and
+pieces of each column's range, so that a linear model has a curve of each.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.arrays import Inputs
+from ..data.schema import Schema
+from ..mechanism.columns import (
+    ColumnLook,
+    centre_and_spread,
+    equal,
+    magnitudes,
+    narrowed,
+    piece_edges,
+    shares_of,
+    widest,
+)
+from ..privacy.events import Event
+from ..run import Run
+from ..units import Units
+
+FARTHEST = 4.0  # spreads from its mean that a column is limited to
+# of noise on a count, as a share of N: what a look aims at, and below what ranges are sought twice
+NOISE, NOISE_OF_SEARCH = 0.01, 0.02
+# at most, within bounds, without bounds and of a regression, which needs centres and spreads more
+MOST_NOISE, MOST_NOISE_UNBOUNDED, MOST_NOISE_OF_NUMBERS = 0.03, 0.05, 0.1
+MOST_SHARE, MOST_SHARE_OF_NUMBERS = 0.2, 0.33  # of mu^2
+SEARCHED = 4096  # cells in which a range is sought
+CELLS = 8, 256  # of the last histograms, at least and at most
+NOISE_OF_SUMS = 0.05  # of noise on the sum of so many cells
+MOST_COLUMNS = 200  # an array with more is taken for images
+# mu N for each piece, squared, and the length of a piece's part: after a look, and within bounds
+LOOKED, BOUNDED = (80.0, 1.25), (20.0, 0.3)
+FEWEST_PIECES, MOST_PIECES = 3, 16
+
+
+class Look:
+    """Noisy histograms from which each column's centre, spread and quantiles follow.
+
+    places      of the columns among the inputs, each with the place of its gaps' indicator, or None
+    bounded     whether the numbers are within [-1, 1]
+    affordable  whether its noise is small enough beside N
+
+    Cells are sought twice where that costs little, because a column's numbers may lie far from 0.
+    """
+
+    def __init__(
+        self,
+        places: list[tuple[int, int | None]],
+        size: int,
+        mu: float,
+        *,
+        bounded: bool,
+        regression: bool,
+    ) -> None:
+        self.places, self.size, self.bounded = places, size, bounded
+        most, limit = MOST_SHARE, MOST_NOISE if bounded else MOST_NOISE_UNBOUNDED
+        if regression:
+            most, limit = MOST_SHARE_OF_NUMBERS, MOST_NOISE_OF_NUMBERS
+        whole = math.sqrt(len(places)) / (mu * size)  # noise beside N of one release for all of mu
+        self.searched = whole * math.sqrt(3 / most) < NOISE_OF_SEARCH
+        self.rounds = 2 - bounded + self.searched
+        share = min(most, self.rounds * (whole / NOISE) ** 2)
+        noise = whole * math.sqrt(self.rounds / share) if share else 0.0
+        self.affordable = noise <= limit
+        self.cells = int(np.clip((NOISE_OF_SUMS / noise) ** 2 if noise else np.inf, *CELLS))
+        self.mechanism = ColumnLook(noise * size / math.sqrt(len(places)))
+
+    def events(self) -> list[Event]:
+        """A charge for each release."""
+        return [self.mechanism.event()] * self.rounds
+
+    def release(
+        self, run: Run, inputs: Inputs, units: Units, pieces: int
+    ) -> tuple[NDArray, NDArray, NDArray]:
+        """(centre, spread) (D,), and the edges (D, pieces - 1) of pieces, in spreads from the
+        centre.
+        """
+        columns, numbers = len(self.places), Numbers(inputs, self.places)
+        noise = self.mechanism.noise_std(columns)
+
+        def counts(edges, what):
+            name = f"columns{len(run.releases)}"
+            return run.release_first(
+                name,
+                self.mechanism.event(),
+                f"noisy histograms of {columns} columns, {what}",
+                lambda: self.mechanism.release(numbers, edges, run.streams.noise(name), units),
+            )
+
+        low, high = np.full((2, columns), [[-1.0], [1.0]])
+        if not self.bounded:
+            low, high = magnitudes(counts(widest(columns), "by powers of two"), noise, self.size)
+        if self.searched:
+            edges = equal(low, high, SEARCHED)
+            low, high = narrowed(counts(edges, "to find where they lie"), edges, noise, self.size)
+        edges = equal(low, high, self.cells)
+        found = counts(edges, "for their centres, spreads and pieces")
+        shares = shares_of(found, noise, self.size)
+        centre, spread = centre_and_spread(shares, edges)
+        parts = piece_edges(shares, edges, max(pieces, 1))
+        return centre, spread, (parts - centre[:, None]) / spread[:, None]
+
+
+class Numbers:
+    """The columns of numbers among inputs, NaN where there is a gap."""
+
+    def __init__(self, inputs: Inputs, places: list[tuple[int, int | None]]) -> None:
+        self.inputs, self.places = inputs, places
+        self.shape, self.xp = (inputs.shape[0], len(places)), inputs.xp
+
+    def take(self, indices: Any, axis: int = 0) -> NDArray:
+        """The rows at an array of indices."""
+        rows = self.inputs.take(indices)
+        rows = rows.reshape((len(rows), -1))
+        numbers = rows[:, [place for place, _ in self.places]]
+        for each, (_, gap) in enumerate(self.places):
+            if gap is not None:
+                numbers[:, each][rows[:, gap] == 1] = np.nan
+        return numbers
+
+
+def places_of(schema: Schema | None, shape: tuple[int, ...]) -> list[tuple[int, int | None]]:
+    """The places of the columns of numbers in an encoded row, or of all numbers without a schema;
+    each with that of its gaps' indicator, or None.
+    """
+    if schema is None:
+        return [(place, None) for place in range(math.prod(shape))]
+    found, place = [], 0
+    for column in schema.inputs:
+        if column.type != "category":
+            found.append((place, place + 1 if column.gaps else None))
+        place += column.width
+    return found
+
+
+def pieces_of(size: int, mu: float, *, looked: bool) -> tuple[int, float]:
+    """(number, weight) of the pieces of each column; 0 where there are too few rows for them."""
+    each, weight = LOOKED if looked else BOUNDED
+    number = int(min(math.sqrt(mu * size / each), MOST_PIECES))
+    return (number if number >= FEWEST_PIECES else 0), weight
