@@ -15,6 +15,7 @@ from .mechanism import ClipGroup, PoissonSampler, PrivatePCA, Sanitizer
 from .mechanism.samplers import SAMPLERS, make_sampler, steps_of_epochs
 from .privacy import Gaussian, Ledger, NeighbouringRelation
 from .privacy.accountants import ACCOUNTANTS, all_bounds, make, row_to_quote
+from .privacy.answers import Calibration, Cost, rows_of
 from .privacy.attacker import meaning_of
 from .privacy.calibrate import max_steps, noise_multiplier_for
 from .privacy.group_privacy import GroupAccountant
@@ -146,9 +147,10 @@ def epsilon(
     ledger: StrPath | Ledger | None = None,
     group_size: int = 1,
     accountant: str = "bounds",
-) -> dict[str, Any]:
-    """Epsilon of a run at a given delta: the dictionary that `minidp epsilon --json` prints,
-    where infinity is "inf".
+) -> Cost:
+    """Epsilon of a run at a given delta: the dictionary that `minidp epsilon --json` prints, where
+    infinity is "inf". It prints as the command's table, float() of it is the epsilon to quote, and
+    upper, lower, accountant and meaning say more of that one.
 
     noise_multiplier      noise standard deviation / clip norm; several for the layers of one step
     sampling_probability  each example's chance per step; or dataset_size and lot_size
@@ -162,8 +164,10 @@ def epsilon(
     "quote" names the accountant with the smallest certified bound, None if there is no finite one.
 
     >>> found = epsilon(delta=1e-5, noise_multiplier=4, sampling_probability=0.01, steps=10_000)
-    >>> found["quote"], round(found["accountants"]["loss_distribution"]["upper"], 3)
-    ('loss_distribution', 0.947)
+    >>> round(float(found), 3), found.accountant, found.meaning[:18]
+    (0.947, 'loss_distribution', 'An attacker who kn')
+    >>> found["accountants"]["loss_distribution"]["upper"] == found.upper
+    True
     """
     setting = Setting(
         noise_multiplier=_noises(noise_multiplier),
@@ -176,7 +180,7 @@ def epsilon(
         pca_noise_multiplier=pca_noise_multiplier,
     )
     found = ledger_of(setting, ledger)
-    return compared(found, accountants_of(accountant), group_size, delta=delta)[1]
+    return compared(found, accountants_of(accountant), group_size, delta=delta)
 
 
 def calibrate(
@@ -193,16 +197,17 @@ def calibrate(
     pca_noise_multiplier: float | None = None,
     group_size: int = 1,
     accountant: str = "loss_distribution",
-) -> dict[str, Any]:
+) -> Calibration:
     """Noise multiplier or steps for a target epsilon: the dictionary that `minidp calibrate --json`
-    prints.
+    prints. float() of it is what was found, and upper, lower, accountant and meaning are of the
+    epsilon that this gives.
 
     Of noise and length, give one; the other is found. The other parameters are those of
     `minidp.epsilon`. The target is kept by the accountant named; "kind" says whether that is a
     bound.
 
     >>> found = calibrate(epsilon=2, delta=1e-5, sampling_probability=0.01, steps=10_000)
-    >>> round(found["noise_multiplier"], 2), found["epsilon"]["upper"] <= 2, found["kind"]
+    >>> round(float(found), 2), found.upper <= 2, found["kind"]
     (2.13, True, 'bound')
     """
     setting = Setting(
@@ -230,27 +235,16 @@ def accountants_of(name: str) -> list[str]:
     return list(ACCOUNTANTS) if name == "all" else [name]
 
 
-def compared(
-    ledger: Ledger, names: Iterable[str], group_size: int = 1, **given: float
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(what `all_bounds` finds, the same as JSON with what it means to an attacker) at the delta or
-    epsilon that is `given`.
+def compared(ledger: Ledger, names: Iterable[str], group_size: int = 1, **given: float) -> Cost:
+    """What `all_bounds` finds, and what it means to an attacker, at the delta or epsilon that is
+    `given`.
     """
-    found = all_bounds(ledger, names, **given, group_size=group_size)
-    rows = rows_of(found)
+    rows = rows_of(all_bounds(ledger, names, **given, group_size=group_size))
     worthless = math.inf if "delta" in given else 1.0
     record = {**given, "quote": row_to_quote(rows, worthless), "accountants": rows}
     if "delta" in given and (said := meaning_of(ledger, given["delta"], group_size)):
         record["meaning"] = said
-    return found, {**record, "ledger": ledger.to_json()}
-
-
-def rows_of(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """What `all_bounds` found, {name: figures, kind and note}."""
-    return {
-        name: {**bound.as_dict(), "kind": kind, "note": note}
-        for name, (bound, kind, note) in found.items()
-    }
+    return Cost({**record, "ledger": ledger.to_json()}, group_size)
 
 
 def ledger_of(setting: Setting, ledger: StrPath | Ledger | None) -> Ledger:
@@ -285,7 +279,7 @@ def _release_event(noises):
 
 def calibrated(
     setting: Setting, epsilon: float, delta: float, accountant: str, group_size: int
-) -> dict[str, Any]:
+) -> Calibration:
     """What `calibrate` returns."""
     open_probability(delta=delta)
     positive_finite(epsilon=epsilon)
@@ -303,7 +297,7 @@ def calibrated(
     with_value(first)  # which checks the rest of the setting
     found = search(judge, with_value, epsilon, delta)
     ledger = with_value(found)
-    return {
+    record = {
         name: found,
         "epsilon": judge.epsilon(ledger, delta).as_dict(),
         "delta": delta,
@@ -311,6 +305,7 @@ def calibrated(
         "kind": judge.kind,
         "ledger": ledger.to_json(),
     }
+    return Calibration(record, group_size)
 
 
 def _ledgers(setting, sampler, name):

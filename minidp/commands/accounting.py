@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from ..costs import Setting, accountants_of, calibrated, compared, ledger_of, path_of
 from ..mechanism import PoissonSampler
 from ..privacy.accountants import ACCOUNTANTS, make
-from ..privacy.attacker import in_words, large_delta
+from ..privacy.attacker import large_delta
 from ..util.options import REQUIRED, option
-from ..util.text import upper_text
-from .output import json_option, refuse_unbounded, show, table
+from .output import json_option, refuse_unbounded, show
 
 
 def _group_option():
@@ -44,22 +43,19 @@ class Comparison(Setting):
         exclusive="accountant",
     )
 
-    def compare(self, what, worthless, **given):
-        """Print what, epsilon at the given delta or delta at the given epsilon.
+    def compare(self, worthless, **given):
+        """Print epsilon at the given delta, or delta at the given epsilon.
 
         Raises ParameterError, before the table, where no accountant has a figure below `worthless`.
         """
         ledger = ledger_of(self, self.ledger)
         names = accountants_of("all" if self.all else self.accountant)
-        found, record = compared(ledger, names, self.group_size, **given)
+        record = compared(ledger, names, self.group_size, **given)
         if not self.json:
-            refuse_unbounded(found, worthless)
+            refuse_unbounded(record["accountants"], worthless)
         at = ", ".join(f"{name} {value:g}" for name, value in given.items())
-        lines = [f"{self._title(ledger)}, {at}", *table(found, what, worthless)]
-        if "meaning" in record:
-            lines.append(in_words(record["meaning"], self.group_size))
-        show(self, record, lines)
-        refuse_unbounded(found, worthless)
+        show(self, record, [f"{self._title(ledger)}, {at}", str(record)])
+        refuse_unbounded(record["accountants"], worthless)
 
     def _title(self, ledger):
         """What was done in one line."""
@@ -99,7 +95,7 @@ class EpsilonCommand(Comparison):
     def run(self):
         """Run the command."""
         _remark_delta(self)
-        self.compare("epsilon", math.inf, delta=self.delta)
+        self.compare(math.inf, delta=self.delta)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +109,7 @@ class DeltaCommand(Comparison):
 
     def run(self):
         """Run the command."""
-        self.compare("delta", 1.0, epsilon=self.epsilon)
+        self.compare(1.0, epsilon=self.epsilon)
 
 
 def _remark_delta(flags):
@@ -157,15 +153,4 @@ class CalibrateCommand(Setting):
             )
         _remark_delta(self)
         record = calibrated(self, self.target_epsilon, self.delta, self.accountant, self.group_size)
-        # rounded so that what is printed costs no more than what was found
-        lines = [f"steps  {record['steps']}"] if "steps" in record else []
-        if "noise_multiplier" in record:
-            lines.append(f"noise multiplier  {upper_text(record['noise_multiplier'], 6)}")
-        lines.append(
-            f"epsilon  {upper_text(record['epsilon']['upper'], 6)} at delta {self.delta:g} "
-            f"({record['accountant']}, {record['kind']})"
-        )
-        whom = "each example by itself"
-        if self.group_size > 1:
-            whom = f"{self.group_size} examples of one person together, all in the data or none"
-        show(self, record, [*lines, f"covers {whom}"])
+        show(self, record, [str(record)])

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ParameterError
+from ..privacy.answers import rows_of, table, text_rows
 from ..util.atomic import atomic_write
 from ..util.files import jsonable
 from ..util.options import REQUIRED, option
-from .output import check_new, force_option, json_option, show, table, text_rows
+from .output import check_new, force_option, json_option, show
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +33,7 @@ class VerifyCommand:
 
         check_new(self, self.html)
         found, report = _asked(self.run_dir)
-        bounds, record = report.accountants, report.record
+        bounds, record = rows_of(report.accountants), report.record
         lines = [
             *(table(bounds, f"epsilon at delta {record.delta:g}") if bounds else ()),
             *_lines(found),
@@ -86,7 +87,7 @@ def _asked(folder):
         "result": sound or {},
         "delta": record and record.delta,
         "findings": [(each.passed, each.question, each.answer) for each in report.findings],
-        "bounds": text_rows(report.accountants, "; the row to quote"),
+        "bounds": text_rows(rows_of(report.accountants), "; the row to quote"),
         "statement": Path(folder, STATEMENT).read_text(encoding="utf-8") if sound else "",
         "made_by": {**sound.versions, "commit": sound.commit} if sound else {"commit": None},
         "verified_by": {**versions(), "commit": git_commit()},

@@ -32,12 +32,6 @@ def lower_text(value: float | None, digits: int = 4, *, decimals: int | None = N
     return _text(value, ROUND_FLOOR, digits, decimals)
 
 
-def bound_texts(bound: Any, digits: int = 4) -> tuple[str, str, str]:
-    """(lower, estimate, upper) of a Bound as texts."""
-    estimate = estimate_text(bound.estimate, digits)
-    return lower_text(bound.lower, digits), estimate, upper_text(bound.upper, digits)
-
-
 def estimate_text(value: Any, digits: int = 4) -> str:
     """The text of an estimate, which claims nothing: rounded to nearest."""
     return "unknown" if value is None else f"{float(value):.{digits}g}".replace("inf", "infinite")

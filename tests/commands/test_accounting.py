@@ -1,6 +1,7 @@
 """epsilon, delta and calibrate: what they answer, and what they refuse."""
 
 import json
+import math
 
 import pytest
 
@@ -142,6 +143,30 @@ PLANNED = [
 @pytest.mark.parametrize("flags, function", PLANNED)
 def test_python_has_the_commands_under_the_names_of_their_flags(flags, function, answer):
     assert json.loads(json.dumps(function())) == answer(flags)
+
+
+def test_what_python_gets_prints_as_the_command_and_has_names_for_the_figure_to_quote(run):
+    found = minidp.epsilon(delta=1e-5, noise_multiplier=4, sampling_probability=0.01, steps=10_000)
+    row = found["accountants"][found["quote"]]
+    assert float(found) == found.upper == row["upper"] and found.lower == row["lower"]
+    assert run(EPSILON, RUN).splitlines()[1:] == str(found).splitlines()
+    assert found.accountant == found["quote"] and str(found).endswith(found.meaning)
+    nothing = minidp.epsilon(delta=1e-5, noise_multiplier=0, sampling_probability=0.01, steps=9)
+    assert float(nothing) == math.inf and nothing.lower is nothing.accountant is None
+    assert nothing.meaning == ""
+
+
+def test_what_python_calibrates_likewise(run):
+    for flags, group in (("", 1), ("--group-size 2", 2)):
+        asked = {"noise_multiplier": 4, "sampling_probability": 0.01, "group_size": group}
+        found = minidp.calibrate(epsilon=2, delta=1e-5, **asked)
+        assert f"{found}\n" == run(CALIBRATE, NOISE, SAMPLING, flags, "--quiet")
+        assert float(found) == found["steps"] and found.upper == found["epsilon"]["upper"] <= 2
+        spent = minidp.epsilon(delta=1e-5, **asked, steps=found["steps"])
+        assert found.meaning == spent.meaning and found.accountant == spent.accountant
+    asked = {"sampling_probability": 0.01, "steps": 900}
+    sigma = float(minidp.calibrate(epsilon=2, delta=1e-5, **asked))
+    assert 0 < float(minidp.epsilon(delta=1e-5, noise_multiplier=sigma, **asked)) <= 2
 
 
 def test_python_reads_a_ledger_and_names_arguments_in_its_errors(folder, run):

@@ -1,0 +1,134 @@
+"""What accountants found, for people: the table of their bounds, and the dictionaries that
+`minidp.epsilon` and `minidp.calibrate` return.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from ..util.text import estimate_text, lower_text, upper_text
+from .accountants import row_to_quote
+from .attacker import in_words, meaning_of
+from .ledger import Ledger
+
+Rows = Mapping[str, Mapping[str, Any]]  # of accountants: figures, kind and note, by name
+UNBOUNDED = {"lower": None, "upper": math.inf}
+
+
+def rows_of(found: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What `all_bounds` found, {name: figures, kind and note}."""
+    return {
+        name: {**bound.as_dict(), "kind": kind, "note": note}
+        for name, (bound, kind, note) in found.items()
+    }
+
+
+def text_rows(
+    rows: Rows, mark: str, digits: int = 4, below: float = math.inf
+) -> list[tuple[str, ...]]:
+    """[(name, lower, estimate, upper, kind, note)] as texts, lower ends rounded down and upper ends
+    up; `mark` follows the note of the row to quote, which is `below`.
+    """
+    quoted = row_to_quote(rows, below)
+    return [
+        (
+            name,
+            lower_text(row["lower"], digits),
+            estimate_text(row["estimate"], digits),
+            upper_text(row["upper"], digits),
+            row["kind"],
+            row["note"] + (mark if name == quoted else ""),
+        )
+        for name, row in rows.items()
+    ]
+
+
+def table(rows: Rows, what: str, below: float = math.inf) -> list[str]:
+    """The lines of a comparison of accountants."""
+    head = ("accountant", f"{what} lower", "estimate", "upper", "kind", "")
+    texts = [head, *text_rows(rows, "  <- quote this", 6, below)]
+    widths = [max(map(len, column)) for column in [*zip(*texts)][:5]]
+    return ["  ".join([*map(str.ljust, row, widths), row[5]]).rstrip() for row in texts]
+
+
+class Answer(dict[str, Any]):
+    """A dictionary of figures that prints as text for people. Its epsilon has names: `upper` and
+    `lower`, the ends of the interval; `accountant`, whose it is; `meaning`, what it means to an
+    attacker.
+
+    found  {key: JSON value}; the epsilon covers `group_size` examples together
+    """
+
+    def __init__(self, found: Mapping[str, Any], group_size: int = 1):
+        super().__init__(found)
+        self.group_size = group_size
+
+    @property
+    def _bound(self) -> Mapping[str, Any]:
+        """The figures of epsilon."""
+        return self["epsilon"]
+
+    @property
+    def upper(self) -> float:
+        """The upper end, infinite where nothing is guaranteed."""
+        return self._bound["upper"]
+
+    @property
+    def lower(self) -> float | None:
+        """The lower end, None if unknown."""
+        return self._bound["lower"]
+
+    @property
+    def accountant(self) -> str | None:
+        """The name of the accountant; None where nothing is guaranteed."""
+        return self["accountant"]
+
+    @property
+    def meaning(self) -> str:
+        """What an attacker can reach, in a sentence or two; "" where nothing is guaranteed."""
+        said = self.get("meaning") or meaning_of(
+            Ledger.from_json(self["ledger"]), self["delta"], self.group_size
+        )
+        return in_words(said, self.group_size) if said else ""
+
+
+class Cost(Answer):
+    """What a run costs: epsilon at a delta, by each accountant asked. float() gives `upper`, of the
+    smallest certified bound. Made for delta at an epsilon, it prints alone.
+    """
+
+    @property
+    def _bound(self):
+        return self["accountants"].get(self["quote"], UNBOUNDED)
+
+    @property
+    def accountant(self):
+        return self["quote"]
+
+    def __float__(self):
+        return self.upper
+
+    def __repr__(self):
+        what, below = ("epsilon", math.inf) if "delta" in self else ("delta", 1.0)
+        lines = table(self["accountants"], what, below)
+        return "\n".join([*lines, self.meaning] if "meaning" in self else lines)
+
+
+class Calibration(Answer):
+    """The noise multiplier or number of steps for a target, which float() gives."""
+
+    def __float__(self):
+        return float(self["steps"] if "steps" in self else self["noise_multiplier"])
+
+    def __repr__(self):
+        if "steps" in self:
+            found = f"steps  {self['steps']}"
+        else:  # rounded so that it costs no more than what was found
+            found = f"noise multiplier  {upper_text(float(self), 6)}"
+        whom = "each example by itself"
+        if self.group_size > 1:
+            whom = f"{self.group_size} examples of one person together, all in the data or none"
+        return (
+            f"{found}\nepsilon  {upper_text(self.upper, 6)} at delta {self['delta']:g} "
+            f"({self.accountant}, {self['kind']})\ncovers {whom}"
+        )
