@@ -43,6 +43,7 @@ from minidp.privacy import (
     noise_multiplier_for,
     theorem_d1,
 )
+from minidp.privacy.accountant import called
 from minidp.privacy.accountants import ACCOUNTANTS, make
 from minidp.privacy.calibrate import max_steps
 from minidp.privacy.moments import PAPER_ORDERS
@@ -157,7 +158,7 @@ def figure_2(config):
     tell_result(out, "accountant_curves", config, "figure-2", result)
     print(
         f"quote: epsilon {upper_text(found['loss_distribution'][-1].upper)} at delta {DELTA:g} "
-        f"after {EPOCHS} epochs (loss_distribution, the tightest certified bound)\n"
+        f"after {EPOCHS} epochs (pld, the tightest certified bound)\n"
         f"read:  {out}/figure_2.png, {out}/all_accountants.png (CSV beside them, "
         f"{out}/tradeoff.png, {out}/result.json)\n"
         f"next:  python -m minidp epsilon --noise-multiplier {SIGMA:g} "
@@ -310,8 +311,8 @@ def claim_text(claim):
     return (
         f"sigma {claim['sigma']}, {claim['epochs']} epochs, claim {upper_text(claim['claim'])}: "
         + "; ".join(
-            f"{name} {one['noise_multiplier']:.4f}, worth {lower_text(one['worth']['lower'])} to "
-            f"{upper_text(one['worth']['upper'])}"
+            f"{called(name)} {one['noise_multiplier']:.4f}, worth "
+            f"{lower_text(one['worth']['lower'])} to {upper_text(one['worth']['upper'])}"
             for name, one in claim["accountants"].items()
         )
     )

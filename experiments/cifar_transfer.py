@@ -240,10 +240,7 @@ def train(config):
     return exit_status(run(config))
 
 
-COMMON = (
-    "--accountant loss_distribution --clipping flat --clip-norm 1 --optimizer momentum "
-    "--average 0.98"
-)
+COMMON = "--accountant pld --clipping flat --clip-norm 1 --optimizer momentum --average 0.98"
 SMOKE = "--smoke --lot-size 50 --epochs 1"
 
 

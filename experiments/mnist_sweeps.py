@@ -379,7 +379,7 @@ class Config(DigitSweepFlags):
 
 def sweep(config):
     """Run the sweep, write the figure; returns the exit status."""
-    flags = "--accountant loss_distribution" + SMOKE * config.smoke
+    flags = "--accountant pld" + SMOKE * config.smoke
     name = config.figure
     config.make(NAME, FIGURES[name], f"figure_{name}", flags, figure=name)
     return 0

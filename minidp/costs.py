@@ -159,13 +159,13 @@ def epsilon(
     pca_noise_multiplier  noise of private PCA before the first step
     ledger                a Ledger, or a run's ledger.json or folder, in place of all above
     group_size            examples of each person, all in the data or none
-    accountant            "bounds", "all", or one by name
+    accountant            "bounds", "all", or one by name: pld, rdp, gdp, moments, advanced, basic
 
     "quote" names the accountant with the smallest certified bound, None if there is no finite one.
 
     >>> found = epsilon(delta=1e-5, noise_multiplier=4, sampling_probability=0.01, steps=10_000)
     >>> round(float(found), 3), found.accountant, found.meaning[:18]
-    (0.947, 'loss_distribution', 'An attacker who kn')
+    (0.947, 'pld', 'An attacker who kn')
     >>> found["accountants"]["loss_distribution"]["upper"] == found.upper
     True
     """
@@ -196,7 +196,7 @@ def calibrate(
     epochs: float | None = None,
     pca_noise_multiplier: float | None = None,
     group_size: int = 1,
-    accountant: str = "loss_distribution",
+    accountant: str = "pld",
 ) -> Calibration:
     """Noise multiplier or steps for a target epsilon: the dictionary that `minidp calibrate --json`
     prints. float() of it is what was found, and upper, lower, accountant and meaning are of the

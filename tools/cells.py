@@ -14,6 +14,7 @@ from pathlib import Path
 
 from experiments.common.results import EXPECTED, look_up, rows_of, verdict
 from minidp.errors import MinidpError
+from minidp.privacy.accountant import called
 from minidp.util.files import read_json
 from minidp.util.text import upper_text
 
@@ -89,6 +90,7 @@ FORMATS = {
     "items": lambda values: str(len(values[0])),
     "run": lambda values: values[0].removeprefix("cifar_transfer-"),
     "optimizer": lambda values: {"sgd": "NoisySGD", "adam": "NoisyAdam"}[values[0]],
+    "accountant": lambda values: called(values[0]),
     "listed": lambda values: ", ".join(values[0]),
     "ms": lambda values: f"{values[0]:.3g}" if values[0] < 100 else f"{values[0]:.0f}",
     "minutes": lambda values: f"{values[0] / 60:.0f}",

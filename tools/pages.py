@@ -218,7 +218,7 @@ by loss distribution (certified epsilon): {accountants.loss_distribution.noise_m
         "trained": table(
             """
 optimizer: {optimizer:optimizer}
-noise by: {by}
+noise by: {by:accountant}
 lots: {steps:,}
 test accuracy: {self:spread}
 seeds: {seeds}
@@ -249,10 +249,10 @@ rate {settings.learning_rate:g}, C {C:g}
 test accuracy, mean (range): {test_accuracy:spread}
 seeds: {seed:count}
 published: {published}
-loss_distribution: {epsilon.loss_distribution.upper:upper}
-renyi: {epsilon.renyi.upper:upper}
+pld: {epsilon.loss_distribution.upper:upper}
+rdp: {epsilon.renyi.upper:upper}
 moments: {epsilon.moments.upper:upper}
-gaussian_clt: {epsilon.gaussian_clt.upper:upper}
+gdp (CLT, an approximation): {epsilon.gaussian_clt.upper:upper}
 """,
             [
                 runs("setting1", "mnist_cnn", published="95.0% at 1.19"),

@@ -14,8 +14,8 @@ from minidp.commands.flags import user_errors, with_flags
 from minidp.errors import ParameterError
 from minidp.mechanism import LinearDecay
 from minidp.mechanism.samplers import SAMPLERS
+from minidp.privacy.accountant import NAMES
 from minidp.ranks import current
-from minidp.run.figures import ACCOUNTANTS
 from minidp.train import OPTIMIZERS, Averaged
 from minidp.util.files import jsonable
 from minidp.util.notices import quietly
@@ -105,7 +105,7 @@ class RunFlags(Checked):
     lot_size: int = option(600, "examples per lot, on average", POSITIVE)
     sampler: str = option("poisson", "how lots are drawn", choices=tuple(SAMPLERS))
     accountant: str = option(
-        "moments", "accountant that decides when the target is reached", choices=ACCOUNTANTS
+        "moments", "accountant that decides when the target is reached", names=NAMES
     )
     optimizer: str = option("sgd", "how gradients update the weights", choices=tuple(OPTIMIZERS))
     average: float = option(

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from minidp.privacy import Bound
+from minidp.privacy.accountant import called
 from minidp.util import plotting
 from minidp.util.atomic import StrPath, atomic_write
 
@@ -76,11 +77,10 @@ def save_epsilon_curves(
 
 def _line(i, points, name, kinds):
     """The label and style of a line: solid for a bound, dashed for what is none."""
-    kind = kinds.get(name, "bound")
     style = plotting.line(i, points)
-    if kind == "bound":
-        return {**style, "label": name, "linestyle": "-"}
-    return {**style, "label": f"{name}\n({kind}, no guarantee)", "linestyle": "--"}
+    if kinds.get(name, "bound") == "bound":
+        return {**style, "label": called(name), "linestyle": "-"}
+    return {**style, "label": f"{called(name)}\n(no guarantee)", "linestyle": "--"}
 
 
 def save_tradeoff(

@@ -17,6 +17,7 @@ from minidp.backend import Backend
 from minidp.errors import ParameterError
 from minidp.mechanism.samplers import steps_of_epochs
 from minidp.privacy import Filter
+from minidp.privacy.accountant import called
 from minidp.privacy.accountants import make
 from minidp.privacy.attacker import large_delta
 from minidp.ranks import current
@@ -169,8 +170,8 @@ def within_budget(config, plan, size, epochs, before=(), calibrated=None):
         return plan, Filter(accountant, config.target, config.delta)
     if accountant.kind != "bound":
         print(
-            f"NOTICE: {accountant.name} is an approximation: the true epsilon may exceed "
-            f"{config.target:g}; for a bound use --accountant loss_distribution, renyi or moments"
+            f"NOTICE: {called(accountant.name)}: the true epsilon may exceed "
+            f"{config.target:g}; for a bound use --accountant pld, rdp or moments"
         )
     what = f"epsilon {config.target:g} at delta {config.delta:g}"
     tell(config, f"computing how many lots fit into {what}")

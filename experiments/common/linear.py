@@ -16,7 +16,7 @@ from minidp.backend import namespace_of, to_host
 from minidp.fitting.defaults import MOMENTUM, mu_of
 from minidp.mechanism import Plan, Sanitizer, flat_group, mean_sanitizer, noisy_mean
 from minidp.mechanism.samplers import make_sampler
-from minidp.run.figures import ACCOUNTANTS
+from minidp.privacy.accountant import NAMES
 from minidp.train import OPTIMIZERS
 from minidp.util.validate import non_negative_finite, positive_finite
 
@@ -44,8 +44,8 @@ class LinearFlags(RunFlags):
     lot_size: int | None = option(None, "examples per lot, on average", POSITIVE)
     accountant: str = option(
         "loss_distribution",
-        "accountant that decides when the target is reached",
-        choices=ACCOUNTANTS,
+        "accountant that decides when the target is reached (default: pld)",
+        names=NAMES,
     )
     optimizer: str = option(
         "momentum", "how gradients update the weights", choices=tuple(OPTIMIZERS)

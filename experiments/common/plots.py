@@ -5,6 +5,7 @@ figures beside ours.
 import math
 import statistics
 
+from minidp.privacy.accountant import called
 from minidp.run.curves import draw_accuracy, draw_spent
 from minidp.util import plotting
 
@@ -168,7 +169,7 @@ def draw_claims(path, summary):
     names = list(claims[0]["accountants"])
     for i, name in enumerate(names):
         worth = [one["accountants"][name]["worth"]["upper"] / one["claim"] for one in claims]
-        left.plot(range(len(worth)), worth, label=f"noise by {name}", **plotting.line(i))
+        left.plot(range(len(worth)), worth, label=f"noise by {called(name)}", **plotting.line(i))
     left.axhline(1, color="grey", linestyle=":")
     left.set_xticks(range(len(claims)), [f"{one['claim']:.3g}" for one in claims])
     left.set(
@@ -184,7 +185,7 @@ def draw_claims(path, summary):
         label = {"sgd": "NoisySGD", "adam": "NoisyAdam"}[optimizer]
         right.plot(x, y, label=label, **style)
         right.vlines(x, low, high, color=style["color"])
-    right.set_xticks(range(len(names)), names)
+    right.set_xticks(range(len(names)), [called(name).replace(" ", "\n", 1) for name in names])
     right.margins(x=0.2, y=0.15)
     claim = claims[summary["setting"] - 1]
     right.set(

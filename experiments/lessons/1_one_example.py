@@ -132,7 +132,7 @@ print(f"he finds her in {np.mean(inside > threshold):.2%} of the trainings with 
 DELTA = 1e-4
 found = minidp.epsilon(noise_multiplier=NOISE, sampling_probability=1.0, steps=STEPS, delta=DELTA)
 allowed = found["meaning"]["true_positive_rates"]["0.1"]
-epsilon = found["accountants"]["loss_distribution"]["upper"]
+epsilon = found.upper
 print(f"the proof allows {allowed:.2%}, and says: epsilon {epsilon:.3f} at delta {DELTA:g}")
 
 # %% [markdown]
@@ -168,7 +168,7 @@ for delta in (DELTA, 0.02, 0.08, 0.15):
     cost = minidp.epsilon(
         noise_multiplier=NOISE, sampling_probability=1.0, steps=STEPS, delta=delta
     )
-    most = np.exp(cost["accountants"]["loss_distribution"]["upper"]) * false + delta
+    most = np.exp(cost.upper) * false + delta
     axis.fill_between(false, np.minimum(1, most), 1, alpha=0.25, color="C3", linewidth=0)
 axis.plot(false, true, color="C0", label="he watches every step")
 axis.plot(false, false, ":", color="C1", label="he tosses a coin")

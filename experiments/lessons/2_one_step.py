@@ -146,7 +146,7 @@ for steps in (1, 100, 1000):
     cost = minidp.epsilon(
         noise_multiplier=SIGMA, sampling_probability=LOT / N, steps=steps, delta=1e-4
     )
-    epsilon = cost["accountants"]["loss_distribution"]["upper"]
+    epsilon = cost.upper
     found = cost["meaning"]["true_positive_rates"]["0.01"]
     print(f"{steps:5} steps: epsilon {epsilon:.3f}, no attack finds more than {found:.1%}")
 

@@ -173,7 +173,7 @@ check(step, lots=shuffled, sampling_probability=LOT / 320, claims=("poisson", "b
 for sampler in ("poisson", "shuffle"):
     sizes = dict(dataset_size=320, lot_size=LOT, steps=200, sampler=sampler)
     cost = minidp.epsilon(noise_multiplier=SIGMA, delta=1e-4, **sizes)
-    print(f"{sampler}: epsilon {cost['accountants']['loss_distribution']['upper']:.2f}")
+    print(f"{sampler}: epsilon {cost.upper:.2f}")
 
 # %% [markdown]
 # ## 4. Noise in float32
@@ -211,7 +211,7 @@ def two_layers(rows):
 parts = {"first": (slice(0, 3), CLIP, SIGMA), "second": (slice(3, 5), CLIP, SIGMA)}
 plan = dict(sampling_probability=0.05, delta=1e-4)
 wrong = minidp.epsilon(noise_multiplier=SIGMA, steps=2 * 500, **plan)
-claimed = wrong["accountants"]["loss_distribution"]["upper"]
+claimed = wrong.upper
 check(two_layers, parts=parts, steps=500, claimed_epsilon=claimed, **plan)
 
 # %% [markdown]

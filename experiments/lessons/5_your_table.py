@@ -137,11 +137,11 @@ Markdown(sections["What is not covered"])
 # %% tolerance=0.01
 for rows in (1, 5):
     found = minidp.epsilon(ledger=private.ledger, delta=DELTA, group_size=rows)
-    print(f"a person with {rows} rows: epsilon {found['accountants'][found['quote']]['upper']:.2f}")
+    print(f"a person with {rows} rows: epsilon {found.upper:.2f}")
 
 twice = Ledger(entries=2 * private.ledger.entries())
 found = minidp.epsilon(ledger=twice, delta=DELTA)
-print(f"two fits: epsilon {found['accountants'][found['quote']]['upper']:.2f}")
+print(f"two fits: epsilon {found.upper:.2f}")
 
 # %% [markdown]
 # The statement says 1.00 for a row. It would have to say 6.16 for a person with five rows. To

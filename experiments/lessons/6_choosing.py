@@ -109,7 +109,7 @@ found = [fit(1.0, **choices) for choices in candidates]
 best = max(accuracy for _, accuracy in found)
 entries = [entry for model, _ in found for entry in model.ledger.entries()]
 cost = minidp.epsilon(ledger=Ledger(entries=entries), delta=DELTA)
-paid = cost["accountants"][cost["quote"]]["upper"]
+paid = cost.upper
 print(f"the best of four: {best:.1%}; said: epsilon 1, true: epsilon {paid:.2f}")
 
 # %% [markdown]

@@ -2,6 +2,7 @@
 out.
 """
 
+from ..privacy.accountant import called
 from ..privacy.accountants import ACCOUNTANTS
 from ..util.text import upper_text
 
@@ -93,7 +94,7 @@ def _figures(record):
         f"sigma = {each('noise_multiplier')}",
         f"{settings.optimizer}, eta = {_said(settings.learning_rate)}",
         f"epsilon {upper_text(record.epsilon[record.accountant].upper)} at delta "
-        f"{record.delta:g} by {record.accountant}",
+        f"{record.delta:g} by {called(record.accountant)}",
     ]
 
 

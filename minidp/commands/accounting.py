@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from ..costs import Setting, accountants_of, calibrated, compared, ledger_of, path_of
 from ..mechanism import PoissonSampler
-from ..privacy.accountants import ACCOUNTANTS, make
+from ..privacy.accountant import NAMES, called
+from ..privacy.accountants import make
 from ..privacy.attacker import large_delta
 from ..util.options import REQUIRED, option
 from .output import json_option, refuse_unbounded, show
@@ -34,7 +35,7 @@ class Comparison(Setting):
     accountant: str = option(
         "bounds",
         "whose figure: all that are bounds, all, or one by name",
-        choices=("bounds", "all", *ACCOUNTANTS),
+        names={"bounds": "bounds", "all": "all", **NAMES},
         exclusive="accountant",
     )
     all: bool = option(
@@ -137,7 +138,7 @@ class CalibrateCommand(Setting):
     delta: float = _delta_option()
     group_size: int = _group_option()
     accountant: str = option(
-        "loss_distribution", "whose figure holds the target", choices=tuple(ACCOUNTANTS)
+        "loss_distribution", "whose figure holds the target (default: pld)", names=NAMES
     )
     json: bool = json_option()
     quiet: bool = option(False, "say nothing while it computes")
@@ -147,8 +148,8 @@ class CalibrateCommand(Setting):
         accountant = make(self.accountant)
         if accountant.kind != "bound":
             print(
-                f"NOTICE: {accountant.name} is no bound ({accountant.kind}): the true epsilon may "
-                "exceed the target; --accountant loss_distribution, renyi or moments holds it",
+                f"NOTICE: {called(accountant.name)} is no bound: the true epsilon may exceed the "
+                "target; --accountant pld, rdp or moments holds it",
                 file=sys.stderr,
             )
         _remark_delta(self)

@@ -15,6 +15,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from types import SimpleNamespace, UnionType
 from typing import Any, NoReturn, get_args
 
@@ -141,6 +142,13 @@ def add_flags(parser, config):
         _add_flag(groups[name] if name else parser, field, field.default is MISSING)
 
 
+def _named(names, text):
+    """The flag's value that is called `text`, of names {what it is called: the value}."""
+    if text not in (*names, *names.values()):
+        raise argparse.ArgumentTypeError(f"expected one of {', '.join(names)}, got {text!r:.80}")
+    return names.get(text, text)
+
+
 def _add_flag(parser, field, required):
     about = field.metadata
     help = about["help"].replace("%", "%%")
@@ -158,15 +166,18 @@ def _add_flag(parser, field, required):
     if default not in (None, ()) and "(default: " not in help:
         help += f" (default: {default})"
     kind = get_args(field.type)[0] if isinstance(field.type, UnionType) else field.type
+    read, metavar = READERS.get(kind, str), about.get("metavar")
+    if names := about.get("names"):
+        read, metavar = partial(_named, names), f"{{{','.join(names)}}}"
     parser.add_argument(
         f"--{flag}",
         *about.get("also", ()),
         action=Once if "also" in about else "store",
-        type=READERS.get(kind, str),
+        type=read,
         default=default,
         required=required,
         choices=about.get("choices"),
-        metavar=about.get("metavar"),
+        metavar=metavar,
         help=help,
     )
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ..data.arrays import one_axis
 from ..data.schema import places_among
 from ..errors import ParameterError
-from ..privacy.accountant import Bound
+from ..privacy.accountant import Bound, called
 from ..privacy.ledger import Ledger
 from ..ranks import current
 from ..run.folder import FILES, LEDGER, MANIFEST, MODEL, STATEMENT
@@ -145,7 +145,7 @@ class Fitted(Model):
             yield "epsilon", f"{upper} at delta {self.delta:g}, for each {whom}"
             if group:
                 yield f"for {group.size} {unit}s", f"epsilon {upper_text(group.epsilon)}"
-            yield "certified", f"{lower_text(bound.lower)} to {upper} by {record.quoted}"
+            yield "certified", f"{lower_text(bound.lower)} to {upper} by {called(record.quoted)}"
         yield (
             "trained",
             f"{record.steps} lots of about {settings.expected_lot_size:g} of "

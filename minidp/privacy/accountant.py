@@ -25,9 +25,26 @@ from .events.base import check_releases
 from .ladder import Parts, on_ladder
 from .ledger import Ledger
 
+NAMES = {  # what people read and type: the accountant's name in JSON
+    "moments": "moments",
+    "rdp": "renyi",
+    "pld": "loss_distribution",
+    "gdp": "gaussian_clt",
+    "advanced": "advanced",
+    "basic": "basic",
+}
 COVERED = 1e-6  # of delta: rarer releases are paid by it, and nothing else is asked about them
 NOTHING = Bound(0.0, 0.0, 0.0)
 MOST_COSTS = 2**11  # that are kept
+
+
+def called(name: str, exact: bool = False) -> str:
+    """What people read for an accountant's name in JSON: "pld" for "loss_distribution". "gdp" says
+    what it is unless it is `exact`, because nothing is sampled.
+    """
+    if name == "gaussian_clt" and not exact:
+        return "gdp (CLT, an approximation)"
+    return next((short for short, key in NAMES.items() if key == name), name)
 
 
 def _exposure(parts):
@@ -147,7 +164,7 @@ class Accountant:
     def _pure(self, ledger):
         """epsilon at delta 0. Raises ParameterError where an event is not pure."""
         if self.kind != "bound":
-            raise UnsupportedEventError(f"{self.name}: no bound, and so nothing at delta 0")
+            raise UnsupportedEventError(f"{called(self.name)}: no bound, and so nothing at delta 0")
         pure = _pure_epsilon(list(self.merged(ledger).items()))
         if pure == math.inf:
             raise ParameterError(
@@ -225,7 +242,7 @@ class Accountant:
         """Raise ParameterError unless this is a ledger of the accountant's relation."""
         if not isinstance(ledger, Ledger):
             raise ParameterError(
-                f"{self.name}: expected a Ledger, got {ledger!r:.200}; record events with "
+                f"{called(self.name)}: expected a Ledger, got {ledger!r:.200}; record events with "
                 f"ledger = Ledger(); ledger.append(event, count)"
             )
         if ledger.relation is not self.relation:
@@ -240,8 +257,8 @@ class Accountant:
         for event in merged:
             if not self._bounds(event):
                 raise UnsupportedEventError(
-                    f"{self.name}: no theorem for {event.in_words} under {self.relation.name}; "
-                    f"ask another accountant"
+                    f"{called(self.name)}: no theorem for {event.in_words} under "
+                    f"{self.relation.name}; ask another accountant"
                 )
         given_away = [part for part in merged.items() if isinstance(part[0], ApproximateDP)]
         # sorted, so that the order of the events cannot change even the rounding; large counts are

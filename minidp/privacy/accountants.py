@@ -7,12 +7,12 @@ from typing import Any, cast
 
 from ..errors import NumericalBoundError, ParameterError, UnsupportedEventError
 from ..util.validate import one_of
-from .accountant import Accountant, Bound
+from .accountant import NAMES, Accountant, Bound
 from .events import NeighbouringRelation
 from .group_privacy import GroupAccountant
 from .ledger import Ledger
 
-# name: a note, and the class, which the package exports
+# name in JSON: a note, and the class, which the package exports
 ACCOUNTANTS = {
     "moments": (
         "log moments, tail bound (Abadi et al. 2016)",
@@ -51,9 +51,10 @@ UNKNOWN = Bound(None, None, None)  # type: ignore[arg-type]  # no accountant giv
 
 
 def make(name: str, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE) -> Accountant:
-    """The accountant of that name under a neighbouring relation."""
-    one_of(tuple(ACCOUNTANTS), accountant=name)
-    return getattr(import_module(__package__), ACCOUNTANTS[name][1])(relation)
+    """The accountant of that name, of NAMES or in JSON, under a neighbouring relation."""
+    if name not in ACCOUNTANTS:
+        one_of(NAMES, accountant=name)
+    return getattr(import_module(__package__), ACCOUNTANTS[NAMES.get(name, name)][1])(relation)
 
 
 def as_accountant(accountant: Accountant | str, relation: NeighbouringRelation) -> Accountant:
@@ -65,7 +66,7 @@ def as_accountant(accountant: Accountant | str, relation: NeighbouringRelation) 
     if not hasattr(accountant, "epsilon"):
         raise ParameterError(
             f"expected accountant={accountant!r:.80} to be an accountant, such as "
-            f"MomentsAccountant(), or the name of one: {', '.join(ACCOUNTANTS)}"
+            f"MomentsAccountant(), or the name of one: {', '.join(NAMES)}"
         )
     return accountant
 
@@ -78,7 +79,7 @@ def all_bounds(
     epsilon: float | None = None,
     group_size: int = 1,
 ) -> dict[str, tuple[Bound, str, str]]:
-    """{name: (Bound, kind, note)}: epsilon at `delta`, or delta at `epsilon`, by each named
+    """{name in JSON: (Bound, kind, note)}: epsilon at `delta`, or delta at `epsilon`, by each named
     accountant.
 
     An accountant without a theorem for one of the events, or whose numbers leave float64, gives
@@ -93,7 +94,8 @@ def all_bounds(
     """
     found = {}
     for name in names:
-        accountant, note = make(name, ledger.relation), ACCOUNTANTS[name][0]
+        accountant = make(name, ledger.relation)
+        note = ACCOUNTANTS[accountant.name][0]
         asked = accountant if group_size == 1 else GroupAccountant(accountant, group_size)
         try:
             if delta is None:
@@ -102,7 +104,7 @@ def all_bounds(
                 bound = asked.epsilon(ledger, delta)
         except (UnsupportedEventError, NumericalBoundError) as error:
             bound, note = UNKNOWN, str(error)
-        found[name] = (
+        found[accountant.name] = (
             bound,
             accountant.kind,
             note + (bound.fallback and f"; upper end by {bound.fallback}"),

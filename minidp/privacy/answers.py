@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..util.text import estimate_text, lower_text, upper_text
+from .accountant import called
 from .accountants import row_to_quote
 from .attacker import in_words, meaning_of
 from .ledger import Ledger
@@ -32,7 +33,7 @@ def text_rows(
     quoted = row_to_quote(rows, below)
     return [
         (
-            name,
+            called(name, exact=row["lower"] is not None),
             lower_text(row["lower"], digits),
             estimate_text(row["estimate"], digits),
             upper_text(row["upper"], digits),
@@ -81,7 +82,7 @@ class Answer(dict[str, Any]):
     @property
     def accountant(self) -> str | None:
         """The name of the accountant; None where nothing is guaranteed."""
-        return self["accountant"]
+        return called(self["accountant"], exact=self.lower is not None)
 
     @property
     def meaning(self) -> str:
@@ -103,7 +104,7 @@ class Cost(Answer):
 
     @property
     def accountant(self):
-        return self["quote"]
+        return self["quote"] and called(self["quote"])
 
     def __float__(self):
         return self.upper

@@ -2,6 +2,7 @@
 
 import math
 
+from ..privacy.accountant import called
 from ..util import plotting
 from ..util.notices import say
 from .progress import COLUMNS
@@ -30,7 +31,7 @@ def save_course(path, history, record):
     )
     measured = column[f"test_{name}"], column[f"train_{name}_not_private"]
     handles = draw_accuracy(left, column["epoch"], *measured, shown)
-    label = f"epsilon ({record.accountant}) at delta {record.delta:g}"
+    label = f"epsilon ({called(record.accountant)}) at delta {record.delta:g}"
     right, _ = draw_spent(left, column["epoch"], column["epsilon"], label, bool(handles))
     plotting.legend(figure, handles + right)
     plotting.save(figure, path)

@@ -17,6 +17,7 @@ from ..mechanism.samplers import sampler_from
 from ..mechanism.schedule import from_json, to_json
 from ..nn import SoftmaxCrossEntropy
 from ..privacy import Composed, Ledger, PoissonSampled
+from ..privacy.accountant import NAMES
 from ..privacy.accountants import all_bounds
 from ..privacy.attacker import meaning_of
 from ..privacy.event_json import event_from_json, event_to_json
@@ -40,7 +41,6 @@ from .record import (
 from .statement import FORMAT
 from .versions import versions
 
-ACCOUNTANTS = ("moments", "renyi", "loss_distribution", "gaussian_clt", "advanced", "basic")
 ARITHMETIC = "ordinary"  # floating point, rounded as NumPy and CuPy do
 TRAINING_FIGURES = (
     "train_accuracy",
@@ -232,7 +232,7 @@ def derived(record, plan, budget, group_size):
     size, period = record.settings.dataset_size, plan.sampler.period
     steps_per_epoch = size / plan.expected_lot_size
     # by the usual accountants and the one that held the target
-    bounds = all_bounds(ledger, dict.fromkeys((*ACCOUNTANTS, accountant.name)), delta=delta)
+    bounds = all_bounds(ledger, dict.fromkeys((*NAMES.values(), accountant.name)), delta=delta)
     without = unamplified(accountant, ledger, delta, steps_per_epoch / period)
     setup = [
         release_of(each.name, event_from_json(each.event), each.what)

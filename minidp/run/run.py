@@ -17,6 +17,7 @@ from ..data.persons import units_of
 from ..errors import CheckpointError, DivergedError, ParameterError
 from ..mechanism.schedule import value_at
 from ..privacy import Filter, Ledger
+from ..privacy.accountant import called
 from ..privacy.accountants import ACCOUNTANTS
 from ..privacy.ledger import SETUP, STEP
 from ..ranks import current
@@ -341,8 +342,8 @@ class Run:
         return DivergedError(
             f"no model: after {step} lots the weights, or outputs that they give, are too large "
             f"for their dtype; {charged} lots stay charged in {folders.LEDGER}, epsilon "
-            f"{upper_text(spent)} at delta {budget.delta:g} by {budget.accountant.name}; begin "
-            "again in another folder with a smaller learning rate or clip norm"
+            f"{upper_text(spent)} at delta {budget.delta:g} by {called(budget.accountant.name)}; "
+            "begin again in another folder with a smaller learning rate or clip norm"
         )
 
     def _epsilon_of_curve(self):

@@ -7,11 +7,12 @@ statement follows from result.json alone, so that anybody can render it again an
 import math
 
 from ..mechanism.schedule import text
+from ..privacy.accountant import called
 from ..privacy.attacker import in_words
 from ..util.text import estimate_text, lower_text, upper_text
 from .summary import in_short, is_not_private, unit_of
 
-FORMAT = 16  # of the text: one more whenever `render` would write other bytes for the same result
+FORMAT = 17  # of the text: one more whenever `render` would write other bytes for the same result
 
 
 def render(record):
@@ -129,7 +130,7 @@ def _epsilon(record):
         )
         rows.append(
             (
-                f"{name}{mark}",
+                f"{called(name, exact=bound.lower is not None)}{mark}",
                 lower_text(bound.lower),
                 estimate_text(bound.estimate),
                 upper_text(bound.upper),
@@ -160,7 +161,7 @@ def _epsilon(record):
         and (
             "These figures count on lots that were chosen at random and stay secret. Otherwise, "
             f"with each {record.unit} in one lot of every epoch, epsilon by "
-            f"{record.accountant} is "
+            f"{called(record.accountant)} is "
             f"{upper_text(record.epsilon_without_amplification.upper)}."
         ),
     ]

@@ -5,6 +5,7 @@ the lines on the screen.
 import math
 from typing import NamedTuple
 
+from ..privacy.accountant import called
 from ..privacy.attacker import RATES, large_delta
 from ..util.program import program
 from ..util.text import upper_text
@@ -137,9 +138,9 @@ def target_line(record):
     quoted = record.quoted
     if target is None or quoted in (None, name):
         return None
-    who = "the paper's accountant (moments)" if name == "moments" else name
+    who = "the paper's accountant (moments)" if name == "moments" else called(name)
     if record.epsilon[name].kind != "bound":
-        who += ", an approximation that guarantees nothing"
+        who += ", which guarantees nothing"
     return (
         f"The target {target:g} was kept by {who}; the tightest certified bound proves "
         f"{upper_text(record.epsilon[quoted].upper)}."
@@ -155,7 +156,7 @@ def quote_line(record):
         return "quote: no epsilon: no certified bound is known"
     return (
         f"quote: epsilon {upper_text(record.epsilon[name].upper)} at delta "
-        f"{record.delta:g} ({name}, the tightest certified bound)"
+        f"{record.delta:g} ({called(name)}, the tightest certified bound)"
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ..errors import DataError, MinidpError
 from ..mechanism.schedule import from_json
 from ..privacy import Filter, Ledger
+from ..privacy.accountant import called
 from ..privacy.accountants import ACCOUNTANTS, all_bounds, make
 from ..privacy.event_json import event_to_json
 from ..privacy.ledger import SETUP, STEP, UNKNOWN, unit_text
@@ -126,13 +127,15 @@ def _so_far(folder):
     ledger = Ledger.load(folder / LEDGER)
     try:
         delta = read_json(folder / CONFIG)["settings"]["delta"]
-        found = all_bounds(ledger, ("moments", "renyi", "loss_distribution"), delta=delta)
+        found = all_bounds(ledger, ("moments", "rdp", "pld"), delta=delta)
     except (MinidpError, LookupError, TypeError, ArithmeticError) as error:
         return (
             f"not finished (no {RESULT}); what is spent so far is unknown, because {CONFIG} gives "
             f"no delta ({error})"
         )
-    spent = ", ".join(f"{upper_text(each.upper)} by {name}" for name, (each, *_) in found.items())
+    spent = ", ".join(
+        f"{upper_text(each.upper)} by {called(name)}" for name, (each, *_) in found.items()
+    )
     return (
         f"not finished (no {RESULT}); charged so far, for lots that ran or may have run: epsilon "
         f"{spent} at delta {delta:g}"

@@ -15,6 +15,7 @@ def option(default: Any, help: str | None = None, check: Any = None, **more: Any
     help       the help text of its flag; None for a field without a flag
     check      a function of `util.validate` that `Checked` calls on the value, unless it is None
     choices    the values allowed
+    names      {what the command line calls a value: the value}, in place of choices
     metavar    what the help text calls the value
     also       second names of its flag, such as ("--epsilon",)
     positional  whether the command line has the value by itself, without a flag's name

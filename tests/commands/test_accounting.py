@@ -11,6 +11,7 @@ from minidp.errors import ParameterError
 from minidp.mechanism import Plan, Sanitizer, flat_group
 from minidp.mechanism.samplers import make_sampler
 from minidp.privacy import Laplace, Ledger, RenyiAccountant
+from minidp.privacy.accountant import NAMES
 from tests.support.accountants import ledger_of
 
 NOISE = "--noise-multiplier 4"
@@ -98,8 +99,28 @@ def test_the_table_marks_the_smallest_bound_as_the_row_to_quote_on_its_safe_side
     assert "at most 0.153 at a false positive rate of 0.1, 0.0192" in meaning
     (marked,) = [row.split() for row in rows if row.endswith("<- quote this")]
     exact = record["accountants"][record["quote"]]
-    assert marked[0] == record["quote"] and float(marked[1]) <= exact["lower"]
+    assert (
+        marked[0] == "pld"
+        and NAMES["pld"] == record["quote"]
+        and float(marked[1]) <= exact["lower"]
+    )
     assert exact["upper"] <= float(marked[3])
+
+
+def test_accountants_are_printed_and_typed_by_the_names_that_the_field_knows(answer, run):
+    rows = [line.split() for line in run(EPSILON, RUN, "--all").splitlines()[2:-1]]
+    assert [row[0] for row in rows[:6]] == list(NAMES) and rows[3][1:4] == [
+        "(CLT,",
+        "an",
+        "approximation)",
+    ]
+    for name, key in NAMES.items():
+        assert list(uppers(answer(EPSILON, RUN, "--accountant", name))) == [key]
+        assert answer(EPSILON, RUN, "--accountant", key)["ledger"]
+    (row,) = run(EPSILON, NOISE, "--sampling-probability 1 --steps 9 --accountant gdp").split("\n")[
+        2:3
+    ]
+    assert row.startswith("gdp  ") and "CLT" not in row
 
 
 def test_delta_at_epsilon(answer):
@@ -122,9 +143,9 @@ def test_a_group_costs_more_and_no_lower_end_of_one_example_is_shown_for_it(answ
 SIZED = {"dataset_size": 60_000, "lot_size": 600}
 PLANNED = [
     (
-        f"{EPSILON} {NOISE} {SIZES} --epochs 3 --accountant renyi --group-size 2",
+        f"{EPSILON} {NOISE} {SIZES} --epochs 3 --accountant rdp --group-size 2",
         lambda: minidp.epsilon(
-            delta=1e-5, noise_multiplier=4, **SIZED, epochs=3, accountant="renyi", group_size=2
+            delta=1e-5, noise_multiplier=4, **SIZED, epochs=3, accountant="rdp", group_size=2
         ),
     ),
     (
@@ -150,7 +171,7 @@ def test_what_python_gets_prints_as_the_command_and_has_names_for_the_figure_to_
     row = found["accountants"][found["quote"]]
     assert float(found) == found.upper == row["upper"] and found.lower == row["lower"]
     assert run(EPSILON, RUN).splitlines()[1:] == str(found).splitlines()
-    assert found.accountant == found["quote"] and str(found).endswith(found.meaning)
+    assert found.accountant == "pld" and str(found).endswith(found.meaning)
     nothing = minidp.epsilon(delta=1e-5, noise_multiplier=0, sampling_probability=0.01, steps=9)
     assert float(nothing) == math.inf and nothing.lower is nothing.accountant is None
     assert nothing.meaning == ""
@@ -205,8 +226,8 @@ def test_calibrate_finds_the_noise_and_the_steps_of_another_sampler(answer):
 @pytest.mark.parametrize(
     "flags, told",
     [
-        ("renyi", ""),
-        ("ledger_2016 --quiet", "NOTICE: ledger_2016 is no bound"),
+        ("rdp", ""),
+        ("gdp --quiet", "NOTICE: gdp (CLT, an approximation) is no bound"),
     ],
 )
 def test_calibrate_says_what_is_no_bound(flags, told, capsys):
@@ -240,7 +261,8 @@ OTHERS = [
     (f"{EPSILON} --ledger none.json", "none.json: no such file"),
     (f"{EPSILON} {SAMPLING} {STEPS}", "expected --noise-multiplier, or --ledger FILE"),
     (f"delta {RUN} --epsilon -1", "--epsilon -1.0"),
-    (f"{EPSILON} {RUN} --accountant best", "argument --accountant"),
+    (f"{EPSILON} {RUN} --accountant ledger_2016", "expected one of bounds, all, moments, rdp, "),
+    (f"{CALIBRATE} {NOISE} {SAMPLING} --accountant best", "moments, rdp, pld, gdp, advanced, bas"),
     ("fly", "invalid choice: 'fly'"),
     ("", "required: COMMAND"),
     (f"{CALIBRATE} {SAMPLING} {NOISE} --pca-noise-multiplier 1 --quiet", "before the first step"),

@@ -61,7 +61,7 @@ def test_what_is_no_bound_is_dashed(write, tmp_path, drawn):
         write(tmp_path / "t", [1], curves, 1e-5, "title", kinds)
     assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")
     styles = {line.get_label(): line.get_linestyle() for line in drawn[0].axes[0].lines}
-    assert styles["bounded"] == "-" and styles["limit\n(approximation, no guarantee)"] == "--"
+    assert styles["bounded"] == "-" and styles["limit\n(no guarantee)"] == "--"
 
 
 @pytest.mark.parametrize("sigma", [0.1, 1.0, 1e2, 1e4, 1e6, 1e7, 1e8, 1e9])

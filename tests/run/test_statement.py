@@ -75,7 +75,7 @@ def test_the_statement_says_what_the_trial_of_rows_found(said):
         ({"group": {"size": 4, "epsilon": 3.21001}}, "epsilon for these rows together is 3.211,"),
         (
             {"target_epsilon": 2.0, "accountant": "gaussian_clt", LEAST: 0.81},
-            "kept by gaussian_clt, an approximation that guarantees nothing; the tightest "
+            "kept by gdp (CLT, an approximation), which guarantees nothing; the tightest "
             "certified bound proves 0.81.",
         ),
         (INFINITE, "**This model is not private: something was released without noise"),
@@ -120,6 +120,6 @@ def test_the_lines_on_the_screen_hold_the_figure_to_quote_and_no_other_accountan
         return said(changes, lambda record: "\n".join(summary(record, Path("x"))))
 
     text = lines({"target_epsilon": 2.0, LEAST: 0.80311})
-    assert "quote: epsilon 0.8032 at delta 1e-05 (loss_distribution" in text
+    assert "quote: epsilon 0.8032 at delta 1e-05 (pld, the tightest" in text
     assert "kept by the paper's accountant (moments); the tightest" in text
     assert "kept by" not in lines({"target_epsilon": 2.0, "accountant": "loss_distribution"})

@@ -95,7 +95,7 @@ class LossWindow:
             + square_sum(self.mass)
         ):
             # a NaN is below all
-            raise NumericalBoundError("loss_distribution: the masses of a release left float64")
+            raise NumericalBoundError("pld: the masses of a release left float64")
 
     def epsilon(self, delta):
         """The epsilon at `delta`, certainly large enough on an upper grid and certainly not too
