@@ -118,6 +118,21 @@ class _Private(BaseEstimator):
         return model.predict(x)
 
     @property
+    def coef_(self) -> NDArray:
+        """As that of the model in `fitted_`, whose terms() says more."""
+        return self._of_model("coef_")
+
+    @property
+    def intercept_(self) -> Any:
+        """As that of the model in `fitted_`."""
+        return self._of_model("intercept_")
+
+    def _of_model(self, name):
+        if not hasattr(self, "fitted_"):
+            raise AttributeError(f"{type(self).__name__} has {name} after fit")
+        return getattr(self.fitted_, name)
+
+    @property
     def _by_name(self):
         """Whether columns of a table are taken by their names, so that others may be there too."""
         return self.schema is not None or isinstance(self.person, str)
@@ -207,6 +222,13 @@ class PrivateClassifier(ClassifierMixin, _Private):
         """
         model, x = self._fitted(X)
         return model.predict_proba(x)
+
+    def decision_function(self, X: Any) -> NDArray:
+        """(B,) logits of the second of two classes less those of the first, or (B, K) of K classes.
+        Raises as `predict` does.
+        """
+        model, x = self._fitted(X)
+        return model.decision_function(x)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

@@ -89,8 +89,9 @@ def choose(
     much. The constants of hidden layers were found by hand on the same data.
 
     The rule was tuned for these rows: in a classification, clipped to norm 1, less a noisy mean
-    (`mechanism.noisy_mean`, MEAN_SHARE of mu^2), divided by their own norm and multiplied by
-    ROW_NORM; in a regression, rows as they are scaled. Tables with a schema have the same rule
+    (`mechanism.noisy_mean`, MEAN_SHARE of mu^2), divided by their own norm, or those of a table by
+    the noisy root of its mean square, and multiplied by ROW_NORM; in a regression, rows as they are
+    scaled. Tables with a schema have the same rule
     without a hidden layer: one of 32 units was no better on synthetic tables and breast cancer at
     epsilon 1.
 

@@ -7,7 +7,7 @@ from textwrap import fill
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..data.arrays import one_axis
 from ..data.schema import places_among
@@ -23,6 +23,9 @@ from ..util.atomic import StrPath
 from ..util.files import check_path
 from ..util.text import lower_text, upper_text
 from ..util.validate import same_batch
+from .terms import Term, answers, draw_reliability, draw_terms, is_additive, linear, terms
+
+COLUMNS, RELIABILITY = "columns.png", "reliability.png"
 
 
 class Fitted(Model):
@@ -111,15 +114,52 @@ class Fitted(Model):
         """Write the model as one file that `minidp.load_model` and `minidp predict` read."""
         current().of_first(lambda: write_model(path, self))
 
-    def report(self, folder: StrPath) -> Path:
+    def terms(self) -> dict[str, Term]:
+        """{column: what its values add to the answer} (`fitting.terms.Term`), computed from the
+        model alone. Raises ParameterError for a model that does not add up terms of one column
+        each: with hidden layers, or with rows that are divided by their length.
+        """
+        return terms(self)
+
+    def decision_function(self, x: Any) -> NDArray[np.float64]:
+        """(N,) logits of the second of two classes less those of the first; (N, K) of K classes;
+        numbers of a regression before they are clipped.
+        """
+        return answers(self, x)
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """(D,) or (K, D), in the columns' units: `decision_function` is x @ coef_.T + intercept_
+        within the columns' limits. Raises AttributeError where the model is not linear.
+        """
+        return linear(self)[0]
+
+    @property
+    def intercept_(self) -> Any:
+        """A number, or (K,), as `coef_`."""
+        return linear(self)[1]
+
+    def report(self, folder: StrPath, test: tuple[Any, ArrayLike] | None = None) -> Path:
         """Copy the run's files (statement, ledger, result, picture, model) into a new folder;
-        `minidp verify` checks it.
+        `minidp verify` checks it. Of a model that adds up terms of one column each, columns.png
+        shows them; with public rows, test=(x, y), reliability.png shows how often probabilities
+        came true.
 
         The folder's key is not copied: whoever has it and the checkpoint could test a guess about
         the training data.
         """
         check_path(folder=folder)
-        return current().of_first(lambda: self._copied(Path(folder)))
+        return current().of_first(lambda: self._reported(Path(folder), test))
+
+    def _reported(self, folder, test):
+        copied = self._copied(folder)
+        if is_additive(self):
+            draw_terms(self.terms(), self.classes, copied / COLUMNS)
+        if test is not None and self.classes is not None:
+            x, y = test
+            places = places_among(self.classes.tolist(), one_axis(y).tolist())
+            draw_reliability(self.predict_proba(x), places, copied / RELIABILITY)
+        return copied
 
     def _copied(self, folder):
         if not (self.folder / MANIFEST).is_file():

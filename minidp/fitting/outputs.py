@@ -32,6 +32,8 @@ from .columns import FARTHEST, MOST_COLUMNS, Look, pieces_of, places_of
 from .defaults import MEAN_SHARE, ROW_NORM, mu_of
 from .settings import Settings
 
+PARTS = 3  # of what is released with a table's mean
+LEAST_SPREAD = 0.05  # of rows around their mean, which noise may leave at nothing
 # of memory per weight: its copies in the trial, in sums, averages and checkpoints
 WEIGHT_BYTES = 64
 IN_MEMORY = 2**28  # bytes of scaled inputs that are kept; larger ones are converted batch by batch
@@ -42,13 +44,14 @@ class Head:
     """What comes before the network that is trained. What it releases is charged before the first
     step.
 
-    For the networks that `fit` makes, rows have norm `defaults.ROW_NORM` or less after it; in a
-    classification their noisy mean is subtracted, and each is scaled to that norm; rows that a
-    schema encoded have parts of norm 1 or less. Columns of a table are divided by the spread that a
-    private look at them finds, if that can be afforded, and without hidden layers each column of
-    numbers enters in pieces too. For the caller's network, rows are scaled as `scale` says, and no
-    more. For a table the shares of the classes are released with the mean, and the last bias starts
-    at their logarithms.
+    For the networks that `fit` makes, rows have about the norm `defaults.ROW_NORM` after it; in a
+    classification their noisy mean is subtracted; rows that a schema encoded have parts of norm 1
+    or less. Columns of a table are divided by the spread that a private look at them finds, if that
+    can be afforded, and without hidden layers each column of numbers enters in pieces too. For the
+    caller's network, rows are scaled as `scale` says, and no more. For a table of classes their
+    shares and the rows' mean square are released with the mean: the last bias starts at the shares'
+    logarithms, and the model adds up terms of one column each. Other rows of a classification are
+    divided by their own norm.
 
     scale       what "auto" stands for is resolved
     shape       of a row that the network is given
@@ -71,6 +74,7 @@ class Head:
         # rows of which the caller says that their length carries nothing have the rule of images
         plain = self.ours and flat and not settings.hidden_sizes and settings.scale != "unit-norm"
         self.table = plain and classes
+        self.additive = self.table and self.scale != "unit-norm"
         self.row_norm = ROW_NORM if self.ours else 1.0
         self.bounds = None if settings.bounds is None else _checked(settings.bounds, data.shape)
         self.pieces, self.weight = 0, 0.0
@@ -171,28 +175,24 @@ class Head:
         if self.centred:
             if length != 1:
                 layers.append(_standardise(0, length, "length"))
-            mean = self._released_mean(run, layers)
-            if self.table:
-                mean, shares = mean[: self.width], mean[self.width :]
-                _start_at(run.network, shares, self._mean_noise(run))
+            mean, spread = self._released_mean(run, layers)
             layers.append(_standardise(mean.reshape(self.shape), 1, "centre"))
-            layers.append(nn.UnitNorm("unit"))
-            length = 1.0
+            if self.additive:
+                length = spread
+            else:
+                layers.append(nn.UnitNorm("unit"))
+                length = 1.0
         return [*layers, _standardise(0, length / ROW_NORM, "stretch")]
 
-    def _mean_noise(self, run):
-        """The standard deviation of the noise on each number of a table's mean."""
-        return math.sqrt(2) * self.mean.groups[0].noise_std / run.plan.expected_lot_size
-
     def _released_mean(self, run, layers):
-        """The noisy mean of a lot of scaled rows, or of persons' means; of a table with the shares
-        of the classes behind it.
+        """(noisy mean of a lot of scaled rows, or of persons' means; how far rows are from it). Of
+        a table, the last bias is set to the shares of the classes, which are released with them.
         """
         data = self.data
         what = (
             "a noisy average over "
             f"{'a lot of' if self.sampler.sampling_probability < 1 else 'all'} "
-            f"{data.units.name}s{', and of the shares of the classes' if self.table else ''}"
+            f"{data.units.name}s{', of the shares of the classes, and of a length' * self.table}"
         )
 
         def release():
@@ -201,22 +201,27 @@ class Head:
             rows = after(data.inputs, layers)
             rows = WithClasses(rows, data) if self.table else rows
             mean = noisy_mean(Means(rows, data.units, lot), self.mean, size, streams.noise("mean"))
-            if self.table:
-                mean *= math.sqrt(2)
-                mean[: self.width] = shrunk(mean[: self.width], self._mean_noise(run))
             return mean.astype("float32")
 
-        return run.release_first("mean", self.charges[-1], what, release)
+        found = to_host(run.release_first("mean", self.charges[-1], what, release))
+        if not self.table:
+            return found, 1.0
+        noise = math.sqrt(PARTS) * self.mean.groups[0].noise_std / run.plan.expected_lot_size
+        found = math.sqrt(PARTS) * found.astype(np.float64)
+        mean, shares, square = shrunk(found[: self.width], noise), found[self.width : -1], found[-1]
+        _start_at(run.network, shares, noise)
+        spread = math.sqrt(max(square - mean @ mean, noise, LEAST_SPREAD**2))
+        return mean, spread
 
 
 class WithClasses:
-    """Rows of norm 1 or less with their weight, in [0, 1], in the place of their class behind them,
-    divided by the square root of 2: of norm 1 or less again.
+    """Rows of norm 1 or less, behind them their weight, in [0, 1], in the place of their class, and
+    their squared norm, divided by the square root of 3: of norm 1 or less again.
     """
 
     def __init__(self, inputs: Inputs, data: Any) -> None:
         self.inputs, self.labels, self.classes = inputs, data.targets, data.outputs
-        self.shape = inputs.shape[0], inputs.shape[1] + self.classes
+        self.shape = inputs.shape[0], inputs.shape[1] + self.classes + 1
         self.weight, number = data.weight, getattr(data.units, "number", None)
         if self.weight is not None and number is not None:  # one for each person
             self.weight = self.weight.take(namespace_of(self.weight).asarray(number))
@@ -229,7 +234,8 @@ class WithClasses:
         mine = (self.labels.take(rows)[:, None] == xp.arange(self.classes)).astype(x.dtype)
         if self.weight is not None:
             mine *= xp.clip(self.weight.take(rows), 0, 1)[:, None]
-        return xp.concatenate([x, mine], axis=1) / x.dtype.type(math.sqrt(2))
+        square = (x * x).sum(axis=1, keepdims=True)
+        return xp.concatenate([x, mine, square], axis=1) / x.dtype.type(math.sqrt(PARTS))
 
 
 def _start_at(network, shares, noise):

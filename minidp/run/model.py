@@ -80,7 +80,7 @@ class Model:
         names the columns of a table of which most values do not fit the schema. Raises
         ShapeError and DtypeError; RowsError for pixels outside their range.
         """
-        z = self._outputs(x)
+        z = self.outputs(x)
         if self.classes is not None:
             found, refused = self.classes[z.argmax(axis=1)], np.isnan(z).any(axis=1)
             if refused.any():
@@ -100,7 +100,7 @@ class Model:
             raise ParameterError(
                 "predict_proba: expected a model with classes; this one gives numbers: call predict"
             )
-        z = self._outputs(x)
+        z = self.outputs(x)
         with np.errstate(all="ignore"):
             y = np.exp(z - z.max(axis=1, keepdims=True))
             return y / y.sum(axis=1, keepdims=True)
@@ -113,8 +113,10 @@ class Model:
 
         export(self, path)
 
-    def _outputs(self, x):
-        """(B, *output_shape) float64 on the host, computed batch by batch."""
+    def outputs(self, x: Any) -> NDArray[np.float64]:
+        """(B, *output_shape) what the network gives: logits of classes, or a regression's number in
+        units where the bounds are -1 and 1. Warns and raises as `predict` does.
+        """
         x = self._rows(x)
         arrays = list(self.network.state().values()) or [np.zeros(0, "float32")]
         xp, dtype, total = namespace_of(*arrays), arrays[0].dtype, x.shape[0]

@@ -1,0 +1,196 @@
+"""What a model without hidden layers learned of each column: its curve. All of it is computed from
+the model alone, and costs nothing.
+"""
+
+import math
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import nn
+from ..backend import to_host
+from ..errors import ParameterError
+from ..run.model import Model
+from ..util import plotting
+from ..util.atomic import StrPath
+
+VALUES = 200  # of a column of numbers, at which its curve is computed
+ADDITIVE = (nn.Standardise, nn.Clamp, nn.Pieces, nn.Flatten)
+MOST_PANELS, ACROSS = 30, 3
+BINS = 10
+
+
+@dataclass(frozen=True)
+class Term:
+    """What a column adds to the answer.
+
+    values  (V,) numbers, dates, categories, or None of a gap
+    adds    (V,) to the logit of the second of two classes, or to the number that a regression
+            gives; (V, K) to the logits of K classes. Less the mean over the values
+    """
+
+    values: NDArray
+    adds: NDArray
+
+
+def terms(model: Model) -> dict[str, Term]:
+    """{column: Term} of a model. Raises ParameterError unless the model adds up terms of one column
+    each.
+    """
+    if not is_additive(model):
+        layers = ", ".join(layer.name or layer.kind for layer in model.network.layers)
+        raise ParameterError(
+            "terms: expected a model that adds up terms of one column each: without hidden layers, "
+            f"and with scale 'bounds' or 'private'; this one has {layers}"
+        )
+    found = _of_schema(model) if model.schema is not None else _of_numbers(model)
+    return {name: Term(values, _centred(answers(model, x))) for name, values, x in found}
+
+
+def _of_schema(model):
+    """Yield (column, values, a table with these values, in which the other columns stand still)."""
+    values = {column.name: _values_of(column) for column in model.schema.inputs}
+    cells = {name: each.astype(object) for name, each in values.items()}
+    for name, each in values.items():
+        still = {other: np.repeat(cell[:1], len(each)) for other, cell in cells.items()}
+        yield name, each, still | {name: cells[name]}
+
+
+def _of_numbers(model):
+    """The same of an array."""
+    low, high = span(model)
+    grid = np.linspace(low, high, VALUES)
+    names = model.about.get("columns") or [f"x[{place}]" for place in range(len(low))]
+    for place, name in enumerate(names):
+        x = np.tile((low + high) / 2, (VALUES, 1))
+        x[:, place] = grid[:, place]
+        yield name, grid[:, place], x
+
+
+def answers(model: Model, x: Any) -> NDArray[np.float64]:
+    """(N,) logits of the second of two classes, less those of the first, or numbers of a regression
+    before they are clipped; (N, K) logits of K classes.
+    """
+    z = model.outputs(x)
+    if model.classes is not None:
+        return z[:, 1] - z[:, 0] if len(model.classes) == 2 else z
+    low, high = model.target_bounds or (-1.0, 1.0)
+    return low + (z[:, 0] + 1) / 2 * (high - low)
+
+
+def linear(model: Model) -> tuple[NDArray, Any]:
+    """(coef, intercept) with which x @ coef.T + intercept is `answers` within the limits of the
+    columns: coef (D,) or (K, D), in the columns' units. Raises AttributeError where there are none.
+    """
+    pieces = any(isinstance(layer, nn.Pieces) for layer in model.network.layers)
+    if pieces or model.schema is not None or not is_additive(model):
+        raise AttributeError(
+            "coef_ and intercept_: this model is not linear in its columns' numbers; "
+            "model.terms() gives what each column adds"
+        )
+    low, high = span(model)
+    middle, step = (low + high) / 2, (high - low) / 4
+    found = answers(model, np.concatenate([middle[None], middle + np.diag(step)]))
+    coef = ((found[1:] - found[0]).T / step).astype(np.float64)
+    return coef, found[0] - coef @ middle
+
+
+def span(model: Model) -> tuple[NDArray, NDArray]:
+    """(low, high) (D,) within which the model's columns are not clamped."""
+    mean, scale = 0.0, 1.0
+    low, high = np.full((2, math.prod(model.network.input_shape)), [[-math.inf], [math.inf]])
+    for layer in model.network.layers:
+        if isinstance(layer, nn.Standardise):
+            constants = [to_host(layer.constants[name]).ravel() for name in ("mean", "scale")]
+            mean, scale = mean + scale * constants[0].astype(float), scale * constants[1]
+        elif isinstance(layer, nn.Clamp):
+            low = np.maximum(low, mean - scale * layer.limit)
+            high = np.minimum(high, mean + scale * layer.limit)
+        else:
+            break
+    return low, high
+
+
+def draw_terms(found: dict[str, Term], classes: Any, path: StrPath) -> None:
+    """Write a picture with a panel for each column, those that add most first."""
+    most = sorted(found, key=lambda name: -np.ptp(found[name].adds, axis=0).max())[:MOST_PANELS]
+    rows = -(-len(most) // ACROSS)
+    figure, axes = plotting.new_figure(
+        rows, min(len(most), ACROSS), title="What each column adds", panel=(3.6, 2.6)
+    )
+    for axis in axes[len(most) :]:
+        axis.set_visible(False)
+    what, handles = "to the number" if classes is None else "to the logit", []
+    for axis, name in zip(axes, most):
+        term = found[name]
+        curves = term.adds[:, None] if term.adds.ndim == 1 else term.adds
+        places = term.values
+        if places.dtype == object:
+            places = np.arange(len(term.values))
+            every = -(-len(places) // 12)
+            texts = ["a gap" if each is None else str(each)[:12] for each in term.values]
+            axis.set_xticks(places[::every], texts[::every], rotation=60, ha="right", fontsize=6)
+        style = "o" if term.values.dtype == object else "-"
+        handles = [
+            axis.plot(places, curve, style, ms=4, color=plotting.COLOURS[n % 7])[0]
+            for n, curve in enumerate(curves.T)
+        ]
+        axis.set(title=name)
+    axes[0].set(ylabel=what)
+    if classes is not None and len(classes) > 2:
+        for handle, label in zip(handles, classes):
+            handle.set_label(str(label))
+        plotting.legend(figure, handles, 6)
+    plotting.save(figure, path)
+
+
+def draw_reliability(p: NDArray, right: NDArray, path: StrPath) -> None:
+    """Write a picture of public rows: how often a class is right where the model says so.
+
+    p      (N, K) probabilities
+    right  (N,) places of the classes, -1 of none
+    """
+    said, was = p.ravel(), (right[:, None] == np.arange(p.shape[1])).ravel()
+    if p.shape[1] == 2:
+        said, was = p[:, 1], right == 1
+    bins = np.minimum((said * BINS).astype(int), BINS - 1)
+    rows = np.bincount(bins, minlength=BINS)
+    held = rows > 0
+    means = [np.bincount(bins, each, BINS)[held] / rows[held] for each in (said, was)]
+    figure, (axis,) = plotting.new_figure(
+        title="Probabilities of the model, and how often they came true", panel=(4.8, 4.6)
+    )
+    axis.plot([0, 1], [0, 1], color=plotting.BLACK, linewidth=0.8)
+    axis.plot(*means, "o-", color=plotting.BLUE)
+    for x, y, number in zip(*means, rows[held]):
+        axis.annotate(f"{number:,}", (x, y), fontsize=6, xytext=(4, -8), textcoords="offset points")
+    axis.set(
+        xlabel="probability, mean of a tenth", ylabel="share of rows", xlim=(0, 1), ylim=(0, 1)
+    )
+    plotting.save(figure, path)
+
+
+def is_additive(model: Model) -> bool:
+    """Whether the network adds up terms of one column each."""
+    *before, last = model.network.layers
+    return isinstance(last, nn.Dense) and all(isinstance(layer, ADDITIVE) for layer in before)
+
+
+def _values_of(column):
+    """Values of a schema's column, and None of a gap where it takes gaps."""
+    gap = [None] if column.gaps else []
+    if column.type == "category":
+        return np.array([*column.values, *gap], dtype=object)
+    found = np.linspace(column.low, column.high, VALUES)
+    if column.type == "date":
+        return np.array([date(1970, 1, 1) + timedelta(round(day)) for day in found], dtype="M8[D]")
+    return found
+
+
+def _centred(adds):
+    """Less the mean over the values, and of K classes over the classes."""
+    adds = adds - adds.mean(axis=0)
+    return adds if adds.ndim == 1 else adds - adds.mean(axis=1, keepdims=True)
