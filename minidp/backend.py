@@ -15,6 +15,7 @@ from .arrays import namespace_of, synchronise, to_host  # noqa: F401, public her
 from .errors import DeviceUnavailableError, ParameterError
 from .host import memory
 from .ranks import current
+from .util.words import WORDS
 
 # environment variables that let products on a GPU round to fewer bits
 FEWER_BITS = (
@@ -116,9 +117,10 @@ def check_device(**named):
     """Raise ParameterError unless each is the name of a device."""
     for name, device in named.items():
         if not (isinstance(device, str) and re.fullmatch("auto|cpu|gpu(:[0-9]{1,4})?", device)):
+            said = WORDS.get(str(device).partition(":")[0])
             raise ParameterError(
                 f"expected {name}={device!r:.80} to be auto, cpu, gpu or gpu:N, N the number of a "
-                "GPU"
+                f"GPU{f'; {said}' if said else ''}"
             )
 
 

@@ -24,6 +24,7 @@ from .util.atomic import StrPath
 from .util.options import Checked, option
 from .util.validate import count as check_count
 from .util.validate import in_range, open_probability, positive_finite
+from .util.words import names_checked
 
 MOST_STEPS = 10**18
 PARTS = {  # of a setting, and how each may be given
@@ -133,6 +134,7 @@ class Setting(Checked):
         return self.ledger_with(sampler, self.noise_multiplier, self.number_of_steps(sampler))
 
 
+@names_checked
 def epsilon(
     *,
     delta: float,
@@ -183,6 +185,7 @@ def epsilon(
     return compared(found, accountants_of(accountant), group_size, delta=delta)
 
 
+@names_checked
 def calibrate(
     *,
     epsilon: float,

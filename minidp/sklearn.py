@@ -25,12 +25,13 @@ from .errors import ParameterError
 from .fitting.fit import fit
 from .util.atomic import StrPath
 from .util.text import upper_text
+from .util.words import Named
 
 _spent: list[tuple[float, float]] = []  # (epsilon, delta) of the fits of this process
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class _Private(BaseEstimator):
+class _Private(Named, BaseEstimator):
     """Base of both estimators; the parameters are those of `minidp.fit`."""
 
     epsilon: float = 1.0

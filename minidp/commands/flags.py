@@ -21,6 +21,7 @@ from typing import Any, NoReturn, get_args
 
 from ..errors import MinidpError
 from ..ranks import SOLO, current
+from ..util.words import WORDS
 
 
 class Parser(argparse.ArgumentParser):
@@ -35,6 +36,10 @@ class Parser(argparse.ArgumentParser):
         self._negative_number_matcher = re.compile(r"-([\d.]|inf)")
 
     def error(self, message: str) -> NoReturn:
+        unknown = message.partition("unrecognized arguments: ")[2]
+        for flag in re.findall(r"(?<!\S)--(\S+)", unknown):
+            if said := WORDS.get(flag.replace("-", "_")):
+                message += f"; --{flag}: " + _with_flags(said, r"\w+")
         print(f"error: {message}; --help lists the flags", file=sys.stderr)
         sys.exit(2)
 
@@ -189,9 +194,13 @@ def with_flags(names, function):
     try:
         return function()
     except MinidpError as error:
-        found = rf"\b(epsilon|{'|'.join(names)})=(?=(.?))"
-        text = re.sub(found, _as_flag, str(error).replace("=(low, high)", "=LOW,HIGH"))
-        raise type(error)(text) from error
+        text = str(error).replace("=(low, high)", "=LOW,HIGH")
+        raise type(error)(_with_flags(text, "|".join(("epsilon", *names)))) from error
+
+
+def _with_flags(text, names):
+    """The text with flags in place of arguments of these names."""
+    return re.sub(rf"\b({names})=(?=(.?))", _as_flag, text)
 
 
 def _as_flag(found):

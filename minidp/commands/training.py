@@ -93,7 +93,7 @@ class TrainCommand(Settings, Files):
         found = {
             "model": path,
             "quote": record.quoted,
-            "epsilon": model.epsilon.to_json(),
+            "epsilon": model.epsilon.bound.to_json(),
             **{key: jsonable(getattr(record, key)) for key in SHOWN},
         }
         lines = [

@@ -28,6 +28,28 @@ from .terms import Term, answers, draw_reliability, draw_terms, is_additive, lin
 COLUMNS, RELIABILITY = "columns.png", "reliability.png"
 
 
+class Spent(float):
+    """Epsilon of a model: a float, the upper end of a certified interval, which prints as a
+    sentence. `bound` is the interval.
+    """
+
+    bound: Bound
+    said: str
+
+    @property
+    def lower(self) -> float | None:
+        """The lower end; None if unknown."""
+        return self.bound.lower
+
+    @property
+    def upper(self) -> float:
+        """The upper end, the same number."""
+        return self.bound.upper
+
+    def __repr__(self):
+        return self.said
+
+
 class Fitted(Model):
     """A private model with its statement; made by `minidp.fit`.
 
@@ -52,15 +74,27 @@ class Fitted(Model):
         self._ledger = Ledger.load(self.folder / LEDGER)
 
     @property
-    def epsilon(self) -> Bound:
-        """The bound to quote: epsilon at `delta`, by the accountant whose certified upper end is
-        the smallest; infinite for a model that is not private.
+    def epsilon(self) -> Spent:
+        """Epsilon at `delta`, to quote: the upper end by the accountant whose certified upper end
+        is the smallest; infinite for a model that is not private.
         """
-        quoted = self.record.quoted
-        if quoted is None:
-            return Bound(math.inf, math.inf, math.inf)
-        found = self.record.epsilon[quoted]
-        return Bound(found.lower, found.estimate, found.upper)
+        record, bound = self.record, Bound(math.inf, math.inf, math.inf)
+        said = "Epsilon is infinite: treat the model like the training data."
+        if record.quoted is not None:
+            found = record.epsilon[record.quoted]
+            bound = Bound(found.lower, found.estimate, found.upper)
+            said = (
+                f"Epsilon is at most {upper_text(bound.upper)} at delta {record.delta:g}, for each "
+                f"{self._whom}; it is certified by {called(record.quoted)}."
+            )
+        spent = Spent(bound.upper)
+        spent.bound, spent.said = bound, said
+        return spent
+
+    @property
+    def _whom(self):
+        """Whom the guarantee is for."""
+        return "row by itself" if self.record.unit == "row" else "person with all of their rows"
 
     @property
     def delta(self) -> float:
@@ -181,8 +215,7 @@ class Fitted(Model):
         if record.quoted is None:
             yield "epsilon", "infinite: treat the model like the training data"
         else:
-            whom = "row by itself" if unit == "row" else "person with all of her rows"
-            yield "epsilon", f"{upper} at delta {self.delta:g}, for each {whom}"
+            yield "epsilon", f"{upper} at delta {self.delta:g}, for each {self._whom}"
             if group:
                 yield f"for {group.size} {unit}s", f"epsilon {upper_text(group.epsilon)}"
             yield "certified", f"{lower_text(bound.lower)} to {upper} by {called(record.quoted)}"

@@ -6,17 +6,18 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import partial, wraps
-from inspect import signature
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from .. import nn
 from ..errors import ParameterError
+from ..util import words
 from ..util.atomic import StrPath
 from ..util.files import check_path
 from ..util.options import Checked, option
 from ..util.validate import count, flag, positive, positive_finite
+from ..util.words import P, R
 
 SCALES = ("auto", "unit-norm", "bounds", "private", "none")
 POSITIVE = partial(count, 1)
@@ -255,16 +256,11 @@ class Request:
             raise ParameterError("expected test to be a pair (x, y)")
 
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
 def names_checked(fit: Callable[P, R]) -> Callable[P, R]:
-    """`fit`, which then raises ParameterError for an unknown keyword, with the nearest name that it
-    knows, for `settings` that are none, and for a field that is given by its name and in
-    `settings`.
+    """`fit`, which then raises ParameterError for an unknown keyword, for `settings` that are none,
+    and for a field that is given by its name and in `settings`.
     """
-    parameters = list(signature(fit).parameters)
+    by_name = words.names_checked(fit)
 
     @wraps(fit)
     def checked(*args: P.args, **named: P.kwargs) -> R:
@@ -274,18 +270,8 @@ def names_checked(fit: Callable[P, R]) -> Callable[P, R]:
                 f"expected settings to be a minidp.Settings, got {type(settings).__name__}"
             )
         for name in named:
-            if name not in parameters:
-                raise ParameterError(f"fit has no parameter {name!r}; {_hint(name, parameters)}")
             if settings is not None and name in settings.given:
                 raise ParameterError(f"fit: {name} given both by settings= and by its name")
-        return fit(*args, **named)
+        return by_name(*args, **named)
 
     return checked
-
-
-def _hint(name, parameters):
-    from difflib import get_close_matches  # here, because it is for errors alone
-
-    if near := get_close_matches(name, parameters, 1):
-        return f"did you mean {near[0]}?"
-    return f"its settings are {', '.join(field.name for field in fields(Settings))}"

@@ -1,5 +1,6 @@
 """Layers, losses and networks, each with its gradients written by hand."""
 
+from ..util.words import hint
 from . import init
 from .activation import Clamp, ReLU, Sigmoid, Softmax, Tanh
 from .conv import Conv2D
@@ -42,3 +43,7 @@ __all__ = [
     "UnitNorm",
     "init",
 ]
+
+
+def __getattr__(name):
+    raise AttributeError(f"minidp.nn has no {name}; {hint(name, __all__)}")

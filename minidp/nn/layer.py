@@ -13,6 +13,7 @@ from ..errors import ParameterError, ShapeError
 from ..grads.forms import PerExampleGrad
 from ..streams import Draws
 from ..util.validate import inexact, shape, shape_fits, shape_text
+from ..util.words import Named
 from .init import Initializer, Rng, zeros
 
 Shape = tuple[int, ...]
@@ -33,7 +34,7 @@ class Cache(NamedTuple):
     kept: object
 
 
-class Layer:
+class Layer(Named):
     """A function that acts on each example separately, with gradients written by hand.
 
     name         set by the network if not given; the first half of a parameter's key, and in

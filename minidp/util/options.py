@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any
 
 from .validate import one_of
+from .words import Named
 
 REQUIRED = dataclasses.MISSING  # the default of a field that must be given
 
@@ -25,8 +26,8 @@ def option(default: Any, help: str | None = None, check: Any = None, **more: Any
     return dataclasses.field(default=default, metadata={"help": help, "check": check, **more})
 
 
-class Checked:
-    """Base of a dataclass of options whose values are checked. Raises ParameterError."""
+class Checked(Named):
+    """Base of a dataclass of options whose names and values are checked. Raises ParameterError."""
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):  # type: ignore[arg-type]  # of its subclasses

@@ -61,7 +61,7 @@ def test_a_resumed_run_notices_every_field():
     "named, words",
     [
         ({"hiden": 8}, "no parameter 'hiden'; did you mean hidden?"),
-        ({"zzz": 1}, "its settings are classes, target_bounds,"),
+        ({"zzz": 1}, "there are x, y, epsilon, delta,"),
         (
             {"settings": Settings(steps=3), "steps": 3},
             "steps given both by settings= and by its name",

@@ -26,6 +26,11 @@ def test_a_classifier_predicts_labels_and_says_what_it_cost(tmp_path):
     assert model.score(x, y) > 0.75 and set(model.predict(x)) <= {"ant", "bee", "cow"}
     assert np.allclose(model.predict_proba(x).sum(axis=1), 1)
     assert 1.98 < model.epsilon.upper <= 2.0 and model.epsilon.lower <= model.epsilon.upper
+    assert f"{model.epsilon:.3f}" == f"{float(model.epsilon):.3f}" and model.epsilon < 2.1
+    said = (
+        r"Epsilon is at most 1.99\d+ at delta 0.0001, for each row by itself; .* certified by pld."
+    )
+    assert re.fullmatch(said, str(model.epsilon))
     assert model.epsilon.upper == make("loss_distribution").epsilon(model.ledger, 1e-4).upper
     rows = model.per_class(x, y)
     right = sum(row["accuracy"] * row["examples"] for row in rows.values())

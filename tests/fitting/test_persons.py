@@ -33,7 +33,9 @@ def test_ledger_result_statement_and_verify_say_person(tmp_path):
     assert result["unit"] == "person" and result["rows_per_person"] == MOST
     assert result["settings"]["dataset_size"] == PERSONS and model.delta == 1e-3
     assert f"the number of persons, {PERSONS}" in result["disclosed"]
-    assert "for each person with all of her rows" in repr(model) and "for 2 persons" in repr(model)
+    assert "for each person with all of their rows" in repr(model) and "for 2 persons" in repr(
+        model
+    )
     statement = " ".join((tmp_path / "run" / "privacy.md").read_text().split())
     for words in ("private for one person with all of her rows, added", "2 persons together"):
         assert words in statement

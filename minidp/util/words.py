@@ -1,0 +1,71 @@
+"""Names that minidp does not know, the words of other libraries among them, answered with ours."""
+
+from collections.abc import Callable, Collection, Iterable
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any, ParamSpec, TypeVar
+
+from ..errors import ParameterError
+
+WORDS = {  # of other libraries, and what to write here; "=" follows our parameters
+    "sample_rate": "it is sampling_probability=, or lot_size= and dataset_size=",
+    "batch_size": "it is lot_size=, the examples of a step on average",
+    "max_grad_norm": "it is clip_norm=",
+    "l2_norm_clip": "it is clip_norm=",
+    "lr": "it is learning_rate=",
+    "epochs": "it is steps=, the epochs times the rows, divided by lot_size=",
+    "target_epsilon": "it is epsilon=",
+    "noise_multiplier": "the noise follows from epsilon=; minidp.epsilon says what a noise costs",
+    "optimizer": "it follows from public numbers; minidp.train.Trainer takes one of minidp.train",
+    "random_state": "it is seed=",
+    "Linear": "it is nn.Dense(inputs, outputs)",
+    "Conv2d": "it is nn.Conv2D(in_channels, out_channels, kernel)",
+    "kernel_size": "it is kernel=",
+    "cuda": 'it is "gpu"',
+}
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def hint(name: str, known: Collection[str]) -> str:
+    """What to write for a name that is not among the known ones."""
+    from difflib import get_close_matches  # here, because it is for errors alone
+
+    if name in WORDS:
+        return WORDS[name]
+    if near := get_close_matches(name, known, 1):
+        return f"did you mean {near[0]}?"
+    return f"there are {', '.join(known)}"
+
+
+def check_names(where: str, function: Callable[..., Any], given: Iterable[str]) -> None:
+    """Raise ParameterError for a keyword that a function does not take, with what to write."""
+    parameters = signature(function).parameters
+    if Parameter.VAR_KEYWORD in [each.kind for each in parameters.values()]:
+        return
+    known = [name for name in parameters if name != "self"]
+    for name in given:
+        if name not in known:
+            raise ParameterError(f"{where} has no parameter {name!r}; {hint(name, known)}")
+
+
+def names_checked(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, which then raises ParameterError for a keyword that it does not take."""
+
+    @wraps(function)
+    def checked(*args: P.args, **named: P.kwargs) -> R:
+        check_names(function.__name__, function, named)
+        return function(*args, **named)
+
+    return checked
+
+
+class Named:
+    """Base of classes that raise ParameterError for a keyword that their constructor does not
+    take.
+    """
+
+    def __new__(cls, *_: Any, **named: Any) -> Any:
+        """A new instance, not yet initialised."""
+        check_names(cls.__name__, cls.__init__, named)
+        return super().__new__(cls)

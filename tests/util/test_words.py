@@ -1,0 +1,84 @@
+"""Every door answers the words of other libraries with ours."""
+
+import re
+
+import numpy as np
+import pytest
+
+import minidp
+from minidp import nn
+from minidp.__main__ import main
+from minidp.backend import Backend
+from minidp.errors import ParameterError
+from minidp.util.words import WORDS
+
+X, Y = np.zeros((4, 2)), np.zeros(4, int)
+
+
+def fit(**named):
+    return minidp.fit(X, Y, **{"epsilon": 1, **named})
+
+
+OF_FIT = """
+    sample_rate batch_size max_grad_norm l2_norm_clip lr epochs target_epsilon noise_multiplier
+    optimizer random_state
+""".split()
+DOORS = [
+    *((name, fit, name) for name in OF_FIT),
+    ("lr", minidp.Settings, "lr"),
+    ("lr", minidp.PrivateClassifier, "lr"),
+    ("sample_rate", minidp.epsilon, "sample_rate"),
+    ("batch_size", minidp.calibrate, "batch_size"),
+    ("target_epsilon", minidp.calibrate, "target_epsilon"),
+    ("kernel_size", lambda kernel_size: nn.Conv2D(1, 2, kernel_size=kernel_size), "kernel_size"),
+]
+
+
+@pytest.mark.parametrize("word, door, name", DOORS)
+def test_a_parameter_of_other_libraries_is_answered(word, door, name):
+    with pytest.raises(ParameterError, match=f"no parameter '{name}'; {re.escape(WORDS[word])}"):
+        door(**{name: 3})
+
+
+@pytest.mark.parametrize("word", ["Linear", "Conv2d"])
+def test_a_layer_of_other_libraries_is_answered(word):
+    with pytest.raises(AttributeError, match=f"no {word}; {re.escape(WORDS[word])}"):
+        getattr(nn, word)
+
+
+def test_the_device_of_other_libraries_is_answered():
+    for device in ("cuda", "cuda:0"):
+        with pytest.raises(ParameterError, match=f"gpu:N, N .*; {WORDS['cuda']}"):
+            Backend.pick(device)
+
+
+@pytest.mark.parametrize(
+    "flags, said",
+    [
+        ("epsilon --sample-rate 0.01 --delta 1e-5", "--sample-rate: it is --sampling-probability"),
+        ("train x.npz --target-epsilon 1 --out o --lr 1", "--lr: it is --learning-rate; --help"),
+        ("train x.npz --target-epsilon 1 --out o --seeed 1", "arguments: --seeed 1; --help lists"),
+    ],
+)
+def test_a_flag_of_other_libraries_is_answered(flags, said, capsys):
+    with pytest.raises(SystemExit):
+        main(flags.split())
+    assert said in capsys.readouterr().err
+
+
+def test_what_is_nearly_right_and_what_is_not_known_at_all():
+    with pytest.raises(ParameterError, match="epsilon has no parameter 'detla'; did you mean delt"):
+        minidp.epsilon(detla=1e-5)
+    with pytest.raises(ParameterError, match="ReLU has no parameter 'zzz'; there are name"):
+        nn.ReLU(zzz=1)
+    with pytest.raises(AttributeError, match=r"minidp.nn has no Relu; did you mean ReLU\?"):
+        nn.Relu  # noqa: B018
+
+
+def test_a_constructor_that_takes_any_keyword_is_left_alone():
+    class Mine(nn.ReLU):
+        def __init__(self, **more):
+            super().__init__()
+            self.more = more
+
+    assert Mine(lr=3).more == {"lr": 3}
