@@ -71,8 +71,8 @@ def test_what_is_nearly_right_and_what_is_not_known_at_all():
         minidp.epsilon(detla=1e-5)
     with pytest.raises(ParameterError, match="ReLU has no parameter 'zzz'; there are name"):
         nn.ReLU(zzz=1)
-    with pytest.raises(AttributeError, match=r"minidp.nn has no Relu; did you mean ReLU\?"):
-        nn.Relu  # noqa: B018
+    with pytest.raises(AttributeError, match=r"minidp.nn has no Dence; did you mean Dense\?"):
+        nn.Dence  # noqa: B018
 
 
 def test_a_constructor_that_takes_any_keyword_is_left_alone():
