@@ -17,8 +17,8 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
+from ..data.cells import TRUTH, number_in
 from ..data.schema import Schema
-from ..data.tables import TRUTH, number_in
 from ..errors import DataError, ParameterError
 from ..run.checkpoint import open_npz
 from ..util.files import damage_named

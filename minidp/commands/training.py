@@ -3,6 +3,7 @@ predictions.
 """
 
 import csv
+import json
 import math
 import sys
 import warnings
@@ -10,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from shlex import quote
 
-from ..data.draft import draft, in_words
+from ..data.draft import draft
 from ..data.tables import table_of
 from ..errors import DataError, ParameterError
 from ..fitting.fit import fit
@@ -22,7 +23,7 @@ from ..run.folder import CONFIG, CURVES, MODEL, RESULT, STATEMENT
 from ..run.shared_ledger import sum_line
 from ..run.summary import quote_line
 from ..util.atomic import atomic_write
-from ..util.files import jsonable, write_json
+from ..util.files import jsonable
 from ..util.options import REQUIRED, option
 from ..util.program import program
 from ..util.validate import positive
@@ -144,13 +145,14 @@ class SchemaCommand:
         """Run the command."""
         check_new(self, self.out)
         table = table_of(read_csv(self.table))
-        found = draft(table, self.label)
-        write_json(self.out, found)
-        print("\n".join(in_words(table, found)))
+        found, lines = draft(table, self.label)
+        with atomic_write(self.out) as file:
+            file.write(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+        print("\n".join(lines))
         print(
             f"wrote {self.out}: {len(found)} columns. Types and categories were read from the rows "
             "and are not protected: correct each entry by public knowledge, fill in every "
-            '"low" and "high", and delete its "from"'
+            'null, and delete its "from"'
         )
 
 

@@ -1,64 +1,135 @@
-"""A draft of a schema from a table's rows, for its owner to correct by public knowledge."""
+"""A draft of a schema from a table's rows, for its owner to correct by public knowledge. Draft and
+lines are for the owner's eyes: they show values of rows.
+"""
 
-from collections.abc import Iterator
+import math
+import re
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from .schema import day_in, number_or_nan, plain_number
-from .tables import GAPS, picked, text_in
+from ..util.text import listed
+from .cells import CODE, GAPS, plain_number, text_in
+from .schema import READERS
+from .tables import picked
 
-MOST_CATEGORIES = 64  # a column of more texts is left out
+MOST_CATEGORIES = 64  # the categories of a column of more texts are left to fill in
 MOST_NUMBERED = 10  # classes that are numbers: a label of more is a number to predict
+FORMATS: dict[str, tuple[str | None, ...]] = {
+    "number": (None, "1234,5", "1,234.5", "1.234,5", "1 234.5", "1 234,5", "1'234.5"),
+    "date": (
+        None,
+        *(f"31{mark}12{mark}{year}" for mark in "./-" for year in ("2015", "15")),
+        *(f"12{mark}31{mark}{year}" for mark in "/-" for year in ("2015", "15")),
+        *(f"31{mark}Dec{mark}{year}" for mark in "- " for year in ("2015", "15")),
+        "2015/12/31",
+    ),
+}
+PERSON = re.compile(
+    r"(person|patient|subject|user|customer|client|member|student|pupil|employee|respondent"
+    r"|participant|household)s?([ _-]?(id|no|nr|number|code|name))?|(.*[ _-])?id"
+)
 
 
-def draft(table: dict[str, NDArray], label: str) -> dict[str, Any]:
-    """A schema's JSON with types and categories read from the rows, which it says; bounds are null,
-    for you to fill in from public knowledge.
+def draft(table: dict[str, NDArray], label: str) -> tuple[dict[str, Any], list[str]]:
+    """(a schema's JSON, a line for each column on what it is taken for and what to write instead).
+
+    Types, formats and categories are read from the rows, which the draft says by "from"; what is
+    null is for you to fill in from public knowledge.
     """
     picked(table, [label])
-    return {name: _drafted(cells, name == label) for name, cells in table.items()}
+    entries, lines = {}, []
+    for name, cells in table.items():
+        texts = [text_in(cell) for cell in cells.tolist()]
+        found, says = _drafted(name, texts, name == label)
+        if name == label:
+            found, says = found | {"role": "label"}, f"the label: {says}"
+        entries[name] = found | {"from": "data"}
+        lines.append(f"{name}: {says}")
+    return entries, lines
 
 
-def _drafted(cells, label):
-    texts = sorted({text_in(cell) for cell in cells.tolist()}.difference(GAPS))
-    few = 0 < len(texts) <= MOST_CATEGORIES
-    readers = {"number": number_or_nan, "date": day_in}
-    fits = [
-        kind
-        for kind, read in readers.items()
-        if texts and not np.isnan([read(text) for text in texts]).any()
-    ]
-    found: dict[str, Any] = {"type": "ignore"}
-    if label and fits == ["number"] and len(texts) > MOST_NUMBERED:
-        found = {"type": "number", "low": None, "high": None}
-    elif few and (label or not fits):
-        found = {"type": "category", "values": texts}
-    elif fits:
-        found = {"type": fits[0], "low": None, "high": None}
-    if label:
-        found["role"] = "label"
-    return found | {"from": "data"}
+def _drafted(name, cells, label):
+    """(the entry of a column, what it is taken for)."""
+    known = [text for text in cells if text not in GAPS]
+    texts = sorted(set(known))
+    count = len(texts)
+    if not texts:
+        return {"type": "ignore"}, "ignored, because it is empty"
+    if not label and count > MOST_NUMBERED and PERSON.fullmatch(name.lower()):
+        return {"type": "ignore"}, _of_names(name, count, len(known))
+    kind, formats = _kind(texts)
+    if label and (kind != "number" or count <= MOST_NUMBERED):
+        kind = None
+    if kind:
+        return _measured(kind, formats, texts)
+    if count <= MOST_CATEGORIES:
+        says = f"a category of {count} values"
+        if all(plain_number(text) is not None for text in texts):
+            says += '; for a number write "type": "number", "low" and "high"'
+        if gaps := sorted(set(cells).intersection(GAPS) - {""}):
+            says += f'; {listed(gaps)} is *other*, unless "values" lists it'
+        return {"type": "category", "values": texts}, says
+    odd = next(text for text in texts if plain_number(text) is None)
+    if sum(plain_number(text) is not None for text in texts) > count / 2:
+        return {"type": "ignore"}, (
+            f"ignored, because most of its {count} texts are numbers, but not {odd!r:.40}: correct "
+            "such cells, and write a number"
+        )
+    if count == len(known) and not label:
+        return {"type": "ignore"}, (
+            f"ignored, because its {count} texts are all different; for a category write "
+            '"type": "category" and "values", the ones that matter'
+        )
+    says = f'a category of {count} texts, too many to list: fill in "values", the ones that matter'
+    if not label:
+        says += '; all others are *other*. Or write "type": "ignore"'
+    return {"type": "category", "values": None}, says
 
 
-def in_words(table: dict[str, NDArray], drafted: dict[str, Any]) -> Iterator[str]:
-    """Yield what a draft takes each column for, and what to write instead."""
-    for name, entry in drafted.items():
-        texts = {text_in(cell) for cell in table[name].tolist()}.difference(GAPS)
-        kind, label = entry["type"], "the label: " if entry.get("role") == "label" else ""
-        says = f"a {kind}; fill in low and high"
-        if kind == "category":
-            says = f"a category of {len(texts)} values"
-            if all(plain_number(text) is not None for text in texts):
-                says += '; for a number write "type": "number", "low" and "high"'
-        elif kind == "ignore":
-            says = (
-                f"ignored, because it has {len(texts)} different texts; for a category write "
-                '"type": "category" and "values", the ones that matter'
-            )
-            if not texts:
-                says = "ignored, because it is empty"
-            elif sum(plain_number(text) is not None for text in texts) > len(texts) / 2:
-                says += "; most are numbers: correct the others, and write a number"
-        yield f"{name}: {label}{says}"
+def _of_names(name, count, rows):
+    if count == rows:
+        return 'ignored, because it names each row; for a number write "type": "number"'
+    return (
+        f"ignored, because it says whose row each is: {count} persons have {rows} rows. `train "
+        f"--person {name} --rows-per-person K` protects each person with all of their rows"
+    )
+
+
+def _kind(texts):
+    """("number", "date" or None; the formats in which all texts are one, each giving others)."""
+    for kind, formats in FORMATS.items():
+        found: dict[tuple[float, ...], str | None] = {}
+        if kind == "number" and any(map(CODE.fullmatch, texts)):
+            continue
+        for written in formats:
+            values = []
+            for text in texts:
+                values.append(READERS[kind](text, written))
+                if math.isnan(values[-1]):
+                    break
+            else:
+                found.setdefault(tuple(values), written)
+        if found:
+            return kind, list(found.values())
+    return None, []
+
+
+def _measured(kind, formats, texts):
+    """(the entry of a number or a date, what it is taken for)."""
+    entry, first = {"type": kind, "low": None, "high": None}, formats[0]
+    says = f"a {kind} ({len(texts)} different); fill in low and high"
+    if any(text.endswith("%") for text in texts):
+        says += "; 12% is the number 12"
+    choices = " or ".join(f'"{each}"' for each in formats if each)
+    if first is None and choices:
+        says += f'; if 1.234 stands for 1234, write "format": {choices}'
+    elif len(formats) > 1:
+        entry["format"] = None
+        says += f'; it may be read in several ways: fill in "format", {choices}'
+    elif first is not None:
+        entry["format"] = first
+        says += f"; written like {first}"
+        if kind == "date" and "2015" not in first:
+            says += ", where 00 to 68 are the years from 2000 on"
+    return entry, says

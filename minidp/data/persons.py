@@ -10,7 +10,7 @@ from ..errors import DtypeError, ParameterError, RowsError, ShapeError
 from ..units import Rows, Units
 from ..util.validate import count
 from .arrays import Inputs, known_values, one_axis
-from .tables import GAPS
+from .cells import GAPS
 
 MOST_ROWS = 2**10  # sums of so many outer products per person are within the bound of `rounding`
 LARGEST_NAME = 2**53  # from here on, different whole numbers may be the same float

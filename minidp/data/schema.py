@@ -2,7 +2,7 @@
 
 {"age": {"type": "number", "low": 0, "high": 99},
  "job": {"type": "category", "values": ["clerk", "nurse"]},
- "since": {"type": "date", "low": "2000-01-01", "high": "2026-12-31"},
+ "since": {"type": "date", "low": "2000-01-01", "high": "2026-12-31", "format": "31.12.2015"},
  "id": {"type": "ignore"},
  "sick": {"type": "category", "values": ["no", "yes"], "role": "label"}}
 
@@ -11,10 +11,9 @@ No message shows a value of a row.
 
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,8 @@ from ..errors import DataError, ParameterError
 from ..util.files import jsonable, unique_fields
 from ..util.text import listed
 from .arrays import one_axis
-from .tables import GAPS, number_in, picked, table_of, text_in
+from .cells import GAPS, day_in, number_or_nan, plain_number, text_in
+from .tables import picked, table_of
 
 # of an entry, with the values that each may have
 ALLOWED = {
@@ -34,9 +34,10 @@ ALLOWED = {
     "role": ("input", "label"),
     "from": ("public", "data"),
 }
-FREE = ("low", "high", "values")
+FREE = ("low", "high", "values", "format")
+READERS = {"number": number_or_nan, "date": day_in}
+WRITTEN = {"number": (1234.5, '"1.234,5"'), "date": (16800.0, '"31.12.2015"')}
 FEWEST, FIRST = 10, 4096  # values, and rows, that show whether a column fits
-PLAIN = re.compile(r"[-+]?(0|[1-9][0-9]*)(\.[0-9]*)?([eE][-+]?[0-9]+)?|true|false", re.I)
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ class Column:
     gaps       True: a gap has an indicator of its own, or is *other*, whether there are gaps or
                not. False: a row with a gap, or with a category that is not listed, is refused
     label      whether this column is to be predicted
+    format     how the table writes the number 1234.5, or the date 31 December 2015; None: so, or
+               2015-12-31
     from_data  whether somebody read the type and the categories from the data
     entry      this column in a schema's JSON
     """
@@ -61,6 +64,7 @@ class Column:
     gaps: bool
     label: bool
     from_data: bool
+    format: str | None
     entry: dict[str, Any] = field(compare=False)
 
     @property
@@ -88,14 +92,16 @@ class Column:
 
     def numbers(self, cells: NDArray) -> tuple[NDArray, NDArray]:
         """(numbers (N,), NaN for a gap and for what is none; where the gaps are (N,))."""
-        if cells.dtype.kind == "M":
-            cells = cells.astype("datetime64[D]").astype(object)  # dates, None of a gap
         if cells.dtype.kind in "biuf" and self.type == "number":
             numbers = cells.astype(np.float64)
             return numbers, np.isnan(numbers)
-        texts = list(map(text_in, cells.tolist()))
-        read = day_in if self.type == "date" else number_or_nan
-        return np.array(list(map(read, texts))), np.isin(texts, GAPS)
+        read, cells = cache(READERS[self.type]), cells.tolist()
+        texts = list(map(text_in, cells))
+        found = [
+            read(text, self.format if isinstance(cell, str) else None)
+            for text, cell in zip(texts, cells)
+        ]
+        return np.array(found), np.isin(texts, GAPS)
 
     def labels(self, cells: Any) -> NDArray:
         """Labels (N,) as the schema writes them, None for others; or numbers of a regression."""
@@ -161,7 +167,7 @@ class Schema:
             raise ParameterError('schema: expected {"column": {"type": ...}, ...}')
         if unfilled := [name for name, entry in source.items() if _unfilled(entry)]:
             raise ParameterError(
-                f'schema: fill in "low" and "high" of the columns {listed(unfilled)} from public '
+                f"schema: fill in what is null of the columns {listed(unfilled)} from public "
                 "knowledge, such as what a number of this kind can be; not from the rows"
             )
         columns = tuple(_column(name, entry) for name, entry in source.items())
@@ -272,16 +278,12 @@ def places_among(values: Iterable[Any], cells: Iterable[Any]) -> NDArray:
     return np.array([known[text] for text in texts], dtype=np.int64)
 
 
-def plain_number(cell: Any) -> float | None:
-    """The number of a cell that is one as people and programs write it, else None."""
-    text = text_in(cell)
-    return number_in(text) if PLAIN.fullmatch(text) else None
-
-
 def _unfilled(entry):
-    """Whether a bound is open, as in a draft."""
-    bounded = isinstance(entry, Mapping) and entry.get("type") in ("number", "date")
-    return bounded and None in (entry.get("low"), entry.get("high"))
+    """Whether an entry has something open, as in a draft."""
+    if not isinstance(entry, Mapping):
+        return False
+    bounded = entry.get("type") in READERS and None in (entry.get("low"), entry.get("high"))
+    return bounded or None in entry.values()
 
 
 def _column(name, entry):
@@ -305,8 +307,23 @@ def _column(name, entry):
         values = _values(where, entry.get("values"))
     elif kind != "ignore":
         low, high = _bounds(where, kind, entry)
-    of_data = found["from"] == "data"
-    return Column(name, kind, low, high, values, found["gaps"], label, of_data, entry)
+    of_data, written = found["from"] == "data", _written(where, kind, entry.get("format"))
+    return Column(name, kind, low, high, values, found["gaps"], label, of_data, written, entry)
+
+
+def _written(where, kind, written):
+    """The format of an entry. Raises ParameterError."""
+    if written is None:
+        return None
+    if kind not in READERS:
+        raise ParameterError(f'{where}: expected "format" of a number or a date')
+    number, example = WRITTEN[kind]
+    if not isinstance(written, str) or READERS[kind](written, written) != number:
+        what = "1234.5" if kind == "number" else "31 December 2015"
+        raise ParameterError(
+            f'{where}: expected "format" to be {what} as the table writes it, such as {example}'
+        )
+    return written
 
 
 def _bounds(where, kind, entry):
@@ -316,7 +333,8 @@ def _bounds(where, kind, entry):
         example = '"2000-01-01"'
     else:
         low, high = (
-            number_or_nan(each) if type(each) in (int, float) else math.nan for each in given
+            number_or_nan(text_in(each)) if type(each) in (int, float) else math.nan
+            for each in given
         )
         example = "0"
     if not (low < high and math.isfinite(high - low)):
@@ -333,19 +351,3 @@ def _values(where, values):
     if len({text_in(each) for each in values}) < len(values):
         raise ParameterError(f"{where}: expected different values")
     return tuple(each.strip() if isinstance(each, str) else each for each in values)
-
-
-def number_or_nan(cell: Any) -> float:
-    """A cell as a float; NaN of what is none."""
-    try:
-        return number_in(cell)
-    except ValueError:
-        return math.nan
-
-
-def day_in(text: str) -> float:
-    """Days since 1970 of 2000-12-31, with or without a time after it; NaN of what is none."""
-    try:
-        return float(date.fromisoformat(text[:10]).toordinal() - date(1970, 1, 1).toordinal())
-    except ValueError:
-        return math.nan

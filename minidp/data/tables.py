@@ -2,7 +2,6 @@
 row.
 """
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,10 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import DtypeError, ParameterError, ShapeError
 from ..util.text import listed
-
-GAPS = ("", "?", "NA", "N/A", "nan", "NaN", "null")  # texts that say that a value is missing
-MISSING = ("None", "nan", "NaT", "<NA>")  # how objects print that say that a value is missing
-TRUTH = {"true": "1", "false": "0"}
+from .cells import number_in
 
 
 def table_of(x: Any) -> dict[str, NDArray] | None:
@@ -36,9 +32,12 @@ def table_of(x: Any) -> dict[str, NDArray] | None:
 
 def _cells(column):
     if hasattr(column, "to_numpy"):
-        return column.to_numpy()
+        column = column.to_numpy()
     # a list keeps what it mixes
-    return np.asarray(column, dtype=None if hasattr(column, "dtype") else object)
+    cells = np.asarray(column, dtype=None if hasattr(column, "dtype") else object)
+    if cells.dtype.kind == "M":
+        return cells.astype("datetime64[D]").astype(object)  # dates, None of a gap
+    return cells
 
 
 def picked(table: dict[str, NDArray], names: Iterable[str], why: str = "") -> list[NDArray]:
@@ -84,21 +83,3 @@ def _numbers(cells):
     cells = cells.tolist()
     known = {cell: number_in(cell) for cell in set(cells)}
     return np.array([known[cell] for cell in cells])
-
-
-def text_in(cell: Any) -> str:
-    """A cell as the text that a .csv file would hold, spaces around it cut; "" of an object that
-    says that the value is missing.
-    """
-    if isinstance(cell, float) and cell.is_integer():
-        cell = int(cell)
-    text = str(cell).strip()
-    return "" if text in MISSING and not isinstance(cell, str) else text
-
-
-def number_in(cell: Any) -> float:
-    """A cell as a float, also of true and false; NaN of a gap. Raises ValueError for others."""
-    text = text_in(cell)
-    if "_" in text:  # Python reads 1_000
-        raise ValueError("no number")
-    return float(TRUTH.get(text.lower(), text)) if text else math.nan

@@ -106,8 +106,7 @@ def test_a_table_with_a_schema_is_trained_on_and_predicted(folder, run, refused)
     run("schema", "people.csv", "--label", "sick", "--out", "draft.json")
     schema = json.loads((folder / "draft.json").read_text())
     command = ["train", "people.csv", *BUDGET, "--ledger", "all.json", "--quiet", "--schema"]
-    assert 'fill in "low" and "high" of the columns id, age' in refused(*command, "draft.json")
-    schema["id"] = {"type": "ignore"}
+    assert "fill in what is null of the columns age from" in refused(*command, "draft.json")
     schema["age"] = {"type": "number", "low": 0, "high": 89}
     (folder / "people.json").write_text(json.dumps(schema))
     assert "got the training rows" in refused(*command, "people.json", "--test", "people.csv")
@@ -178,7 +177,8 @@ TABLES = [
     (b"a,b,l\n1,2\n", "line 2: expected 3 cells, got 2"),
     (b"a,a,l\n1,2,3\n", "names a more than once"),
     (b'a,l\n1,"2\n', "no CSV file"),
-    (b"a,l\nNA,1\n", "x: the columns a hold no numbers; drop them, or describe"),
+    (b"a,l\nNA,1\n2,0\n", "x: 1 of 2 rows hold a number that is not finite"),
+    (b"a,l\nno,1\n", "x: the columns a hold no numbers; drop them, or describe"),
     (b"a,l\n1,\n2,x\n3,y\n", "y: 1 of 3 labels are none of the 2 classes (x, y)"),
     (b"\xef\xbb\xbfa, l\r\n1, 0\r\n\r\n2, 1\r\ninf, 1\r\n", "x: 1 of 3 rows"),
     (b"a,l\n1,\xe9\n", "no CSV file in UTF-8"),

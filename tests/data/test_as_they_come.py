@@ -11,8 +11,8 @@ import pytest
 import minidp
 from minidp.__main__ import main
 from minidp.commands.reading import is_table, read_csv
-from minidp.data.draft import draft, in_words
-from minidp.data.schema import places_among
+from minidp.data.draft import draft
+from minidp.data.schema import Schema, places_among
 from minidp.data.tables import table_of
 from minidp.errors import DataError, ParameterError
 
@@ -157,13 +157,14 @@ def test_a_draft_says_what_it_takes_each_column_for(capsys, tmp_path):
         lines.append(f"{row % 20},{'abc'[row % 3]},n{row},{note},{1900 + row},{row % 2}")
     (tmp_path / "t.csv").write_text("\n".join(lines))
     table = table_of(read_csv(tmp_path / "t.csv"))
-    said = dict(line.split(": ", 1) for line in in_words(table, draft(table, "sick")))
+    entries, lines = draft(table, "sick")
+    said = dict(line.split(": ", 1) for line in lines)
     assert said["city"] == "a category of 3 values"
-    assert said["visits"] == said["year"] == "a number; fill in low and high"
-    assert "100 different texts" in said["name"] and '"values"' in said["name"]
-    assert "most are numbers" in said["note"]
+    assert said["visits"] == "a number (20 different); fill in low and high"
+    assert "100 texts are all different" in said["name"]
+    assert entries["note"]["type"] == "number"  # NULL is a gap
     assert said["sick"].startswith("the label: a category of 2 values; for a number")
-    assert draft(table, "visits")["visits"]["type"] == "number"  # 20 numbers are no classes
+    assert draft(table, "visits")[0]["visits"]["type"] == "number"  # 20 numbers are no classes
     assert main(["schema", f"{tmp_path}/t.csv", "--label", "sick", "--out", f"{tmp_path}/s"]) == 0
     assert "visits: a number" in capsys.readouterr().out
 
@@ -180,3 +181,130 @@ def test_an_estimator_scores_labels_of_any_type_that_the_schema_means(table):
         assert cross_val_score(model, x, y, cv=2).min() > 0.7
         model.fit(x, y)
         assert set(model.predict(x)) <= set(np.unique(y)) and list(model.classes_) == sorted(set(y))
+
+
+DAY = "2015-12-31"
+MANY = [f"n{row % 70}" for row in range(140)]
+# what a column holds, and how it is read with its draft filled in: the numbers or ISO days (None is
+# a gap), the categories, or words of the line that the draft has for it
+CELLS = {
+    "integers": ([1, 20, 300], [1, 20, 300]),
+    "numbers as texts": (["1", "2.5", "-3e2"], [1, 2.5, -300]),
+    "gaps of pandas": (["1", "NULL", "None", "n/a", "#N/A", "<NA>", ""], [1] + [None] * 6),
+    "gaps of others": (["1", ".", "-", "?", "NA"], [1, None, None, None, None]),
+    "objects that are missing": ([1.5, None, np.nan, pandas.NA, pandas.NaT], [1.5] + [None] * 4),
+    "decimal commas": (["45,5", "1,25", "7"], [45.5, 1.25, 7]),
+    "a comma after zero": (["0,500", "1,250"], [0.5, 1.25]),
+    "thousands": (["1,234.50", "12", "-1,000,000"], [1234.5, 12, -1e6]),
+    "German thousands": (["1.234,5", "1.234.567", "12"], [1234.5, 1234567, 12]),
+    "French thousands": (["1\u202f234,5", "12 000", "7"], [1234.5, 12000, 7]),
+    "spaces and points": (["1 234.5", "12"], [1234.5, 12]),
+    "Swiss thousands": (["1'234.5", "12'000"], [1234.5, 12000]),
+    "a comma that may be either": (["1,234", "12,500"], 'fill in "format", "1234,5" or "1,234.5"'),
+    "a point that may be either": (["1.234", "12.500"], 'if 1.234 stands for 1234, write "format"'),
+    "groups of two": (["1,23,456", "7,5"], "a category of 2"),
+    "percent signs": (["12%", "7.5 %", ""], [12, 7.5, None]),
+    "percent signs, in words": (["12%", "13%"], "12% is the number 12"),
+    "percent signs and commas": (["12,5%", "7%"], [12.5, 7]),
+    "commas and points": (["1,5", "2.5"], ["1,5", "2.5"]),
+    "truth": ([True, False], [1, 0]),
+    "underscores": (["1_000", "2"], ["1_000", "2"]),
+    "one unreadable number": (
+        [*map(str, range(99)), "old"],
+        "most of its 100 texts are numbers, b",
+    ),
+    "ISO days": (["2015-12-31", "", "2015-01-02"], [DAY, None, "2015-01-02"]),
+    "ISO days and times": (["2015-12-31T23:59:59Z", "2015-12-31 10:00:00.5"], [DAY, DAY]),
+    "days with points": (["31.12.2015", "1.2.2015", "NULL"], [DAY, "2015-02-01", None]),
+    "days with points and times": (["31.12.2015 10:30", "-"], [DAY, None]),
+    "American days": (["12/31/15", "1/2/15"], [DAY, "2015-01-02"]),
+    "American days, in words": (["12/31/15"], "where 00 to 68 are the years from 2000 on"),
+    "American times": (["12/31/2015 3:04 PM"], [DAY]),
+    "British days": (["31/12/2015", "01/02/2015"], [DAY, "2015-02-01"]),
+    "days that may be either": (["01/02/2015"], 'fill in "format", "31/12/2015" or "12/31/2015"'),
+    "days that are the same": (["02/02/2015"], ["2015-02-02"]),
+    "days with names of months": (["31-Dec-2015", "02-FEB-2015"], [DAY, "2015-02-02"]),
+    "days with slashes, year first": (["2015/12/31"], [DAY]),
+    "datetimes": (np.array([DAY, "NaT"], "datetime64[ns]"), [DAY, None]),
+    "a day that there is not": (["30.02.2015", "01.02.2015"], "a category of 2"),
+    "texts": (["b", "a", " b", ""], ["a", "b"]),
+    "texts with NA": (["b", "a", "NA", "None"], 'NA, None is *other*, unless "values" lists it'),
+    "leading zeros": (["01067", "10999"], ["01067", "10999"]),
+    "umlauts": (["Zürich", "Genève"], ["Genève", "Zürich"]),
+    "no value": ([None, "NA", ""], "ignored, because it is empty"),
+    "many categories": (MANY, 'a category of 70 texts, too many to list: fill in "values"'),
+    "all different": ([f"n{row}" for row in range(99)], "99 texts are all different"),
+}
+
+
+def test_a_format_is_for_texts_alone_and_a_column_of_dates_is_no_misfit():
+    entry = {"type": "date", "low": "2000-01-01", "high": DAY, "format": "31.12.2015"}
+    schema = Schema.of({"day": entry})
+    days = np.array([DAY] * 20, "datetime64[ns]")
+    for cells in (
+        ["31.12.2015"] * 20,
+        days,
+        days.astype("M8[s]").astype(object),
+        pandas.Series(days),
+    ):
+        assert schema.fell_out(table_of({"day": cells})) == []
+        assert (schema.encode({"day": cells}) == [1, 0]).all()
+    for odd in ({"format": "12/2015"}, {"format": 1}, {"type": "category", "values": ["a"]}):
+        with pytest.raises(ParameterError, match='column day: expected "format"'):
+            Schema.of({"day": entry | odd})
+    with pytest.raises(ParameterError, match="what is null of the columns day"):
+        Schema.of({"day": entry | {"format": None}})
+
+
+def as_read(entry, cells):
+    """How a drafted entry reads cells, its bounds filled in."""
+    bounds = {"number": (-1e9, 1e9), "date": ("1900-01-01", "2100-01-01")}.get(entry["type"])
+    if bounds is None:
+        return entry["values"]
+    low, high = bounds
+    (column,) = Schema.of({"a": entry | {"low": low, "high": high}}).columns
+    numbers, gaps = column.numbers(cells)
+    if entry["type"] == "date":
+        numbers = [
+            None if gap else str(np.datetime64(int(n), "D")) for n, gap in zip(numbers, gaps)
+        ]
+    return [None if gap else number for number, gap in zip(numbers, gaps)]
+
+
+@pytest.mark.parametrize("cells, expected", CELLS.values(), ids=CELLS)
+def test_a_column_is_read_as_its_draft_says_or_the_draft_asks(cells, expected):
+    table = table_of({"a": cells, "y": np.arange(len(cells)) % 2})
+    entries, (line, _) = draft(table, "y")
+    if isinstance(expected, str):
+        assert expected in line
+    else:
+        assert as_read(entries["a"], table["a"]) == expected
+
+
+@pytest.mark.parametrize(
+    "name, cells, words",
+    [
+        ("patient_id", [*range(50)] * 4, "50 persons have 200 rows. `train --person patient_id"),
+        ("Customer No", [*range(50)] * 4, "whose row each is"),
+        ("store id", [f"s{row}" for row in range(50)] * 2, "50 persons have 100 rows"),
+        ("id", [*range(200)], "ignored, because it names each row; for a number"),
+        ("paid", [*range(50)] * 4, "a number (50 different)"),
+        ("customer_type", ["a", "b"] * 9, "a category of 2 values"),
+        ("user", ["ann", "bob"] * 9, "a category of 2 values"),  # two persons are too few
+    ],
+)
+def test_a_column_of_persons_is_known_by_its_name_and_its_repetition(name, cells, words):
+    entries, (line, _) = draft(table_of({name: cells, "y": np.arange(len(cells)) % 2}), "y")
+    assert words in line and (entries[name]["type"] == "ignore") == (
+        "whose" in line or "id" == name
+    )
+
+
+def test_a_label_of_many_values_is_to_be_filled_in_and_letters_stay_readable(tmp_path):
+    lines = "\n".join(f"{city},{number}" for city, number in zip(MANY, "12" * 70))
+    (tmp_path / "t.csv").write_text(f"town,Zürich\n{lines}", encoding="utf-8")
+    table, schema = str(tmp_path / "t.csv"), tmp_path / "s.json"
+    assert main(["schema", table, "--label", "town", "--out", str(schema)]) == 0
+    assert "Zürich" in schema.read_text(encoding="utf-8")
+    with pytest.raises(ParameterError, match="fill in what is null of the columns town, Zürich"):
+        Schema.of(schema)

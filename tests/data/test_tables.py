@@ -131,7 +131,7 @@ def test_a_draft_leaves_bounds_open_and_says_what_it_read_from_the_rows():
         "id": [f"x{i}" for i in range(99)],
         "y": [0, 1, 1] * 33,
     }
-    found = draft(table_of(table), "y")
+    found, _ = draft(table_of(table), "y")
     open_bounds = {"low": None, "high": None, "from": "data"}
     assert found == {
         "n": {"type": "number", **open_bounds},

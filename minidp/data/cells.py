@@ -1,0 +1,84 @@
+"""Cells of a table as texts, numbers and days. No message shows a value of a row."""
+
+import math
+import re
+from datetime import date, datetime
+from typing import Any
+
+# texts that say that a value is missing: those of pandas, and of other programs
+GAPS = ("", "?", ".", "-", "NA", "N/A", "n/a", "#N/A", "<NA>", "nan", "NaN", "null", "NULL", "None")
+MISSING = ("None", "nan", "NaT", "<NA>")  # how objects print that say that a value is missing
+TRUTH = {"true": "1", "false": "0"}
+PLAIN = re.compile(r"[-+]?(0|[1-9][0-9]*)(\.[0-9]*)?([eE][-+]?[0-9]+)?|true|false", re.I)
+CODE = re.compile(r"[-+]?0[0-9].*")  # a leading zero, as in a postal code
+WRITTEN = re.compile(r"1(\D?)234(\D)5")  # 1234.5 with the separators of a table
+GROUPED = re.compile(r"[-+]?[1-9]\d?\d?(,\d{3})+")
+# parts of 31 December 2015 as a table writes it, and what `strptime` calls them
+DAY = {"2015": "%Y", "31": "%d", "12": "%m", "15": "%y", "Dec": "%b"}
+TIME = re.compile(r"[T ]\d?\d:\d\d.*")
+
+
+def text_in(cell: Any) -> str:
+    """A cell as the text that a .csv file would hold, spaces around it cut; "" of an object that
+    says that the value is missing.
+    """
+    if isinstance(cell, float) and cell.is_integer():
+        cell = int(cell)
+    text = str(cell).strip()
+    return "" if text in MISSING and not isinstance(cell, str) else text
+
+
+def number_in(cell: Any) -> float:
+    """A cell as a float, also of true and false; NaN of a gap. Raises ValueError for others."""
+    text = text_in(cell)
+    if "_" in text:  # Python reads 1_000
+        raise ValueError("no number")
+    return math.nan if text in GAPS else float(TRUTH.get(text.lower(), text))
+
+
+def plain_number(cell: Any) -> float | None:
+    """The number of a cell that is one as people and programs write it, else None."""
+    text = text_in(cell)
+    return number_in(text) if PLAIN.fullmatch(text) else None
+
+
+def number_or_nan(text: str, written: str | None = None) -> float:
+    """A text as a float, a percent sign cut; NaN of what is none.
+
+    written: 1234.5 as the table writes it, such as "1.234,5"
+    """
+    text = text.removesuffix("%")
+    if written is not None:
+        separators = WRITTEN.fullmatch(written)
+        if separators is None:
+            return math.nan
+        thousands, decimal = separators.groups()
+        whole, _, rest = " ".join(text.split()).partition(decimal)  # any space is a space
+        if thousands and thousands in whole:
+            if not GROUPED.fullmatch(whole.replace(thousands, ",")):
+                return math.nan
+            whole = whole.replace(thousands, "")
+        text = f"{whole}.{rest}"
+    try:
+        return number_in(text)
+    except ValueError:
+        return math.nan
+
+
+def day_in(text: str, written: str | None = None) -> float:
+    """Days since 1970 of a text that is a date, with or without a time after it; NaN of what is
+    none.
+
+    written: 31 December 2015 as the table writes it, such as "31.12.2015"; None: 2015-12-31
+    """
+    text = TIME.sub("", text)
+    try:
+        if written is None:
+            found = date.fromisoformat(text)
+        else:
+            for part, code in DAY.items():
+                written = written.replace(part, code)
+            found = datetime.strptime(text, written).date()
+    except ValueError:
+        return math.nan
+    return float(found.toordinal() - date(1970, 1, 1).toordinal())
