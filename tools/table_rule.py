@@ -15,6 +15,7 @@ from unittest import mock
 import numpy as np
 
 import minidp
+from experiments.datasets.random_tables import table
 from minidp.commands.flags import Parser
 from minidp.fitting import columns as of_columns
 from minidp.fitting.defaults import MOMENTUM, ROW_NORM, STEPS, mu_of
@@ -35,26 +36,6 @@ COLUMNS = {
     "MOST_NOISE": [0.0, 0.01, 0.03, 0.06],
 }
 EPSILON, DELTA = 1.0, 1e-5
-
-
-def table(seed, rows, columns, classes):
-    """(x, y, (low, high)): a table of this many rows, and public bounds."""
-    rng = np.random.default_rng(seed)
-    mix = rng.normal(size=(columns, columns)) / np.sqrt(columns) + np.eye(columns)
-    z = rng.normal(size=(rows, columns)) @ mix / np.sqrt((mix**2).sum(axis=0))
-    kinds = rng.integers(0, 6, columns)
-    shapes = [np.exp(z), z * np.exp(np.abs(z) / 3), np.floor(3 * np.exp(0.7 * z)), np.tanh(z), z]
-    shapes.append(np.exp(2 * z) * (z > 1))  # seldom anything but 0
-    x = np.select([kinds == kind for kind in range(6)], shapes)
-    line = rng.normal(size=(columns, classes)) * (rng.random((columns, 1)) < 0.6)
-    logits = np.where(rng.random(columns) < 0.3, z**2 - 1, z) @ line
-    first, second = rng.integers(0, columns, 2)
-    logits += (z[:, first] * z[:, second])[:, None] * rng.normal(size=classes)
-    logits *= rng.uniform(0.7, 2.5) / logits.std()
-    logits += rng.normal(size=classes) * rng.uniform(0.0, 1.5)
-    y = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
-    high = np.array([8.0, 12.0, 30.0, 1.0, 5.0, 1000.0])[kinds]
-    return x, y, (np.where((kinds == 0) | (kinds == 2) | (kinds == 5), 0.0, -high), high)
 
 
 def settings(rows, parameters, clip, noise):
