@@ -8,16 +8,12 @@ splits, with a fifth of the rows held out; the split's number seeds the fit. All
 rule's: that clipping at C = G and a rate near 1 help was first seen on Adult among other tables,
 their values were chosen on synthetic tables alone (`tools.table_rule`). The rates of the fit
 without privacy (inf) were chosen on the same data, but after a first look at its figures on Adult.
-
-With --diffprivlib the same splits are given to diffprivlib 0.6.6, which needs an environment of its
-own (pip install diffprivlib==0.6.6 'scikit-learn<1.5').
 """
 
 import math
 import statistics
 import time
 from dataclasses import dataclass
-from types import SimpleNamespace
 
 import common
 
@@ -36,7 +32,6 @@ from common.tables import (
 import numpy as np
 
 import minidp
-from minidp.data.schema import Schema
 from minidp.util.options import option
 
 DELTA, SMOKE_ROWS = 1e-5, 600
@@ -108,27 +103,6 @@ def private(epsilon):
     return fit
 
 
-def of_diffprivlib(kind, bounded):
-    """The same by a model of diffprivlib at epsilon 1 on the encoded rows; bounded: whether it is
-    told the schema's bounds, or takes its defaults.
-    """
-    from diffprivlib import models
-
-    described = Schema.of(schema())
-    bounds = {
-        "LogisticRegression": {"data_norm": len(described.inputs) ** 0.5},
-        "GaussianNB": {"bounds": (-1, 1)},
-    }
-    named = bounds[kind] if bounded else {}
-
-    def fit(x, y, seed):
-        model = getattr(models, kind)(epsilon=1.0, random_state=seed, **named)
-        model.fit(described.encode(x), y)
-        return SimpleNamespace(predict_proba=lambda x: model.predict_proba(described.encode(x))), {}
-
-    return fit
-
-
 def rows_of(table, part):
     """These rows of a table."""
     return {name: cells[part] for name, cells in table.items()}
@@ -163,12 +137,6 @@ def figures(args):
     if args.smoke:
         table, label = rows_of(table, slice(SMOKE_ROWS)), label[:SMOKE_ROWS]
     fits = {f"epsilon {epsilon:g}": private(epsilon) for epsilon in args.target_epsilon}
-    if args.diffprivlib:
-        fits = {
-            f"diffprivlib {kind}, {told}": of_diffprivlib(kind, told == "bounds")
-            for kind in ("LogisticRegression", "GaussianNB")
-            for told in ("bounds", "defaults")
-        }
     found = {}
     for name, fit in fits.items():
         found[name] = measure(table, label, fit, args.splits)
@@ -189,7 +157,6 @@ class Flags(TableFlags):
     """The flags."""
 
     target_epsilon: tuple[float, ...] = option((1.0, math.inf), "a model for each")
-    diffprivlib: bool = option(False, "its models in place of ours")
 
 
 main = main_of_table("adult.py", __doc__, Flags, figures)

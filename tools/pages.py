@@ -289,7 +289,21 @@ accuracy, five splits: {accuracy:.2%}
 AUROC: {auroc:.4f}
 seconds a fit: {seconds:.1f}
 """,
-            [*entries("adult.json", "figures"), *entries("adult_diffprivlib.json", "figures")],
+            entries("adult.json", "figures"),
+        ),
+        "beside": table(
+            """
+model, data: {key}
+accuracy: {accuracy.mean:.2%}
+AUROC: {auroc.mean:.4f}
+log loss: {log_loss.mean:.3f}
+seconds a fit: {seconds.mean:.1f}
+""",
+            [
+                row
+                for peer in ("minidp", "dp_ebm", "diffprivlib")
+                for row in entries(f"tables_{peer}.json", "figures")
+            ],
         ),
         "names": table(
             """

@@ -151,7 +151,7 @@ def choose_for(
     if private:
         return choice
     rate = choice.learning_rate
-    if "learning_rate" not in given and not regression:
+    if "learning_rate" not in given and not regression and not table:
         rate = UNCLIPPED_HIDDEN_RATE if hidden else UNCLIPPED_RATE
         rate = rate if ours else UNCLIPPED_OWN_RATE
     return replace(choice, clip_norm=math.inf, learning_rate=rate, momentum=MOMENTUM)

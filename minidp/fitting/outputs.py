@@ -29,7 +29,7 @@ from ..train.batching import MIN_BATCH
 from ..util.notices import say
 from ..util.validate import shown
 from .columns import FARTHEST, MOST_COLUMNS, Look, pieces_of, places_of
-from .defaults import MEAN_SHARE, ROW_NORM, mu_of
+from .defaults import MEAN_SHARE, ROW_NORM, WITHOUT_PRIVACY, mu_of
 from .settings import Settings
 
 PARTS = 3  # of what is released with a table's mean
@@ -79,7 +79,8 @@ class Head:
         self.bounds = None if settings.bounds is None else _checked(settings.bounds, data.shape)
         self.pieces, self.weight = 0, 0.0
         if plain and self.places and self.scale != "unit-norm":
-            self.pieces, self.weight = pieces_of(data.size, self.mu, looked=bool(self.look))
+            mu = mu_of(min(budget.epsilon, WITHOUT_PRIVACY), budget.delta)
+            self.pieces, self.weight = pieces_of(data.size, mu, looked=bool(self.look))
         self.first, columns = self._scaled_first(), len(self.places)
         unknown = self._of_columns(np.zeros(columns), np.ones(columns), None)
         self.unreleased = [*self.first, *unknown]  # of the shapes that they will have
