@@ -30,6 +30,7 @@ NOISE, NOISE_OF_SEARCH = 0.01, 0.02
 # at most, within bounds, without bounds and of a regression, which needs centres and spreads more
 MOST_NOISE, MOST_NOISE_UNBOUNDED, MOST_NOISE_OF_NUMBERS = 0.03, 0.05, 0.1
 MOST_SHARE, MOST_SHARE_OF_NUMBERS = 0.2, 0.33  # of mu^2
+NAMES = ("first_look", "second_look", "third_look")
 SEARCHED = 4096  # cells in which a range is sought
 CELLS = 8, 256  # of the last histograms, at least and at most
 NOISE_OF_SUMS = 0.05  # of noise on the sum of so many cells
@@ -85,7 +86,7 @@ class Look:
         noise = self.mechanism.noise_std(columns)
 
         def counts(edges, what):
-            name = f"columns{len(run.releases)}"
+            name = NAMES[len(run.releases)]
             return run.release_first(
                 name,
                 self.mechanism.event(),

@@ -11,6 +11,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from .. import nn
+from ..backend import to_host
 from ..data.arrays import Inputs
 from ..errors import DivergedError, MinidpError, ParameterError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
@@ -175,8 +176,18 @@ def _fitted(x, y, request):
             )
         kinds = {type(layer).__name__: type(layer) for layer in planned.network.layers}
         fitted = current().of_first(lambda: Fitted(at, result, kinds))
+        if folder is not None:
+            current().of_first(lambda: _draw(fitted, request, data))
         weakref.finalize(fitted, undo.pop_all().close)  # a temporary folder ends with it
     return fitted
+
+
+def _draw(fitted, request, data):
+    """Pictures of the model, and of how it does on public rows."""
+    if data.measured is None or data.labels is None:
+        fitted.draw(fitted.folder)
+    else:
+        fitted.draw(fitted.folder, request.test[0], to_host(data.measured[1]))
 
 
 class _Planned:

@@ -21,6 +21,7 @@ from ..run.model_file import load_model, write_model
 from ..run.record import Record
 from ..util.atomic import StrPath
 from ..util.files import check_path
+from ..util.notices import say
 from ..util.text import lower_text, upper_text
 from ..util.validate import same_batch
 from .terms import Term, answers, draw_reliability, draw_terms, is_additive, linear, terms
@@ -187,13 +188,24 @@ class Fitted(Model):
 
     def _reported(self, folder, test):
         copied = self._copied(folder)
-        if is_additive(self):
-            draw_terms(self.terms(), self.classes, copied / COLUMNS)
-        if test is not None and self.classes is not None:
-            x, y = test
-            places = places_among(self.classes.tolist(), one_axis(y).tolist())
-            draw_reliability(self.predict_proba(x), places, copied / RELIABILITY)
+        if test is None or self.classes is None:
+            self.draw(copied)
+            return copied
+        x, y = test
+        self.draw(copied, x, places_among(self.classes.tolist(), one_axis(y).tolist()))
         return copied
+
+    def draw(self, folder: Path, x: Any = None, places: NDArray | None = None) -> None:
+        """Write columns.png, if the model adds up terms, and reliability.png of public rows x whose
+        classes have these places. A picture that fails stops nothing.
+        """
+        try:
+            if is_additive(self):
+                draw_terms(self.terms(), self.classes, folder / COLUMNS)
+            if places is not None and self.classes is not None:
+                draw_reliability(self.predict_proba(x), places, folder / RELIABILITY)
+        except Exception as error:  # of the library that draws, or of a full disk
+            say(f"NOTICE: {folder}: the pictures of the model could not be drawn ({error})")
 
     def _copied(self, folder):
         if not (self.folder / MANIFEST).is_file():

@@ -99,3 +99,17 @@ def test_a_reliability_diagram_shows_shares_beside_probabilities(tmp_path, monke
     x, y = drawn[0].axes[0].lines[1].get_data()
     np.testing.assert_allclose(x, [0.25, 0.95])
     np.testing.assert_allclose(y, [0.25, 0.95])
+
+
+def test_a_folder_has_the_pictures_and_one_that_fails_stops_nothing(tmp_path, monkeypatch, capsys):
+    x, public = rows(400), rows(100)
+    given = {**BOUNDS, "classes": [0, 1], "steps": 3, "test": (public, public[:, 0] > 0)}
+    minidp.fit(x, (x[:, 0] > 0) * 1, folder=tmp_path / "run", **given)
+    assert {"columns.png", "reliability.png"} <= {
+        each.name for each in (tmp_path / "run").iterdir()
+    }
+    assert not verify(tmp_path / "run").failed
+    monkeypatch.setattr("minidp.fitting.model.draw_terms", lambda *_: 1 / 0)
+    given = {**given, "quiet": False}
+    assert minidp.fit(x, (x[:, 0] > 0) * 1, folder=tmp_path / "other", **given).epsilon.upper <= 4
+    assert "pictures of the model could not be drawn (division by zero)" in capsys.readouterr().err
