@@ -29,7 +29,7 @@ FARTHEST = 4.0  # spreads from its mean that a column is limited to
 NOISE, NOISE_OF_SEARCH = 0.01, 0.02
 # at most, within bounds, without bounds and of a regression, which needs centres and spreads more
 MOST_NOISE, MOST_NOISE_UNBOUNDED, MOST_NOISE_OF_NUMBERS = 0.03, 0.05, 0.1
-MOST_SHARE, MOST_SHARE_OF_NUMBERS = 0.2, 0.33  # of mu^2
+LEAST_SHARE, MOST_SHARE, MOST_SHARE_OF_NUMBERS = 0.03, 0.2, 0.33  # of mu^2
 NAMES = ("first_look", "second_look", "third_look")
 SEARCHED = 4096  # cells in which a range is sought
 CELLS = 8, 256  # of the last histograms, at least and at most
@@ -66,7 +66,7 @@ class Look:
         whole = math.sqrt(len(places)) / (mu * size)  # noise beside N of one release for all of mu
         self.searched = whole * math.sqrt(3 / most) < NOISE_OF_SEARCH
         self.rounds = 2 - bounded + self.searched
-        share = min(most, self.rounds * (whole / NOISE) ** 2)
+        share = min(most, max(LEAST_SHARE, self.rounds * (whole / NOISE) ** 2))
         noise = whole * math.sqrt(self.rounds / share) if share else 0.0
         self.affordable = noise <= limit
         self.cells = int(np.clip((NOISE_OF_SUMS / noise) ** 2 if noise else np.inf, *CELLS))
