@@ -8,6 +8,7 @@ columns, and some are rare. Every setting is tried on every table at epsilon 1;
 `fitting/defaults.py` and `fitting/columns.py` hold those that are chosen.
 """
 
+import math
 import statistics
 import sys
 from unittest import mock
@@ -31,9 +32,11 @@ NOISES = (0.2, 0.3, 0.45, 0.6, 0.9)  # of logits, before the limit for many weig
 # constants of fitting.columns, by themselves: mu N of a piece and its weight, after a look and
 # within bounds; the noise that a look may have
 COLUMNS = {
-    "LOOKED": [(each, weight) for each in (40.0, 80.0, 160.0) for weight in (0.6, 1.25, 2.0)],
-    "BOUNDED": [(each, weight) for each in (10.0, 20.0, 40.0) for weight in (0.15, 0.3, 0.6)],
-    "MOST_NOISE": [0.0, 0.01, 0.03, 0.06],
+    "LOOKED": [(each, weight) for each in (80.0, 160.0, 320.0) for weight in (1.25, 2.0, 3.0)],
+    "BOUNDED": [(each, weight) for each in (20.0, 40.0, 80.0) for weight in (0.3, 0.6, 1.2)],
+    "ENOUGH": [100.0, 400.0, math.inf],
+    "MOST_NOISE": [0.0, 0.015, 0.06],
+    "LEAST_SHARE": [0.0, 0.06],
 }
 EPSILON, DELTA = 1.0, 1e-5
 

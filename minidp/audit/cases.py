@@ -53,8 +53,8 @@ def _standardise(rng, dtype):
 
 
 def _pieces(rng, dtype):
-    edges = np.sort(rng.uniform(-1, 1, (2, 3)), axis=1)
-    return nn.Pieces([2, 0], edges.astype(dtype), 0.5)
+    knots = np.sort(rng.uniform(-1, 1, (2, 4)), axis=1)
+    return nn.Pieces([2, 0], knots.astype(dtype), 0.5)
 
 
 def _project(rng, dtype):

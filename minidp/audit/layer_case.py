@@ -127,14 +127,18 @@ def _merged(layer, given):
 
 
 def _pieces(layer, given):
-    """For each number of y its column, the edges around its piece, and which numbers x has."""
-    edges, numbers = given.pop("edges"), given["x"].shape[1]
-    ends = np.pad(edges, ((0, 0), (1, 1)), constant_values=[(0, 0), (-np.inf, np.inf)])
-    before = np.zeros(numbers)
-    for name, of_pieces in (("l", ends[:, :-1]), ("u", ends[:, 1:])):
-        given[name] = np.concatenate([before, of_pieces.ravel()])
-    columns = np.repeat(layer.columns, ends.shape[1] - 1)
-    given["c"] = np.concatenate([before.astype(int), columns])
+    """For each number of y its column, its knot, the neighbours and the ends; -1 where it is one of
+    x.
+    """
+    knots, numbers = given.pop("knots"), given["x"].shape[1]
+    around = np.pad(knots, ((0, 0), (1, 1)))
+    around[:, 0], around[:, -1] = knots[:, 0] - 1, knots[:, -1] + 1
+    ends = np.broadcast_to(knots[:, :1], knots.shape), np.broadcast_to(knots[:, -1:], knots.shape)
+    values = {"l": around[:, :-2], "m": knots, "u": around[:, 2:], "f": ends[0], "g": ends[1]}
+    for name, of_knots in values.items():
+        given[name] = np.concatenate([np.full(numbers, -1.0), of_knots.ravel()])
+    columns = np.repeat(layer.columns, knots.shape[1])
+    given["c"] = np.concatenate([np.full(numbers, -1), columns])
     given |= {"I": numbers, "w": layer.weight, "ranges": {"i": numbers, "o": len(given["c"])}}
 
 

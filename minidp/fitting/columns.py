@@ -36,8 +36,10 @@ CELLS = 8, 256  # of the last histograms, at least and at most
 NOISE_OF_SUMS = 0.05  # of noise on the sum of so many cells
 MOST_COLUMNS = 200  # an array with more is taken for images
 # mu N for each piece, squared, and the length of a piece's part: after a look, and within bounds
-LOOKED, BOUNDED = (80.0, 1.25), (20.0, 0.3)
+LOOKED, BOUNDED = (160.0, 2.0), (40.0, 0.6)
+ENOUGH = 200.0  # mu N for pieces at all
 FEWEST_PIECES, MOST_PIECES = 3, 16
+LEAST_GAP = 1e-3  # between knots
 
 
 class Look:
@@ -143,5 +145,15 @@ def places_of(schema: Schema | None, shape: tuple[int, ...]) -> list[tuple[int, 
 def pieces_of(size: int, mu: float, *, looked: bool) -> tuple[int, float]:
     """(number, weight) of the pieces of each column; 0 where there are too few rows for them."""
     each, weight = LOOKED if looked else BOUNDED
-    number = int(min(math.sqrt(mu * size / each), MOST_PIECES))
-    return (number if number >= FEWEST_PIECES else 0), weight
+    number = int(np.clip(math.sqrt(mu * size / each), FEWEST_PIECES, MOST_PIECES))
+    return (number if mu * size >= ENOUGH else 0), weight
+
+
+def knots_of(edges: NDArray) -> NDArray:
+    """(D, J + 2) knots at the edges (D, J) of pieces and beyond, apart from each other."""
+    gaps = np.diff(edges, axis=1)
+    knots = np.concatenate(
+        [edges[:, :1] - gaps[:, :1], edges, edges[:, -1:] + gaps[:, -1:]], axis=1
+    )
+    steps = LEAST_GAP * np.arange(knots.shape[1])
+    return np.maximum.accumulate(knots - steps, axis=1) + steps

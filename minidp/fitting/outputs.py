@@ -28,7 +28,7 @@ from ..run import Run
 from ..train.batching import MIN_BATCH
 from ..util.notices import say
 from ..util.validate import shown
-from .columns import FARTHEST, MOST_COLUMNS, Look, pieces_of, places_of
+from .columns import FARTHEST, MOST_COLUMNS, Look, knots_of, pieces_of, places_of
 from .defaults import MEAN_SHARE, ROW_NORM, WITHOUT_PRIVACY, mu_of
 from .settings import Settings
 
@@ -88,7 +88,7 @@ class Head:
         if self.unreleased:
             self.shape = nn.Sequential(self.unreleased, data.shape).output_shape
         self.width = math.prod(self.shape)
-        self.width_of_pieces = self.pieces * columns
+        self.width_of_pieces = math.prod(self.shape) - math.prod(data.shape)
         parts = len(settings.schema.inputs) if settings.schema else math.prod(data.shape)
         self.length = math.sqrt(parts + self.weight**2 * columns)  # of long rows
         if self.scale == "unit-norm":
@@ -142,7 +142,8 @@ class Head:
         if self.pieces:
             if edges is None:
                 edges = equal(-np.ones(len(at)), np.ones(len(at)), self.pieces)[:, 1:-1]
-            layers.append(nn.Pieces(at, edges.astype(self.dtype), self.weight, "pieces"))
+            knots = knots_of(edges).astype(self.dtype)
+            layers.append(nn.Pieces(at, knots, self.weight, "pieces"))
         return layers
 
     def events(self, accountant: Accountant, sampler: PoissonSampler, delta: float) -> list[Event]:

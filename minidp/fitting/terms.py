@@ -133,6 +133,8 @@ def draw_terms(found: dict[str, Term], classes: Any, path: StrPath) -> None:
             every = -(-len(places) // 12)
             texts = ["a gap" if each is None else str(each)[:12] for each in term.values]
             axis.set_xticks(places[::every], texts[::every], rotation=60, ha="right", fontsize=6)
+        elif places.dtype.kind == "M":
+            axis.tick_params("x", rotation=60, labelsize=6)
         style = "o" if term.values.dtype == object else "-"
         handles = [
             axis.plot(places, curve, style, ms=4, color=plotting.COLOURS[n % 7])[0]

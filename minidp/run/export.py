@@ -14,6 +14,7 @@ from .model import Model
 
 OPSET = 18
 WIDE = np.dtype("float64")  # of what the file gives
+AXIS = np.array([2])
 
 
 class Graph:
@@ -107,14 +108,14 @@ def _standardise(graph, layer, x, shape):
 
 
 def _pieces(graph, layer, x, shape):
-    edges = _numbers(layer.constants["edges"])
-    columns = graph.node("Gather", x, np.array(layer.columns), axis=1)
-    columns = graph.node("Unsqueeze", columns, np.array([2]))
-    reached = graph.cast(graph.node("GreaterOrEqual", columns, edges), "FLOAT")
-    from_one = graph.node("Pad", reached, np.array([0, 0, 1, 0, 0, 0]), np.float32(1))
-    to_zero = graph.node("Pad", reached, np.array([0, 0, 0, 0, 0, 1]), np.float32(0))
-    inside = graph.node("Mul", graph.node("Sub", from_one, to_zero), np.float32(layer.weight))
-    return graph.node("Concat", x, graph.node("Flatten", inside), axis=1)
+    before, knots, after = map(_numbers, layer.around())
+    v = graph.node("Unsqueeze", graph.node("Gather", x, np.array(layer.columns), axis=1), AXIS)
+    v = graph.node("Min", graph.node("Max", v, knots[:, :1]), knots[:, -1:])
+    rising = graph.node("Div", graph.node("Sub", v, before), knots - before)
+    falling = graph.node("Div", graph.node("Sub", after, v), after - knots)
+    near = graph.node("Max", graph.node("Min", rising, falling), np.float32(0))
+    near = graph.node("Mul", near, np.float32(layer.weight))
+    return graph.node("Concat", x, graph.node("Flatten", near), axis=1)
 
 
 # what a layer adds to the graph: (graph, layer, name of its input, shape of one example) -> name
