@@ -50,7 +50,7 @@ def test_the_pages_agree_with_the_results(capsys):
 
 def test_another_figure_is_noticed_and_mended(tmp_path, monkeypatch, capsys):
     for page in pages.PAGES:
-        (tmp_path / page).parent.mkdir(exist_ok=True)
+        (tmp_path / page).parent.mkdir(parents=True, exist_ok=True)
         text = (tables.ROOT / page).read_text(encoding="utf-8")
         (tmp_path / page).write_text(
             text.replace("| W1 | factored | ", "| W1 | factored | 0", 1), encoding="utf-8"
