@@ -27,16 +27,16 @@ ROWS = (300, 1000, 4000, 20_000)
 SHAPES = ((5, 2), (30, 2), (15, 4), (60, 8))  # columns and classes
 SEEDS = (1, 2, 3)
 HELD = 4000  # rows that judge
-CLIPS = (0.33, 0.7, 1.0, 1.4)  # C / G
-NOISES = (0.2, 0.3, 0.45, 0.6, 0.9)  # of logits, before the limit for many weights
+CLIPS = (0.7, 1.0, 1.4)  # C / G
+NOISES = (0.3, 0.45, 0.6)  # of logits, before the limit for many weights
 # constants of fitting.columns, by themselves: mu N of a piece and its weight, after a look and
 # within bounds; the noise that a look may have
 COLUMNS = {
-    "LOOKED": [(each, weight) for each in (80.0, 160.0, 320.0) for weight in (1.25, 2.0, 3.0)],
-    "BOUNDED": [(each, weight) for each in (20.0, 40.0, 80.0) for weight in (0.3, 0.6, 1.2)],
-    "ENOUGH": [100.0, 400.0, math.inf],
-    "MOST_NOISE": [0.0, 0.015, 0.06],
-    "LEAST_SHARE": [0.0, 0.06],
+    "LOOKED": [(160.0, 2.0), (80.0, 2.0), (320.0, 2.0), (160.0, 1.25), (160.0, 3.0)],
+    "BOUNDED": [(20.0, 0.6), (80.0, 0.6), (40.0, 0.3), (40.0, 1.2)],
+    "ENOUGH": [0.0, math.inf],
+    "MOST_NOISE": [0.0, 0.06],
+    "LEAST_SHARE": [0.0],
 }
 EPSILON, DELTA = 1.0, 1e-5
 
