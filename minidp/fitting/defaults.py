@@ -61,7 +61,7 @@ def choose(
     regression whether the targets are numbers in [-1, 1], with squared error, or else classes, with
                softmax cross-entropy
     hidden     whether there are layers between inputs and outputs
-    table      whether the rows of a classification without hidden layers are those of a table
+    table      whether the rows of a classification are those of a table
     row_norm   G, about the norm of the rows that reach the first layer
 
     The rule. With full lots, T steps at rate eta leave noise of standard deviation
@@ -72,7 +72,7 @@ def choose(
         images of classes     s = 2 / G                    C = G / 10
         regression            s = 1 / (10 G)               C = G / 10       momentum 0.9
         with hidden layers    s = 14 / sqrt(parameters)    C = 1 / 2        a tenth of that s in a
-                              regression
+                              regression; of a table of classes s = 2.5 / sqrt(parameters), C = G
 
     and a travel eta C T of at most 12,000 / G, or 1,000 with hidden layers. T = 100; lots are all
     rows, up to 65,536 of them. Momentum m multiplies the travel by 1 / (1 - m), so the rate is
@@ -104,11 +104,11 @@ def choose(
         clip_norm = row_norm
         spread = min(LOGIT_NOISE, LOGIT_NOISE_OF_MANY / math.sqrt(parameters)) / row_norm
     if hidden:
-        clip_norm, farthest = 0.5, FARTHEST_HIDDEN
-        spread = (1.4 if regression else 14) / math.sqrt(parameters)
+        clip_norm, farthest = row_norm if table else 0.5, FARTHEST_HIDDEN
+        spread = (1.4 if regression else 2.5 if table else 14) / math.sqrt(parameters)
     rate = min(spread * mu_of(epsilon, delta) * dataset_size, farthest) / (STEPS * clip_norm)
     momentum = 0.0
-    if regression or table:
+    if regression or table and not hidden:
         # a squared loss has a curvature of up to |x|^2 + 1 everywhere, softmax of half as much
         momentum, most = MOMENTUM, 1 if regression else 3
         rate = min((1 - momentum) * rate, most / (1 + row_norm**2))
@@ -151,7 +151,7 @@ def choose_for(
     if private:
         return choice
     rate = choice.learning_rate
-    if "learning_rate" not in given and not regression and not table:
+    if "learning_rate" not in given and not regression and (hidden or not table):
         rate = UNCLIPPED_HIDDEN_RATE if hidden else UNCLIPPED_RATE
         rate = rate if ours else UNCLIPPED_OWN_RATE
     return replace(choice, clip_norm=math.inf, learning_rate=rate, momentum=MOMENTUM)

@@ -223,7 +223,7 @@ class _Planned:
             epsilon,
             delta,
             sum(array.size for array in params.values()) - head.width_of_pieces * data.outputs,
-            table=head.table,
+            table=head.of_classes,
             row_norm=head.row_norm,
             ours=head.ours,
             hidden=len(params) > 2,

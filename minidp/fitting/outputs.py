@@ -72,8 +72,9 @@ class Head:
         self.ours = settings.network is None and self.scale != "none"
         self.centred = self.ours and classes
         # rows of which the caller says that their length carries nothing have the rule of images
-        plain = self.ours and flat and not settings.hidden_sizes and settings.scale != "unit-norm"
-        self.table = plain and classes
+        of_table = self.ours and flat and settings.scale != "unit-norm"
+        plain = of_table and not settings.hidden_sizes
+        self.table, self.of_classes = plain and classes, of_table and classes
         self.additive = self.table and self.scale != "unit-norm"
         self.row_norm = ROW_NORM if self.ours else 1.0
         self.bounds = None if settings.bounds is None else _checked(settings.bounds, data.shape)

@@ -86,3 +86,12 @@ def test_a_weight_of_0_keeps_a_class_out_of_the_shares_that_the_bias_starts_at()
     weight = rng.random(1500) < 0.5
     model = fit(x, y, person=persons, rows_per_person=2, example_weight=weight * 1.0, **given)
     assert model.epsilon.upper <= 8.0
+
+
+def test_probabilities_of_a_hidden_layer_on_a_table_mean_something():
+    x, y, bounds = table(77, 8000, 15, 4)
+    named = {"bounds": bounds, "classes": range(4), "hidden": 16, "seed": 1, "quiet": True}
+    model = fit(x[:4000], y[:4000], epsilon=1.0, **named)
+    p, held = model.predict_proba(x[4000:]), y[4000:]
+    share = np.bincount(y[:4000], minlength=4) / 4000
+    assert -np.log(p[np.arange(4000), held]).mean() < -np.log(share[held]).mean() - 0.01
