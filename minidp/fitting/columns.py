@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..backend import to_host
 from ..data.arrays import Inputs
 from ..data.schema import Schema
 from ..mechanism.columns import (
@@ -89,12 +90,13 @@ class Look:
 
         def counts(edges, what):
             name = NAMES[len(run.releases)]
-            return run.release_first(
+            found = run.release_first(
                 name,
                 self.mechanism.event(),
                 f"noisy histograms of {columns} columns, {what}",
                 lambda: self.mechanism.release(numbers, edges, run.streams.noise(name), units),
             )
+            return to_host(found)  # a resumed run has it where the network is
 
         low, high = np.full((2, columns), [[-1.0], [1.0]])
         if not self.bounded:

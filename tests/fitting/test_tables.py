@@ -98,3 +98,21 @@ def test_an_array_and_a_frame_of_the_same_numbers_give_the_same_model(classes):
         models[0].predict(x) == models[1].predict(pandas.DataFrame(x, columns=["a", "b"]))
     ).all()
     assert models[0].score(x, y) > 0.95
+
+
+def test_a_resumed_fit_looks_once_and_gives_the_same_model(rng, tmp_path, monkeypatch):
+    x = rng.normal(size=(2000, 4))
+    given = {"epsilon": 2.0, "delta": 1e-5, "seed": 1, "quiet": True, "steps": 20}
+    whole = minidp.fit(x, x[:, 0] > 0, **given)
+
+    def interrupted(self, *lot, step=minidp.train.Trainer.step):
+        step(self, *lot)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr("minidp.train.Trainer.step", interrupted)
+        minidp.fit(x, x[:, 0] > 0, **given, folder=tmp_path / "run")
+    monkeypatch.setattr("minidp.mechanism.columns.raw_counts", None)  # the look is not made again
+    again = minidp.fit(x, x[:, 0] > 0, **given, folder=tmp_path / "run")
+    assert again.record.choices["scale"] == "private"
+    assert (again.predict_proba(x) == whole.predict_proba(x)).all()
