@@ -17,7 +17,7 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from ..data.cells import TRUTH, number_in
+from ..data.cells import CODE, GAPS, TRUTH, number_in
 from ..data.schema import Schema
 from ..errors import DataError, ParameterError
 from ..run.checkpoint import open_npz
@@ -272,17 +272,19 @@ def _table(path, rows):
 
 def labels_of(cells, as_text=False):
     """Labels or targets of a column's cells: integers, else numbers, else text, all of one kind;
-    None of an empty cell.
+    None of an empty cell, and of other gaps among integers. A leading zero makes all of them text.
     """
-    found = cells
-    if not as_text and all(re.fullmatch(r"([-+]?\d{1,18})?", cell) for cell in cells):
-        found = [int(cell) if cell else None for cell in cells]
-    elif not as_text and not TRUTH.keys() & set(map(str.lower, cells)):
+    known = [cell for cell in cells if cell not in GAPS]
+    as_text = as_text or any(map(CODE.fullmatch, known))
+    if not as_text and all(re.fullmatch(r"[-+]?\d{1,18}", cell) for cell in known):
+        found = [None if cell in GAPS else int(cell) for cell in cells]
+        return np.array(found, dtype=object if None in found else None)
+    if not as_text and not TRUTH.keys() & set(map(str.lower, cells)):
         with suppress(ValueError):
             return np.array(list(map(number_in, cells)))
     if "" in cells:
-        return np.array([None if cell == "" else cell for cell in found], dtype=object)
-    return np.array(found)
+        return np.array([cell or None for cell in cells], dtype=object)
+    return np.array(cells)
 
 
 def classes_of(text, kind="?"):
@@ -290,7 +292,7 @@ def classes_of(text, kind="?"):
     names = texts(text)
     if kind == "b" and {name.lower() for name in names} == {"true", "false"}:
         return np.array([False, True])
-    return np.array(names) if kind in "US" or "" in names else labels_of(names)
+    return np.array(names) if kind in "US" or set(GAPS).intersection(names) else labels_of(names)
 
 
 def _text(found):

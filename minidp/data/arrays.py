@@ -15,6 +15,7 @@ from ..backend import Backend, namespace_of
 from ..errors import DtypeError, ParameterError, RowsError, ShapeError
 from ..util.text import listed
 
+OWNER = "No step was charged. This message is for the owner of the data: do not publish it"
 BLOCK_BYTES = 2**24  # bytes of inputs that are checked or converted at once
 
 
@@ -254,27 +255,26 @@ def refuse_bad_rows(x: Any, y: Any, outputs: int, weight: Any = None, classes: A
     Integers y (N,) must be labels 0 to outputs - 1, other y finite, weight (N,) in [0, 1]. The
     message depends on the training data, so it is for their owner only.
     """
-    owner = "No step was charged. This message is for the owner of the data: do not publish it"
     if bad := rows_not_finite(x):
         raise RowsError(
             f"x: {bad} of {x.shape[0]} rows hold a number that is not finite (NaN, inf, or too "
             "large for float32; with a schema: text in place of a number, or what gaps=false "
-            f"rules out); fill in or drop those rows. {owner}"
+            f"rules out); fill in or drop those rows. {OWNER}"
         )
     if y.dtype.kind in "iu":
         if bad := int(((y < 0) | (y >= outputs)).sum()):
             names = f"0 to {outputs - 1}" if classes is None else listed(classes)
             raise RowsError(
                 f"y: {bad} of {y.shape[0]} labels are none of the {outputs} classes ({names}); "
-                f"correct them or drop those rows. {owner}"
+                f"correct them or drop those rows. {OWNER}"
             )
     elif bad := rows_not_finite(y):
         raise RowsError(
             f"y: {bad} of {y.shape[0]} targets are not finite; correct them or drop those rows. "
-            f"{owner}"
+            f"{OWNER}"
         )
     if weight is not None and (bad := int((~((weight >= 0) & (weight <= 1))).sum())):
         raise RowsError(
             f"example_weight: {bad} of {y.shape[0]} weights are not in [0, 1]; divide them by a "
-            f"public number. {owner}"
+            f"public number. {OWNER}"
         )

@@ -1,5 +1,8 @@
 """Which rows belong to which person, for training that protects persons instead of rows."""
 
+import re
+import unicodedata
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -8,11 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from ..backend import namespace_of
 from ..errors import DtypeError, ParameterError, RowsError, ShapeError
 from ..units import Rows, Units
+from ..util.notices import say
 from ..util.validate import count
-from .arrays import Inputs, known_values, one_axis
+from .arrays import OWNER, Inputs, known_values, one_axis
 from .cells import GAPS
 
 MOST_ROWS = 2**10  # sums of so many outer products per person are within the bound of `rounding`
+NUMBER = re.compile(r"[-+]?\d+(\.\d*)?")
 LARGEST_NAME = 2**53  # from here on, different whole numbers may be the same float
 
 
@@ -42,7 +47,8 @@ class Persons(Units):
     Raises
         DtypeError      names that are neither whole numbers nor texts, or both
         ShapeError      more than one axis
-        RowsError       rows without a person: missing, not finite, or a text such as "" or "NA"
+        RowsError       rows without a person: missing, not finite, or a text such as "" or "NA";
+                        texts that are one number in two spellings, such as "7" and "07"
 
     >>> persons = Persons(["ann", "bob", "ann", "ann"], rows_per_person=2)
     >>> len(persons), persons.slots([0, 1])[0].tolist()
@@ -54,6 +60,7 @@ class Persons(Units):
     def __init__(self, person: ArrayLike, rows_per_person: int):
         count(1, MOST_ROWS, rows_per_person=rows_per_person)
         names, number = np.unique(_names(person), return_inverse=True)
+        _check_spellings(names)
         held = np.bincount(number, minlength=len(names))
         self.number, self.rows_per_unit = number, rows_per_person
         self.used = np.minimum(held, rows_per_person)  # [F1]
@@ -155,8 +162,7 @@ def _names(person):
     if bad := len(names) - len(found) + int(np.count_nonzero(missing)):
         raise RowsError(
             f"person: {bad} of {len(names)} rows have no person; name one for each row, or drop "
-            "those rows. No step was charged. This message is for the owner of the data: do not "
-            "publish it"
+            f"those rows. {OWNER}"
         )
     whole = found.dtype.kind in "biuU"
     if not whole and not ((found == np.floor(found)) & (np.abs(found) < LARGEST_NAME)).all():
@@ -165,3 +171,25 @@ def _names(person):
             "two persons could have the same one"
         )
     return found
+
+
+def _check_spellings(names):
+    """Refuse texts of which two are one number, because one person would count as two; tell the
+    owner of texts that differ in case or Unicode form alone.
+    """
+    if names.dtype.kind != "U":
+        return
+    names = names.tolist()
+    numbers = [Decimal(name) for name in names if NUMBER.fullmatch(name)]
+    if twice := len(numbers) - len(set(numbers)):
+        raise RowsError(
+            f"person: {twice} of {len(names)} names are a number that another name is too, as 7, "
+            f"7.0 and 07 are: write each person in one way. {OWNER}"
+        )
+    alike = {unicodedata.normalize("NFKC", name).casefold() for name in names}
+    if less := len(names) - len(alike):
+        say(
+            f"NOTICE: person: {less} of {len(names)} names differ from another in case or Unicode "
+            "form alone, and count as other persons. This line is for the owner of the data, and "
+            "is in no file"
+        )

@@ -10,7 +10,7 @@ import pytest
 
 import minidp
 from minidp.__main__ import main
-from minidp.commands.reading import is_table, read_csv
+from minidp.commands.reading import is_table, labels_of, read_csv
 from minidp.data.draft import draft
 from minidp.data.schema import Schema, places_among
 from minidp.data.tables import table_of
@@ -308,3 +308,19 @@ def test_a_label_of_many_values_is_to_be_filled_in_and_letters_stay_readable(tmp
     assert "Zürich" in schema.read_text(encoding="utf-8")
     with pytest.raises(ParameterError, match="fill in what is null of the columns town, Zürich"):
         Schema.of(schema)
+
+
+@pytest.mark.parametrize(
+    "cells, labels",
+    [
+        (["1", "-20"], [1, -20]),
+        (["1", "NULL", ""], [1, None, None]),
+        (["1.0", "2.5"], [1, 2.5]),
+        (["01", "1", "10"], ["01", "1", "10"]),
+        (["0", "0.5", "00.5"], ["0", "0.5", "00.5"]),
+        (["true", "false"], ["true", "false"]),
+        (["yes", "", "NA"], ["yes", None, "NA"]),
+    ],
+)
+def test_labels_of_a_file_are_numbers_or_texts_and_a_leading_zero_makes_a_text(cells, labels):
+    assert labels_of(cells).tolist() == labels

@@ -15,6 +15,8 @@ from minidp.errors import DtypeError, ParameterError, RowsError, ShapeError
         (["ann", " ", "NA"], RowsError, "2 of 3 rows"),
         (np.array(["ann", None, np.nan], object), RowsError, "2 of 3 rows"),
         (np.array(["ann", 1, 2], object), DtypeError, "of one kind"),
+        (["7", "8", "7.0"], RowsError, "1 of 3 names are a number that another name is too"),
+        (["07", "7", " 7."], RowsError, "2 of 3 names"),
         ([0.5, 1.0, 2.0], DtypeError, "whole numbers below 2"),
         (np.array([2**63, -1, 0], object), DtypeError, "whole numbers below 2"),
         (np.zeros((3, 2)), ShapeError, "one label or target for each row"),
@@ -41,6 +43,21 @@ def test_persons_and_their_rows_are_given_together(person, most, words):
 def test_equal_names_are_one_person(names):
     persons = Persons(np.array(names), 4)
     assert len(persons) == 2 and persons.slots([1])[0].tolist() == [[0, 2, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    "names, alike",
+    [
+        (["Ann", "ann", "Bob"], "1 of 3"),
+        (["Ren\u00e9", "Rene\u0301", "RENE\u0301"], "2 of 3"),
+        (["12345678901234567890", "12345678901234567891", "1e3", "1000"], None),
+        ([1, 2, 3], None),
+    ],
+)
+def test_names_that_differ_in_case_or_unicode_form_are_persons_with_a_notice(names, alike, capsys):
+    assert len(Persons(names, 1)) == len(names)
+    said = capsys.readouterr().err
+    assert said.startswith(f"NOTICE: person: {alike} names differ") if alike else said == ""
 
 
 def test_a_lot_is_of_whole_persons_on_any_rank_and_in_any_batch():
