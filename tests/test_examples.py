@@ -29,7 +29,14 @@ def test_examples_run(name, tmp_path, monkeypatch):
     assert failed == 0 and (tried > 0) == (">>>" in inspect.getsource(module))
 
 
-PAGES = ("README.md", "minidp/README.md", "minidp/fitting/README.md")
+PAGES = (
+    "README.md",
+    "minidp/README.md",
+    "minidp/fitting/README.md",
+    "minidp/nn/README.md",
+    "minidp/privacy/README.md",
+    "minidp/run/README.md",
+)
 
 
 def examples(text):

@@ -213,8 +213,8 @@ PROJECT = configparser.ConfigParser()
 PROJECT.read(ROOT / "setup.cfg", encoding="utf-8")
 PAGES = sorted(
     page.relative_to(ROOT).as_posix()
-    for folder in (".", ".github", "experiments", "minidp", "minidp/mechanism", "tools")
-    for page in (ROOT / folder).glob("*.md")
+    for folder in (".", ".github", "experiments", "minidp", "minidp/*", "tools")
+    for page in ROOT.glob(f"{folder}/*.md")
 )
 
 

@@ -46,7 +46,7 @@ with features learned from synthetic digits: {beside:.2%}
 
 
 def reference():
-    """The tables of minidp/README.md."""
+    """The table of minidp/README.md."""
     return {
         "own data": table(
             """
@@ -59,6 +59,12 @@ delta: {delta:g}
 """,
             scores(),
         ),
+    }
+
+
+def of_persons():
+    """The table of minidp/data/README.md."""
+    return {
         "persons": table(
             """
 trained on: {key}
@@ -67,6 +73,12 @@ standard error: {standard_error:.4f}
 """,
             entries("persons.json", "auroc"),
         ),
+    }
+
+
+def accounting():
+    """The table of minidp/privacy/README.md."""
+    return {
         "which sampler": table(
             """
 `--sampler`: `{sampler}`
@@ -339,6 +351,8 @@ PAGES = {
     "README.md": front_page,
     "minidp/fitting/README.md": your_table,
     "minidp/README.md": reference,
+    "minidp/data/README.md": of_persons,
+    "minidp/privacy/README.md": accounting,
     "tools/README.md": developers,
     "experiments/README.md": figures,
 }

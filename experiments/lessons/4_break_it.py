@@ -230,4 +230,4 @@ def theirs(rows):
 
 # %% [markdown]
 # Next: [your own table](5_your_table.ipynb). To check a step of your own, in any library: [check
-# your own step](../../minidp/README.md#check-your-own-step).
+# your own step](../../minidp/audit/README.md#check-your-own-step).

@@ -177,9 +177,8 @@ def piece_edges(shares: NDArray, edges: NDArray, pieces: int) -> NDArray:
 
 
 def _mostly(counts, noise_std, size):
-    """(D,) whether the clear cells hold most of a column, which has at most all units."""
-    total = np.clip(counts.sum(axis=1), 0, size)
-    return clear_counts(counts, noise_std).sum(axis=1) > MOST * total
+    """(D,) whether the clear cells hold most of all units: a sum of noisy cells tells less."""
+    return clear_counts(counts, noise_std).sum(axis=1) > MOST * size
 
 
 def _ends(edges):

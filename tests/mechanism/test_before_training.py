@@ -140,6 +140,17 @@ def test_a_column_that_is_seldom_anything_but_zero_has_pieces_beyond_zero(rng):
     assert edges[0, -1] > 5
 
 
+def test_a_tenth_of_a_column_is_not_lost_beside_a_value_that_most_have(rng):
+    """Whatever the noise on the cells between them sums to."""
+    x = np.where(rng.random((26_000, 1)) < 0.92, 0, rng.uniform(0, 1, (26_000, 1)))
+    size, edges = len(x), equal(np.array([-1.0]), np.array([1.0]), 4096)
+    raw = raw_counts(x, edges)
+    for _ in range(40):
+        noisy = raw + 70 * rng.standard_normal(raw.shape)
+        low, high = narrowed(noisy, edges, 70.0, size)
+        assert (low, high) == (-1, 1)
+
+
 def test_columns_that_show_nothing_still_have_a_spread(rng):
     """Constants, columns of gaps, and far more noise than there are rows."""
     x = np.stack([np.full(500, 7.0), np.full(500, np.nan), rng.normal(size=500)], axis=1)
