@@ -25,7 +25,7 @@ from .errors import ParameterError
 from .fitting.fit import fit
 from .util.atomic import StrPath
 from .util.text import upper_text
-from .util.words import Named
+from .util.words import Named, names_checked
 
 _spent: list[tuple[float, float]] = []  # (epsilon, delta) of the fits of this process
 
@@ -59,6 +59,7 @@ class _Private(Named, BaseEstimator):
     group_size: int = 1
     ledger_limit: float | None = None
 
+    @names_checked
     def fit(self, X: Any, y: Any, example_weight: Any = None, person: Any = None) -> Self:
         """Train on X (N, D) and y (N,), and spend epsilon on them; returns self, with the model in
         `fitted_`.
@@ -260,3 +261,8 @@ class PrivateRegressor(RegressorMixin, _Private):
 
     def _targets(self, y):
         return y
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # with noise, few rows teach little
+        return tags

@@ -21,8 +21,9 @@ def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDA
     """(labels 0..K-1 (N,) int64, -1 for a missing or unknown label; the K classes in order).
 
     classes: the public list of classes; None for those that occur in y, which discloses them.
-    Raises ParameterError if classes are not given and y holds floating-point numbers or very many
-    labels, which look like numbers to predict; DtypeError if y mixes texts and numbers.
+    Raises ParameterError if classes are not given and y holds very many labels, or floating-point
+    numbers that are not at most ten whole ones, which look like numbers to predict; DtypeError if y
+    mixes texts and numbers.
     """
     y = one_axis(y)
     found, known = known_values(y, "y")
@@ -30,14 +31,14 @@ def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDA
     missing = len(y) - len(found)
     gaps = f" ({missing} of {len(y)} rows have no label)" if missing else ""
     if classes is None:
+        different = len(np.unique(found))
         floating = len(found) > 0 and found.dtype.kind == "f"
-        if floating or len(np.unique(found)) > max(FEW_CLASSES, len(y) / 10):
+        if floating and different <= FEW_CLASSES and _whole(found):
+            found, floating = found.astype(np.int64), False  # as pandas writes a column with gaps
+        if floating or different > max(FEW_CLASSES, len(y) / 10):
             what = "holds more different labels than a tenth of the rows"
             if floating:
                 what = "is continuous: it holds floating-point numbers"
-            if floating and missing and (found == np.floor(found)).all():
-                what = "holds whole numbers, which gaps make floating-point numbers"
-                gaps += "; drop those rows"
             raise ParameterError(
                 f"y {what}{gaps}. For regression give target_bounds=(low, high), which are public; "
                 "for class labels give classes=, the public list of them"
@@ -65,6 +66,11 @@ def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDA
     place = np.minimum(np.searchsorted(names, found), len(names) - 1)
     labels[known] = np.where(names[place] == found, place, -1)
     return labels.astype(np.int64), names
+
+
+def _whole(numbers):
+    """Whether all are whole numbers that are exact as floats."""
+    return bool(((numbers == np.floor(numbers)) & (np.abs(numbers) < 2**53)).all())
 
 
 def as_target_bounds(bounds: Any) -> tuple[float, float]:

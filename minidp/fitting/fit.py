@@ -79,9 +79,9 @@ def fit(
     x         (N, ...) numbers: an array, list, memory map, `data.Examples`, or an object with shape
               and indexing; or a table (a data frame or a dict of columns), of any columns with
               `schema`
-    y         (N,) class labels (integers, booleans, strings; floats only with `classes`), or
-              numbers to predict within `target_bounds`; None: the column of x that `schema` marks
-              as the label
+    y         (N,) class labels (integers, booleans, strings, at most ten whole floats; others with
+              `classes`), or numbers to predict within `target_bounds`; None: the column of x that
+              `schema` marks as the label
     epsilon   the budget; no more is spent. math.inf: the same without noise and clipping, in the
               steps of epsilon 8, which is not private, for comparison
     delta     default: the power of ten at or below 1 / (10 N), N rows or persons

@@ -30,7 +30,8 @@ class Settings(Checked):
 
     classes: array (K,) or list, default None
         Public list of classes. None: those in y, and the statement says that they were disclosed;
-        floating-point labels are then refused, because they may be targets of a regression.
+        floating-point labels other than at most ten whole numbers are then refused, because they
+        may be targets of a regression.
     target_bounds: (low, high), default None
         Public bounds of a regression's targets, which are clipped to them. None: classification.
     scale: str, default "auto"

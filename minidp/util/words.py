@@ -18,6 +18,10 @@ WORDS = {  # of other libraries, and what to write here; "=" follows our paramet
     "noise_multiplier": "the noise follows from epsilon=; minidp.epsilon says what a noise costs",
     "optimizer": "it follows from public numbers; minidp.train.Trainer takes one of minidp.train",
     "random_state": "it is seed=",
+    "sample_weight": "a weight may depend on its own row only, and boosting and bagging compute it "
+    "from all rows; such a weight, in [0, 1], is example_weight=",
+    "class_weight": "a weight may depend on its own row only, and balanced classes depend on all "
+    "rows; public weights of the classes, in [0, 1], go into example_weight=",
     "Linear": "it is nn.Dense(inputs, outputs)",
     "Conv2d": "it is nn.Conv2D(in_channels, out_channels, kernel)",
     "kernel_size": "it is kernel=",

@@ -92,6 +92,7 @@ def test_a_label_that_is_missing_is_minus_one_and_no_class():
         (np.array(["a", None, "b"], "O"), ["a", "b"]),
         (np.array(["a", np.nan, "b"], "O"), ["a", "b"]),
         (np.array([1, None, 2], "O"), [1, 2]),
+        (np.array([1.0, np.nan, 2.0]), [1, 2]),
     ):
         labels, found = class_labels(y)
         assert labels.tolist() == [0, -1, 1] and found.tolist() == classes
@@ -101,7 +102,8 @@ def test_a_label_that_is_missing_is_minus_one_and_no_class():
     "y, classes, words",
     [
         ([0.0, 1.5, np.nan], None, "continuous.*1 of 3 rows have no label.*target_bounds="),
-        ([0.0, 1.0, np.nan], None, "gaps make floating.*1 of 3 rows have no label.; drop those"),
+        ([0.0, 1.0, np.inf], None, "continuous"),
+        (np.arange(11.0), None, "continuous"),
         (np.array([1, 1, None], "O"), None, "got 1 class .1 of 3 rows have no label"),
         ([1, 1], None, "from 2 to"),
         ([1, 2], ["a", "b"], "like the classes"),

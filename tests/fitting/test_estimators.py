@@ -17,7 +17,7 @@ from sklearn.ensemble import AdaBoostClassifier
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder
-from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
+from sklearn.utils.estimator_checks import check_estimator
 
 import minidp
 from minidp import PrivateClassifier, PrivateRegressor
@@ -26,7 +26,6 @@ from minidp.privacy import Ledger
 from tests.support import fitting
 from tests.support.scripts import ROOT
 
-TRAIN = ("check_classifiers_train", "check_regressors_train")
 problem = partial(fitting.problem, rows=600, columns=4)
 WITHOUT_PANDAS = {
     "check_array_api_input",
@@ -45,20 +44,9 @@ def classifier(**named):
     "make", [PrivateClassifier, partial(PrivateRegressor, target_bounds=(-3, 3))]
 )
 def test_scikit_learns_checks_pass(make):
-    def run_checks(estimator, *names):
-        for _, check in estimator_checks_generator(estimator):
-            if check.func.__name__ in names:
-                check(estimator)
-
-    found = check_estimator(
-        make(random_state=0, steps=2, quiet=True),
-        on_skip=None,
-        expected_failed_checks=dict.fromkeys(TRAIN, "two steps teach little"),
-    )
+    found = check_estimator(make(random_state=0, quiet=True), on_skip=None)
     skipped = {row["check_name"] for row in found if row["status"] == "skipped"}
-    failed = {row["check_name"] for row in found if row["status"] == "xfail"}
-    assert len(found) > 45 and failed <= set(TRAIN) and skipped <= WITHOUT_PANDAS
-    run_checks(make(random_state=0, quiet=True), *TRAIN)  # the defaults learn
+    assert len(found) > 45 and skipped <= WITHOUT_PANDAS
     assert make().__sklearn_tags__().non_deterministic  # two fits draw different noise
 
 

@@ -36,7 +36,7 @@ REFUSED = {
     **UNUSABLE,
     "texts that UTF-8 can hold": {"y": np.array(["b", "\ud800"])[SIDES]},
     "numbers that 64 bits hold": {"y": SIDES.astype(object) * 2**70},
-    "floating-point numbers. For regression give target_bounds=": {"y": SIDES * 1.0},
+    "floating-point numbers. For regression give target_bounds=": {"y": SIDES * 1.5},
     "more different labels than a tenth of the rows": {"y": np.arange(ROWS) // 5},
     "drop the masked rows": {"y": np.ma.masked_array(SIDES)},
     "expected classes=": {"y": SIDES, "classes": [0, 1, np.nan]},
@@ -56,7 +56,7 @@ REFUSED = {
     "got '12'": {"bounds": "12"},
     'give table["pay"]'.replace('"', "'"): {"y": "pay"},
     "classes: expected a list or an array, got the text 'ab'": {"classes": "ab"},
-    "holds whole numbers, which gaps make": {"y": np.where(np.arange(ROWS) == 3, np.nan, SIDES)},
+    "none of the 2 classes (0, 1)": {"y": np.where(np.arange(ROWS) == 3, np.nan, SIDES)},
     f"1 of {ROWS} labels are none of the 2 classes": {"y": NAMED},
     f"person: 1 of {ROWS} rows have no person": {"person": NAMED, "rows_per_person": 9},
     "person: expected texts, or numbers that 64 bits hold": {

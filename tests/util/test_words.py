@@ -1,6 +1,7 @@
 """Every door answers the words of other libraries with ours."""
 
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,12 +22,14 @@ def fit(**named):
 
 OF_FIT = """
     sample_rate batch_size max_grad_norm l2_norm_clip lr epochs target_epsilon noise_multiplier
-    optimizer random_state
+    optimizer random_state sample_weight class_weight
 """.split()
 DOORS = [
     *((name, fit, name) for name in OF_FIT),
     ("lr", minidp.Settings, "lr"),
     ("lr", minidp.PrivateClassifier, "lr"),
+    ("class_weight", minidp.PrivateClassifier, "class_weight"),
+    ("sample_weight", partial(minidp.PrivateClassifier().fit, X, Y), "sample_weight"),
     ("sample_rate", minidp.epsilon, "sample_rate"),
     ("batch_size", minidp.calibrate, "batch_size"),
     ("target_epsilon", minidp.calibrate, "target_epsilon"),
