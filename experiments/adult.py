@@ -156,7 +156,9 @@ def figures(args):
 class Flags(TableFlags):
     """The flags."""
 
-    target_epsilon: tuple[float, ...] = option((1.0, math.inf), "a model for each")
+    target_epsilon: tuple[float, ...] = option(
+        (1.0, math.inf), "a model for each", also=("--epsilon",)
+    )
 
 
 main = main_of_table("adult.py", __doc__, Flags, figures)

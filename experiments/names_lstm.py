@@ -254,7 +254,7 @@ def figures(args):
 class Flags(TableFlags):
     """The flags."""
 
-    target_epsilon: tuple[float, ...] = option(EPSILONS, "models for each")
+    target_epsilon: tuple[float, ...] = option(EPSILONS, "models for each", also=("--epsilon",))
     seed: tuple[int, ...] = option(tuple(range(SEEDS)), "a model for each")
 
 

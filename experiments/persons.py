@@ -3,8 +3,8 @@
     python experiments/persons.py --data-dir DIR --json experiments/results/persons.json
 
 DIR holds randhie.csv: 20,190 person-years of 5,912 persons. Both ways protect a person with five
-rows at the same epsilon and delta, and train the same network: `persons` clips the mean of her rows
-once; `rows` trains on rows, with noise for which the statement's epsilon for five rows of one
+rows at the same epsilon and delta, and train the same network: `persons` clips the mean of their
+rows once; `rows` trains on rows, with noise for which the statement's epsilon for five rows of one
 person (group_size=5) is the target. Five splits, with a fifth of the persons held out; the split's
 number seeds the fits. All settings are the defaults of `minidp.fit`. The bounds of the features
 follow from what they mean, not from the rows; nothing was tuned on these rows.
@@ -126,7 +126,7 @@ def figures(args):
 class Flags(TableFlags):
     """The flags."""
 
-    target_epsilon: float = option(1.0, "of each person")
+    target_epsilon: float = option(1.0, "of each person", also=("--epsilon",))
 
 
 main = main_of_table("persons.py", __doc__, Flags, figures)

@@ -160,7 +160,7 @@ def epsilon(
     steps                 number of steps; or epochs, passes over the data
     pca_noise_multiplier  noise of private PCA before the first step
     ledger                a Ledger, or a run's ledger.json or folder, in place of all above
-    group_size            examples of each person, all in the data or none
+    group_size            rows of one person, all in the data or none
     accountant            "bounds", "all", or one by name: pld, rdp, gdp, moments, advanced, basic
 
     "quote" names the accountant with the smallest certified bound, None if there is no finite one.

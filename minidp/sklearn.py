@@ -167,7 +167,7 @@ def _written_as(classes, y):
 @dataclass(kw_only=True, repr=False, eq=False)
 class PrivateClassifier(ClassifierMixin, _Private):
     """Classifier for scikit-learn (1.6 or later) that is differentially private for each training
-    row, or for each person with all of her rows (`person` and `rows_per_person`).
+    row, or for each person with all of their rows (`person` and `rows_per_person`).
 
     The parameters are those of `minidp.fit`; `random_state` is its seed (a seeded model must not be
     released), and `folder` is for a single fit. Epsilon does not cover steps of a Pipeline that
@@ -236,7 +236,7 @@ class PrivateClassifier(ClassifierMixin, _Private):
 @dataclass(kw_only=True, repr=False, eq=False)
 class PrivateRegressor(RegressorMixin, _Private):
     """Regression for scikit-learn (1.6 or later) that is differentially private for each training
-    row, or for each person with all of her rows (`person` and `rows_per_person`).
+    row, or for each person with all of their rows (`person` and `rows_per_person`).
 
     target_bounds, (low, high), must be given: they are public, and targets are clipped to them.
     Everything else is as in `PrivateClassifier`: parameters, attributes (but classes_) and what

@@ -2,7 +2,7 @@
 
     python -m tools.step_peers --runs 100 --json experiments/results/step_peers.json
 
-Needs the extra `peers`. Each adapter is what a user of that library writes to have her step
+Needs the extra `peers`. Each adapter is what a user of that library writes to have their step
 checked: one network 6-5-3 with tanh and half the squared error, whose gradients are clipped to
 norm 1. Prints a line per peer; exits with 1 if anything that a peer claims is violated.
 """

@@ -33,7 +33,7 @@ GO_ON = "what was charged is in the run's folder, if it was made: go on with --r
 
 # Flags that set where a run reads and writes, and do not change its result: they may differ when it
 # is resumed.
-FREE = ("out", "resume", "quiet", "data_dir", "device")
+FREE = ("folder", "out", "resume", "quiet", "data_dir", "device")
 
 FRACTION = partial(in_range, 0, 1, open_high=True)
 POSITIVE = partial(count, 1)
@@ -133,8 +133,10 @@ class RunFlags(Checked):
     seed: int | None = option(
         None, "one seed for everything: reproducible, and not to be released", seed_number
     )
-    out: str | None = option(None, "folder for the results (default: runs/EXPERIMENT-TIME)")
-    resume: bool = option(False, "resume the run in --out")
+    folder: str | None = option(
+        None, "folder of the run (default: runs/EXPERIMENT-TIME)", also=("--out",)
+    )
+    resume: bool = option(False, "resume the run in --folder")
     quiet: bool = option(False, "show no progress bar")
     smoke: bool = option(False, "test on a few hundred examples, in seconds")
 

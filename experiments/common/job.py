@@ -86,7 +86,7 @@ class Ready:
         result = run.train(x, labels, tested, test_labels, model=model, about=about)
         if result is None:
             words = (
-                "interrupted; run the same command again with --resume --out "
+                "interrupted; run the same command again with --resume --folder "
                 f"{run.folder.path} to resume it"
             )
             print(words, file=sys.stderr)
@@ -101,7 +101,7 @@ def experiment(name, load, train, smoke=SMOKE):
     run stopped.
 
     load    function of the configuration that returns the data set
-    train   function of a `Ready`; not called where the run in --out is finished already
+    train   function of a `Ready`; not called where the run in --folder is finished already
     smoke   lot size and epochs that --smoke sets where no flag does
     """
 
@@ -111,10 +111,10 @@ def experiment(name, load, train, smoke=SMOKE):
             lot = lot if config.lot_size == type(config).lot_size else config.lot_size
             epochs = config.epochs if config.length_is_set else epochs
             config = replace(config, lot_size=lot, epochs=epochs)
-        if config.resume and config.out is None:
-            raise ParameterError("--resume needs --out DIR, the folder of the run to resume")
+        if config.resume and config.folder is None:
+            raise ParameterError("--resume needs --folder FOLDER, that of the run to resume")
         folder = RunFolder(
-            config.out or Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}", config.resume
+            config.folder or Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}", config.resume
         )
         if folder.finished:  # whatever was deleted of it since, nothing is charged again
             folder.check_result(flags_of(config))

@@ -79,7 +79,7 @@ class Run:
         script = import_module(self.point.script)
         return parse(
             getattr(script, "CONFIGS", {}).get(self.point.subcommand, script.Config),
-            [*words, "--out", str(self.out / self.name), *self.free],
+            [*words, "--folder", str(self.out / self.name), *self.free],
         )
 
     @property

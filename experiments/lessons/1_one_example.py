@@ -4,7 +4,7 @@
 # A hospital trains a model on the records of 200 patients and publishes the model's weights. Ann
 # may be one of the patients. Can somebody who reads the weights find out whether she is?
 #
-# In this lesson he can, always. Then you take that away from him in two moves: *clipping* and
+# In this lesson they can, always. Then you take that away from them in two moves: *clipping* and
 # *noise*. You need NumPy and ten minutes, and you need to know nothing about privacy.
 
 # %%
@@ -58,20 +58,20 @@ print("a model without her:", train(*without, models=1)[0].round(2))
 #
 # ## The attack
 #
-# The attacker knows all other patients and how training works. He does not know whether Ann was
-# there. So he trains models in both worlds, with Ann and without her, and looks at the fifth
-# weight. Then he reads the published model and says which world it is from. Both worlds are equally
+# The attacker knows all other patients and how training works, but not whether Ann was there. So
+# the attacker trains models in both worlds, with Ann and without her, and looks at the fifth
+# weight. Then they read the published model and say which world it is from. Both worlds are equally
 # likely, so that a coin would be right half the time.
 #
-# It may seem too generous to let him know everybody else. But what is safe from him is safe from
-# everyone who knows less.
+# It may seem too generous to let the attacker know everybody else. But what is safe from them is
+# safe from everyone who knows less.
 
 # %%
 MODELS = 2000
 
 
 def show(axis, title, **how):
-    """Both worlds' histograms, and the largest share of models about which he can be right."""
+    """Both worlds' histograms, and the largest share of models about which one can be right."""
     inside, outside = (train(*world, MODELS, **how)[:, 4] for world in (with_ann, without))
     bins = np.linspace(min(outside), max(inside), 50)
     for weights, name in ((inside, "with Ann"), (outside, "without her")):
@@ -103,23 +103,24 @@ figure.tight_layout()
 # much noise is enough. And the noise must be new at each step: if two steps had the same noise, the
 # difference of their sums would be free of it.
 #
-# ## How much can he still find out?
+# ## How much can the attacker still find out?
 #
 # This attacker looks at one weight, once. A better one sees the sum of each step, and subtracts the
-# gradients of all others, whom he knows. What remains is noise, plus Ann's gradient if she is
-# there. Her gradient has length C at most, so he does best if it always has that length and one
-# direction. He adds up what remains over the steps. In units of C, Ann adds 1 at each step.
+# gradients of all others, who are known. What remains is noise, plus Ann's gradient if she is
+# there. Her gradient has length C at most, so the attack does best if it always has that length and
+# one direction. The attacker adds up what remains over the steps. In units of C, Ann adds 1 at each
+# step.
 #
-# Do not compare his figure with the share of right answers above. He accepts 10% *false alarms*: he
-# says "Ann" in 10% of the trainings without her. What counts is how many trainings with her he
-# finds.
+# Do not compare this figure with the share of right answers above. The attacker now accepts 10%
+# *false alarms*: they say "Ann" in 10% of the trainings without her. What counts is how many
+# trainings with her they find.
 
 # %% tolerance=0.03
 NOISE, RUNS = 10.0, 200_000
 remains = NOISE * rng.normal(size=(2, STEPS, RUNS)).sum(axis=1)  # in both worlds
 inside, outside = remains[0] + STEPS, remains[1]
 threshold = np.quantile(outside, 0.9)  # 10% false alarms
-print(f"he finds her in {np.mean(inside > threshold):.2%} of the trainings with her")
+print(f"they find her in {np.mean(inside > threshold):.2%} of the trainings with her")
 
 # %% [markdown]
 # Would a cleverer attacker find more? No experiment can answer that, since somebody may think of a
@@ -143,8 +144,8 @@ print(f"the proof allows {allowed:.2%}, and says: epsilon {epsilon:.3f} at delta
 # *Epsilon* compares the two worlds. Name any set of models. The chance that training ends in that
 # set is, with Ann, at most e^epsilon times the chance without her, and the other way round. If
 # epsilon is 0, the two worlds are the same, but then nothing was learned from anybody. If epsilon
-# is 1, nothing that he can see is more than e^1 = 2.7 times as likely in one world as in the other,
-# apart from delta, which comes next. Here epsilon is 1.7, and e^1.7 is 5.5.
+# is 1, nothing that anybody can see is more than e^1 = 2.7 times as likely in one world as in the
+# other, apart from delta, which comes next. Here epsilon is 1.7, and e^1.7 is 5.5.
 #
 # *Delta* is for bad luck: the chance in one world may exceed e^epsilon times the chance in the
 # other by delta at most. It must be far below 1/200, for 200 patients. Suppose that delta is 1/200,
@@ -161,7 +162,7 @@ print(f"the proof allows {allowed:.2%}, and says: epsilon {epsilon:.3f} at delta
 # false alarms, as the cell above does. The next picture shows both.
 
 # %% tolerance=0.03
-false = np.linspace(0, 1, 200)  # how often he says "Ann" when she is not there
+false = np.linspace(0, 1, 200)  # how often they say "Ann" when she is not there
 true = [np.mean(inside > np.quantile(outside, 1 - each)) for each in false]
 figure, axis = plt.subplots(figsize=(4.2, 3.2))
 for delta in (DELTA, 0.02, 0.08, 0.15):
@@ -170,17 +171,18 @@ for delta in (DELTA, 0.02, 0.08, 0.15):
     )
     most = np.exp(cost.upper) * false + delta
     axis.fill_between(false, np.minimum(1, most), 1, alpha=0.25, color="C3", linewidth=0)
-axis.plot(false, true, color="C0", label="he watches every step")
-axis.plot(false, false, ":", color="C1", label="he tosses a coin")
-axis.set(xlabel='says "Ann", without her', ylabel='says "Ann", with her')
+axis.plot(false, true, color="C0", label="an attacker watches every step")
+axis.plot(false, false, ":", color="C1", label="an attacker tosses a coin")
+axis.set(xlabel='"Ann" is said, without her', ylabel='"Ann" is said, with her')
 axis.set(title="red: no attack can be here")
 axis.legend()
 figure.tight_layout()
 
 # %% [markdown]
-# The axes are how often he says "Ann" in the trainings without her (false alarms) and in those with
-# her. The edge of a red area is the line `e^epsilon * without + delta`: it starts at delta, and
-# epsilon is how steep it is. Each delta has its epsilon, and the picture shows four of these pairs.
+# The axes are how often the attacker says "Ann" in the trainings without her (false alarms) and in
+# those with her. The edge of a red area is the line `e^epsilon * without + delta`: it starts at
+# delta, and epsilon is how steep it is. Each delta has its epsilon, and the picture shows four of
+# these pairs.
 # All pairs, not only these four, together cover everything above the blue line. Therefore no attack
 # is better than this one.
 #
@@ -188,8 +190,8 @@ figure.tight_layout()
 #
 # There is a single step, and the noise multiplier is 2. In units of C, what remains for the
 # attacker is a normal number of standard deviation 2, with mean 1 if Ann is there and mean 0 if she
-# is not. Both worlds are equally likely. He says "Ann" if the number is above 1/2. How often is he
-# right? Compute it (`rng.normal` will do). Then find the noise multiplier for which he is right in
-# 55% of all cases.
+# is not. Both worlds are equally likely. The attacker says "Ann" if the number is above 1/2. How
+# often are they right? Compute it (`rng.normal` will do). Then find the noise multiplier for which
+# they are right in 55% of all cases.
 #
 # Next: [one step by hand](2_one_step.ipynb).

@@ -6,7 +6,7 @@
 # given away.
 #
 # As in lesson 1, the attacker subtracts everybody else, and the unit is the clip norm C. From each
-# step he sees `b + sigma * z`. Here `b` is 1 if Ann is in the lot and 0 if she is not, `sigma` is
+# step they see `b + sigma * z`. Here `b` is 1 if Ann is in the lot and 0 if she is not, `sigma` is
 # the noise multiplier, and `z` is a normal number. If she is in the data, she is in a lot with
 # probability `q`, the sampling probability.
 #
@@ -38,11 +38,11 @@ def losses(steps, sigma, q, tensors=1):
 # %% [markdown]
 # ## One release
 #
-# `losses` simulates trainings *with* Ann, and what the attacker sees of them. Take what he sees,
+# `losses` simulates trainings *with* Ann, and what the attacker sees of them. Take what is seen,
 # and divide how likely it is with her by how likely it is without her. In the code, `likelier` is
 # this ratio for a lot that has her for sure. She is in the lot only with probability q, so that the
 # ratio of the step is `1 - q + q * likelier`. The logarithm of the ratio is the privacy loss. If
-# the loss is 0, he learned nothing. If it is 2, what he saw is 7.4 times as likely with Ann.
+# the loss is 0, nothing was learned. If it is 2, what was seen is 7.4 times as likely with Ann.
 #
 # Epsilon is a line in the histogram of losses: the loss should stay left of it. It cannot always,
 # because normal noise has no largest value. *Delta* says how much may be to the right. A loss that
@@ -88,7 +88,7 @@ figure.tight_layout()
 # %% [markdown]
 # After 1,000 steps, sampling with q = 1/10 has divided the mean loss by about 100, and not by 10.
 # When Ann is out of the lot, the step says nothing about her. When she is in, the attacker does not
-# know that, and must take what he sees for noise most of the time. She is there rarely, and she is
+# know that, and must take most of what is seen for noise. She is there rarely, and she is
 # rarely believed: 1/10 times 1/10.
 #
 # This works only if the lots really are drawn like that. Epsilon must be computed for the sampling
@@ -131,7 +131,7 @@ for steps in (1, 10, 100, 1000):
 # each tensor of a step separately. Its *ledger*, the list from which epsilon is computed, *charged*
 # each tensor as if it had a lot of its own: it had two entries where there was one step. But a step
 # has *one* lot: if Ann is in it, she is in it for all tensors. With two lots the attacker would be
-# fooled twice. With one lot, the second tensor helps him to recognise her in the first.
+# fooled twice. With one lot, the second tensor helps to recognise her in the first.
 
 # %% tolerance=0.05
 STEPS, Q, SIGMA = 1000, 0.01, 1.0

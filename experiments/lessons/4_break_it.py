@@ -113,7 +113,7 @@ check(divided)
 # lot push the weights up with full length C. Ann, if she is there, pushes them down. In the right
 # step, the release without her is 9/10, and with her 8/10. In the wrong one it is 9/9 without her,
 # and 8/10 with her: twice as far, with hardly more noise. The attacker says "Ann" if the release is
-# below a threshold. He chooses the threshold so that without Ann he is wrong in one lot in ten:
+# below a threshold, chosen so that without Ann they are wrong in one lot in ten:
 
 # %% tolerance=0.05
 figure, axes = plt.subplots(1, 2, figsize=(7, 2.6))
@@ -123,7 +123,7 @@ for axis, title, size in ((axes[0], "right", 10), (axes[1], "divided by the lot 
     for values, name in ((with_ann, "with Ann"), (without, "without her")):
         axis.hist(values, np.linspace(0.3, 1.5, 60), alpha=0.6, label=name)
     found = np.mean(with_ann < np.quantile(without, 0.1))
-    axis.set(title=f"{title}: he finds {found:.0%}", xlabel="release", yticks=[])
+    axis.set(title=f"{title}: they find {found:.0%}", xlabel="release", yticks=[])
     print(axis.get_title())
 axes[0].legend()
 figure.tight_layout()
@@ -131,8 +131,8 @@ cost = minidp.epsilon(noise_multiplier=1, sampling_probability=1, steps=1, delta
 print(f"the proof allows {cost['meaning']['true_positive_rates']['0.1']:.1%}")
 
 # %% [markdown]
-# Where the proof allows 39%, he finds Ann in 72% of the lots. The proof is not wrong. It is about
-# another program.
+# Where the proof allows 39%, the attacker finds Ann in 72% of the lots. The proof is not wrong. It
+# is about another program.
 #
 # ## 2. Batch normalisation
 #

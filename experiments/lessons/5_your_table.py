@@ -145,7 +145,7 @@ print(f"two fits: epsilon {found.upper:.2f}")
 
 # %% [markdown]
 # The statement says 1.00 for a row. It would have to say 6.16 for a person with five rows. To
-# protect a person with all of her rows, use `minidp.fit(..., person="name", rows_per_person=5)`.
+# protect a person with all of their rows, use `minidp.fit(..., person="name", rows_per_person=5)`.
 # And two fits at epsilon 1 have epsilon 1.46 together. To add up all fits on the same rows, use
 # `minidp.fit(..., ledger="file")`. A fit that you throw away counts as well, because you saw it.
 #

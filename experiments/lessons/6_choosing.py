@@ -77,8 +77,8 @@ figure.tight_layout()
 # Let every four consecutive rows belong to one person, and promise epsilon 1 to *persons*. There
 # are two ways. You can protect single rows with a smaller epsilon, so that four rows together have
 # epsilon 1. By trying, this smaller epsilon was found to be 0.2095. Or you tell minidp which rows
-# belong to whom. Then a person's gradient is the mean of the gradients of her rows, and is clipped
-# once.
+# belong to whom. Then a person's gradient is the mean of the gradients of their rows, and is
+# clipped once.
 
 # %% tolerance=0.05
 names = np.arange(N) // 4

@@ -14,7 +14,7 @@ from .output import json_option, refuse_unbounded, show
 
 
 def _group_option():
-    return option(1, "examples of each person, all in the data or none", metavar="K")
+    return option(1, "rows of one person, all in the data or none", metavar="K")
 
 
 def _delta_option():
@@ -63,7 +63,7 @@ class Comparison(Setting):
         parts = self._planned() if self.ledger is None else self._charged(ledger)
         parts.append(ledger.relation.value)
         if self.group_size > 1:
-            parts.append(f"groups of {self.group_size}")
+            parts.append(f"{self.group_size} rows of one person")
         return ", ".join(parts)
 
     def _charged(self, ledger):

@@ -17,10 +17,10 @@ class VerifyCommand:
     """Flags of `minidp verify`."""
 
     examples = "example: %(prog)s runs/mnist_pca-20260101-120000 --html verdict.html"
-    run_dir: str = option(
+    folder: str = option(
         REQUIRED,
         "the folder that a run wrote: it holds ledger.json",
-        metavar="RUN_DIR",
+        metavar="FOLDER",
         positional=True,
     )
     html: str | None = option(None, "write the verdict as one page", metavar="FILE")
@@ -32,7 +32,7 @@ class VerifyCommand:
         from ..audit import html
 
         check_new(self, self.html)
-        found, report = _asked(self.run_dir)
+        found, report = _asked(self.folder)
         bounds, record = rows_of(report.accountants), report.record
         lines = [
             *(table(bounds, f"epsilon at delta {record.delta:g}") if bounds else ()),
@@ -41,7 +41,7 @@ class VerifyCommand:
         show(
             self,
             {
-                "run": self.run_dir,
+                "run": self.folder,
                 "questions": len(report.findings),
                 "reproducible": record and record.reproducible,
                 "epsilon": record and jsonable(record.epsilon),
@@ -51,9 +51,7 @@ class VerifyCommand:
         )
         if self.html:
             with atomic_write(self.html) as file:
-                file.write(
-                    html.page(f"Privacy of one run: {self.run_dir}", html.run_section(found))
-                )
+                file.write(html.page(f"Privacy of one run: {self.folder}", html.run_section(found)))
         return 1 if report.failed else 0
 
 
@@ -109,10 +107,10 @@ class AuditCommand:
     """Flags of `minidp audit`."""
 
     examples = "example: %(prog)s --layer Dense"
-    run_dir: str | None = option(
+    folder: str | None = option(
         None,
         "a run's folder, which is verified and put into the same page",
-        metavar="RUN_DIR",
+        metavar="FOLDER",
         positional=True,
     )
     layer: str | None = option(
@@ -139,24 +137,24 @@ class AuditCommand:
         from ..audit import report
 
         check_new(self, self.html, self.json)
-        if self.run_dir and self.list:
-            raise ParameterError(f"{self.run_dir}: --list takes no run's folder")
+        if self.folder and self.list:
+            raise ParameterError(f"{self.folder}: --list takes no run's folder")
         if self.step:
             return self._step()
         if self.list:
             print(*report.listing(), sep="\n")
             return 0
         found = None
-        if self.run_dir:
-            found, verified = _asked(self.run_dir)
+        if self.folder:
+            found, verified = _asked(self.folder)
             print("This run", *_lines(found), sep="\n")
         status = report.main(self.layer, self.device, self.json, self.html, found)
-        return 1 if self.run_dir and verified.failed else status
+        return 1 if self.folder and verified.failed else status
 
     def _step(self):
         from ..audit.step import checked_file
 
-        if self.run_dir or self.layer or self.list or self.json:
+        if self.folder or self.layer or self.list or self.json:
             raise ParameterError("--step goes with --html alone")
         found = checked_file(self.step)
         print(found)

@@ -195,7 +195,9 @@ def with_flags(names, function):
         return function()
     except MinidpError as error:
         text = str(error).replace("=(low, high)", "=LOW,HIGH")
-        raise type(error)(_with_flags(text, "|".join(("epsilon", *names)))) from error
+        if "target_epsilon" in names:
+            text = re.sub(r"\bepsilon=", "target_epsilon=", text)
+        raise type(error)(_with_flags(text, "|".join(names))) from error
 
 
 def _with_flags(text, names):

@@ -40,9 +40,9 @@ class TrainCommand(Settings, Files):
 
     examples = (
         "examples: %(prog)s data.npz --target-epsilon 1 --delta 1e-4 --scale unit-norm --hidden 64 "
-        "--out runs/mine\n          %(prog)s table.csv --label price --target-bounds 0,1e6 "
-        "--target-epsilon 2 --out runs/price\n          %(prog)s --x x.npy --y y.npy --bounds "
-        "0,255 --classes cat,dog --target-epsilon 1 --out runs/pets"
+        "--folder runs/mine\n          %(prog)s table.csv --label price --target-bounds 0,1e6 "
+        "--target-epsilon 2 --folder runs/price\n          %(prog)s --x x.npy --y y.npy --bounds "
+        "0,255 --classes cat,dog --target-epsilon 1 --folder runs/pets"
     )
     target_epsilon: float = option(
         REQUIRED,
@@ -55,10 +55,11 @@ class TrainCommand(Settings, Files):
         None,
         "delta of (epsilon, delta)-DP (default: the power of ten at or below 1 / (10 N))",
     )
-    out: str = option(
+    folder: str = option(
         REQUIRED,
         "folder of the run; the same command resumes an interrupted run",
-        metavar="DIR",
+        metavar="FOLDER",
+        also=("--out",),
     )
     ledger: str | None = option(
         None,
@@ -73,9 +74,9 @@ class TrainCommand(Settings, Files):
 
     def run(self):
         """Run the command."""
-        if not self.out:
-            raise ParameterError("expected --out DIR, got an empty name")
-        folder, done = Path(self.out), Path(self.out, RESULT).exists()
+        if not self.folder:
+            raise ParameterError("expected --folder FOLDER, got an empty name")
+        folder, done = Path(self.folder), Path(self.folder, RESULT).exists()
         positive(epsilon=self.target_epsilon)
         try:
             model = self._fitted()
@@ -120,7 +121,7 @@ class TrainCommand(Settings, Files):
             y,
             epsilon=self.target_epsilon,
             delta=self.delta,
-            folder=self.out,
+            folder=self.folder,
             ledger=self.ledger,
             test=test,
             seed=self.seed,

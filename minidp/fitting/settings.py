@@ -64,7 +64,7 @@ class Settings(Checked):
         Protect persons instead of rows: the column of x, or an array, that says whose row each is,
         in whole numbers or texts (spaces around these are cut). It is no input. Rows without a
         person are refused before any charge. Lots are lots of persons, and a person's gradient is
-        the mean over her rows.
+        the mean over their rows.
     rows_per_person: int, default None
         Public k: the first k rows of a person, in the order of the data, are used. Give it together
         with `person`.

@@ -57,7 +57,7 @@ class Answer(dict[str, Any]):
     `lower`, the ends of the interval; `accountant`, whose it is; `meaning`, what it means to an
     attacker.
 
-    found  {key: JSON value}; the epsilon covers `group_size` examples together
+    found  {key: JSON value}; the epsilon covers `group_size` rows of one person together
     """
 
     def __init__(self, found: Mapping[str, Any], group_size: int = 1):
@@ -126,9 +126,9 @@ class Calibration(Answer):
             found = f"steps  {self['steps']}"
         else:  # rounded so that it costs no more than what was found
             found = f"noise multiplier  {upper_text(float(self), 6)}"
-        whom = "each example by itself"
+        whom = "each row by itself"
         if self.group_size > 1:
-            whom = f"{self.group_size} examples of one person together, all in the data or none"
+            whom = f"{self.group_size} rows of one person together, all in the data or none"
         return (
             f"{found}\nepsilon  {upper_text(self.upper, 6)} at delta {self['delta']:g} "
             f"({self.accountant}, {self['kind']})\ncovers {whom}"

@@ -16,12 +16,13 @@ TANGENTS = 16
 
 
 def meaning_of(ledger: Ledger, delta: float, group_size: int = 1) -> dict[str, Any] | None:
-    r"""What an attacker who tells two neighbours apart can reach, whatever he knows: two readings
+    r"""What an attacker who tells two neighbours apart can reach, whatever they know: two readings
     of the trade-off curve f.
 
     Returns {"true_positive_rates": {"0.1": ..}, "mu": .., "least_rate": LEAST_RATE}, upper bounds
     by the loss distribution; None where it has no finite epsilon. `delta` says where to look, and
-    changes no bound. Neighbours differ in `group_size` examples, all in the data or none.
+    changes no bound. Neighbours differ in `group_size` rows of one person, all in the
+    data or none.
 
     Bound
         [C1]  1 - f(a) <= p(a), p(a) = min_epsilon (e^epsilon a + delta(epsilon))    over the

@@ -43,7 +43,7 @@ class Privacy:
                    folder's takes its place
     dataset_size   public number of training examples; by default what the data set or the sampler
                    says, else L / q of the plan
-    group_size     k: the statement also says what the run costs k examples (or persons) together
+    group_size     k: the statement also says what the run costs k rows of one person (or persons)
     check          stop before the first step, with a message for the data's owner, if rows are not
                    finite or labels belong to no class; default: on for your own arrays, where no
                    data set vouches for them

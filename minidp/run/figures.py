@@ -226,7 +226,7 @@ def derived(record, plan, budget, group_size):
     """The record with all that follows from a run's plan, its charges and other fields.
 
     budget      privacy.Filter with the target, delta and the run's ledger
-    group_size  k: what the run costs k examples together is derived too
+    group_size  k: what the run costs k rows of one person together is derived too
     """
     ledger, accountant, delta = budget.ledger, budget.accountant, budget.delta
     size, period = record.settings.dataset_size, plan.sampler.period

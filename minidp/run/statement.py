@@ -12,7 +12,7 @@ from ..privacy.attacker import in_words
 from ..util.text import estimate_text, lower_text, upper_text
 from .summary import in_short, is_not_private, unit_of
 
-FORMAT = 17  # of the text: one more whenever `render` would write other bytes for the same result
+FORMAT = 18  # of the text: one more whenever `render` would write other bytes for the same result
 
 
 def render(record):
@@ -279,7 +279,7 @@ def _rounding(bits):
 def _files(record):
     return [
         "## How to check this statement",
-        "`python -m minidp verify DIR` computes every figure again and compares each file with "
+        "`python -m minidp verify FOLDER` computes every figure again and compares each file with "
         "manifest.json. That finds accidents and single edits. It cannot detect somebody who "
         "changes all four of ledger, result, statement and manifest to fit each other, unless you "
         "keep this fingerprint elsewhere: the ledger's SHA-256 is "

@@ -25,7 +25,7 @@ NEIGHBOURS = {
 
 
 class Unit(NamedTuple):
-    """Words for what the guarantee protects: a row, or a person with all of her rows."""
+    """Words for what the guarantee protects: a row, or a person with all of their rows."""
 
     name: str
     whole: str  # one of them, with all that belongs to it
@@ -43,9 +43,9 @@ def unit_of(record):
         column, here = f" in the column {column!r}", "in that column"
     return Unit(
         "person",
-        "person with all of her rows",
+        "person with all of their rows",
         "person's rows",
-        f"All rows with her name{column or ''} count as hers; the run read only the first "
+        f"All rows with their name{column or ''} count as theirs; the run read only the first "
         f"{record.rows_per_person} of them. This is true only if each person has one name "
         f"{here} and no two share one.",
     )
@@ -113,7 +113,7 @@ def _protected(record):
     group = record.group
     epsilon = None if group is None else upper_text(group.epsilon)
     if record.unit == "person":
-        whom = "Every person with all of her rows, whatever they hold."
+        whom = "Every person with all of their rows, whatever they hold."
         if group is None:
             return whom
         return (

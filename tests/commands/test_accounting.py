@@ -270,7 +270,10 @@ OTHERS = [
     (f"calibrate {SAMPLING} {STEPS}", "required: --target-epsilon/--epsilon, --delta"),
     (f"{CALIBRATE} --epsilon 2", "argument --target-epsilon/--epsilon: given twice"),
     ("epsilon --delta 1e-5", "expected --noise-multiplier; and either --steps or --epochs; and"),
-    (f"calibrate --epsilon 0 --delta 1e-5 {NOISE} {SAMPLING}", "--epsilon 0.0 to be above 0"),
+    (
+        f"calibrate --epsilon 0 --delta 1e-5 {NOISE} {SAMPLING}",
+        "--target-epsilon 0.0 to be above 0",
+    ),
 ]
 
 

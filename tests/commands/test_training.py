@@ -18,7 +18,8 @@ from minidp.mechanism import Sanitizer
 from minidp.privacy import Ledger
 from tests.support.scripts import environment, python
 
-BUDGET = ["--target-epsilon", "2", "--delta", "1e-4", "--steps", "20", "--out", "mine"]
+PLAN = ["--target-epsilon", "2", "--delta", "1e-4", "--steps", "20"]
+BUDGET = [*PLAN, "--folder", "mine"]
 TRAIN, LABEL = ["train", "data.npz", *BUDGET], ["--label", "answer"]
 NPY = "--x x.npy --y y.npy --x-test x_test.npy --y-test y_test.npy".split()
 N, COLUMNS = 600, ["a", "b", "c", "d", "answer"]
@@ -58,7 +59,8 @@ def test_what_one_process_trains_another_predicts(folder):
     def process(*flags):
         return python("-m", "minidp", *flags, check=True).stdout
 
-    said = process(*TRAIN, "--hidden", "8", "--ledger", "all.json", "--out", "my run")
+    flags = ["--hidden", "8", "--ledger", "all.json", "--folder", "my run"]
+    said = process("train", "data.npz", *PLAN, *flags)
     quote, statement, command = said.splitlines()[-3:]
     assert quote.startswith("quote: epsilon ") and statement.startswith("open:  my run/privacy.md")
     command = shlex.split(command.replace("x.npy", "x_test.npy"))[1:]
@@ -81,7 +83,7 @@ def test_npz_npy_and_csv_are_the_same_data(folder, answer):
     sources = {"one": ["data.npz"], "two": NPY, "three": ["train.csv", *LABEL]}
     found, states = {}, {}
     for name, source in sources.items():
-        found[name] = answer("train", *source, *BUDGET, public, "--out", name)
+        found[name] = answer("train", *source, *PLAN, public, "--out", name)
         states[name] = minidp.load_model(f"{name}/model.npz").network.state()
     one = found["one"] | {"model": ""}
     assert one == found["two"] | {"model": ""}
@@ -197,11 +199,11 @@ FLAGS = [
         "table.csv --label no",
         "no column no; its first line, split at commas, names a, b, c, d, answer",
     ),
-    ("data.npz --out ''", "empty name"),
+    ("data.npz --folder ''", "empty name"),
     ("data.npz --bounds 1,2,3", "LOW,HIGH: two numbers"),
     ("data.npz --hidden many", "argument --hidden"),
-    ("data.npz --out data.npz", "data.npz is a file"),
-    ("data.npz --out /proc/no/such", "/proc/no"),
+    ("data.npz --folder data.npz", "data.npz is a file"),
+    ("data.npz --folder /proc/no/such", "/proc/no"),
     ("data.npz --ledger .", "is a folder"),
 ]
 
@@ -214,7 +216,7 @@ def test_what_a_user_does_wrong_is_one_line(given, words, folder, refused):
         flags = "bad.csv --label l"
     elif isinstance(given, dict):
         np.savez("bad.npz", **given)
-    assert words in refused("train", *BUDGET, flags)
+    assert words in refused("train", *(PLAN if "--folder" in flags else BUDGET), flags)
     assert not (folder / "mine/ledger.json").exists()
 
 

@@ -25,7 +25,7 @@ WRONG = {
         "--epsilon 1 --target-epsilon 1": "argument --target-epsilon/--epsilon: given twice",
         "--frobnicate": "unrecognized",
         "--out /dev/null/x": "cannot be written",
-        "--resume": "--out",
+        "--resume": "--folder",
         "--resume --out empty": "no run to resume",
         "--dataset mnist --data-dir nowhere": "train-images-idx3-ubyte.gz",
     },

@@ -30,12 +30,12 @@ from minidp.util.files import write_json
 class Config:
     wish: str = option("finish", "what happens")
     seed: int = option(0, "seed")
-    out: str = option("", "folder")
+    folder: str = option("", "folder")
     resume: bool = option(False, "go on")
 
 
 def run(config):
-    out = Path(config.out)
+    out = Path(config.folder)
     if config.wish == "nothing fits":
         raise BudgetExceededError("not one lot fits")
     if config.wish == "die":
@@ -62,7 +62,7 @@ def run(config):
         "seconds_total": 0.1,
         "resumed": config.resume,
         "ranks": os.environ["MINIDP_RANKS"],
-        "command": command_of("toy.py", config, ("out", "resume")),
+        "command": command_of("toy.py", config, ("folder", "resume")),
     }
     write_json(out / "result.json", result)
     return "finished"

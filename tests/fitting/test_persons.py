@@ -37,7 +37,7 @@ def test_ledger_result_statement_and_verify_say_person(tmp_path):
         model
     )
     statement = " ".join((tmp_path / "run" / "privacy.md").read_text().split())
-    for words in ("private for one person with all of her rows, added", "2 persons together"):
+    for words in ("private for one person with all of their rows, added", "2 persons together"):
         assert words in statement
     assert "row by itself" not in statement and str(len(x)) not in statement
     report = verify(tmp_path / "run")

@@ -14,7 +14,7 @@ PERSONS = "data.persons.Persons"
 
 
 def _of_persons(rng, rows=23, persons=6):
-    """(name of each row's person, {person: numbers of the rows of hers that are used})."""
+    """(name of each row's person, {person: numbers of the rows of theirs that are used})."""
     names = np.array(["eve", "al", "ida", "bo", "cy", "di"])[rng.integers(0, persons, rows)]
     used = {name: [] for name in sorted(set(names.tolist()))}
     for row, name in enumerate(names.tolist()):
