@@ -29,8 +29,16 @@ def text_in(cell: Any) -> str:
 
 
 def number_in(cell: Any) -> float:
-    """A cell as a float, also of true and false; NaN of a gap. Raises ValueError for others."""
+    """A cell as a float, also of true and false; NaN of a gap. Raises ValueError for others, and
+    for a leading zero.
+    """
     text = text_in(cell)
+    if CODE.fullmatch(text):
+        raise ValueError("no number")
+    return _float(text)
+
+
+def _float(text):
     if "_" in text:  # Python reads 1_000
         raise ValueError("no number")
     return math.nan if text in GAPS else float(TRUTH.get(text.lower(), text))
@@ -43,7 +51,7 @@ def plain_number(cell: Any) -> float | None:
 
 
 def number_or_nan(text: str, written: str | None = None) -> float:
-    """A text as a float, a percent sign cut; NaN of what is none.
+    """A text as a float, also with leading zeros, a percent sign cut; NaN of what is none.
 
     written: 1234.5 as the table writes it, such as "1.234,5"
     """
@@ -60,7 +68,7 @@ def number_or_nan(text: str, written: str | None = None) -> float:
             whole = whole.replace(thousands, "")
         text = f"{whole}.{rest}"
     try:
-        return number_in(text)
+        return _float(text)
     except ValueError:
         return math.nan
 

@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ..util.text import listed
-from .cells import CODE, GAPS, plain_number, text_in
+from .cells import CODE, GAPS, TRUTH, plain_number, text_in
 from .schema import READERS
 from .tables import picked
 
@@ -27,7 +27,7 @@ FORMATS: dict[str, tuple[str | None, ...]] = {
 }
 PERSON = re.compile(
     r"(person|patient|subject|user|customer|client|member|student|pupil|employee|respondent"
-    r"|participant|household)s?([ _-]?(id|no|nr|number|code|name))?|(.*[ _-])?id"
+    r"|participant|household)s?([ _-]?(id|no|nr|number|code|name))?|(.*[ _-])?id|unnamed: 0"
 )
 
 
@@ -59,6 +59,8 @@ def _drafted(name, cells, label):
     if not label and count > MOST_NUMBERED and PERSON.fullmatch(name.lower()):
         return {"type": "ignore"}, _of_names(name, count, len(known))
     kind, formats = _kind(texts)
+    if not label and TRUTH.keys() >= set(map(str.lower, texts)):
+        return {"type": "number", "low": 0, "high": 1}, "true or false, as the numbers 1 and 0"
     if label and (kind != "number" or count <= MOST_NUMBERED):
         kind = None
     if kind:
@@ -119,6 +121,8 @@ def _measured(kind, formats, texts):
     """(the entry of a number or a date, what it is taken for)."""
     entry, first = {"type": kind, "low": None, "high": None}, formats[0]
     says = f"a {kind} ({len(texts)} different); fill in low and high"
+    if kind == "number" and len(texts) <= MOST_NUMBERED:
+        says += '; if they are codes, write "type": "category" and "values"'
     if any(text.endswith("%") for text in texts):
         says += "; 12% is the number 12"
     choices = " or ".join(f'"{each}"' for each in formats if each)

@@ -176,3 +176,24 @@ def test_columns_of_a_table_have_names_and_a_length():
     for cells in ([[1, 2]], [1, 2]):
         with pytest.raises(ShapeError, match="one value per row"):
             table_of({"a": cells, "b": [1]})
+
+
+def test_leading_zeros_are_a_text_unless_a_schema_says_number():
+    with pytest.raises(DtypeError, match="the columns zip hold no numbers"):
+        numbers_of({"zip": ["01067", "10999"], "n": ["0.5", "-0"]})
+    assert encoded(NUMBER, ["05", "00.5"]) == [[0, 0], [pytest.approx(-0.9), 0]]
+
+
+@pytest.mark.parametrize(
+    "name, cells, kind, words",
+    [
+        ("a", [True, False] * 9, "number", "true or false, as the numbers 1 and 0"),
+        ("a", [1, 2, 3] * 9, "number", 'if they are codes, write "type": "category"'),
+        ("a", ["2000-01-01"] * 9, "date", "low and high"),
+        ("Unnamed: 0", list(range(27)), "ignore", "it names each row"),
+    ],
+)
+def test_a_draft_knows_truth_values_codes_and_a_saved_index(name, cells, kind, words):
+    entries, (said, _) = draft(table_of({name: cells, "y": cells}), "y")
+    assert entries[name]["type"] == kind and words in said
+    assert (entries[name].get("low") == 0) == (cells[0] is True)
