@@ -1,5 +1,6 @@
 """The rows of tables on the pages, from several files of experiments/results."""
 
+import re
 from statistics import mean
 
 from tools.cells import TableError, entries, load, markdown, runs, spread
@@ -30,6 +31,54 @@ def learned(*budgets):
             beside=mean(accuracies),
             before=others[0]["accuracy_before_training"],
         )
+
+
+def compared():
+    """What was measured here, each beside somebody else's figure."""
+    found = []
+    for job, data, budget in (
+        ("mnist_best", "MNIST", "2.93"),
+        ("cifar_best", "CIFAR-10 (a JPEG copy)", "1"),
+        ("cifar_best", "CIFAR-10 (a JPEG copy)", "2"),
+    ):
+        (row,) = best(job, budget)
+        accuracy = mean(one["test_accuracy"] for one in row)
+        what = f"{data} without other data, epsilon {budget}: accuracy"
+        found.append((what, f"{accuracy:.1%}", row[0]["published"]))
+    figures = {
+        name: figure
+        for peer in ("minidp", "dp_ebm", "diffprivlib")
+        for name, figure in load(f"tables_{peer}.json")["figures"].items()
+    }
+    for data in ("Adult", "RAND"):
+        ours, *others = [
+            f"{name.removesuffix(f', {data}')} {figure['auroc']['mean']:.3f}, "
+            f"{figure['log_loss']['mean']:.2f}"
+            for name, figure in figures.items()
+            if name.endswith(data) and "GaussianNB" not in name
+        ]
+        what = f"{data}, a table, epsilon 1: AUROC, log loss"
+        found.append((what, ours.removeprefix("minidp "), "; ".join(others)))
+    contests = load("benchmark.json")["contests"]
+    for peer, words in (
+        ("opacus-ghost", "1, Opacus with ghost clipping"),
+        ("torch", "1, a step of PyTorch without privacy"),
+    ):
+        ratios = [
+            pair["ratio"]
+            for contest in contests
+            if contest["threads"] == 2
+            for pair in contest["ratios"]
+            if pair["of"] == "auto" and pair["to"] == peer
+        ]
+        what = "time of a private step, five networks, CPU"
+        found.append((what, f"{min(ratios):.2f} to {max(ratios):.2f}", words))
+    said = re.findall(
+        r"allows ([\d.]+), .* finds out (\d+\.\d+)", load("audit_attacks.json")["in_words"]
+    )
+    ((proved, reached),) = said
+    found.append(("epsilon that an attack demonstrates", reached, f"{proved}, certified"))
+    return [[dict(zip(("what", "ours", "others"), row))] for row in found]
 
 
 def having(row, **words):
