@@ -28,8 +28,8 @@ from ..units import Units
 FARTHEST = 4.0  # spreads from its mean that a column is limited to
 # of noise on a count, as a share of N: what a look aims at, and below what ranges are sought twice
 NOISE, NOISE_OF_SEARCH = 0.01, 0.02
-# at most, within bounds, without bounds and of a regression, which needs centres and spreads more
-MOST_NOISE, MOST_NOISE_UNBOUNDED, MOST_NOISE_OF_NUMBERS = 0.03, 0.05, 0.1
+# at most, with classes and of a regression, which needs centres and spreads more
+MOST_NOISE, MOST_NOISE_OF_NUMBERS = 0.06, 0.1
 LEAST_SHARE, MOST_SHARE, MOST_SHARE_OF_NUMBERS = 0.03, 0.2, 0.33  # of mu^2
 NAMES = ("first_look", "second_look", "third_look")
 SEARCHED = 4096  # cells in which a range is sought
@@ -63,7 +63,7 @@ class Look:
         regression: bool,
     ) -> None:
         self.places, self.size, self.bounded = places, size, bounded
-        most, limit = MOST_SHARE, MOST_NOISE if bounded else MOST_NOISE_UNBOUNDED
+        most, limit = MOST_SHARE, MOST_NOISE
         if regression:
             most, limit = MOST_SHARE_OF_NUMBERS, MOST_NOISE_OF_NUMBERS
         whole = math.sqrt(len(places)) / (mu * size)  # noise beside N of one release for all of mu
