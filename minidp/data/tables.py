@@ -2,6 +2,7 @@
 row.
 """
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,17 +12,24 @@ from numpy.typing import NDArray
 from ..errors import DtypeError, ParameterError, ShapeError
 from ..util.text import listed
 from .cells import number_in
+from .files import is_table, read_table
 
 
 def table_of(x: Any) -> dict[str, NDArray] | None:
-    """{name: cells (N,)} of a data frame of any library, or of a dict of columns; None of other
-    data.
+    """{name: cells (N,)} of a data frame of any library, of a dict of columns, or of the path of a
+    table's file; None of other data.
 
-    Raises ParameterError for two columns of one name, ShapeError unless all have one length.
+    Raises ParameterError for two columns of one name and for the path of another file, DataError
+    for a file that cannot be read, ShapeError unless all have one length.
     """
+    if isinstance(x, (str, os.PathLike)):
+        if not is_table(x):
+            raise ParameterError(f"x: {str(x)!r:.80}: expected a table, such as a .csv file")
+        x = read_table(x)
     if not (isinstance(x, Mapping) or hasattr(x, "columns")):
         return None
-    names = list(getattr(x, "columns", x))
+    # pyarrow calls the names so, and polars and pandas columns
+    names = list(getattr(x, "column_names", getattr(x, "columns", x)))
     if len(set(map(str, names))) < len(names):
         raise ParameterError(f"expected columns of different names, got {listed(names)}")
     found = {str(name): _cells(x[name]) for name in names}

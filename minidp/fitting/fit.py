@@ -41,7 +41,7 @@ MEASUREMENTS = 20  # along a run, with a checkpoint each
 @names_checked
 def fit(
     x: Any,
-    y: ArrayLike | None,
+    y: ArrayLike | None = None,
     *,
     epsilon: float,
     delta: float | None = None,
@@ -51,6 +51,7 @@ def fit(
     seed: int | None = None,
     quiet: bool = False,
     settings: Settings | None = None,
+    label: str | None = None,
     classes: ArrayLike | None = None,
     target_bounds: tuple[float, float] | None = None,
     scale: str = "auto",
@@ -77,11 +78,11 @@ def fit(
     private for each row, or for each person with all of her rows (`person`).
 
     x         (N, ...) numbers: an array, list, memory map, `data.Examples`, or an object with shape
-              and indexing; or a table (a data frame or a dict of columns), of any columns with
-              `schema`
+              and indexing; or a table (a data frame, a dict of columns, or the path of a file), of
+              any columns with `schema`
     y         (N,) class labels (integers, booleans, strings, at most ten whole floats; others with
               `classes`), or numbers to predict within `target_bounds`; None: the column of x that
-              `schema` marks as the label
+              `label` or `schema` names
     epsilon   the budget; no more is spent. math.inf: the same without noise and clipping, in the
               steps of epsilon 8, which is not private, for comparison
     delta     default: the power of ten at or below 1 / (10 N), N rows or persons
@@ -114,6 +115,7 @@ def fit(
     ((3,), True, True)
     """
     by_name = Settings(
+        label=label,
         classes=classes,
         target_bounds=target_bounds,
         scale=scale,

@@ -1,6 +1,8 @@
 """The rows that `fit` is given, checked and in the form that training needs."""
 
+import os
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ from numpy.typing import NDArray
 from ..backend import Backend
 from ..data.arrays import Inputs, as_weights
 from ..data.examples import check_weights
+from ..data.files import labels_of
 from ..data.labels import as_target_bounds, targets_of
 from ..data.persons import units_of
 from ..data.schema import Schema
@@ -54,7 +57,10 @@ def data_of(x, y, test, settings):
     """(Data, settings) of what `fit` is given. Raises, before any charge, unless rows, targets,
     persons, weights and public rows fit each other and the settings.
     """
-    table, person, column = table_of(x), settings.person, None
+    if isinstance(x, (str, os.PathLike)) and settings.source is None:
+        settings = replace(settings, source=Path(x).name)
+    table, y = _tabled(x, y, settings)
+    person, column = settings.person, None
     if isinstance(person, str):
         column = person
         if table is None or column not in table:
@@ -74,7 +80,7 @@ def data_of(x, y, test, settings):
     weight = None if weight is None else as_weights(weight)
     same_batch("fit", x=inputs, y=targets)
     check_weights(weight, units)
-    public = None if test is None else _public_rows(door, test, inputs)
+    public = None if test is None else _public_rows(door, test, inputs, settings)
     size = len(units) if settings.dataset_size is None else settings.dataset_size
     count(1, dataset_size=size)
     _remark_size(size, len(units))
@@ -92,6 +98,25 @@ def data_of(x, y, test, settings):
         column,
     )
     return data, settings
+
+
+def _tabled(x, y, settings):
+    """(the columns of a table, None of other x; y, by default the column of the table that `label`
+    names, which is then no input).
+    """
+    table, label = table_of(x), settings.label
+    marked = None if settings.schema is None else Schema.of(settings.schema).label
+    if label is None or marked is not None and marked.name == label:
+        return table, y
+    if y is not None or marked is not None or label not in (table or {}):
+        raise ParameterError(
+            f"label={label!r}: expected the name of a column of x, without y, and the one that the "
+            "schema marks, if it marks one"
+        )
+    cells = table.pop(label)
+    if isinstance(x, (str, os.PathLike)):
+        cells = labels_of(cells.tolist(), np.asarray(settings.classes).dtype.kind == "U")
+    return table, cells
 
 
 class _Door:
@@ -127,11 +152,12 @@ class _Door:
             ) from None
 
 
-def _public_rows(door, test, training):
+def _public_rows(door, test, training, settings):
     """(Inputs, targets) of public rows. Raises ShapeError unless they are like the training inputs,
     ParameterError if they are the same.
     """
-    inputs, targets = door.rows(*test)
+    table, y = _tabled(*test, settings)
+    inputs, targets = door.rows(test[0] if table is None else table, y)
     if inputs.shape[1:] != training.shape[1:]:
         raise ShapeError(
             f"fit: expected public x of rows {training.shape[1:]} as the training data's, got "

@@ -28,6 +28,9 @@ RULE = "(default: by a rule in N, epsilon, delta and the number of parameters)"
 class Settings(Checked):
     """Settings of `minidp.fit`; each may also be given to `fit` by its own name.
 
+    label: str, default None
+        Column of a table that is to be predicted, in place of y; default: the one that `schema`
+        marks.
     classes: array (K,) or list, default None
         Public list of classes. None: those in y, and the statement says that they were disclosed;
         floating-point labels other than at most ten whole numbers are then refused, because they
@@ -105,6 +108,12 @@ class Settings(Checked):
     True
     """
 
+    label: str | None = option(
+        None,
+        "column of a table that is to be predicted (default: the one that --schema marks); all "
+        "others are inputs",
+        metavar="COLUMN",
+    )
     classes: ArrayLike | None = option(
         None,
         "public list of classes (default: those there, not protected)",

@@ -157,10 +157,12 @@ class Model:
         """x as an array of rows. Raises ShapeError unless they have the shape of the network's
         inputs or images.
         """
+        table = table_of(x)
+        x = x if table is None else table
         if self.schema is None:
             x = numbers_of(x, self.about.get("columns"))
         else:
-            if fell := self.schema.fell_out(table_of(x) or {}):
+            if fell := self.schema.fell_out(table or {}):
                 warnings.warn("; ".join(fell), stacklevel=4)
             x = self.schema.encode(x)
         wanted = self.network.input_shape

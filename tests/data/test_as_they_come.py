@@ -1,17 +1,20 @@
 """Files and frames as they come: read, or refused in a sentence."""
 
 import gzip
+import sys
 import warnings
 import zipfile
 
 import numpy as np
 import pandas
+import polars
+import pyarrow
 import pytest
 
 import minidp
 from minidp.__main__ import main
-from minidp.commands.reading import is_table, labels_of, read_csv
 from minidp.data.draft import draft
+from minidp.data.files import is_table, labels_of, read_table
 from minidp.data.schema import Schema, places_among
 from minidp.data.tables import table_of
 from minidp.errors import DataError, ParameterError
@@ -29,14 +32,14 @@ READ = {"a": ["1", "2"], "b": ["x", "y"]}
         ("t.csv", PLAIN.replace(",", ";").encode()),
         ("t.tsv", PLAIN.replace(",", "\t").encode()),
         ("t.txt", PLAIN.replace("\n", "\r\n").encode()),
-        ("t.csv.gz", gzip.compress(PLAIN.replace(",", ";").encode("utf-16"))),
+        ("t.csv.gz", gzip.compress(PLAIN.replace(",", ";").encode("utf-16"), mtime=0)),
         ("t.csv", b"\n".join(b"," + line for line in PLAIN.strip().encode().split(b"\n"))),
         ("t.csv", b'"a";"b"\n"1";"x"\n2;"y"\n'),
     ],
 )
 def test_files_are_read(name, content, tmp_path):
     (tmp_path / name).write_bytes(content)
-    assert is_table(name) and read_csv(tmp_path / name) == READ
+    assert is_table(name) and read_table(tmp_path / name) == READ
 
 
 def test_a_zip_of_one_file_is_read_and_one_of_two_is_refused(tmp_path):
@@ -45,9 +48,9 @@ def test_a_zip_of_one_file_is_read_and_one_of_two_is_refused(tmp_path):
             for name in names:
                 packed.writestr(name, PLAIN)
         if names == ["a.csv"]:
-            assert read_csv(tmp_path / "t.zip") == READ
+            assert read_table(tmp_path / "t.zip") == READ
     with pytest.raises(DataError, match="expected one file in it, got a.csv, b.csv"):
-        read_csv(tmp_path / "t.zip")
+        read_table(tmp_path / "t.zip")
 
 
 @pytest.mark.parametrize(
@@ -63,13 +66,59 @@ def test_a_zip_of_one_file_is_read_and_one_of_two_is_refused(tmp_path):
 def test_files_are_refused_in_a_sentence(name, content, words, tmp_path):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=words):
-        read_csv(tmp_path / name)
+        read_table(tmp_path / name)
 
 
-@pytest.mark.parametrize("suffix, reader", [("parquet", "read_parquet"), ("xlsx", "read_excel")])
-def test_tables_of_other_programs_are_called_by_their_name(suffix, reader):
-    with pytest.raises(ParameterError, match=rf"convert it: .*pandas.{reader}\('t.{suffix}'\)"):
-        is_table(f"t.{suffix}")
+FRAME = {"a": [1, 2], "b": ["x", "y"]}
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather", "xlsx", "dta", "json"])
+def test_tables_of_other_programs_are_read_by_pandas_or_called_by_their_name(
+    suffix, tmp_path, monkeypatch
+):
+    path, name = tmp_path / f"t.{suffix}", {"xlsx": "excel", "dta": "stata"}.get(suffix, suffix)
+    options = {"json": {}, "dta": {"write_index": False}}.get(suffix, {"index": False})
+    options = {} if suffix == "feather" else options
+    getattr(pandas.DataFrame(FRAME), f"to_{name}")(path, **options)
+    assert is_table(path) and read_table(path) == READ
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(DataError, match=rf"convert it .*pandas.read_{name}\('.*/t.{suffix}'\)"):
+        read_table(path)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pandas.DataFrame(FRAME),
+        pandas.DataFrame(FRAME).convert_dtypes(dtype_backend="pyarrow"),
+        pandas.DataFrame(FRAME).astype("category"),
+        pyarrow.table(FRAME),
+        polars.DataFrame(FRAME),
+        {name: np.array(cells) for name, cells in FRAME.items()},
+    ],
+)
+def test_frames_of_any_library_are_tables(frame):
+    assert {name: cells.tolist() for name, cells in table_of(frame).items()} == FRAME
+
+
+def test_a_file_is_fitted_and_predicted_by_its_path(table, tmp_path):
+    path = tmp_path / "people.csv"
+    table[["age", "sick"]].to_csv(path, index=False)
+    given = {"label": "sick", "epsilon": 4.0, "delta": 1e-4, "seed": 1, "quiet": True}
+    model = minidp.fit(path, **given)
+    assert model.classes.tolist() == ["False", "True"] and "people.csv" in model.statement
+    rows = table[["age"]]
+    expected = minidp.fit(rows, table.sick, **given | {"label": None}).predict_proba(rows)
+    for each in (path, polars.DataFrame({"age": table.age}), pyarrow.table(dict(rows))):
+        assert (model.predict_proba(each) == expected).all()
+    table[["age", "sick"]][::-1].to_csv(tmp_path / "public.csv", index=False)
+    tested = minidp.fit(path, test=(tmp_path / "public.csv", None), **given)
+    assert tested.result["test_accuracy"] == model.score(rows, table.sick.astype(str))
+    for odd in ({"label": "no"}, {"y": table.sick}, {"x": rows.to_numpy()}):
+        with pytest.raises(ParameterError, match="expected the name of a column of x, without y"):
+            minidp.fit(**{"x": path} | given | odd)
+    with pytest.raises(ParameterError, match="'table.npy': expected a table, such as a .csv"):
+        minidp.fit("table.npy", **given)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +205,7 @@ def test_a_draft_says_what_it_takes_each_column_for(capsys, tmp_path):
         note = "NULL" if row % 9 == 0 else row * 1.5
         lines.append(f"{row % 20},{'abc'[row % 3]},n{row},{note},{1900 + row},{row % 2}")
     (tmp_path / "t.csv").write_text("\n".join(lines))
-    table = table_of(read_csv(tmp_path / "t.csv"))
+    table = table_of(read_table(tmp_path / "t.csv"))
     entries, lines = draft(table, "sick")
     said = dict(line.split(": ", 1) for line in lines)
     assert said["city"] == "a category of 3 values"

@@ -17,7 +17,7 @@ FIELDS = {field.name: field for field in fields(Settings)}
 # of the others, config.json and result.json hold what became of them: shapes and the plan
 RECORDED = set("classes target_bounds scale bounds schema check group_size dtype".split())
 ELSEWHERE = set("hidden network dataset_size example_weight device ledger_limit".split())
-ELSEWHERE |= {"person", "rows_per_person", "source"}
+ELSEWHERE |= {"person", "rows_per_person", "source", "label"}
 PLANNED = {"lot_size", "steps", "clip_norm", "learning_rate"}
 
 
@@ -28,7 +28,7 @@ def test_fit_has_every_field_as_a_parameter():
 
 def test_the_estimators_have_every_parameter_of_fit():
     fit = dict(signature(minidp.fit).parameters)
-    for name in ("x", "y", "test", "settings", "example_weight"):
+    for name in ("x", "y", "label", "test", "settings", "example_weight"):
         del fit[name]
     for each, other in ((PrivateClassifier, "target_bounds"), (PrivateRegressor, "classes")):
         found = signature(each).parameters

@@ -1,0 +1,147 @@
+"""Tables in files: as texts, whatever program wrote them. No message shows a value of a row."""
+
+import codecs
+import csv
+import gzip
+import io
+import re
+from contextlib import ExitStack, contextmanager, suppress
+from gzip import BadGzipFile
+from itertools import chain
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile, ZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DataError
+from ..util.atomic import StrPath
+from ..util.files import damage_named
+from ..util.notices import say
+from ..util.text import listed
+from .cells import CODE, GAPS, TRUTH, number_in
+
+# what reads the tables of other programs, in pandas
+OTHER_TABLES = {
+    ".parquet": "read_parquet",
+    ".feather": "read_feather",
+    ".xlsx": "read_excel",
+    ".xls": "read_excel",
+    ".ods": "read_excel",
+    ".sav": "read_spss",
+    ".dta": "read_stata",
+    ".sas7bdat": "read_sas",
+    ".json": "read_json",
+}
+
+
+def is_table(path: StrPath) -> bool:
+    """Whether a file is a table by its name: .csv, .tsv or .txt, also packed as .gz or .zip, or
+    one that pandas reads.
+    """
+    suffix = Path(str(path).lower().removesuffix(".gz").removesuffix(".zip")).suffix
+    return suffix in (".csv", ".tsv", ".txt", *OTHER_TABLES)
+
+
+def read_table(path: StrPath) -> dict[str, list[str]]:
+    """{name: its cells as texts, spaces around them cut} of a file whose first line names the
+    columns, or that pandas reads, where it is installed. Raises DataError.
+    """
+    if reader := OTHER_TABLES.get(Path(path).suffix.lower()):
+        return _table(path, csv.reader(io.StringIO(_by_pandas(path, reader), newline="")))
+    try:
+        with _opened(path) as file:
+            line = file.readline()
+            rest = csv.reader(chain([line], file), strict=True, delimiter=_delimiter(line))
+            return _table(path, rest)
+    except (csv.Error, UnicodeDecodeError, EOFError, BadZipFile, BadGzipFile) as error:
+        raise DataError(f"{path}: no CSV file in UTF-8 or UTF-16 ({error})") from error
+
+
+def _by_pandas(path, reader):
+    """A table of another program as the text of a .csv file."""
+    with damage_named(path, DataError):
+        try:
+            import pandas
+
+            return getattr(pandas, reader)(path).to_csv(index=False)
+        except ImportError as error:
+            raise DataError(
+                f"{path} is read by pandas, and here {error}; convert it where pandas is: "
+                f"python -c \"import pandas; pandas.{reader}('{path}')"
+                f".to_csv('{Path(path).stem}.csv', index=False)\""
+            ) from error
+
+
+@contextmanager
+def _opened(path):
+    """The text of a file, out of a .gz or .zip file where it is in one; UTF-16 by its mark."""
+    with ExitStack() as stack:
+        suffix = Path(path).suffix.lower()
+        if suffix == ".gz":
+            raw = stack.enter_context(gzip.open(path))
+        elif suffix == ".zip":
+            packed = stack.enter_context(ZipFile(path))
+            if len(names := packed.namelist()) != 1:
+                raise DataError(f"{path}: expected one file in it, got {listed(names)}")
+            raw = stack.enter_context(packed.open(names[0]))
+        else:
+            raw = stack.enter_context(open(path, "rb"))
+        raw = stack.enter_context(io.BufferedReader(raw))
+        wide = raw.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        encoding = "utf-16" if wide else "utf-8-sig"
+        yield stack.enter_context(io.TextIOWrapper(raw, encoding, newline=""))
+
+
+def _delimiter(line):
+    """What stands between the names of the columns: a comma, a semicolon or a tab."""
+    try:
+        return csv.Sniffer().sniff(line, ",;\t").delimiter
+    except csv.Error:  # one column
+        return ","
+
+
+def _table(path, rows):
+    names = [name.strip() for name in next(rows, [])]
+    if not names:
+        raise DataError(f"{path}: empty: expected a first line that names the columns")
+    unnamed = len(names) > 1 and names[0] == "" and "" not in names[1:]
+    if unnamed:
+        say(f"NOTICE: {path}: the first column has no name, as pandas writes its index: not read")
+    elif "" in names:
+        raise DataError(f"{path}: the first line has columns without a name; give each its own")
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise DataError(
+            f"{path}: the first line names {listed(twice)} more than once; give each column its "
+            "own name"
+        )
+    columns = {name: [] for name in names}
+    shared = {}  # equal cells share one text
+    for row in filter(None, rows):
+        if len(row) != len(names):
+            raise DataError(
+                f"{path}, line {rows.line_num}: expected {len(names)} cells, got {len(row)}"
+            )
+        for cells, cell in zip(columns.values(), map(str.strip, row)):
+            cells.append(shared.setdefault(cell, cell))
+    if unnamed:
+        del columns[""]
+    return columns
+
+
+def labels_of(cells: list[str], as_text: bool = False) -> NDArray[Any]:
+    """Labels or targets of a column's cells: integers, else numbers, else text, all of one kind;
+    None of an empty cell, and of other gaps among integers. A leading zero makes all of them text.
+    """
+    known = [cell for cell in cells if cell not in GAPS]
+    as_text = as_text or any(map(CODE.fullmatch, known))
+    if not as_text and all(re.fullmatch(r"[-+]?\d{1,18}", cell) for cell in known):
+        found = [None if cell in GAPS else int(cell) for cell in cells]
+        return np.array(found, dtype=object if None in found else None)
+    if not as_text and not TRUTH.keys() & set(map(str.lower, cells)):
+        with suppress(ValueError):
+            return np.array(list(map(number_in, cells)))
+    if "" in cells:
+        return np.array([cell or None for cell in cells], dtype=object)
+    return np.array(cells)
