@@ -37,11 +37,11 @@ OTHER_TABLES = {
 
 
 def is_table(path: StrPath) -> bool:
-    """Whether a file is a table by its name: .csv, .tsv or .txt, also packed as .gz or .zip, or
-    one that pandas reads.
+    """Whether a file is a table by its name: .csv, .tsv or .txt, one that is packed as .gz or .zip,
+    or one that pandas reads.
     """
-    suffix = Path(str(path).lower().removesuffix(".gz").removesuffix(".zip")).suffix
-    return suffix in (".csv", ".tsv", ".txt", *OTHER_TABLES)
+    known = (".csv", ".tsv", ".txt", ".gz", ".zip", *OTHER_TABLES)
+    return Path(path).suffix.lower() in known
 
 
 def read_table(path: StrPath) -> dict[str, list[str]]:
