@@ -4,6 +4,7 @@ lines are for the owner's eyes: they show values of rows.
 
 import math
 import re
+from shlex import quote
 from typing import Any
 
 from numpy.typing import NDArray
@@ -94,7 +95,7 @@ def _of_names(name, count, rows):
         return 'ignored, because it names each row; for a number write "type": "number"'
     return (
         f"ignored, because it says whose row each is: {count} persons have {rows} rows. `train "
-        f"--person {name} --rows-per-person K` protects each person with all of their rows"
+        f"--person {quote(name)} --rows-per-person K` protects each person with all of their rows"
     )
 
 

@@ -136,6 +136,12 @@ class _Door:
             for line in self.schema.fell_out(table_of(x) or {}):
                 say(f"NOTICE: {line}. This line is for the owner of the data, and is in no file")
             x, y = self.schema.read(x, y)
+            if refused := self.schema.refused(x):
+                say(
+                    f"NOTICE: the columns {listed(refused)} hold text in place of a number or "
+                    "date, or what gaps=false rules out. This line is for the owner of the data, "
+                    "and is in no file"
+                )
         else:
             x = self._numbers(x)
         inputs = Inputs(x, self.backend, dtype=self.dtype)

@@ -19,7 +19,7 @@ from minidp.data.draft import draft
 from minidp.data.files import is_table, labels_of, read_table
 from minidp.data.schema import Schema, places_among
 from minidp.data.tables import table_of
-from minidp.errors import DataError, MinidpError, ParameterError
+from minidp.errors import DataError, MinidpError, ParameterError, RowsError
 
 PLAIN = "a,b\n1,x\n2,y\n"
 FRAME = {"a": [1, 2], "b": ["x", "y"]}
@@ -259,6 +259,9 @@ def test_a_column_that_fell_out_of_its_schema_is_named(table, capsys):
         assert line.startswith(f"column {name}: 900 of its first 900") and words in line
     fitted(table.assign(age=table.age * 1000), quiet=False)
     assert "NOTICE: column age: 900 of its first 900" in capsys.readouterr().err
+    with pytest.raises(RowsError):
+        fitted(table.assign(age=table.age.astype(str) + ["x", *[""] * 899]), quiet=False)
+    assert "NOTICE: the columns age hold text in place" in capsys.readouterr().err
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.predict(table.assign(age=np.where(table.age < 40, 1000, table.age)))
@@ -335,7 +338,7 @@ def test_a_format_is_for_texts_alone_and_a_column_of_dates_is_no_misfit():
     "name, cells, words",
     [
         ("patient_id", [*range(50)] * 4, "50 persons have 200 rows. `train --person patient_id"),
-        ("Customer No", [*range(50)] * 4, "whose row each is"),
+        ("Customer No", [*range(50)] * 4, "train --person 'Customer No' --rows"),
         ("store id", [f"s{row}" for row in range(50)] * 2, "50 persons have 100 rows"),
         ("id", [*range(200)], "ignored, because it names each row; for a number"),
         ("paid", [*range(50)] * 4, "a number (50 different)"),
