@@ -33,12 +33,12 @@ class Persons(Units):
     Forward
         [F1]  m_p = min(n_p, k)    n_p the number of rows of person p
         [F2]  rows_pj = the j-th row of person p, in the order of the data, for j < m_p; a place
-              j >= m_p is empty and repeats her first row
+              j >= m_p is empty and repeats their first row
         [F3]  share_pj = 1 / m_p where j < m_p, else 0    of empty places
 
     Source
         own derivation: which rows are used does not depend on their values, so that a person's
-        contribution depends on her rows alone
+        contribution depends on their rows alone
 
     Guarantees
         Persons are numbered by their sorted names, as `numpy.unique` sorts them. n_p is used for
@@ -132,7 +132,7 @@ def units_of(person: Any, rows_per_person: int | None, rows: int, views: int = 1
         person = None
     if (person is None) != (rows_per_person is None):
         raise ParameterError(
-            "expected person= (whose row it is) and rows_per_person= (how many of hers are used) "
+            "expected person= (whose row it is) and rows_per_person= (how many of theirs are used) "
             "together, or neither"
         )
     if person is None or rows_per_person is None:

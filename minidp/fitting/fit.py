@@ -75,7 +75,7 @@ def fit(
     ledger_limit: float | None = None,
 ) -> Fitted:
     """Train a classifier or a regression on your own arrays, (epsilon, delta)-differentially
-    private for each row, or for each person with all of her rows (`person`).
+    private for each row, or for each person with all of their rows (`person`).
 
     x         (N, ...) numbers: an array, list, memory map, `data.Examples`, or an object with shape
               and indexing; or a table (a data frame, a dict of columns, or the path of a file), of

@@ -58,7 +58,7 @@ class PrivatePCA:
 
     Guarantees
         Of a person with m rows, each a_n is divided by sqrt m before it is cut; if one row is not
-        finite, all of hers become zero.
+        finite, all of theirs become zero.
         Nothing else is computed from the data: no mean, no scale. The projection applies to the
         original rows, not to the unit rows. sigma_p = 0 draws no noise and is not private.
 

@@ -116,3 +116,12 @@ def test_a_resumed_fit_looks_once_and_gives_the_same_model(rng, tmp_path, monkey
     again = minidp.fit(x, x[:, 0] > 0, **given, folder=tmp_path / "run")
     assert again.record.choices["scale"] == "private"
     assert (again.predict_proba(x) == whole.predict_proba(x)).all()
+
+
+@pytest.mark.parametrize("scale, offset", [(1e9, 0), (1e15, 0), (1, 1e6), (1e6, 1.7e9)])
+def test_large_numbers_and_offsets_cost_a_frame_nothing(rng, scale, offset):
+    pandas = pytest.importorskip("pandas")
+    a = rng.normal(size=3000)
+    frame = pandas.DataFrame({"a": a * scale + offset})
+    model = minidp.fit(frame, a > 0, epsilon=1.0, seed=1, quiet=True)
+    assert model.score(frame, a > 0) > 0.95
