@@ -81,6 +81,16 @@ def compared():
     return [[dict(zip(("what", "ours", "others"), row))] for row in found]
 
 
+def over_epsilons():
+    """Log loss, and AUROC or accuracy, of each table at some epsilons."""
+    for key, figures in load("tables.json")["classes"].items():
+        cells = {
+            name: f"{figures[at]['log_loss']:.3f}, {figures[at]['ranked']:.3f}"
+            for name, at in (("half", "0.5"), ("one", "1"), ("four", "4"), ("inf", "inf"))
+        }
+        yield [{"key": key, "constant": figures["1"]["constant"], **cells}]
+
+
 def having(row, **words):
     """The row with further values of each object."""
     return [{**one, **words} for one in row]

@@ -8,6 +8,7 @@ from tools.page_rows import (
     compared,
     learned,
     names,
+    over_epsilons,
     panels,
     scores,
     steps,
@@ -301,6 +302,29 @@ AUROC: {auroc:.4f}
 seconds a fit: {seconds:.1f}
 """,
             entries("adult.json", "figures"),
+        ),
+        "over epsilons": table(
+            """
+table: {key}
+constant: {constant:.3f}
+epsilon 0.5: {half}
+epsilon 1: {one}
+epsilon 4: {four}
+without privacy: {inf}
+""",
+            over_epsilons(),
+        ),
+        "regressions": table(
+            """
+columns: {key}
+bounds: {bounds.mean:.3f}
+3 times too wide: {bounds 3 times too wide.mean:.3f}
+10 times too wide: {bounds 10 times too wide.mean:.3f}
+no bounds: {no bounds.mean:.3f}
+no bounds, numbers near 1e6: {no bounds, numbers near 1e6.mean:.3f}
+ridge without privacy: {ridge without privacy.mean:.3f}
+""",
+            entries("tables.json", "regressions"),
         ),
         "names": table(
             """
