@@ -100,7 +100,14 @@ def developers():
 
 def figures():
     """The tables of experiments/README.md."""
-    parts = figures_3_and_4, figures_5_and_6, ledgers_and_claims, best_accuracies, other_data
+    parts = (
+        figures_3_and_4,
+        figures_5_and_6,
+        ledgers_and_claims,
+        best_accuracies,
+        of_tables,
+        other_data,
+    )
     return {name: lines for part in parts for name, lines in part().items()}
 
 
@@ -291,8 +298,8 @@ published: {published}
     }
 
 
-def other_data():
-    """Tables, names, and results whose programs are gone."""
+def of_tables():
+    """Adult, and tables at several epsilons."""
     return {
         "adult": table(
             """
@@ -326,6 +333,12 @@ ridge without privacy: {ridge without privacy.mean:.3f}
 """,
             entries("tables.json", "regressions"),
         ),
+    }
+
+
+def other_data():
+    """Names, and results whose programs are gone."""
+    return {
         "names": table(
             """
 epsilon: {key}
