@@ -29,7 +29,8 @@ from ..util.validate import open_probability
 from .copies import remark_copies
 from .defaults import Choice, choose_for
 from .model import Fitted
-from .outputs import Head, scaled, trained_network
+from .network import scaled, trained_network
+from .outputs import Head
 from .records import choices_of, config_of, public_facts
 from .rows import data_of
 from .settings import Request, Settings, names_checked
