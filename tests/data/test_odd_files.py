@@ -1,0 +1,178 @@
+"""Small odd columns, files and frames: how each is read, or the sentence that refuses it."""
+
+import gzip
+import io
+import sys
+import zipfile
+from datetime import date
+
+import numpy as np
+import pandas
+import polars
+import pyarrow
+import pytest
+
+from minidp.data.draft import draft
+from minidp.data.files import is_table, read_table
+from minidp.data.schema import Schema
+from minidp.data.tables import table_of
+from minidp.errors import DataError, MinidpError
+
+PLAIN = "a,b\n1,x\n2,y\n"
+FRAME = {"a": [1, 2], "b": ["x", "y"]}
+DAY = "2015-12-31"
+MANY = [f"n{row % 70}" for row in range(140)]
+
+
+def zipped(*names):
+    """The bytes of a .zip file of the same table under each name."""
+    with zipfile.ZipFile(file := io.BytesIO(), "w") as packed:
+        for name in names:
+            packed.writestr(zipfile.ZipInfo(name), PLAIN)
+    return file.getvalue()
+
+
+# the cells of a column, a frame or a file, and how its column a is read with its draft filled in:
+# numbers, ISO days (None is a gap) or categories; or words of the draft's line or of the refusal
+ODD = {
+    "integers": ([1, 20, 300], [1, 20, 300]),
+    "numbers as texts": (["1", "2.5", "-3e2"], [1, 2.5, -300]),
+    "gaps of pandas": (["1", "NULL", "None", "n/a", "#N/A", "<NA>", ""], [1] + [None] * 6),
+    "gaps of others": (["1", ".", "-", "?", "NA"], [1, None, None, None, None]),
+    "objects that are missing": ([1.5, None, np.nan, pandas.NA, pandas.NaT], [1.5] + [None] * 4),
+    "decimal commas": (["45,5", "1,25", "7"], [45.5, 1.25, 7]),
+    "a comma after zero": (["0,500", "1,250"], [0.5, 1.25]),
+    "thousands": (["1,234.50", "12", "-1,000,000"], [1234.5, 12, -1e6]),
+    "German thousands": (["1.234,5", "1.234.567", "12"], [1234.5, 1234567, 12]),
+    "French thousands": (["1\u202f234,5", "12 000", "7"], [1234.5, 12000, 7]),
+    "spaces and points": (["1 234.5", "12"], [1234.5, 12]),
+    "Swiss thousands": (["1'234.5", "12'000"], [1234.5, 12000]),
+    "a comma that may be either": (["1,234", "12,500"], 'fill in "format", "1234,5" or "1,234.5"'),
+    "a point that may be either": (["1.234", "12.500"], 'if 1.234 stands for 1234, write "format"'),
+    "groups of two": (["1,23,456", "7,5"], "a category of 2"),
+    "percent signs": (["12%", "7.5 %", ""], [12, 7.5, None]),
+    "percent signs, in words": (["12%", "13%"], "12% is the number 12"),
+    "percent signs and commas": (["12,5%", "7%"], [12.5, 7]),
+    "commas and points": (["1,5", "2.5"], ["1,5", "2.5"]),
+    "truth": ([True, False], [1, 0]),
+    "underscores": (["1_000", "2"], ["1_000", "2"]),
+    "one unreadable number": (
+        [*map(str, range(99)), "old"],
+        "most of its 100 texts are numbers, b",
+    ),
+    "ISO days": (["2015-12-31", "", "2015-01-02"], [DAY, None, "2015-01-02"]),
+    "ISO days and times": (["2015-12-31T23:59:59Z", "2015-12-31 10:00:00.5"], [DAY, DAY]),
+    "days with points": (["31.12.2015", "1.2.2015", "NULL"], [DAY, "2015-02-01", None]),
+    "days with points and times": (["31.12.2015 10:30", "-"], [DAY, None]),
+    "American days": (["12/31/15", "1/2/15"], [DAY, "2015-01-02"]),
+    "American days, in words": (["12/31/15"], "where 00 to 68 are the years from 2000 on"),
+    "American times": (["12/31/2015 3:04 PM"], [DAY]),
+    "British days": (["31/12/2015", "01/02/2015"], [DAY, "2015-02-01"]),
+    "days that may be either": (["01/02/2015"], 'fill in "format", "31/12/2015" or "12/31/2015"'),
+    "days that are the same": (["02/02/2015"], ["2015-02-02"]),
+    "days with names of months": (["31-Dec-2015", "02-FEB-2015"], [DAY, "2015-02-02"]),
+    "days with slashes, year first": (["2015/12/31"], [DAY]),
+    "datetimes": ([np.datetime64(DAY), None], [DAY, None]),
+    "a day that there is not": (["30.02.2015", "01.02.2015"], "a category of 2"),
+    "texts": (["b", "a", " b", ""], ["a", "b"]),
+    "texts with NA": (["b", "a", "NA", "None"], 'NA, None is *other*, unless "values" lists it'),
+    "leading zeros": (["01067", "10999"], ["01067", "10999"]),
+    "umlauts": (["Zürich", "Genève"], ["Genève", "Zürich"]),
+    "no value": ([None, "NA", ""], "ignored, because it is empty"),
+    "many categories": (MANY, 'a category of 70 texts, too many to list: fill in "values"'),
+    "all different": ([f"n{row}" for row in range(99)], "99 texts are all different"),
+    "a file": (("t.csv", PLAIN.encode()), [1, 2]),
+    "a mark of UTF-8": (("t.csv", PLAIN.encode("utf-8-sig")), [1, 2]),
+    "UTF-16": (("t.csv", PLAIN.encode("utf-16")), [1, 2]),
+    "semicolons": (("t.csv", PLAIN.replace(",", ";").encode()), [1, 2]),
+    "semicolons and commas": (("t.csv", b"a;b\n1,5;x\n2;y\n"), [1.5, 2]),
+    "tabs": (("t.tsv", PLAIN.replace(",", "\t").encode()), [1, 2]),
+    "lines of Windows": (("t.txt", PLAIN.replace("\n", "\r\n").encode()), [1, 2]),
+    "lines of an old Mac": (("T.CSV", PLAIN.replace("\n", "\r").encode()), [1, 2]),
+    "empty lines": (("t.csv", PLAIN.replace("\n", "\n\n").encode()), [1, 2]),
+    "quotes": (("t.csv", b'"a";"b"\n"1";"x"\n2;"y"\n'), [1, 2]),
+    "an index": (("t.csv", b",a,b\n0,1,x\n1,2,y\n"), [1, 2]),
+    "gzip": (("t.csv.gz", gzip.compress(PLAIN.encode("utf-16"), mtime=0)), [1, 2]),
+    "zip": (("t.zip", zipped("a.csv")), [1, 2]),
+    "an array's file": (("t.npy", b""), "expected a table, such as a .csv file"),
+    "a zipped file": (("t.csv.zip", zipped("a.csv")), [1, 2]),
+    "two zipped files": (
+        ("t.csv.zip", zipped("a.csv", "b.csv")),
+        "one file in it, got a.csv, b.csv",
+    ),
+    "no gzip": (("t.csv.gz", PLAIN.encode()), "no CSV file"),
+    "no zip": (("t.csv.zip", PLAIN.encode()), "no CSV file"),
+    "no Excel": (("t.xlsx", PLAIN.encode()), "t.xlsx: damaged, or a file of another kind"),
+    "Latin-1": (("t.csv", "a,b\n1,é\n".encode("latin-1")), "no CSV file in UTF-8 or UTF-16"),
+    "nothing": (("t.csv", b""), "empty: expected a first line"),
+    "no name": (("t.csv", b"a,,b\n1,2,3\n"), "columns without a name"),
+    "one name twice": (("t.csv", b"a,a,b\n1,2,3\n"), "names a more than once"),
+    "a short line": (("t.csv", b"a;b\n1\n"), "line 2: expected 2 cells, got 1"),
+    "another label": (("t.csv", b"a,c\n1,2\n"), "lacks the columns b; it has a, c"),
+    "pandas": (pandas.DataFrame(FRAME), [1, 2]),
+    "pandas over pyarrow": (
+        pandas.DataFrame(FRAME).convert_dtypes(dtype_backend="pyarrow"),
+        [1, 2],
+    ),
+    "pandas' categories": (pandas.DataFrame(FRAME).astype("category"), [1, 2]),
+    "pandas' times of a zone": (
+        pandas.DataFrame({"a": pandas.to_datetime([DAY, None], utc=True), "b": [0, 1]}),
+        [DAY, None],
+    ),
+    "pyarrow": (pyarrow.table(FRAME), [1, 2]),
+    "polars": (polars.DataFrame(FRAME), [1, 2]),
+    "polars' dates and gaps": (
+        polars.DataFrame({"a": [date(2015, 12, 31), None], "b": [0, 1]}),
+        [DAY, None],
+    ),
+    "a dictionary of arrays": ({name: np.array(cells) for name, cells in FRAME.items()}, [1, 2]),
+    "columns of two lengths": ({"a": [1], "b": [1, 2]}, "columns of one length"),
+}
+
+
+def as_read(entry, cells):
+    """How a drafted entry reads cells, its bounds filled in."""
+    bounds = {"number": (-1e9, 1e9), "date": ("1900-01-01", "2100-01-01")}.get(entry["type"])
+    if bounds is None:
+        return entry["values"]
+    low, high = bounds
+    (column,) = Schema.of({"a": entry | {"low": low, "high": high}}).columns
+    numbers, gaps = column.numbers(cells)
+    if entry["type"] == "date":
+        numbers = [
+            None if gap else str(np.datetime64(int(n), "D")) for n, gap in zip(numbers, gaps)
+        ]
+    return [None if gap else number for number, gap in zip(numbers, gaps)]
+
+
+@pytest.mark.parametrize("given, expected", ODD.values(), ids=ODD)
+def test_what_comes_is_read_as_its_draft_says_or_a_sentence_says_why_not(given, expected, tmp_path):
+    if isinstance(given, tuple):
+        name, content = given
+        given = tmp_path / name
+        given.write_bytes(content)
+    elif isinstance(given, list):
+        given = {"a": given, "b": np.arange(len(given)) % 2}
+    try:
+        table = table_of(given)
+        entries, (line, *_) = draft(table, "b")
+    except MinidpError as error:
+        line = str(error)
+    if isinstance(expected, str):
+        assert expected in line
+    else:
+        assert as_read(entries["a"], table["a"]) == expected
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather", "xlsx", "dta", "json"])
+def test_tables_of_other_programs_are_read_by_pandas_or_called_by_their_name(
+    suffix, tmp_path, monkeypatch
+):
+    path, name = tmp_path / f"t.{suffix}", {"xlsx": "excel", "dta": "stata"}.get(suffix, suffix)
+    options = {"json": {}, "dta": {"write_index": False}}.get(suffix, {"index": False})
+    options = {} if suffix == "feather" else options
+    getattr(pandas.DataFrame(FRAME), f"to_{name}")(path, **options)
+    assert is_table(path) and read_table(path) == {"a": ["1", "2"], "b": ["x", "y"]}
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(DataError, match=rf"convert it .*pandas.read_{name}\('.*/t.{suffix}'\)"):
+        read_table(path)
