@@ -9,36 +9,55 @@ import numpy as np
 from numba import float64, int32, uint32, uint64
 
 from .chacha import COS, LANES, ROUNDS, SIN, SPLIT, STRETCH
-from .inlined import horner, inlined, log_of
+from .inlined import horner, horner_on, inlined, log_of
 from .jit import njit
 
 U1, U7, U8, U12, U16, U20, U24, U25, U32 = (np.uint32(n) for n in (1, 7, 8, 12, 16, 20, 24, 25, 32))
 U64_1, U64_6, U64_32, U64_63, LOW = (np.uint64(n) for n in (1, 6, 32, 63, 2**32 - 1))
 PAIRS = 4 * LANES
 FRACTION = 2**52 - 1
+COS_LOW, COS_HIGH, SIN_LOW, SIN_HIGH = COS[:5], COS[5:], SIN[:5], SIN[5:]
 _options = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
 @inlined
-def _quarter(x, i, j, k, m):
-    """A quarter round of 64 blocks: words i, j, k, m of each."""
+def _quarter(a, b, c, d):
+    """A quarter round of four words of a block."""
+    a = uint32(a + b)
+    d = uint32(d ^ a)
+    d = uint32(uint32(d << U16) | uint32(d >> U16))
+    c = uint32(c + d)
+    b = uint32(b ^ c)
+    b = uint32(uint32(b << U12) | uint32(b >> U20))
+    a = uint32(a + b)
+    d = uint32(d ^ a)
+    d = uint32(uint32(d << U8) | uint32(d >> U24))
+    c = uint32(c + d)
+    b = uint32(b ^ c)
+    b = uint32(uint32(b << U7) | uint32(b >> U25))
+    return a, b, c, d
+
+
+@inlined
+def _double_round(x):
+    """Two rounds of 64 blocks; the 16 words of a block are loaded and stored once."""
     for l in range(LANES):
-        a, b = x[i * LANES + l], x[j * LANES + l]
-        c, d = x[k * LANES + l], x[m * LANES + l]
-        a = uint32(a + b)
-        d = uint32(d ^ a)
-        d = uint32(uint32(d << U16) | uint32(d >> U16))
-        c = uint32(c + d)
-        b = uint32(b ^ c)
-        b = uint32(uint32(b << U12) | uint32(b >> U20))
-        a = uint32(a + b)
-        d = uint32(d ^ a)
-        d = uint32(uint32(d << U8) | uint32(d >> U24))
-        c = uint32(c + d)
-        b = uint32(b ^ c)
-        b = uint32(uint32(b << U7) | uint32(b >> U25))
-        x[i * LANES + l], x[j * LANES + l] = a, b
-        x[k * LANES + l], x[m * LANES + l] = c, d
+        a0, a1, a2, a3 = x[l], x[LANES + l], x[2 * LANES + l], x[3 * LANES + l]
+        b0, b1, b2, b3 = x[4 * LANES + l], x[5 * LANES + l], x[6 * LANES + l], x[7 * LANES + l]
+        c0, c1, c2, c3 = x[8 * LANES + l], x[9 * LANES + l], x[10 * LANES + l], x[11 * LANES + l]
+        d0, d1, d2, d3 = x[12 * LANES + l], x[13 * LANES + l], x[14 * LANES + l], x[15 * LANES + l]
+        a0, b0, c0, d0 = _quarter(a0, b0, c0, d0)
+        a1, b1, c1, d1 = _quarter(a1, b1, c1, d1)
+        a2, b2, c2, d2 = _quarter(a2, b2, c2, d2)
+        a3, b3, c3, d3 = _quarter(a3, b3, c3, d3)
+        a0, b1, c2, d3 = _quarter(a0, b1, c2, d3)
+        a1, b2, c3, d0 = _quarter(a1, b2, c3, d0)
+        a2, b3, c0, d1 = _quarter(a2, b3, c0, d1)
+        a3, b0, c1, d2 = _quarter(a3, b0, c1, d2)
+        x[l], x[LANES + l], x[2 * LANES + l], x[3 * LANES + l] = a0, a1, a2, a3
+        x[4 * LANES + l], x[5 * LANES + l], x[6 * LANES + l], x[7 * LANES + l] = b0, b1, b2, b3
+        x[8 * LANES + l], x[9 * LANES + l], x[10 * LANES + l], x[11 * LANES + l] = c0, c1, c2, c3
+        x[12 * LANES + l], x[13 * LANES + l], x[14 * LANES + l], x[15 * LANES + l] = d0, d1, d2, d3
 
 
 @njit("void(uint32[::1], uint64[::1], uint32[::1])", **_options)
@@ -52,14 +71,7 @@ def _cipher(state, blocks, x):
     for l in range(LANES):
         x[12 * LANES + l], x[13 * LANES + l] = uint32(blocks[l]), uint32(blocks[l] >> U32)
     for _ in range(ROUNDS // 2):
-        _quarter(x, 0, 4, 8, 12)
-        _quarter(x, 1, 5, 9, 13)
-        _quarter(x, 2, 6, 10, 14)
-        _quarter(x, 3, 7, 11, 15)
-        _quarter(x, 0, 5, 10, 15)
-        _quarter(x, 1, 6, 11, 12)
-        _quarter(x, 2, 7, 8, 13)
-        _quarter(x, 3, 4, 9, 14)
+        _double_round(x)
     for k in range(16):
         for l in range(LANES):
             x[k * LANES + l] = uint32(x[k * LANES + l] + state[k])
@@ -90,7 +102,7 @@ def words(state, blocks, out):
 )
 def _normals(w, u, ubits, m, mbits, z):
     """z (512,): the normal numbers of 64 blocks' words w (1024,), by `chacha.normals`; the others
-    are scratch.
+    are scratch. Each loop's chain of sums is short enough for a processor to work on several.
     """
     for p in range(PAIRS):
         u[p] = float64(w[p]) * 2.0**-32 + (float64(w[p + PAIRS]) + 0.5) * 2.0**-64
@@ -99,13 +111,17 @@ def _normals(w, u, ubits, m, mbits, z):
         u[p] = float64(bits >> 52)
         mbits[p] = (bits & FRACTION) + SPLIT
     for p in range(PAIRS):
-        r = np.sqrt(-2.0 * log_of(m[p], u[p], horner))
+        m[p] = np.sqrt(-2.0 * log_of(m[p], u[p], horner))
+    for p in range(PAIRS):
         v, low = w[p + 2 * PAIRS], w[p + 3 * PAIRS]
-        f = float64(int32(v)) * 2.0**-32 + (float64(uint32(low >> U1)) + 0.5) * 2.0**-63
-        c = 1.0 - 2.0 * float64(uint32(low & U1))
+        u[p] = float64(int32(v)) * 2.0**-32 + (float64(int32(low >> U1)) + 0.5) * 2.0**-63
+        q = u[p] * u[p]
+        z[p], z[p + PAIRS] = horner(COS_HIGH, q), horner(SIN_HIGH, q)
+    for p in range(PAIRS):
+        r, f, c = m[p], u[p], 1.0 - 2.0 * float64(int32(w[p + 3 * PAIRS] & U1))
         q = f * f
-        z[p] = r * (c * horner(COS, q))
-        z[p + PAIRS] = r * (f * horner(SIN, q))
+        z[p] = r * (c * horner_on(z[p], COS_LOW, q))
+        z[p + PAIRS] = r * (f * horner_on(z[p + PAIRS], SIN_LOW, q))
 
 
 @njit(
@@ -133,10 +149,10 @@ def add_normals(state, begin, std, grid, out):
         _cipher(state, blocks, x)
         _normals(x, u, ubits, m, mbits, z)
         low, high = max(begin, stretch * STRETCH), min(end, (stretch + 1) * STRETCH)
-        place, drawn = low - begin, low - stretch * STRETCH
-        for i in range(high - low):
-            value = out[place + i] + std * z[drawn + i]
-            out[place + i] = np.rint(value * cells) * grid if grid else value
+        part, drawn = out[low - begin : high - begin], z[low - stretch * STRETCH :]
+        for i in range(part.size):
+            value = part[i] + std * drawn[i]
+            part[i] = np.rint(value * cells) * grid if grid else value
 
 
 @njit("boolean(uint64[::1], int64, uint64[::1], int64[::1])", **_options)

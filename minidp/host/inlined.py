@@ -26,6 +26,14 @@ def horner(coefficients, x):
     return y
 
 
+@inlined
+def horner_on(y, coefficients, x):
+    """y x^k + the sum of the k coefficients' terms: `horner` of a longer tuple whose end gave y."""
+    for n in range(len(coefficients) - 1, -1, -1):
+        y = y * x + coefficients[n]
+    return y
+
+
 log_of = inlined(series_of_log)
 
 
