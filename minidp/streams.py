@@ -226,12 +226,16 @@ class Draws(_Single):
         std: float,
         grid: float = 0.0,
         place: tuple[int, int] | None = None,
+        parts: Sequence[NDArray] = (),
+        scale: float = 1.0,
     ) -> None:
         """Add std times standard normal numbers to a host array in one piece, and round to
         multiples of `grid` if not 0.
 
         place: (first, begin) where `out` is the part from number `begin` on of an array for which
-        `take` gave `first`; other draws come after `take`, so that nothing is taken here.
+        `take` gave `first`; other draws come after `take`, so that nothing is taken here. parts:
+        arrays of as many numbers whose sum in float64 takes the place of what `out` holds. scale:
+        of the result.
         """
         if not out.flags.c_contiguous:  # noise would be added to a copy
             raise ParameterError(
@@ -239,14 +243,17 @@ class Draws(_Single):
             )
         first, begin = place or (self.take(out.size), 0)
         flat, state = np.asarray(out).reshape(-1), self.state()
+        alike = len({part.dtype for part in parts}) < 2
+        sums = [part.reshape(-1) if alike else part.astype(float).ravel() for part in parts]
 
         def add(at):
-            part = flat[at : at + SHARD]
-            if twin := kernel("add_normals", part):
-                twin(state, first * STRETCH + begin + at, std, grid, part)
+            here = flat[at : at + SHARD]
+            added = tuple(part[at : at + SHARD] for part in sums or [flat])
+            if twin := kernel("add_normals", *added):
+                twin(state, first * STRETCH + begin + at, std, grid, added, scale, here)
             else:
-                z = _normals(state, first, begin + at, part.size)
-                part[...] = rounded(part + std * z, grid)
+                z = _normals(state, first, begin + at, here.size)
+                here[...] = rounded(total_of(added) + std * z, grid) * scale
 
         map_parallel(add, range(0, flat.size, SHARD))
 
@@ -311,6 +318,14 @@ def _normals(state, first, begin, size):
     blocks = np.arange((first + stretch) * LANES, (first + end) * LANES)
     z = normals(words(state, blocks.astype(np.uint64)))
     return z[begin - stretch * STRETCH :][:size]
+
+
+def total_of(parts: Sequence[NDArray]) -> NDArray[np.float64]:
+    """The sum of arrays in float64, one after the other."""
+    total = parts[0].astype("float64", order="C")
+    for part in parts[1:]:
+        total += part
+    return total
 
 
 def _uniform(words):

@@ -124,16 +124,10 @@ def _normals(w, u, ubits, m, mbits, z):
         z[p + PAIRS] = r * (f * horner_on(z[p + PAIRS], SIN_LOW, q))
 
 
-@njit(
-    [
-        "void(uint32[::1], int64, float64, float64, float32[::1])",
-        "void(uint32[::1], int64, float64, float64, float64[::1])",
-    ],
-    **_options,
-)
-def add_normals(state, begin, std, grid, out):
-    """out (n,) <- chacha.rounded(out + std z_(begin + i), grid) in float64, z by chacha.normals,
-    block 0 first.
+@njit(**_options)
+def add_normals(state, begin, std, grid, parts, scale, out):
+    """out (n,) <- scale chacha.rounded(sum of parts + std z_(begin + i), grid) in float64, z by
+    chacha.normals, block 0 first; parts: a tuple of arrays (n,), of which one may be out.
     """
     x, z, u, m = (
         np.empty(16 * LANES, np.uint32),
@@ -142,6 +136,7 @@ def add_normals(state, begin, std, grid, out):
         np.empty(PAIRS),
     )
     ubits, mbits, blocks = u.view(np.int64), m.view(np.int64), np.empty(LANES, np.uint64)
+    total = np.empty(STRETCH)
     end, cells = begin + out.size, 1 / grid if grid else 0.0
     for stretch in range(begin // STRETCH, -(-end // STRETCH)):
         for l in range(LANES):
@@ -149,10 +144,15 @@ def add_normals(state, begin, std, grid, out):
         _cipher(state, blocks, x)
         _normals(x, u, ubits, m, mbits, z)
         low, high = max(begin, stretch * STRETCH), min(end, (stretch + 1) * STRETCH)
-        part, drawn = out[low - begin : high - begin], z[low - stretch * STRETCH :]
-        for i in range(part.size):
-            value = part[i] + std * drawn[i]
-            part[i] = np.rint(value * cells) * grid if grid else value
+        here, drawn = out[low - begin : high - begin], z[low - stretch * STRETCH :]
+        total[: here.size] = parts[0][low - begin : high - begin]
+        for k in range(1, len(parts)):
+            part = parts[k][low - begin : high - begin]
+            for i in range(part.size):
+                total[i] += part[i]
+        for i in range(here.size):
+            value = total[i] + std * drawn[i]
+            here[i] = scale * (np.rint(value * cells) * grid if grid else value)
 
 
 @njit("boolean(uint64[::1], int64, uint64[::1], int64[::1])", **_options)

@@ -13,8 +13,7 @@ from ..arrays import namespace_of, to_host
 from ..compiled import kernel
 from ..errors import ParameterError
 from ..host.chacha import STRETCH
-from ..host.threads import map_parallel
-from ..streams import SHARD, Draws
+from ..streams import Draws, total_of
 from ..util.validate import non_negative
 
 FINENESS = 20  # bits of the noise's standard deviation that its grid resolves
@@ -98,10 +97,8 @@ def _released(parts, noise_std, draws, scale, dtype):
     """
     xp = namespace_of(*parts)
     if xp is not np:
-        total = parts[0].astype("float64", order="C")
+        total = total_of(parts)
         if add_normals := kernel("add_normals", total):
-            for part in parts[1:]:
-                total += part
             if noise_std:
                 begin = draws.take(total.size) * STRETCH
                 add_normals(draws.state(), begin, noise_std, noise_grid(noise_std), total)
@@ -117,24 +114,15 @@ def on_host(
     dtype: DTypeLike,
     place: tuple[int, int] | None = None,
 ) -> NDArray:
-    """scale times the sum of the parts with noise, stretch by stretch, as `dtype`.
+    """scale times the sum of the parts with noise, as `dtype`.
 
     place: (start, size) where the parts are from `start` on of flat arrays of that size.
     """
-    sums = [np.ascontiguousarray(to_host(part)).reshape(-1) for part in parts]
+    sums = [np.ascontiguousarray(to_host(part)) for part in parts]
+    if not noise_std:
+        return (total_of(sums) * scale).astype(dtype)
     result = np.empty(parts[0].shape, dtype)
-    flat = result.reshape(-1)
-    begin, size = place or (0, flat.size)
-    first = draws.take(size) if noise_std else 0
-
-    def add(at):
-        span = slice(at, at + SHARD)
-        stretch = sums[0][span].astype(np.float64)
-        for part in sums[1:]:
-            stretch += part[span]
-        if noise_std:
-            draws.add_normals(stretch, noise_std, noise_grid(noise_std), (first, begin + at))
-        np.multiply(stretch, scale, out=flat[span], casting="same_kind")
-
-    map_parallel(add, range(0, flat.size, SHARD))
+    begin, size = place or (0, result.size)
+    where = draws.take(size), begin
+    draws.add_normals(result, noise_std, noise_grid(noise_std), where, sums, scale)
     return result
