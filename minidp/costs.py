@@ -12,7 +12,7 @@ import numpy as np
 
 from .errors import ParameterError
 from .mechanism import ClipGroup, PoissonSampler, PrivatePCA, Sanitizer
-from .mechanism.samplers import SAMPLERS, make_sampler, steps_of_epochs
+from .mechanism.samplers import SAMPLERS, make_sampler
 from .privacy import Gaussian, Ledger, NeighbouringRelation
 from .privacy.accountants import ACCOUNTANTS, all_bounds, make, row_to_quote
 from .privacy.answers import Calibration, Cost, rows_of
@@ -112,7 +112,7 @@ class Setting(Checked):
         if self.steps is not None or self.epochs is None:
             raise ParameterError(f"expected {PARTS['steps']}")
         positive_finite(epochs=self.epochs)
-        steps = steps_of_epochs(sampler, self.epochs)
+        steps = sampler.steps_of_epochs(self.epochs)
         in_range(0, MOST_STEPS, steps=steps)
         return math.ceil(steps * (1 - 1e-12))  # 1 / (1 / 49) is a little above 49
 

@@ -15,7 +15,6 @@ from datasets.dataset import Dataset
 from minidp import nn
 from minidp.backend import Backend
 from minidp.errors import ParameterError
-from minidp.mechanism.samplers import steps_of_epochs
 from minidp.privacy import Filter
 from minidp.privacy.accountant import called
 from minidp.privacy.accountants import make
@@ -165,7 +164,7 @@ def within_budget(config, plan, size, epochs, before=(), calibrated=None):
         print(f"NOTICE: delta={config.delta:g} is {why}")
     if math.isinf(config.target):
         epochs = epochs if config.epochs is None else config.epochs
-        lots = math.ceil(steps_of_epochs(plan.sampler, epochs) * (1 - 1e-12))
+        lots = math.ceil(plan.sampler.steps_of_epochs(epochs) * (1 - 1e-12))
         plan = plan.with_steps(config.steps or lots)
         return plan, Filter(accountant, config.target, config.delta)
     if accountant.kind != "bound":

@@ -3,7 +3,6 @@ lines are for the owner's eyes: they show values of rows.
 """
 
 import math
-import re
 from shlex import quote
 from typing import Any
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..util.text import listed
 from .cells import CODE, GAPS, TRUTH, plain_number, text_in
+from .persons import NAMES
 from .schema import READERS
 from .tables import picked
 
@@ -22,14 +22,10 @@ FORMATS: dict[str, tuple[str | None, ...]] = {
         None,
         *(f"31{mark}12{mark}{year}" for mark in "./-" for year in ("2015", "15")),
         *(f"12{mark}31{mark}{year}" for mark in "/-" for year in ("2015", "15")),
-        *(f"31{mark}Dec{mark}{year}" for mark in "- " for year in ("2015", "15")),
+        *(f"31{mark}Dec{mark}{year}" for mark in ("-", " ", "") for year in ("2015", "15")),
         "2015/12/31",
     ),
 }
-PERSON = re.compile(
-    r"(person|patient|subject|user|customer|client|member|student|pupil|employee|respondent"
-    r"|participant|household)s?([ _-]?(id|no|nr|number|code|name))?|(.*[ _-])?id|unnamed: 0"
-)
 
 
 def draft(table: dict[str, NDArray], label: str) -> tuple[dict[str, Any], list[str]]:
@@ -57,7 +53,7 @@ def _drafted(name, cells, label):
     count = len(texts)
     if not texts:
         return {"type": "ignore"}, "ignored, because it is empty"
-    if not label and count > MOST_NUMBERED and PERSON.fullmatch(name.lower()):
+    if not label and count > MOST_NUMBERED and NAMES.fullmatch(name.lower()):
         return {"type": "ignore"}, _of_names(name, count, len(known))
     kind, formats = _kind(texts)
     if not label and TRUTH.keys() >= set(map(str.lower, texts)):

@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from gzip import BadGzipFile
 from itertools import chain
 from pathlib import Path
+from shlex import quote
 from typing import Any
 from zipfile import BadZipFile, ZipFile
 
@@ -55,7 +56,12 @@ def read_table(path: StrPath) -> dict[str, list[str]]:
             line = file.readline()
             rest = csv.reader(chain([line], file), strict=True, delimiter=_delimiter(line))
             return _table(path, rest)
-    except (csv.Error, UnicodeDecodeError, EOFError, BadZipFile, BadGzipFile) as error:
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f'{path}: neither UTF-8 nor UTF-16. Save it from Excel as "CSV UTF-8", or convert '
+            f"what Windows wrote: iconv -f cp1252 -t utf-8 {quote(str(path))} > in_utf8.csv"
+        ) from error
+    except (csv.Error, EOFError, BadZipFile, BadGzipFile) as error:
         raise DataError(f"{path}: no CSV file in UTF-8 or UTF-16 ({error})") from error
 
 

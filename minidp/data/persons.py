@@ -17,8 +17,24 @@ from .arrays import OWNER, Inputs, known_values, one_axis
 from .cells import GAPS
 
 MOST_ROWS = 2**10  # sums of so many outer products per person are within the bound of `rounding`
+NAMES = re.compile(  # of columns that say whose row each is
+    r"(person|patient|subject|user|customer|client|member|student|pupil|employee|respondent"
+    r"|participant|household)s?([ _-]?(id|no|nr|number|code|name))?|(.*[ _-])?id|unnamed: 0"
+)
+FEWEST_NAMES = 10  # different ones; a column of fewer is a category
 NUMBER = re.compile(r"[-+]?\d+(\.\d*)?")
 LARGEST_NAME = 2**53  # from here on, different whole numbers may be the same float
+
+
+def remark_names(table: dict[str, NDArray]) -> None:
+    """Say so if a column looks as if it said whose row each is, and names repeat."""
+    for name, cells in table.items():
+        if NAMES.fullmatch(name.lower()) and FEWEST_NAMES < len(set(cells.tolist())) < len(cells):
+            say(
+                f"NOTICE: the values of column {name} repeat. If it says whose row each is, this "
+                "epsilon is for one row and not for a person: give --person and --rows-per-person "
+                f"(person={name!r}, rows_per_person=). {OWNER}"
+            )
 
 
 class Persons(Units):

@@ -37,6 +37,7 @@ ALLOWED = {
 FREE = ("low", "high", "values", "format")
 READERS = {"number": number_or_nan, "date": day_in}
 WRITTEN = {"number": (1234.5, '"1.234,5"'), "date": (16800.0, '"31.12.2015"')}
+EXAMPLES = {"number": "1234.5", "date": "2015-12-31"}  # without "format"
 FEWEST, FIRST = 10, 4096  # values, and rows, that show whether a column fits
 
 
@@ -159,12 +160,21 @@ class Schema:
                     Path(source).read_text(encoding="utf-8"), object_pairs_hook=unique_fields
                 )
             source = jsonable(source, "schema")
+        except FileNotFoundError:
+            raise DataError(f"schema: {source}: no such file") from None
+        except json.JSONDecodeError as error:
+            raise DataError(
+                f"schema: {source}, line {error.lineno}: not JSON ({error.msg}); no comma "
+                "follows the last entry, and there are no comments"
+            ) from None
         except (TypeError, ValueError, OSError, RecursionError) as error:
             raise DataError(
                 f"schema: expected a dict, or the path of a JSON file, got {source!r:.80} ({error})"
             ) from None
         if not isinstance(source, Mapping) or not source:
             raise ParameterError('schema: expected {"column": {"type": ...}, ...}')
+        for name, entry in source.items():
+            _check_keys(name, entry)
         if unfilled := [name for name, entry in source.items() if _unfilled(entry)]:
             raise ParameterError(
                 f"schema: fill in what is null of the columns {listed(unfilled)} from public "
@@ -248,7 +258,8 @@ class Schema:
             if known >= FEWEST and wrong > known / 2:
                 which = "hold none of its categories"
                 if each.type != "category":
-                    which = "are beyond its bounds, or cannot be read"
+                    example = each.format or EXAMPLES[each.type]
+                    which = f"are beyond its bounds, or no {each.type} like {example}"
                 found.append(f"column {each.name}: {wrong} of its first {known} values {which}")
         return found
 
@@ -278,16 +289,8 @@ def places_among(values: Iterable[Any], cells: Iterable[Any]) -> NDArray:
     return np.array([known[text] for text in texts], dtype=np.int64)
 
 
-def _unfilled(entry):
-    """Whether an entry has something open, as in a draft."""
-    if not isinstance(entry, Mapping):
-        return False
-    bounded = entry.get("type") in READERS and None in (entry.get("low"), entry.get("high"))
-    return bounded or None in entry.values()
-
-
-def _column(name, entry):
-    """The Column of a JSON entry. Raises ParameterError."""
+def _check_keys(name, entry):
+    """Raise ParameterError unless an entry is a dictionary of known keys."""
     where = f"schema: column {name}"
     if not isinstance(entry, Mapping):
         raise ParameterError(f'{where}: expected {{"type": ...}}')
@@ -295,6 +298,17 @@ def _column(name, entry):
         raise ParameterError(
             f"{where}: unknown {listed(unknown)}; known are {listed([*ALLOWED, *FREE])}"
         )
+
+
+def _unfilled(entry):
+    """Whether an entry has something open, as in a draft."""
+    bounded = entry.get("type") in READERS and None in (entry.get("low"), entry.get("high"))
+    return bounded or None in entry.values()
+
+
+def _column(name, entry):
+    """The Column of a JSON entry. Raises ParameterError."""
+    where = f"schema: column {name}"
     found = {"type": None, "gaps": True, "role": "input", "from": "public"} | entry
     for key, allowed in ALLOWED.items():
         if found[key] not in allowed:
@@ -330,7 +344,7 @@ def _bounds(where, kind, entry):
     given = [entry.get("low"), entry.get("high")]
     if kind == "date":
         low, high = (day_in(str(each)) for each in given)
-        example = '"2000-01-01"'
+        example = '"2000-01-01", however the table writes its dates'
     else:
         low, high = (
             number_or_nan(text_in(each)) if type(each) in (int, float) else math.nan

@@ -13,7 +13,7 @@ from ..data.arrays import Inputs, as_weights
 from ..data.examples import check_weights
 from ..data.files import labels_of
 from ..data.labels import as_target_bounds, targets_of
-from ..data.persons import units_of
+from ..data.persons import remark_names, units_of
 from ..data.schema import Schema
 from ..data.tables import numbers_of, table_of
 from ..errors import DtypeError, ParameterError, ShapeError
@@ -69,6 +69,8 @@ def data_of(x, y, test, settings):
                 "person of each row"
             )
         person = table.pop(column)
+    if table is not None and person is None:
+        remark_names(table)
     if settings.schema is not None:
         settings = _of_schema(settings, column, table)
     door = _Door(settings, None if table is None else list(table))

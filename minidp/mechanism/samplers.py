@@ -22,7 +22,7 @@ from ..util.validate import count, one_of, probability
 
 
 class _Sampler:
-    """Base of both samplers.
+    """Base of all samplers.
 
     name    its name on command lines
     period  lots that are charged together: training may stop after every `period` steps
@@ -50,6 +50,10 @@ class _Sampler:
         """
 
     def _lots(self, num_examples, steps, stream):
+        raise NotImplementedError
+
+    def steps_of_epochs(self, epochs: float) -> float:
+        """Steps of so many passes over the data, on average; not rounded."""
         raise NotImplementedError
 
     def wrap(self, event: Event) -> Event:
@@ -113,6 +117,10 @@ class PoissonSampler(_Sampler):
             draws = stream(step)
             size = least + bisect_right(cumulative, int(draws.words(1)[0]))  # [F1]
             yield draws.choice(num_examples, size)  # [F1]
+
+    def steps_of_epochs(self, epochs: float) -> float:
+        """Steps of so many passes over the data, on average; not rounded."""
+        return epochs / self.sampling_probability if self.sampling_probability else math.inf
 
     def wrap(self, event: Event) -> PoissonSampled:
         """The event of releasing `event` from a lot drawn so."""
@@ -189,6 +197,10 @@ class ShuffleSampler(_Sampler):
                 order = stream(step).permutation(num_examples)  # [F1]
             yield order[place * self.lot_size : (place + 1) * self.lot_size]  # [F1]
 
+    def steps_of_epochs(self, epochs: float) -> float:
+        """Steps of so many passes over the data; not rounded."""
+        return epochs * self.dataset_size / self.lot_size
+
     def wrap(self, event: Event) -> Event:
         """The event itself: no amplification by sampling."""
         return event  # [S1]
@@ -196,13 +208,6 @@ class ShuffleSampler(_Sampler):
 
 Sampler = PoissonSampler | ShuffleSampler
 SAMPLERS: dict[str, Any] = {each.name: each for each in (PoissonSampler, ShuffleSampler)}
-
-
-def steps_of_epochs(sampler: Sampler, epochs: float) -> float:
-    """Steps of so many passes over the data, on average; not rounded."""
-    if isinstance(sampler, PoissonSampler):
-        return epochs / sampler.sampling_probability if sampler.sampling_probability else math.inf
-    return epochs * sampler.dataset_size / sampler.lot_size
 
 
 def make_sampler(name: str, dataset_size: int, lot_size: int) -> Sampler:
@@ -214,7 +219,8 @@ def make_sampler(name: str, dataset_size: int, lot_size: int) -> Sampler:
 
 def sampler_from(settings: Mapping[str, Any]) -> Sampler:
     """The sampler of a run, from its settings: `sampler`, as the sampler's `settings` gave it, and
-    the public `dataset_size` and `expected_lot_size`.
+    the public `dataset_size` and `expected_lot_size`, which is the sampler's `lot_size`, if it has
+    one.
 
     Raises DataError for any other class.
     """

@@ -150,9 +150,10 @@ def refuse_differences(path: StrPath, before: object, now: object) -> None:
         # what was asked, before what follows from it: scaling, shapes, the noise of clip groups
         given = [each for each in found if not each[0].startswith(("settings.", "scale", "shapes"))]
         asked = [each for each in found if not each[0].startswith("settings.clip_groups")]
+        goals = [each for each in asked if each[0] in ("settings.target_epsilon", "settings.delta")]
         named = ", ".join(
             f"{place} was {short(was)} and is {short(is_)}"
-            for place, was, is_ in given or asked or found
+            for place, was, is_ in given or goals or asked or found
         )
         raise CheckpointError(
             f"{path}: this run has another configuration: {named}; choose another folder, or the "

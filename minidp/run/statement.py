@@ -12,7 +12,7 @@ from ..privacy.attacker import in_words
 from ..util.text import estimate_text, lower_text, upper_text
 from .summary import in_short, is_not_private, unit_of
 
-FORMAT = 18  # of the text: one more whenever `render` would write other bytes for the same result
+FORMAT = 19  # of the text: one more whenever `render` would write other bytes for the same result
 
 
 def render(record):
@@ -147,8 +147,8 @@ def _epsilon(record):
         record.meaning and in_words(record.meaning, others=unit_of(record).rows),
         record.shared_ledger
         and (
-            "All fits that share this run's ledger, this one among them, have epsilon "
-            f"{upper_text(record.shared_ledger)} together."
+            "When this run ended, all fits that shared its ledger, this one among them, had "
+            f"epsilon {upper_text(record.shared_ledger)} together. Later ones add to it."
         ),
         group
         and (

@@ -34,7 +34,9 @@ from .folder import (
     CONFIG,
     EARLIER,
     FILES,
+    KEY,
     LEDGER,
+    LOCK,
     MANIFEST,
     METRICS,
     MODEL,
@@ -91,7 +93,11 @@ def verify(folder: StrPath) -> Report:
         return Report([Finding(UNFINISHED, _so_far(folder), False)], {}, None)
     try:
         changed = changed_files(folder)
-        sealed.append(_finding("Is every file as it was written?", ", ".join(FILES), changed))
+        others = sorted({each.name for each in folder.iterdir()} - {*FILES, MANIFEST, KEY, LOCK})
+        unread = f"; not checked: {', '.join(others)}" if others else ""
+        sealed.append(
+            _finding("Is every file as it was written?", ", ".join(FILES) + unread, changed)
+        )
         if not all((folder / name).is_file() for name in READ):
             return Report(sealed, {}, None)
         run = Files(folder)

@@ -55,6 +55,8 @@ def damage_named(path: StrPath, error: type[Exception]) -> Iterator[None]:
         raise
     except FileNotFoundError as missing:
         raise error(f"{path}: no such file") from missing
+    except IsADirectoryError as folder:
+        raise error(f"{path}: a folder; name the file in it") from folder
     except Exception as damage:  # zipfile, NumPy and json raise a dozen kinds
         why = " ".join(str(damage).split())[:200]
         raise error(f"{path}: damaged, or a file of another kind ({why})") from damage

@@ -9,7 +9,7 @@ import minidp
 from minidp.__main__ import main
 from minidp.errors import ParameterError
 from minidp.mechanism import Plan, Sanitizer, flat_group
-from minidp.mechanism.samplers import make_sampler
+from minidp.mechanism.samplers import SAMPLERS, make_sampler
 from minidp.privacy import Laplace, Ledger, RenyiAccountant
 from minidp.privacy.accountant import NAMES
 from tests.support.accountants import ledger_of
@@ -66,7 +66,7 @@ def test_where_nothing_is_bounded_or_guaranteed_no_row_is_to_be_quoted(
     assert record["quote"] is None and uppers(record)["moments"] == nothing
 
 
-@pytest.mark.parametrize("sampler", ["poisson", "shuffle"])
+@pytest.mark.parametrize("sampler", SAMPLERS)
 def test_sizes_and_epochs_say_what_the_plan_of_training_charges(sampler, answer):
     flags = "--noise-multiplier 1.1 --dataset-size 6e4 --lot-size 256 --epochs 1000"
     # nothing is charged for roundings

@@ -89,7 +89,7 @@ def test_a_column_that_fell_out_of_its_schema_is_named(table, capsys):
     for name, change, words in (
         ("grade", table.grade.map({1: "one", 2: "two", 3: "three"}), "none of its categories"),
         ("age", table.age * 1000, "beyond its bounds"),
-        ("age", "old", "cannot be read"),
+        ("age", "old", "no number like 1234.5"),
     ):
         odd = table.assign(**{name: change})
         with pytest.warns(UserWarning) as told:
@@ -138,6 +138,17 @@ def test_a_draft_says_what_it_takes_each_column_for(capsys, tmp_path):
     assert draft(table, "visits")[0]["visits"]["type"] == "number"  # 20 numbers are no classes
     assert main(["schema", f"{tmp_path}/t.csv", "--label", "sick", "--out", f"{tmp_path}/s"]) == 0
     assert "visits: a number" in capsys.readouterr().out
+
+
+def test_names_that_repeat_are_said_where_no_person_is_given(table, capsys):
+    table = table.assign(patient_id=np.arange(len(table)) // 3)
+    schema = SCHEMA | {"patient_id": {"type": "ignore"}}
+    given = {"schema": schema, "epsilon": 1.0, "delta": 1e-4, "seed": 1, "quiet": False}
+    minidp.fit(table, **given)
+    assert "NOTICE: the values of column patient_id repeat" in capsys.readouterr().err
+    minidp.fit(table.assign(patient_id=np.arange(len(table))), **given)
+    minidp.fit(table, person="patient_id", rows_per_person=3, **given)
+    assert "patient_id" not in capsys.readouterr().err
 
 
 def test_an_estimator_scores_labels_of_any_type_that_the_schema_means(table):

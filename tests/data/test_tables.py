@@ -98,7 +98,13 @@ def test_a_schema_survives_json_and_takes_columns_in_any_order(tmp_path):
     "source, words",
     [
         ({}, "expected {"),
-        ("no.json", "No such file"),
+        ("no.json", "no.json: no such file"),
+        ({"a": {"type": "number", "min": None, "max": 1}}, "column a: unknown min, max"),
+        ({"a": {"type": "date", "low": "31.12.2014", "high": None}}, "fill in what is null"),
+        (
+            {"a": {"type": "date", "low": "31.12.2014", "high": "31.12.2015"}},
+            'like "2000-01-01", however the table',
+        ),
         ([1], "path of a JSON file"),
         ({"a": {"type": "text"}}, "column a: expected .* number, category, date, ignore"),
         ({"a": {"type": "number", "low": 3, "high": 3}}, '"low" < "high"'),

@@ -12,6 +12,7 @@ from minidp.mechanism import (
     flat_group,
     per_layer_groups,
 )
+from minidp.mechanism.samplers import SAMPLERS, make_sampler
 from minidp.privacy import Filter, Gaussian, Ledger, MomentsAccountant, NeighbouringRelation
 from minidp.privacy.accountants import make
 from minidp.streams import Streams
@@ -83,11 +84,9 @@ def test_a_divisor_that_is_not_close_to_the_mean_lot_is_refused(sampler, size, n
         Plan(sampler, FLAT, 9, far).check_lot_size(size)
 
 
-SAMPLERS = {
-    "poisson": PoissonSampler(0.3),
-    "shuffle": ShuffleSampler(10, 4),
-}
-samplers = pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS)
+samplers = pytest.mark.parametrize(
+    "sampler", [make_sampler(name, 10, 4) for name in SAMPLERS], ids=SAMPLERS
+)
 
 
 @samplers

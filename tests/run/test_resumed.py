@@ -16,10 +16,7 @@ from minidp.errors import (
     DataError,
     ParameterError,
 )
-from minidp.mechanism import (
-    PoissonSampler,
-    ShuffleSampler,
-)
+from minidp.mechanism.samplers import SAMPLERS, make_sampler
 from minidp.privacy import Ledger
 from minidp.run.checkpoint import load_arrays, refuse_differences, save_arrays
 from minidp.run.verify import verify
@@ -38,11 +35,6 @@ from tests.support.running import (
     weights,
 )
 
-SAMPLERS = {
-    "poisson": PoissonSampler(LOT / SIZE),
-    "shuffle": ShuffleSampler(SIZE, LOT),
-}
-
 
 @pytest.mark.parametrize("charges", [1, 2])
 @pytest.mark.parametrize("optimizer, sampler", [*zip(OPTIMIZERS, cycle(SAMPLERS))])
@@ -51,7 +43,8 @@ def test_a_seeded_run_that_was_interrupted_or_killed_ends_bit_for_bit_the_same(
 ):
     def trained(name, stop=None):
         rule = Averaged(OPTIMIZERS[optimizer](0.05), 0.9)
-        return train(tmp_path / name, 5, stop=stop, optimizer=rule, sampler=SAMPLERS[sampler])
+        lots = make_sampler(sampler, SIZE, LOT)
+        return train(tmp_path / name, 5, stop=stop, optimizer=rule, sampler=lots)
 
     whole = trained("whole")
     assert trained("run", interrupt) is None
@@ -289,6 +282,12 @@ def test_a_setting_that_is_gone_counts_only_if_it_had_another_value():
     refuse_differences("run", {"sampler": "poisson", "steps": 3}, {"steps": 3})
     with pytest.raises(CheckpointError, match="sampler was 'balls-in-bins' and is None"):
         refuse_differences("run", {"sampler": "balls-in-bins", "steps": 3}, {"steps": 3})
+    before, now = (
+        {"settings": {"learning_rate": rate, "target_epsilon": epsilon}}
+        for rate, epsilon in ((0.05, 1), (0.1, 2))
+    )
+    with pytest.raises(CheckpointError, match=r": settings.target_epsilon was 1 and is 2; choose"):
+        refuse_differences("run", before, now)
 
 
 def test_a_run_resumed_elsewhere_is_covered_only_if_both_machines_agree():

@@ -64,6 +64,12 @@ def test_a_file_that_is_gone_is_noticed(run, name, capsys):
     assert "Error" not in said.out + said.err and "Errno" not in said.out + said.err
 
 
+def test_files_that_are_not_of_the_run_are_named_and_not_checked(run):
+    (run / "columns.png").write_bytes(b"")
+    written, *_ = verify(run).findings
+    assert written.passed and written.answer.endswith("; not checked: columns.png")
+
+
 def test_a_seeded_run_says_so(tmp_path, capsys):
     train(tmp_path / "run", 5)
     assert main(["verify", str(tmp_path / "run")]) == 0

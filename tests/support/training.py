@@ -5,20 +5,15 @@ from minidp.backend import Backend, to_host
 from minidp.host import threads
 from minidp.mechanism import (
     Plan,
-    PoissonSampler,
     Sanitizer,
-    ShuffleSampler,
     per_layer_groups,
 )
+from minidp.mechanism.samplers import SAMPLERS, make_sampler
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
 
 EXAMPLES, INPUTS, CLASSES, LOT = 40, 5, 3, 8
-SAMPLERS = {
-    "poisson": PoissonSampler(LOT / EXAMPLES),
-    "shuffle": ShuffleSampler(EXAMPLES, 12),  # lots of 12, 12, 12 and 4: four an epoch
-}
-LOTS = {"poisson": LOT, "shuffle": 12}
+LOTS = dict.fromkeys(SAMPLERS, 12) | {"poisson": LOT}  # shuffled: of 12, 12, 12 and 4
 NUMPY = Backend.numpy()
 
 
@@ -50,7 +45,8 @@ def make_plan(
 ):
     """A plan over all parameters of the network."""
     groups = layout(network.params, clip_norm, noise_multiplier)
-    return Plan(SAMPLERS[sampler], Sanitizer(groups), steps, LOTS[sampler])
+    size = LOTS[sampler]
+    return Plan(make_sampler(sampler, EXAMPLES, size), Sanitizer(groups), steps, size)
 
 
 def make_trainer(

@@ -8,6 +8,7 @@ from minidp.data import LabelledExamples
 from minidp.data.persons import Persons
 from minidp.grads import Explicit
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group
+from minidp.mechanism.samplers import SAMPLERS
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer, batching
 from minidp.train.batching import MULTIPLE, Batching
@@ -88,7 +89,7 @@ def test_the_trial_names_the_loss():
     assert differing(small(), loss, np.zeros(4, int), 48, 1, "auto") == ["loss loss"]
 
 
-@pytest.mark.parametrize("sampler", ["poisson", "shuffle"])
+@pytest.mark.parametrize("sampler", SAMPLERS)
 @pytest.mark.parametrize("count", [1, 2])
 def test_padding_changes_weights_by_rounding_only_and_the_ledger_not_at_all(
     sampler, count, monkeypatch
