@@ -26,7 +26,7 @@ $(VENV)/created:
 
 $(VENV)/installed: $(VENV)/created setup.cfg pyproject.toml
 	@echo "installing minidp and what it needs into $(VENV): several hundred MB, a minute or two"
-	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable .
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[audit]'
 	@touch $@
 
 $(VENV)/installed-test: $(VENV)/installed

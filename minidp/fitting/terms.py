@@ -27,7 +27,7 @@ BINS = 10
 class Term:
     """What a column adds to the answer.
 
-    values  (V,) numbers, dates, categories, or None of a gap
+    values  (V,) numbers, dates, categories, or None of other values and gaps
     adds    (V,) to the logit of the second of two classes, or to the number that a regression
             gives; (V, K) to the logits of K classes. Less the mean over the values
     """
@@ -131,7 +131,7 @@ def draw_terms(found: dict[str, Term], classes: Any, path: StrPath) -> None:
         if places.dtype == object:
             places = np.arange(len(term.values))
             every = -(-len(places) // 12)
-            texts = ["a gap" if each is None else str(each)[:12] for each in term.values]
+            texts = ["other, a gap" if each is None else str(each)[:12] for each in term.values]
             axis.set_xticks(places[::every], texts[::every], rotation=60, ha="right", fontsize=6)
         elif places.dtype.kind == "M":
             axis.tick_params("x", rotation=60, labelsize=6)
