@@ -4,11 +4,11 @@
     python -m tools.tables --check    # exit 1 if a page says something else; check every run
     python -m tools.tables --collect mnist_best runs/eps2-seed1 runs/eps2-seed2
 
-The tables of each page are data (tools/pages.py, with rows of tools/page_rows.py). A path, file,
-table or marker that is missing or misspelt ends in one line and status 2. --collect first adds
-finished runs to experiments/results/NAME.json, a row for each; a run's setting is the name of its
-folder less "-seedN", and a run of the same setting and seed is replaced. A sweep writes its
-figure's file itself.
+The tables of each page are data (tools/pages.py and tools/figure_pages.py, with rows of
+tools/page_rows.py). A path, file, table or marker that is missing or misspelt ends in one line and
+status 2. --collect first adds finished runs to experiments/results/NAME.json, a row for each; a
+run's setting is the name of its folder less "-seedN", and a run of the same setting and seed is
+replaced. A sweep writes its figure's file itself.
 """
 
 import math
