@@ -101,8 +101,8 @@ def divided(rows):
 check(divided)
 
 # %% [markdown]
-# Read all three messages. *divisor* names the fault: 192 copies should move the sum twice as far as
-# 96 copies, so that nothing should be left after subtracting twice. The other two follow from it.
+# Read all messages. *divisor* names the fault: 192 copies should move the sum twice as far as
+# 96 copies, so that nothing should be left after subtracting twice. The others follow from it.
 # *noise* was measured on an empty lot (`few rows`). The step divides this lot by 1 and not by 16,
 # and its noise is 16 times as large as promised. (More noise is no danger to Ann. But lots of more
 # than 16 rows get less noise than promised.) *independence of rows* fails because each row counts
@@ -131,8 +131,8 @@ cost = minidp.epsilon(noise_multiplier=1, sampling_probability=1, steps=1, delta
 print(f"the proof allows {cost['meaning']['true_positive_rates']['0.1']:.1%}")
 
 # %% [markdown]
-# Where the proof allows 39%, the attacker finds Ann in 72% of the lots. The proof is not wrong. It
-# is about another program.
+# Where the proof allows 39%, the attacker finds Ann in about 71% of the lots. The proof is not
+# wrong. It is about another program.
 #
 # ## 2. Batch normalisation
 #

@@ -169,7 +169,12 @@ class _LayerTests(_Tests):
 
     def trial(self, rows=ROWS, dtype="float64"):
         x = self.rng.uniform(-1, 1, (rows, *self.shape)).astype(dtype)
-        return LayerTrial(host_copy(self.layer, dtype), x, self.rng, how=THOROUGH)
+        layer = host_copy(self.layer, dtype)
+        for name, array in layer.params.items():
+            # at 0 or 1, where it may begin, a gradient may lack it
+            moved = array + self.rng.uniform(0.2, 0.7, array.shape)
+            layer.params[name] = moved.astype(array.dtype)
+        return LayerTrial(layer, x, self.rng, how=THOROUGH)
 
     def read_card(self):
         """Set texts and unread, and note why others are not evaluated."""

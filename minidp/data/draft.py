@@ -15,6 +15,8 @@ from .schema import READERS
 from .tables import picked
 
 MOST_CATEGORIES = 64  # the categories of a column of more texts are left to fill in
+SOME = 200  # texts that show in which format most are
+FOR_GAPS = (-9999, -999, -99, 999, 9999)  # numbers that may stand for a gap
 MOST_NUMBERED = 10  # classes that are numbers: a label of more is a number to predict
 FORMATS: dict[str, tuple[str | None, ...]] = {
     "number": (None, "1234,5", "1,234.5", "1.234,5", "1 234.5", "1 234,5", "1'234.5"),
@@ -69,11 +71,12 @@ def _drafted(name, cells, label):
         if gaps := sorted(set(cells).intersection(GAPS) - {""}):
             says += f'; {listed(gaps)} is *other*, unless "values" lists it'
         return {"type": "category", "values": texts}, says
-    odd = next(text for text in texts if plain_number(text) is None)
-    if sum(plain_number(text) is not None for text in texts) > count / 2:
+    if odd := _mostly(texts):
+        kind, others = odd
         return {"type": "ignore"}, (
-            f"ignored, because most of its {count} texts are numbers, but not {odd!r:.40}: correct "
-            "such cells, and write a number"
+            f"ignored, because most of its {count} texts are {kind}s, but not "
+            f"{listed([repr(text)[:40] for text in others[:3]])}: correct such cells, and write a "
+            f"{kind}"
         )
     if count == len(known) and not label:
         return {"type": "ignore"}, (
@@ -114,12 +117,28 @@ def _kind(texts):
     return None, []
 
 
+def _mostly(texts):
+    """("number" or "date", the texts that are none) where most of the texts are; None else."""
+    some = texts[:: -(-len(texts) // SOME)]
+    for kind, formats in FORMATS.items():
+        read = READERS[kind]
+        known = {each: sum(not math.isnan(read(text, each)) for text in some) for each in formats}
+        written = max(known, key=lambda each: known[each])
+        if 2 * known[written] > len(some):
+            others = [text for text in texts if math.isnan(read(text, written))]
+            return (kind, others) if others else None  # codes with leading zeros
+    return None
+
+
 def _measured(kind, formats, texts):
     """(the entry of a number or a date, what it is taken for)."""
     entry, first = {"type": kind, "low": None, "high": None}, formats[0]
     says = f"a {kind} ({len(texts)} different); fill in low and high"
     if kind == "number" and len(texts) <= MOST_NUMBERED:
         says += '; if they are codes, write "type": "category" and "values"'
+    values = [READERS[kind](text, first) for text in texts] if kind == "number" else [0]
+    for value in {min(values), max(values)}.intersection(FOR_GAPS):
+        says += f"; if {value:g} stands for a gap, make these cells empty"
     if any(text.endswith("%") for text in texts):
         says += "; 12% is the number 12"
     choices = " or ".join(f'"{each}"' for each in formats if each)

@@ -9,7 +9,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from gzip import BadGzipFile
 from itertools import chain
 from pathlib import Path
-from shlex import quote
 from typing import Any
 from zipfile import BadZipFile, ZipFile
 
@@ -23,6 +22,7 @@ from ..util.notices import say
 from ..util.text import listed
 from .cells import CODE, GAPS, TRUTH, number_in
 
+WINDOWS = "cp1252"
 # what reads the tables of other programs, in pandas
 OTHER_TABLES = {
     ".parquet": "read_parquet",
@@ -52,17 +52,23 @@ def read_table(path: StrPath) -> dict[str, list[str]]:
     if reader := OTHER_TABLES.get(Path(path).suffix.lower()):
         return _table(path, csv.reader(io.StringIO(_by_pandas(path, reader), newline="")))
     try:
-        with _opened(path) as file:
-            line = file.readline()
-            rest = csv.reader(chain([line], file), strict=True, delimiter=_delimiter(line))
-            return _table(path, rest)
-    except UnicodeDecodeError as error:
+        try:
+            return _text_table(path, "utf-8-sig")
+        except UnicodeDecodeError:
+            found = _text_table(path, WINDOWS)
+            say(f"NOTICE: {path}: not in UTF-8; read as {WINDOWS}, as Windows writes Western texts")
+            return found
+    except (csv.Error, UnicodeDecodeError, EOFError, BadZipFile, BadGzipFile) as error:
         raise DataError(
-            f'{path}: neither UTF-8 nor UTF-16. Save it from Excel as "CSV UTF-8", or convert '
-            f"what Windows wrote: iconv -f cp1252 -t utf-8 {quote(str(path))} > in_utf8.csv"
+            f"{path}: no CSV file in UTF-8, UTF-16 or {WINDOWS} ({error}); save it as UTF-8"
         ) from error
-    except (csv.Error, EOFError, BadZipFile, BadGzipFile) as error:
-        raise DataError(f"{path}: no CSV file in UTF-8 or UTF-16 ({error})") from error
+
+
+def _text_table(path, encoding):
+    with _opened(path, encoding) as file:
+        line = file.readline()
+        rest = csv.reader(chain([line], file), strict=True, delimiter=_delimiter(line))
+        return _table(path, rest)
 
 
 def _by_pandas(path, reader):
@@ -71,7 +77,8 @@ def _by_pandas(path, reader):
         try:
             import pandas
 
-            return getattr(pandas, reader)(path).to_csv(index=False)
+            found = _sheet(path) if reader == "read_excel" else getattr(pandas, reader)(path)
+            return found.to_csv(index=False)
         except ImportError as error:
             raise DataError(
                 f"{path} is read by pandas, and here {error}; convert it where pandas is: "
@@ -80,8 +87,24 @@ def _by_pandas(path, reader):
             ) from error
 
 
+def _sheet(path):
+    """The one sheet of a file, whose first line names the columns. Raises DataError for others."""
+    import pandas
+
+    sheets = pandas.read_excel(path, sheet_name=None)
+    name, found = next(iter(sheets.items()))
+    if len(sheets) > 1 or any(str(each).startswith("Unnamed: ") for each in found.columns[1:]):
+        raise DataError(
+            f"{path}: expected one sheet whose first line names the columns, got {listed(sheets)}, "
+            f"the first with {listed(found.columns)}. Save the one that matters as .csv, with its "
+            f"names first: python -c \"import pandas; pandas.read_excel('{path}', "
+            f"sheet_name={name!r}, skiprows=LINES_ABOVE).to_csv('table.csv', index=False)\""
+        )
+    return found
+
+
 @contextmanager
-def _opened(path):
+def _opened(path, encoding):
     """The text of a file, out of a .gz or .zip file where it is in one; UTF-16 by its mark."""
     with ExitStack() as stack:
         suffix = Path(path).suffix.lower()
@@ -96,7 +119,7 @@ def _opened(path):
             raw = stack.enter_context(open(path, "rb"))
         raw = stack.enter_context(io.BufferedReader(raw))
         wide = raw.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-        encoding = "utf-16" if wide else "utf-8-sig"
+        encoding = "utf-16" if wide else encoding
         yield stack.enter_context(io.TextIOWrapper(raw, encoding, newline=""))
 
 
@@ -110,29 +133,30 @@ def _delimiter(line):
 
 def _table(path, rows):
     names = [name.strip() for name in next(rows, [])]
-    if not names:
+    if not any(names):
         raise DataError(f"{path}: empty: expected a first line that names the columns")
-    unnamed = len(names) > 1 and names[0] == "" and "" not in names[1:]
-    if unnamed:
+    nameless = [place for place, name in enumerate(names) if not name]
+    if nameless == [0]:
         say(f"NOTICE: {path}: the first column has no name, as pandas writes its index: not read")
-    elif "" in names:
-        raise DataError(f"{path}: the first line has columns without a name; give each its own")
-    if twice := sorted({name for name in names if names.count(name) > 1}):
+        nameless = []
+    if twice := sorted({name for name in names if name and names.count(name) > 1}):
         raise DataError(
             f"{path}: the first line names {listed(twice)} more than once; give each column its "
             "own name"
         )
-    columns = {name: [] for name in names}
+    columns = {name: [] for name in names if name}
     shared = {}  # equal cells share one text
     for row in filter(None, rows):
         if len(row) != len(names):
             raise DataError(
-                f"{path}, line {rows.line_num}: expected {len(names)} cells, got {len(row)}"
+                f"{path}, line {rows.line_num}: expected {len(names)} cells, got {len(row)}; mend "
+                "or delete the line"
             )
-        for cells, cell in zip(columns.values(), map(str.strip, row)):
-            cells.append(shared.setdefault(cell, cell))
-    if unnamed:
-        del columns[""]
+        if any(row[place].strip() for place in nameless):  # one that is empty is no column
+            raise DataError(f"{path}: the first line has columns without a name; give each its own")
+        for name, cell in zip(names, map(str.strip, row)):
+            if name:
+                columns[name].append(shared.setdefault(cell, cell))
     return columns
 
 

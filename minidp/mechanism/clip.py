@@ -18,6 +18,7 @@ from ..arrays import namespace_of
 from ..errors import ParameterError
 from ..grads.forms import Key
 from ..util.validate import in_range, non_negative_finite, positive
+from ..util.words import names_checked
 from .schedule import Setting, value_at
 
 # clip norms whose squares, and those of gradients near them, float32 holds
@@ -133,6 +134,7 @@ class ClipGroup:
         return 0.0 if self.noise_multiplier == 0 else self.noise_multiplier * self.clip_norm  # [F1]
 
 
+@names_checked
 def flat_group(
     keys: Iterable[Key] | Mapping[Key, Any], clip_norm: Setting, noise_multiplier: Setting
 ) -> list[ClipGroup]:
@@ -142,6 +144,7 @@ def flat_group(
     return [ClipGroup("all", tuple(keys), clip_norm, noise_multiplier)]
 
 
+@names_checked
 def per_layer_groups(
     keys: Iterable[Key] | Mapping[Key, Any],
     clip_norm: Setting | Mapping[str, Setting],

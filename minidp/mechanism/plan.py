@@ -19,6 +19,7 @@ from ..privacy.events import Event, NeighbouringRelation
 from ..privacy.ledger import SETUP, Ledger
 from ..util.text import upper_text
 from ..util.validate import count, positive_finite
+from ..util.words import Named
 from .rounding import Products, products
 from .samplers import Sampler
 from .sanitizer import Sanitizer
@@ -26,7 +27,7 @@ from .schedule import value_at
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Named):
     r"""Everything that training will do to the data, fixed before it starts.
 
     sampler            how a lot is drawn, with its neighbouring relation

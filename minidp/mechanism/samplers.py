@@ -19,9 +19,10 @@ from ..errors import DataError, ParameterError
 from ..privacy.events import Event, NeighbouringRelation, PoissonSampled
 from ..streams import Stream
 from ..util.validate import count, one_of, probability
+from ..util.words import Named
 
 
-class _Sampler:
+class _Sampler(Named):
     """Base of all samplers.
 
     name    its name on command lines

@@ -20,6 +20,7 @@ from ..grads.sums import add_weighted_sums
 from ..privacy.events import Gaussian, JointGaussian
 from ..streams import Draws
 from ..util.validate import one_of, shape
+from ..util.words import Named
 from .clip import ClipGroup, clip_weights
 from .exchange import release_over_ranks
 from .noise import released
@@ -41,7 +42,7 @@ class Watcher:
 
 
 @dataclass(frozen=True)
-class Sanitizer:
+class Sanitizer(Named):
     r"""Turn the per-example gradients of a lot into a noisy sum that may be released.
 
     Shapes

@@ -16,7 +16,7 @@ from ..data.arrays import as_rows, refuse_bad_rows
 from ..data.persons import units_of
 from ..errors import CheckpointError, DivergedError, ParameterError
 from ..mechanism.schedule import value_at
-from ..privacy import Filter, Ledger
+from ..privacy import Ledger
 from ..privacy.accountant import called
 from ..privacy.accountants import ACCOUNTANTS
 from ..privacy.ledger import SETUP, STEP
@@ -85,9 +85,10 @@ class Run:
         self.quiet = about.quiet
         self.plan = plan = privacy.plan
         self.budget = budget = privacy.budget
-        if budget.ledger.items():
+        if budget.ledger.items():  # also that of another run, which rebinds it
             raise ParameterError(
-                "expected a budget with an empty ledger: a run has the ledger of its folder"
+                "expected a budget with an empty ledger: a run, also one that is resumed, has the "
+                "ledger of its folder and takes a Filter of its own"
             )
         # so that anybody can compute the figures again
         one_of(tuple(ACCOUNTANTS), accountant=budget.accountant.name)
@@ -121,7 +122,11 @@ class Run:
         """
         if self.ledger is not None:
             return
-        data, budget = self.about.data, self.budget
+        data, given = self.about.data, self.budget.ledger
+        if given.items():
+            raise ParameterError(
+                "the budget was charged by another run meanwhile: give each run a Filter of its own"
+            )
         private = None if data is None or data.published else data.sha256
         self.ledger, self.saved = self.folder.open(
             {**self.facts.began.to_json(), **self.about.inputs},
@@ -130,7 +135,7 @@ class Run:
             private,
         )
         self.ledger.protect(self.privacy.unit)
-        self.budget = Filter(budget.accountant, budget.epsilon, budget.delta, self.ledger)
+        self.budget.ledger = self.ledger  # where the caller reads what was spent
 
     @property
     def begun(self) -> bool:

@@ -16,10 +16,11 @@ from ..errors import ParameterError
 from ..grads.forms import Arrays
 from ..mechanism.schedule import Setting, value_at
 from ..util.validate import in_range, non_negative_finite, positive_finite
+from ..util.words import Named
 
 
 @dataclass
-class Optimizer:
+class Optimizer(Named):
     """Base: holds the learning rate (a number or a schedule over steps) and one array per slot and
     parameter.
 

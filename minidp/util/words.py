@@ -12,7 +12,11 @@ WORDS = {  # of other libraries, and what to write here; "=" follows our paramet
     "batch_size": "it is lot_size=, the examples of a step on average",
     "max_grad_norm": "it is clip_norm=",
     "l2_norm_clip": "it is clip_norm=",
+    "expected_batch_size": "it is expected_lot_size=, the public divisor of a sum",
     "lr": "it is learning_rate=",
+    "momentum": "minidp.train has Momentum, Nesterov and Adam beside SGD",
+    "BatchNorm2d": "batch normalisation mixes examples, which no private step may; there is "
+    "nn.GroupNorm",
     "epochs": "it is steps=, the epochs times the rows, divided by lot_size=",
     "target_epsilon": "it is epsilon=",
     "noise_multiplier": "the noise follows from epsilon=; minidp.epsilon says what a noise costs",

@@ -27,6 +27,17 @@ class Stored(nn.Tanh):
         )
 
 
+class AtOne(Scaled):
+    """Its gradient is right where s is 1 alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.params["s"] = np.ones(3)
+
+    def compute_dx(self, dy, kept):
+        return dy
+
+
 class Shapeless(nn.Dense):
     """Says nothing of its output's shape, and checks nothing."""
 
@@ -50,6 +61,7 @@ SHAPELESS = Shapeless(3, 2, rng=np.random.default_rng(0))
     "layer, words",
     [
         *LAYERS,
+        (AtOne(), "FAIL  gradients are the derivatives: scaled: dx is not"),
         (Stored(), "late and twice: .* keep what it needs in the cache"),
         (Scaled(lambda x: x.astype("float32")), "the output of float64 is float32"),
         (SHAPELESS, r"dense: the output: expected shape \(1, 3\), got \(1, 2\)"),

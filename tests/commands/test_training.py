@@ -183,7 +183,7 @@ TABLES = [
     (b"a,l\nno,1\n", "x: the columns a hold no numbers; drop them, or describe"),
     (b"a,l\n1,\n2,x\n3,y\n", "y: 1 of 3 labels are none of the 2 classes (x, y)"),
     (b"\xef\xbb\xbfa, l\r\n1, 0\r\n\r\n2, 1\r\ninf, 1\r\n", "x: 1 of 3 rows"),
-    (b"a,l\n1,\xe9\n", "iconv -f cp1252 -t utf-8 bad.csv"),
+    (b"a,l\n1,\x81\n", "no CSV file in UTF-8, UTF-16 or cp1252"),
 ]
 FLAGS = [
     ("--x missing.npy --y y.npy", "missing.npy: no such file"),

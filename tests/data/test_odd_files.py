@@ -7,6 +7,7 @@ import zipfile
 from datetime import date
 
 import numpy as np
+import openpyxl
 import pandas
 import polars
 import pyarrow
@@ -29,6 +30,17 @@ def zipped(*names):
     with zipfile.ZipFile(file := io.BytesIO(), "w") as packed:
         for name in names:
             packed.writestr(zipfile.ZipInfo(name), PLAIN)
+    return file.getvalue()
+
+
+def sheets(names, count):
+    """The bytes of an Excel file whose sheets have such a first line and a row of two cells."""
+    book = openpyxl.Workbook()
+    book.active.title = "one"
+    for sheet in [book.active, *(book.create_sheet("two") for _ in range(count - 1))]:
+        sheet.append(names)
+        sheet.append((1, 2))
+    book.save(file := io.BytesIO())
     return file.getvalue()
 
 
@@ -56,6 +68,12 @@ ODD = {
     "commas and points": (["1,5", "2.5"], ["1,5", "2.5"]),
     "truth": ([True, False], [1, 0]),
     "underscores": (["1_000", "2"], ["1_000", "2"]),
+    "-999 for a gap": (["-999", "1.5"], "if -999 stands for a gap"),
+    "most are days": (
+        [*(f"{n % 28 + 1}.{n % 11 + 1}.2015" for n in range(99)), "00.00.1950"],
+        "are dates, but not '00.00.1950'",
+    ),
+    "times of day": (["0946", "1313"], ["0946", "1313"]),
     "one unreadable number": (
         [*map(str, range(99)), "old"],
         "most of its 100 texts are numbers, b",
@@ -105,7 +123,11 @@ ODD = {
     "no gzip": (("t.csv.gz", PLAIN.encode()), "no CSV file"),
     "no zip": (("t.csv.zip", PLAIN.encode()), "no CSV file"),
     "no Excel": (("t.xlsx", PLAIN.encode()), "t.xlsx: damaged, or a file of another kind"),
-    "Latin-1": (("t.csv", "a,b\n1,é\n".encode("latin-1")), "neither UTF-8 nor UTF-16"),
+    "Windows": (("t.csv", "a;b\n1;é\n2;€\n".encode("cp1252")), [1, 2]),
+    "no text": (("t.csv", b"a,b\n1,\x81\n"), "no CSV file in UTF-8, UTF-16 or cp1252"),
+    "a last column without name and cells": (("t.csv", b"a;b;\n1;x;\n2;y;\n"), [1, 2]),
+    "two sheets": (("t.xlsx", sheets(("a", "b"), 2)), "got one, two, the first with a, b"),
+    "a title": (("t.xlsx", sheets(("Mark book",), 1)), "skiprows=LINES_ABOVE"),
     "nothing": (("t.csv", b""), "empty: expected a first line"),
     "no name": (("t.csv", b"a,,b\n1,2,3\n"), "columns without a name"),
     "one name twice": (("t.csv", b"a,a,b\n1,2,3\n"), "names a more than once"),

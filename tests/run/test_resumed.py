@@ -18,6 +18,7 @@ from minidp.errors import (
 )
 from minidp.mechanism.samplers import SAMPLERS, make_sampler
 from minidp.privacy import Ledger
+from minidp.run import Run
 from minidp.run.checkpoint import load_arrays, refuse_differences, save_arrays
 from minidp.run.verify import verify
 from minidp.train import OPTIMIZERS, Averaged, Trainer
@@ -288,6 +289,19 @@ def test_a_setting_that_is_gone_counts_only_if_it_had_another_value():
     )
     with pytest.raises(CheckpointError, match=r": settings.target_epsilon was 1 and is 2; choose"):
         refuse_differences("run", before, now)
+
+
+def test_a_budget_is_of_one_run_and_says_what_it_spent(tmp_path):
+    run = make_run(tmp_path / "one", 3)
+    other = make_run(tmp_path / "two", 3)
+    other.budget = run.budget  # as if both had been given it
+    result = run.train(*make_arrays())
+    spent = run.budget.accountant.epsilon(run.privacy.budget.ledger, run.budget.delta)
+    assert spent.upper == result["epsilon"][run.budget.accountant.name]["upper"] > 0
+    with pytest.raises(ParameterError, match="charged by another run meanwhile"):
+        other.train(*make_arrays())
+    with pytest.raises(ParameterError, match="takes a Filter of its own"):
+        Run(tmp_path / "three", run.training, run.privacy, run.about)
 
 
 def test_a_run_resumed_elsewhere_is_covered_only_if_both_machines_agree():

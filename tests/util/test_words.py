@@ -11,6 +11,8 @@ from minidp import nn
 from minidp.__main__ import main
 from minidp.backend import Backend
 from minidp.errors import ParameterError
+from minidp.mechanism import Plan, PoissonSampler, flat_group
+from minidp.train import SGD
 from minidp.util.words import WORDS
 
 X, Y = np.zeros((4, 2)), np.zeros(4, int)
@@ -85,3 +87,19 @@ def test_a_constructor_that_takes_any_keyword_is_left_alone():
             self.more = more
 
     assert Mine(lr=3).more == {"lr": 3}
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: SGD(lr=0.1), "SGD has no parameter 'lr'; it is learning_rate="),
+        (lambda: SGD(0.1, momentum=0.9), "minidp.train has Momentum"),
+        (lambda: PoissonSampler(sample_rate=0.1), "it is sampling_probability="),
+        (lambda: Plan(expected_batch_size=30), "it is expected_lot_size="),
+        (lambda: flat_group([("a", "W")], max_grad_norm=1.0), "it is clip_norm="),
+        (lambda: nn.BatchNorm2d, "there is nn.GroupNorm"),
+    ],
+)
+def test_the_parts_of_a_step_answer_words_of_other_libraries(call, words):
+    with pytest.raises((ParameterError, AttributeError), match=words):
+        call()
