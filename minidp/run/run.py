@@ -124,9 +124,7 @@ class Run:
             return
         data, given = self.about.data, self.budget.ledger
         if given.items():
-            raise ParameterError(
-                "the budget was charged by another run meanwhile: give each run a Filter of its own"
-            )
+            raise ParameterError("the budget was charged by another run meanwhile")
         private = None if data is None or data.published else data.sha256
         self.ledger, self.saved = self.folder.open(
             {**self.facts.began.to_json(), **self.about.inputs},
