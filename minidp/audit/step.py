@@ -153,7 +153,7 @@ def check_step(step: Callable[[Any], Any], **stated: Any) -> StepReport:
     >>> wrong = check_step(lambda rows: step(rows) * 8 / max(1, len(rows)), **stated)
     >>> print(wrong.findings[1].name, wrong.findings[1].verdict)
     divisor violated
-    >>> print(wrong.findings[1].text.partition(": ")[2])
+    >>> print(wrong.findings[1].text.partition(": ")[2].partition(";")[0])
     the sum is divided by the number of rows at hand, not by the expected lot size
     """
     try:

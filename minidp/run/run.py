@@ -53,7 +53,7 @@ class Run:
     >>> groups = mechanism.flat_group(network.params, clip_norm=1.0, noise_multiplier=2.0)
     >>> plan = mechanism.Plan(mechanism.PoissonSampler(0.1), mechanism.Sanitizer(groups),
     ...                       steps=20, expected_lot_size=20)
-    >>> budget = Filter(privacy.MomentsAccountant(), epsilon=2.0, delta=1e-5)
+    >>> budget = privacy.Filter(privacy.MomentsAccountant(), epsilon=2.0, delta=1e-5)
     >>> training = Training(network, nn.SoftmaxCrossEntropy(), train.SGD(0.5), streams)
     >>> run = Run(tempfile.mkdtemp(), training, Privacy(plan, budget), About(quiet=True))
     >>> run.train(x, y, x, y)["steps"]

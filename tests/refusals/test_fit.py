@@ -83,7 +83,7 @@ REFUSED = {
     "got the training rows": {"test": (X.copy(), LABELS)},
     "got (3,)": {"test": (X[:, :3], LABELS)},
     f"y has {ROWS}": {"test": (X[:9], LABELS)},
-    "the path of a JSON file, got 'none.json'": {**OF_TABLE, "schema": "none.json"},
+    "schema: none.json: no such file": {**OF_TABLE, "schema": "none.json"},
     "expected a table with named columns": {"schema": SCHEMA},
     "does not name: zip; describe": {"schema": SCHEMA, "x": TABLE | {"zip": SIDES}},
     "columns job, which the schema names": {"schema": SCHEMA, "x": {"n": SIDES}},

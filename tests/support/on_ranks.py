@@ -90,10 +90,9 @@ def noise(releases=1000, size=2000):
         draws = streams.noise(step)
         add = draws.add_normals
 
-        def watched(out, *rest):
-            start = rest[-1][1]
-            places[step, start : start + out.size] += 1
-            add(out, *rest)
+        def watched(out, std, grid, place, *rest):
+            places[step, place[1] : place[1] + out.size] += 1
+            add(out, std, grid, place, *rest)
 
         draws.add_normals = watched
         released = sanitizer.release({key: np.zeros(size)}, draws, (), 1.0, None, ranks)[key]
