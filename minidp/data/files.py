@@ -20,7 +20,7 @@ from ..util.atomic import StrPath
 from ..util.files import damage_named
 from ..util.notices import say
 from ..util.text import listed
-from .cells import CODE, GAPS, TRUTH, number_in
+from .cells import CODE, GAPS, TRUTH, number_in, plain_number
 
 WINDOWS = "cp1252"
 # what reads the tables of other programs, in pandas
@@ -135,6 +135,8 @@ def _table(path, rows):
     names = [name.strip() for name in next(rows, [])]
     if not any(names):
         raise DataError(f"{path}: empty: expected a first line that names the columns")
+    if all(plain_number(name) is not None for name in names if name):
+        say(f"NOTICE: {path}: the first line, which is taken for the columns' names, holds numbers")
     nameless = [place for place, name in enumerate(names) if not name]
     if nameless == [0]:
         say(f"NOTICE: {path}: the first column has no name, as pandas writes its index: not read")

@@ -151,6 +151,12 @@ def test_names_that_repeat_are_said_where_no_person_is_given(table, capsys):
     assert "patient_id" not in capsys.readouterr().err
 
 
+def test_a_first_line_of_numbers_is_said(tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("1,2\n3,4\n")
+    assert read_table(tmp_path / "t.csv") == {"1": ["3"], "2": ["4"]}
+    assert "holds numbers" in capsys.readouterr().err
+
+
 def test_an_estimator_scores_labels_of_any_type_that_the_schema_means(table):
     from sklearn.model_selection import cross_val_score
 
