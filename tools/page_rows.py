@@ -62,8 +62,8 @@ def compared():
     files = "benchmark.json", "benchmark_avx2.json"
     contests = [contest for file in files for contest in load(file)["contests"]]
     for peer, words in (
-        ("opacus-ghost", "1, Opacus with ghost clipping"),
-        ("torch", "1, a step of PyTorch without privacy"),
+        ("opacus-ghost", "1 for Opacus with ghost clipping"),
+        ("torch", "1 for PyTorch's step without privacy"),
     ):
         ratios = [
             pair["ratio"]

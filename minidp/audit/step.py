@@ -18,7 +18,7 @@ from .step_trials import LEVEL, RAISED, Trials, Undecided
 
 CLAIMS = ("trained", "finite", "bits", "poisson", "processes")
 RELATIONS = ("add_remove", "zero_out")
-ON_NOISE = ("sensitivity", "divisor", "directions", "independence of rows")
+ON_NOISE = ("sensitivity", "divisor", "independence of rows")
 KINDS = {"violated": "fail"}  # of a verdict's cell on a page
 
 
@@ -180,16 +180,13 @@ def _after_noise(findings):
     """The findings, of which those that count on noise as stated say so where it is not."""
     wrong = any((each.name, each.verdict) == ("noise", "violated") for each in findings)
     for each in findings:
-        if not wrong or each.name not in ON_NOISE or each.verdict not in ("violated", "holds"):
-            yield each
-        elif each.verdict == "violated":
+        if wrong and each.name in ON_NOISE and each.verdict == "violated":
             text = f"{each.text}; or this follows from the noise, which is not as stated"
-            yield replace(each, text=text)
-        elif each.name == "directions":
+            each = replace(each, text=text)
+        elif wrong and (each.name, each.verdict) == ("directions", "holds"):
             why = "the noise is not as stated: mend that first"
-            yield replace(each, verdict="not decided", text=why)
-        else:
-            yield each
+            each = replace(each, verdict="not decided", text=why)
+        yield each
 
 
 def _finding(test, trials, level):

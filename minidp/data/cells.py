@@ -12,7 +12,8 @@ TRUTH = {"true": "1", "false": "0"}
 PLAIN = re.compile(r"[-+]?(0|[1-9][0-9]*)(\.[0-9]*)?([eE][-+]?[0-9]+)?|true|false", re.I)
 CODE = re.compile(r"[-+]?0[0-9].*")  # a leading zero, as in a postal code
 WRITTEN = re.compile(r"1(\D?)234(\D)5")  # 1234.5 with the separators of a table
-SIGN = re.compile(r"^([-+]?) ?[$€£¥] ?| ?[$€£¥%]$")  # of a currency, or percent
+CURRENCIES = "$€£¥"
+SIGN = re.compile(rf"^([-+]?) ?[{CURRENCIES}] ?| ?[{CURRENCIES}%]$")  # of a currency, or percent
 GROUPED = re.compile(r"[-+]?[1-9]\d?\d?(,\d{3})+")
 # parts of 31 December 2015 as a table writes it, and what `strptime` calls them
 DAY = {"2015": "%Y", "31": "%d", "12": "%m", "15": "%y", "Dec": "%b"}

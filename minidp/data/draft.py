@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ..util.text import listed
-from .cells import CODE, GAPS, TRUTH, plain_number, text_in
+from .cells import CODE, CURRENCIES, GAPS, TRUTH, plain_number, text_in
 from .persons import NAMES
 from .schema import READERS
 from .tables import picked
@@ -136,9 +136,12 @@ def _measured(kind, formats, texts):
     says = f"a {kind} ({len(texts)} different); fill in low and high"
     if kind == "number" and len(texts) <= MOST_NUMBERED:
         says += '; if they are codes, write "type": "category" and "values"'
-    values = [READERS[kind](text, first) for text in texts] if kind == "number" else [0]
-    for value in {min(values), max(values)}.intersection(FOR_GAPS):
-        says += f"; if {value:g} stands for a gap, make these cells empty"
+    if kind == "number":
+        values = [READERS[kind](text, first) for text in texts]
+        for value in {min(values), max(values)}.intersection(FOR_GAPS):
+            says += f"; if {value:g} stands for a gap, make these cells empty"
+    if len(signs := set(CURRENCIES).intersection("".join(texts))) > 1:
+        says += f"; {listed(sorted(signs))} count as one unit"
     if any(text.endswith("%") for text in texts):
         says += "; 12% is the number 12"
     choices = " or ".join(f'"{each}"' for each in formats if each)

@@ -5,7 +5,7 @@ import csv
 import gzip
 import io
 import re
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
 from gzip import BadGzipFile
 from itertools import chain
 from pathlib import Path
@@ -52,23 +52,14 @@ def read_table(path: StrPath) -> dict[str, list[str]]:
     if reader := OTHER_TABLES.get(Path(path).suffix.lower()):
         return _table(path, csv.reader(io.StringIO(_by_pandas(path, reader), newline="")))
     try:
-        try:
-            return _text_table(path, "utf-8-sig")
-        except UnicodeDecodeError:
-            found = _text_table(path, WINDOWS)
-            say(f"NOTICE: {path}: not in UTF-8; read as {WINDOWS}, as Windows writes Western texts")
-            return found
+        file = io.StringIO(_text(path), newline="")
+        line = file.readline()
+        rest = csv.reader(chain([line], file), strict=True, delimiter=_delimiter(line))
+        return _table(path, rest)
     except (csv.Error, UnicodeDecodeError, EOFError, BadZipFile, BadGzipFile) as error:
         raise DataError(
             f"{path}: no CSV file in UTF-8, UTF-16 or {WINDOWS} ({error}); save it as UTF-8"
         ) from error
-
-
-def _text_table(path, encoding):
-    with _opened(path, encoding) as file:
-        line = file.readline()
-        rest = csv.reader(chain([line], file), strict=True, delimiter=_delimiter(line))
-        return _table(path, rest)
 
 
 def _by_pandas(path, reader):
@@ -103,24 +94,26 @@ def _sheet(path):
     return found
 
 
-@contextmanager
-def _opened(path, encoding):
-    """The text of a file, out of a .gz or .zip file where it is in one; UTF-16 by its mark."""
-    with ExitStack() as stack:
-        suffix = Path(path).suffix.lower()
-        if suffix == ".gz":
-            raw = stack.enter_context(gzip.open(path))
-        elif suffix == ".zip":
-            packed = stack.enter_context(ZipFile(path))
+def _text(path):
+    """The text of a file, out of a .gz or .zip file where it is in one: in UTF-16 by its mark, in
+    UTF-8, or as Windows writes it.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix == ".zip":
+        with ZipFile(path) as packed:
             if len(names := packed.namelist()) != 1:
                 raise DataError(f"{path}: expected one file in it, got {listed(names)}")
-            raw = stack.enter_context(packed.open(names[0]))
-        else:
-            raw = stack.enter_context(open(path, "rb"))
-        raw = stack.enter_context(io.BufferedReader(raw))
-        wide = raw.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-        encoding = "utf-16" if wide else encoding
-        yield stack.enter_context(io.TextIOWrapper(raw, encoding, newline=""))
+            raw = packed.read(names[0])
+    else:
+        with (gzip.open if suffix == ".gz" else open)(path, "rb") as file:
+            raw = file.read()
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return raw.decode("utf-16")
+    with suppress(UnicodeDecodeError):
+        return raw.decode("utf-8-sig")
+    text = raw.decode(WINDOWS)
+    say(f"NOTICE: {path}: not in UTF-8; read as {WINDOWS}, as Windows writes Western texts")
+    return text
 
 
 def _delimiter(line):

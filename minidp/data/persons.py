@@ -29,7 +29,9 @@ LARGEST_NAME = 2**53  # from here on, different whole numbers may be the same fl
 def remark_names(table: dict[str, NDArray]) -> None:
     """Say so if a column looks as if it said whose row each is, and names repeat."""
     for name, cells in table.items():
-        if NAMES.fullmatch(name.lower()) and FEWEST_NAMES < len(set(cells.tolist())) < len(cells):
+        if not NAMES.fullmatch(name.lower()):
+            continue
+        if FEWEST_NAMES < len(set(map(str, cells.tolist()))) < len(cells):
             say(
                 f"NOTICE: the values of column {name} repeat. If it says whose row each is, this "
                 "epsilon is for one row and not for a person: give --person and --rows-per-person "

@@ -16,7 +16,7 @@ from ..data.arrays import as_rows, refuse_bad_rows
 from ..data.persons import units_of
 from ..errors import CheckpointError, DivergedError, ParameterError
 from ..mechanism.schedule import value_at
-from ..privacy import Ledger
+from ..privacy import Filter, Ledger
 from ..privacy.accountant import called
 from ..privacy.accountants import ACCOUNTANTS
 from ..privacy.ledger import SETUP, STEP
@@ -85,11 +85,11 @@ class Run:
         self.quiet = about.quiet
         self.plan = plan = privacy.plan
         self.budget = budget = privacy.budget
-        if budget.ledger.items():  # also that of another run, which rebinds it
+        if budget.ledger.items():  # also that of another run, as `open` leaves it
             raise ParameterError(
-                "expected a budget with an empty ledger: a run, also one that is resumed, has the "
-                "ledger of its folder and takes a Filter of its own"
+                "expected a budget with an empty ledger: each run, also a resumed one, has its own"
             )
+        self._given = budget.ledger
         # so that anybody can compute the figures again
         one_of(tuple(ACCOUNTANTS), accountant=budget.accountant.name)
         count(1, group_size=privacy.group_size, steps=plan.steps)
@@ -122,9 +122,9 @@ class Run:
         """
         if self.ledger is not None:
             return
-        data, given = self.about.data, self.budget.ledger
-        if given.items():
-            raise ParameterError("the budget was charged by another run meanwhile")
+        data, given = self.about.data, self.privacy.budget
+        if given.ledger is not self._given:
+            raise ParameterError("another run has this budget: give each run a Filter of its own")
         private = None if data is None or data.published else data.sha256
         self.ledger, self.saved = self.folder.open(
             {**self.facts.began.to_json(), **self.about.inputs},
@@ -133,7 +133,8 @@ class Run:
             private,
         )
         self.ledger.protect(self.privacy.unit)
-        self.budget.ledger = self.ledger  # where the caller reads what was spent
+        self.budget = Filter(given.accountant, given.epsilon, given.delta, self.ledger)
+        given.ledger = self.ledger  # where the caller reads what was spent
 
     @property
     def begun(self) -> bool:

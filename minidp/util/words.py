@@ -1,7 +1,7 @@
 """Names that minidp does not know, the words of other libraries among them, answered with ours."""
 
 from collections.abc import Callable, Collection, Iterable
-from functools import wraps
+from functools import cache, wraps
 from inspect import Parameter, signature
 from typing import Any, ParamSpec, TypeVar
 
@@ -46,9 +46,14 @@ def hint(name: str, known: Collection[str]) -> str:
     return f"there are {', '.join(known)}"
 
 
+@cache
+def _parameters(function):
+    return signature(function).parameters
+
+
 def check_names(where: str, function: Callable[..., Any], given: Iterable[str]) -> None:
     """Raise ParameterError for a keyword that a function does not take, with what to write."""
-    parameters = signature(function).parameters
+    parameters = _parameters(function)
     if Parameter.VAR_KEYWORD in [each.kind for each in parameters.values()]:
         return
     known = [name for name in parameters if name != "self"]

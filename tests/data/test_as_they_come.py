@@ -151,6 +151,13 @@ def test_names_that_repeat_are_said_where_no_person_is_given(table, capsys):
     assert "patient_id" not in capsys.readouterr().err
 
 
+def test_a_file_of_windows_is_read_with_one_notice(tmp_path, capsys):
+    (tmp_path / "t.csv").write_bytes(";ort\n0;Köln\n".encode("cp1252"))
+    assert read_table(tmp_path / "t.csv") == {"ort": ["Köln"]}
+    said = capsys.readouterr().err
+    assert said.count("read as cp1252") == said.count("no name, as pandas writes") == 1
+
+
 def test_a_first_line_of_numbers_is_said(tmp_path, capsys):
     (tmp_path / "t.csv").write_text("1,2\n3,4\n")
     assert read_table(tmp_path / "t.csv") == {"1": ["3"], "2": ["4"]}

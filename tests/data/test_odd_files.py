@@ -90,6 +90,7 @@ ODD = {
     "days that are the same": (["02/02/2015"], ["2015-02-02"]),
     "days of SAS": (["31DEC2015", "02FEB2015"], [DAY, "2015-02-02"]),
     "money": (["$1,200.50", "-$3.00", "€ 7", "8 £"], [1200.5, -3, 7, 8]),
+    "money of two countries": (["$1.50", "€2.50"], "$, € count as one unit"),
     "days with names of months": (["31-Dec-2015", "02-FEB-2015"], [DAY, "2015-02-02"]),
     "days with slashes, year first": (["2015/12/31"], [DAY]),
     "datetimes": ([np.datetime64(DAY), None], [DAY, None]),

@@ -293,15 +293,17 @@ def test_a_setting_that_is_gone_counts_only_if_it_had_another_value():
 
 def test_a_budget_is_of_one_run_and_says_what_it_spent(tmp_path):
     run = make_run(tmp_path / "one", 3)
-    other = make_run(tmp_path / "two", 3)
-    other.budget = run.budget  # as if both had been given it
-    result = run.train(*make_arrays())
-    spent = run.budget.accountant.epsilon(run.privacy.budget.ledger, run.budget.delta)
-    assert spent.upper == result["epsilon"][run.budget.accountant.name]["upper"] > 0
-    with pytest.raises(ParameterError, match="charged by another run meanwhile"):
+    budget, parts = run.privacy.budget, (run.training, run.privacy, run.about)
+    other = Run(tmp_path / "two", *parts)
+    run.open()  # which charges nothing
+    with pytest.raises(ParameterError, match="give each run a Filter of its own"):
         other.train(*make_arrays())
-    with pytest.raises(ParameterError, match="takes a Filter of its own"):
-        Run(tmp_path / "three", run.training, run.privacy, run.about)
+    result = run.train(*make_arrays())
+    assert budget.ledger.sha256() == Ledger.load(tmp_path / "one" / "ledger.json").sha256()
+    spent = budget.accountant.epsilon(budget.ledger, budget.delta).upper
+    assert spent == result["epsilon"][budget.accountant.name]["upper"] > 0
+    with pytest.raises(ParameterError, match="each run, also a resumed one, has its own"):
+        Run(tmp_path / "three", *parts)
 
 
 def test_a_run_resumed_elsewhere_is_covered_only_if_both_machines_agree():

@@ -143,6 +143,11 @@ def words_and_noise(bench):
         out = [draws.words(size), *(np.ones(size, dtype) for dtype in ("f4", "f8"))]
         for normal in out[1:]:
             draws.add_normals(normal, 4.0, grid, place=place)
+        parts = [np.linspace(-9, 9, size) / n for n in (3, 7, 11)]
+        for kinds in ("f4", "f8"), ("f4", "f4", "f4"), ("f8",):  # dtypes of the parts
+            sums = [part.astype(kind) for part, kind in zip(parts, kinds)]
+            out.append(np.empty(size, "f4"))
+            draws.add_normals(out[-1], 4.0, grid, place, sums, 1 / 600)
         return out
 
     for start, size in ((0, 1), (0, 8192), (511, 2), (700, 3000), (8191, 1), (40, 0)):
