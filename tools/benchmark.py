@@ -3,6 +3,7 @@
     python -m tools.benchmark                                # all workloads, all peers
     python -m tools.benchmark --workloads W1 --peers none    # minidp and the floor alone
     python -m tools.benchmark --rounds 30 --json found.json
+    python -m tools.benchmark --device gpu                   # every contender on the GPU
 
 A private step draws the lot, computes the gradients, clips, sums, adds noise and updates. The floor
 is the bare matrix products of forward and backward (without the first layer's input gradient) and
@@ -11,9 +12,9 @@ one draw of the noise. `torch` and `jax` are the steps of PyTorch and JAX withou
 that were drawn before, which is cheaper than what a private step has to do.
 
 Each contender is a process of its own, with as many threads as cores and an allocator that keeps
-the pages that it frees. A round gives each contender one turn, in random order, one at a time. A
-ratio is the median over the rounds of the ratio within the round, because what disturbs the machine
-then disturbs both. Ctrl-C keeps the workloads that are done.
+the pages that it frees. A step ends when its device is done. A round gives each contender one turn,
+in random order, one at a time. A ratio is the median over the rounds of the ratio within the round,
+because what disturbs the machine then disturbs both. Ctrl-C keeps the workloads that are done.
 """
 
 from minidp import host
@@ -41,19 +42,20 @@ PEERS = ("torch", "jax", "opacus-ghost")
 SETTLE = 0.06  # seconds between turns, in which the threads of the contender before stop spinning
 # of the contenders' environment
 KEEP_PAGES = {
+    "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # JAX takes a GPU's memory from the others otherwise
     "MALLOC_MMAP_THRESHOLD_": str(2**30),
     "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1),
 }
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
-def contend(pipe, workload, contender):
+def contend(pipe, workload, device, contender):
     """Be the process of one contender: prepare its step, say what it runs on, or why it cannot run,
     as text; then answer each number of seconds with the milliseconds of a turn.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this
     try:
-        step = MAKERS[contender](workload)
+        step = MAKERS[contender](workload, device)
         for _ in range(3):
             step()
     except Exception as error:
@@ -77,11 +79,11 @@ def turn(step, seconds):
     return round(statistics.median(times[len(times) // 3 :]), 4)
 
 
-def start(workload, contender):
+def start(*which):
     """(process, the pipe to it) of one contender."""
     context = get_context("spawn")
     pipe, theirs = context.Pipe()
-    process = context.Process(target=contend, args=(theirs, workload, contender), daemon=True)
+    process = context.Process(target=contend, args=(theirs, *which), daemon=True)
     process.start()
     theirs.close()
     return process, pipe
@@ -95,9 +97,9 @@ def prepared(pipe):
         return "its process ended"
 
 
-def hold(workload, names, rounds, seconds=0.1):
+def hold(workload, names, rounds, device="cpu", seconds=0.1):
     """The rows and ratios of the named contenders on one workload, and why others were left out."""
-    contenders = {name: start(workload, name) for name in names}
+    contenders = {name: start(workload, device, name) for name in names}
     about = {name: prepared(pipe) for name, (_, pipe) in contenders.items()}
     left_out = {name: said for name, said in about.items() if isinstance(said, str)}
     turns = {name: [] for name in names if name not in left_out}
@@ -113,7 +115,8 @@ def hold(workload, names, rounds, seconds=0.1):
     return {
         "workload": workload.name,
         "lot": workload.lot,
-        "device": "cpu",
+        "device": device,
+        **machine.gpu(device),
         "rounds": rounds,
         "threads": machine.available_cores(),
         "processor": machine.processor(),
@@ -146,6 +149,7 @@ def main(argv=None):
     parser.add_argument("--workloads", nargs="+", choices=WORKLOADS, default=WORKLOADS)
     parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, default=STRATEGIES)
     parser.add_argument("--peers", nargs="+", choices=(*PEERS, "none"), default=PEERS)
+    parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu")
     parser.add_argument("--rounds", type=whole_number, default=15, help="turns of each contender")
     parser.add_argument("--json", metavar="FILE", help="written after every workload")
     args = parser.parse_args(argv)
@@ -157,7 +161,8 @@ def main(argv=None):
         count(1, rounds=args.rounds)
         note.saved = "workloads that were done are printed, and in the file of --json"
         for name in args.workloads:
-            contests.append(hold(WORKLOADS[name], names, args.rounds) | {"command": command})
+            contest = hold(WORKLOADS[name], names, args.rounds, args.device)
+            contests.append(contest | {"command": command})
             for contender, reason in contests[-1]["left_out"].items():
                 print(f"left out: {contender}: {reason}", file=sys.stderr)
             print(*table(BENCHMARK, steps(contests[-1])), "", sep="\n", flush=True)

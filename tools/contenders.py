@@ -1,7 +1,7 @@
 """What `tools.benchmark` times: workloads, and the step of each contender on them.
 
-A maker returns a step without arguments. The steps of PyTorch, Opacus and JAX are as their
-documentation has them.
+A maker returns a step without arguments, which returns when its device is done. The steps of
+PyTorch, Opacus and JAX are as their documentation has them.
 """
 
 import itertools
@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from minidp import nn
-from minidp.backend import Backend
+from minidp.backend import Backend, synchronise
 from minidp.data import LabelledExamples
 from minidp.mechanism import (
     Plan,
@@ -26,8 +26,10 @@ from minidp.mechanism import (
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
 from minidp.train.batching import MAX_BATCH, cache_examples
+from minidp.train.noise_trial import try_noise
 
 STRATEGIES = ("auto", "factored", "explicit")
+SUM_DTYPE = {"cpu": np.float32, "gpu": np.float64}  # which each device's kernel of noise takes
 CLIP_NORM, NOISE_MULTIPLIER, LEARNING_RATE, CLASSES = 4.0, 4.0, 0.05, 10
 
 
@@ -125,15 +127,18 @@ def trainer_of(workload, strategy, backend, seed=None):
     return Trainer(network, nn.SoftmaxCrossEntropy(), SGD(LEARNING_RATE), plan), examples, streams
 
 
-def private_step(workload, strategy):
+def private_step(workload, device, strategy):
     """minidp's private step."""
-    trainer, examples, streams = trainer_of(workload, strategy, Backend.numpy())
+    backend = Backend.pick(device)
+    try_noise(backend.xp)
+    trainer, examples, streams = trainer_of(workload, strategy, backend)
     numbers = itertools.count()
 
     def step():
         number = next(numbers)
         (lot,) = trainer.plan.sampler.lots(len(examples), 1, streams.sampling, number)
         trainer.step(examples, lot, number, streams)
+        synchronise(backend.xp)
 
     return step
 
@@ -150,32 +155,34 @@ def products(network):
     return found
 
 
-def floor_step(workload):
+def floor_step(workload, device):
     """The products of one lot, in the trainer's batches, and one draw of the noise."""
-    rng, streams = np.random.default_rng(0), Streams()
-    network = workload.network()
+    rng, streams, backend = np.random.default_rng(0), Streams(), Backend.pick(device)
+    try_noise(backend.xp)
+    xp, network = backend.xp, workload.network().to(backend)
     rows = min(MAX_BATCH, cache_examples(network))
     batches = [min(rows, workload.lot - start) for start in range(0, workload.lot, rows)]
     layers = []
     for positions, inputs, outputs in products(network):
         n = batches[0] * positions
         shapes = ((n, inputs), (n, outputs), (inputs, outputs))
-        drawn = [rng.standard_normal(shape, dtype=np.float32) for shape in shapes]
-        layers.append((positions, *drawn, *map(np.empty_like, drawn)))
-    sums = [np.zeros(array.shape, np.float32) for array in network.params.values()]
+        drawn = [xp.asarray(rng.standard_normal(shape, dtype=np.float32)) for shape in shapes]
+        layers.append((positions, *drawn, *map(xp.empty_like, drawn)))
+    sums = [xp.zeros(array.shape, SUM_DTYPE[device]) for array in network.params.values()]
     releases = itertools.count()
 
     def step():
         for batch in batches:
             for k, (positions, a, d, W, da, y, dW) in enumerate(layers):
                 n = batch * positions
-                np.matmul(a[:n], W, out=y[:n])
-                np.matmul(a[:n].T, d[:n], out=dW)
+                xp.matmul(a[:n], W, out=y[:n])
+                xp.matmul(a[:n].T, d[:n], out=dW)
                 if k:
-                    np.matmul(d[:n], W.T, out=da[:n])
+                    xp.matmul(d[:n], W.T, out=da[:n])
         draws = streams.noise(next(releases))
         for raw in sums:
             add_gaussian(raw, 1.0, draws)
+        synchronise(xp)
 
     return step
 
@@ -201,15 +208,16 @@ def torch_network(workload):
     return nn.Sequential(*layers)
 
 
-def torch_step(workload, ghost=False):
+def torch_step(workload, device, ghost=False):
     """PyTorch's step without privacy, or Opacus's private one with ghost clipping."""
     import torch
 
     x, y = data(workload)
     if len(workload.input_shape) == 3:
         x = np.ascontiguousarray(x.transpose(0, 3, 1, 2))  # PyTorch's users keep channels first
-    x, y = torch.from_numpy(x), torch.from_numpy(y)
-    model = torch_network(workload)
+    place = torch.device("cuda" if device == "gpu" else "cpu")
+    x, y = torch.from_numpy(x).to(place), torch.from_numpy(y).to(place)
+    model = torch_network(workload).to(place)
     optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
     criterion = torch.nn.CrossEntropyLoss()
     if ghost:
@@ -228,18 +236,22 @@ def torch_step(workload, ghost=False):
     drawn = lots(workload)
 
     def step():
-        lot = torch.from_numpy(next(drawn))
+        lot = torch.from_numpy(next(drawn)).to(place)
         optimizer.zero_grad()
         criterion(model(x[lot]), y[lot]).backward()
         optimizer.step()
+        if device == "gpu":
+            torch.cuda.synchronize()
 
     return step
 
 
-def jax_step(workload):
+def jax_step(workload, device):
     """JAX's compiled step without privacy."""
     import jax
     import jax.numpy as jnp
+
+    jax.config.update("jax_platforms", "cuda" if device == "gpu" else "cpu")
 
     x, y = map(jnp.asarray, data(workload))
     layers = workload.network(np.random.default_rng(0)).layers

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from minidp import host
+from minidp.backend import Backend
 
 LIBRARIES = ("minidp", "numpy", "cupy", "torch", "opacus", "jax", "jaxlib")
 VECTOR_FLAGS = re.compile(r"\b(?:sse4_2|avx\w*|fma|amx\w*|asimd\w*|sve\w*)\b")
@@ -23,6 +24,15 @@ def versions():
 def processor():
     """The processor's name, as far as the system reports it."""
     return _told("model name") or platform.processor()
+
+
+def gpu(device):
+    """{"GPU": its name and compute capability} of a GPU in use, {} for the CPU."""
+    if device == "cpu":
+        return {}
+    runtime = Backend.pick(device).xp.cuda.runtime
+    about = runtime.getDeviceProperties(runtime.getDevice())
+    return {"GPU": f"{about['name'].decode()}, {about['major']}.{about['minor']}"}
 
 
 def vector_flags():

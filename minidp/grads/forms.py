@@ -84,7 +84,7 @@ class PerExampleGrad:
 
     def materialises(self, strategy, examples=0):
         """True if `strategy` trains through materialised gradients; "auto" does if they are
-        cheaper, and on a GPU if they fit into memory.
+        cheaper, and on a GPU if they fit into memory, because that takes fewer kernels.
 
         examples: how many must fit, a public number; 0 for those of this batch.
         """
@@ -239,6 +239,10 @@ class Outer(_Factored):
         products.
         """
         return self.add_weighted_sum(None, w, rows)
+
+    def materialises(self, strategy, examples=0):
+        """True for "explicit" only: norms and sum of the factors are cheaper on any device."""
+        return strategy == "explicit"
 
     def add_weighted_sum(self, total, w, rows=0):
         """total += sum_b w_b g_b, in place; returns it, new for None. rows: of one product in

@@ -28,14 +28,14 @@ def make_grads(rng, backend, batch):
 @pytest.mark.parametrize(
     "place, budget, strategy, factored, parts",
     [
-        (guarded_backend(), 10**4, "auto", set(), [9]),
+        (guarded_backend(), 10**4, "explicit", set(), [9]),
         (guarded_backend(), 800, "auto", {KEYS[1]}, [9]),
         (guarded_backend(), 100, "auto", {KEYS[1]}, [2, 2, 2, 2, 1]),
         (Backend.numpy(), 10**4, "auto", {KEYS[1]}, [9]),
         (Backend.numpy(), 400, "explicit", set(), [3, 3, 3]),
     ],
 )
-def test_auto_is_explicit_on_a_device_where_all_fit_and_what_does_not_fit_is_formed_in_parts(
+def test_auto_forms_no_outer_product_and_what_does_not_fit_is_formed_in_parts(
     place, budget, strategy, factored, parts, rng, monkeypatch
 ):
     # 720 bytes of explicit gradients of the convolution, 864 of the dense layer

@@ -140,7 +140,7 @@ def test_images_are_taken_as_a_loader_gives_them_and_pixels_are_never_misread(
     scaled = images.reshape(5, 3) / np.float32(255)
     expected = again(tmp_path, network, classes=["no", "yes"]).predict_proba(scaled)
     for x in (images, images.astype("int64"), images.reshape(5, 3), scaled, scaled[..., None]):
-        np.testing.assert_array_equal(model.predict_proba(x), expected)
+        np.testing.assert_allclose(model.predict_proba(x), expected, rtol=1e-6)
     assert model.image_shape == (3, 1) and repr(model).startswith(
         "<Model: x (B, 3) or images (B, 3, 1) to"
     )

@@ -38,7 +38,7 @@ def test_a_ratio_is_the_median_of_the_ratios_within_the_rounds():
 
 
 def test_a_contender_that_cannot_run_is_left_out():
-    contest = hold(TINY["W1"], ["nonsense"], 2, 0.0)
+    contest = hold(TINY["W1"], ["nonsense"], 2, seconds=0.0)
     assert contest["rows"] == contest["ratios"] == []
     assert "nonsense" in contest["left_out"]["nonsense"]
 
@@ -47,7 +47,7 @@ def test_a_contender_that_cannot_run_is_left_out():
 @pytest.mark.parametrize("name", TINY)
 def test_a_peer_that_is_installed_runs(peer, library, name):
     pytest.importorskip(library, reason=f"PEER MISSING: {library}; pip install 'minidp[peers]'")
-    contest = hold(TINY[name], ["auto", peer], 2, 0.0)
+    contest = hold(TINY[name], ["auto", peer], 2, seconds=0.0)
     assert contest["left_out"] == {}
     assert [row["contender"] for row in contest["rows"]] == ["auto", peer]
 
