@@ -82,6 +82,26 @@ def compared():
     return [[dict(zip(("what", "ours", "others"), row))] for row in found]
 
 
+def accountants():
+    """A row for each range of epsilon: dp_accounting's beside our certified interval."""
+    rows = load("accountants_beside.json")["rows"]
+    for low, high in ((0, 0.5), (0.5, 2), (2, 8), (8, 100)):
+        found = [row for row in rows if low <= row["pld"] < high]
+        ratios = [row["upper"] / row["pld"] - 1 for row in found]
+        inside = [row["lower"] <= row["pld"] <= row["upper"] for row in found]
+        yield [
+            {
+                "range": f"{low:g} to {high:g}",
+                "settings": len(found),
+                "inside": sum(inside),
+                "above": sum(row["pld"] > row["upper"] for row in found),
+                "width": max((row["upper"] - row["lower"]) / row["upper"] for row in found),
+                "ours": f"{min(ratios):+.2%} to {max(ratios):+.2%}",
+                "rdp": max(row["renyi"] / row["rdp"] - 1 for row in found),
+            }
+        ]
+
+
 def over_epsilons():
     """Log loss, and AUROC or accuracy, of each table at some epsilons."""
     for key, figures in load("tables.json")["classes"].items():

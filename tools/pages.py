@@ -3,6 +3,7 @@
 from tools.cells import entries, load, table
 from tools.figure_pages import of
 from tools.page_rows import (
+    accountants,
     compared,
     scores,
     steps,
@@ -76,6 +77,18 @@ neighbours: {neighbours}
 epsilon at most: {loss_distribution.upper:upper}
 """,
             entries("samplers.json", "runs"),
+        ),
+        "beside": table(
+            """
+epsilon: {range}
+settings: {settings}
+theirs inside our interval: {inside}
+above it: {above}
+our interval, at most: {width:.2%}
+our upper end against theirs: {ours}
+our rdp against theirs, at most: {rdp:+.2%}
+""",
+            accountants(),
         ),
     }
 

@@ -22,7 +22,8 @@ from minidp.privacy.pld.fourier import spectrum_of
 from minidp.privacy.pld.masses import ADD, REMOVE, masses_of
 from tests.support.accountants import ledger_of, spent
 
-PEERS = json.loads((Path(__file__).parent / "dp_accounting.json").read_text())["rows"]
+RESULTS = Path(__file__).parents[2] / "experiments" / "results"
+PEERS = json.loads((RESULTS / "accountants_beside.json").read_text())["rows"]
 ACCOUNTANT = LossDistributionAccountant()
 
 
