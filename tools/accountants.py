@@ -92,7 +92,7 @@ def main(argv=None):
             "dp-accounting": version("dp-accounting"),
             "versions": machine.versions(),
         }
-        write_json(args.json, {**about, "seed": args.seed, "rows": rows})
+        write_json(args.json, {**about, "seed": args.seed, "settings": rows})
     return 0
 
 

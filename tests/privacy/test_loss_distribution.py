@@ -23,7 +23,7 @@ from minidp.privacy.pld.masses import ADD, REMOVE, masses_of
 from tests.support.accountants import ledger_of, spent
 
 RESULTS = Path(__file__).parents[2] / "experiments" / "results"
-PEERS = json.loads((RESULTS / "accountants_beside.json").read_text())["rows"]
+PEERS = json.loads((RESULTS / "accountants_beside.json").read_text())["settings"]
 ACCOUNTANT = LossDistributionAccountant()
 
 
