@@ -14,6 +14,7 @@ CODE = re.compile(r"[-+]?0[0-9].*")  # a leading zero, as in a postal code
 WRITTEN = re.compile(r"1(\D?)234(\D)5")  # 1234.5 with the separators of a table
 CURRENCIES = "$€£¥"
 SIGN = re.compile(rf"^([-+]?) ?[{CURRENCIES}] ?| ?[{CURRENCIES}%]$")  # of a currency, or percent
+BEHIND = re.compile(r"(\d.*)-$")  # a minus
 GROUPED = re.compile(r"[-+]?[1-9]\d?\d?(,\d{3})+")
 # parts of 31 December 2015 as a table writes it, and what `strptime` calls them
 DAY = {"2015": "%Y", "31": "%d", "12": "%m", "15": "%y", "Dec": "%b"}
@@ -53,12 +54,12 @@ def plain_number(cell: Any) -> float | None:
 
 
 def number_or_nan(text: str, written: str | None = None) -> float:
-    """A text as a float, also with leading zeros, a percent sign or that of a currency cut; NaN of
-    what is none.
+    """A text as a float, also with leading zeros or a minus behind it, a percent sign or that of a
+    currency cut; NaN of what is none.
 
     written: 1234.5 as the table writes it, such as "1.234,5"
     """
-    text = SIGN.sub(r"\1", text)
+    text = BEHIND.sub(r"-\1", SIGN.sub(r"\1", text))
     if written is not None:
         separators = WRITTEN.fullmatch(written)
         if separators is None:

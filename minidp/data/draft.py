@@ -17,6 +17,7 @@ from .tables import picked
 MOST_CATEGORIES = 64  # the categories of a column of more texts are left to fill in
 SOME = 200  # texts that show in which format most are
 FOR_GAPS = (-9999, -999, -99, 999, 9999)  # numbers that may stand for a gap
+MOST_GAPS = 10  # different texts that are taken for gaps among numbers or dates
 MOST_NUMBERED = 10  # classes that are numbers: a label of more is a number to predict
 FORMATS: dict[str, tuple[str | None, ...]] = {
     "number": (None, "1234,5", "1,234.5", "1.234,5", "1 234.5", "1 234,5", "1'234.5"),
@@ -64,19 +65,31 @@ def _drafted(name, cells, label):
         kind = None
     if kind:
         return _measured(kind, formats, texts)
+    odd = _mostly(texts)
     if count <= MOST_CATEGORIES:
         says = f"a category of {count} values"
         if all(plain_number(text) is not None for text in texts):
             says += '; for a number write "type": "number", "low" and "high"'
+        elif odd and not label and count > MOST_NUMBERED:
+            says += (
+                f'; for a {odd[0]} write "type": "{odd[0]}", "low", "high", and "gaps", a list of '
+                "the texts that stand for a missing one"
+            )
         if gaps := sorted(set(cells).intersection(GAPS) - {""}):
             says += f'; {listed(gaps)} is *other*, unless "values" lists it'
         return {"type": "category", "values": texts}, says
-    if odd := _mostly(texts):
+    if odd:
         kind, others = odd
+        shown = listed([repr(text)[:40] for text in others[:MOST_GAPS]])
+        kept = sorted(set(texts).difference(others))
+        kind_of_kept, formats = _kind(kept)
+        readable = any(_read(kind, text) for text in others)  # in another format
+        if kind_of_kept and len(others) <= MOST_GAPS and not readable:
+            found, says = _measured(kind_of_kept, formats, kept)
+            return found | {"gaps": others}, f"{says}; gaps are {shown}"
         return {"type": "ignore"}, (
-            f"ignored, because most of its {count} texts are {kind}s, but not "
-            f"{listed([repr(text)[:40] for text in others[:3]])}: correct such cells, and write a "
-            f"{kind}"
+            f"ignored, because most of its {count} texts are {kind}s, but not {shown}, ...: list "
+            f'what stands for a gap in "gaps", correct other cells, and write a {kind}'
         )
     if count == len(known) and not label:
         return {"type": "ignore"}, (
@@ -115,6 +128,11 @@ def _kind(texts):
         if found:
             return kind, list(found.values())
     return None, []
+
+
+def _read(kind, text):
+    """Whether a text is a number or a date in some format."""
+    return any(not math.isnan(READERS[kind](text, written)) for written in FORMATS[kind])
 
 
 def _mostly(texts):

@@ -7,7 +7,7 @@ import io
 import re
 from contextlib import suppress
 from gzip import BadGzipFile
-from itertools import chain
+from itertools import count
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile
@@ -52,10 +52,10 @@ def read_table(path: StrPath) -> dict[str, list[str]]:
     if reader := OTHER_TABLES.get(Path(path).suffix.lower()):
         return _table(path, csv.reader(io.StringIO(_by_pandas(path, reader), newline="")))
     try:
-        file = io.StringIO(_text(path), newline="")
-        line = file.readline()
-        rest = csv.reader(chain([line], file), strict=True, delimiter=_delimiter(line))
-        return _table(path, rest)
+        text = _uncommented(path, _text(path))
+        line = next(filter(str.strip, io.StringIO(text, newline="")), "")
+        rows = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=_delimiter(line))
+        return _table(path, rows)
     except (csv.Error, UnicodeDecodeError, EOFError, BadZipFile, BadGzipFile) as error:
         raise DataError(
             f"{path}: no CSV file in UTF-8, UTF-16 or {WINDOWS} ({error}); save it as UTF-8"
@@ -116,6 +116,19 @@ def _text(path):
     return text
 
 
+def _uncommented(path, text):
+    """The text with empty lines for those that begin with #, if the first one is such a comment: it
+    has not as many cells as the line of names.
+    """
+    lines = text.splitlines(keepends=True)
+    first = next((line for line in lines if not line.startswith("#")), "")
+    comma = _delimiter(first)
+    if not text.startswith("#") or lines[0].count(comma) == first.count(comma):
+        return text
+    say(f"NOTICE: {path}: the lines that begin with # are comments: not read")
+    return "".join("\n" if line.startswith("#") else line for line in lines)
+
+
 def _delimiter(line):
     """What stands between the names of the columns: a comma, a semicolon or a tab."""
     try:
@@ -125,31 +138,40 @@ def _delimiter(line):
 
 
 def _table(path, rows):
-    names = [name.strip() for name in next(rows, [])]
+    names = [name.strip() for name in next(filter(None, rows), [])]
     if not any(names):
         raise DataError(f"{path}: empty: expected a first line that names the columns")
     if all(plain_number(name) is not None for name in names if name):
         say(f"NOTICE: {path}: the first line, which is taken for the columns' names, holds numbers")
+    header = list(names)
     nameless = [place for place, name in enumerate(names) if not name]
     if nameless == [0]:
         say(f"NOTICE: {path}: the first column has no name, as pandas writes its index: not read")
         nameless = []
-    if twice := sorted({name for name in names if name and names.count(name) > 1}):
-        raise DataError(
-            f"{path}: the first line names {listed(twice)} more than once; give each column its "
-            "own name"
-        )
+    for place, name in enumerate(names):
+        if name and name in names[:place]:
+            names[place] = next(new for k in count(2) if (new := f"{name}.{k}") not in names)
+            say(f"NOTICE: {path}: the first line names {name} again: read as {names[place]}")
     columns = {name: [] for name in names if name}
     shared = {}  # equal cells share one text
     for row in filter(None, rows):
         if len(row) != len(names):
+            cure = "mend or delete the line"
+            if not any(columns.values()):
+                cure += ", or the lines above that of the names"
             raise DataError(
-                f"{path}, line {rows.line_num}: expected {len(names)} cells, got {len(row)}; mend "
-                "or delete the line"
+                f"{path}, line {rows.line_num}: expected {len(names)} cells, got {len(row)}; {cure}"
             )
-        if any(row[place].strip() for place in nameless):  # one that is empty is no column
-            raise DataError(f"{path}: the first line has columns without a name; give each its own")
-        for name, cell in zip(names, map(str.strip, row)):
+        if used := [str(place + 1) for place in nameless if row[place].strip()]:
+            raise DataError(  # a column that is empty is none
+                f"{path}: the first line has columns without a name, number {listed(used)} among "
+                "them; give each its own, in one line of names"
+            )
+        row = list(map(str.strip, row))
+        if row == header:
+            say(f"NOTICE: {path}, line {rows.line_num}: the names again: not read")
+            continue
+        for name, cell in zip(names, row):
             if name:
                 columns[name].append(shared.setdefault(cell, cell))
     return columns

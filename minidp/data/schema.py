@@ -30,11 +30,10 @@ from .tables import picked, table_of
 # of an entry, with the values that each may have
 ALLOWED = {
     "type": ("number", "category", "date", "ignore"),
-    "gaps": (True, False),
     "role": ("input", "label"),
     "from": ("public", "data"),
 }
-FREE = ("low", "high", "values", "format")
+FREE = ("low", "high", "values", "format", "gaps")
 READERS = {"number": number_or_nan, "date": day_in}
 WRITTEN = {"number": (1234.5, '"1.234,5"'), "date": (16800.0, '"31.12.2015"')}
 EXAMPLES = {"number": "1234.5", "date": "2015-12-31"}  # without "format"
@@ -50,6 +49,7 @@ class Column:
     values     the categories; every other value is *other*
     gaps       True: a gap has an indicator of its own, or is *other*, whether there are gaps or
                not. False: a row with a gap, or with a category that is not listed, is refused
+    gap_texts  what else than `cells.GAPS` says that there is none
     label      whether this column is to be predicted
     format     how the table writes the number 1234.5, or the date 31 December 2015; None: so, or
                2015-12-31
@@ -63,6 +63,7 @@ class Column:
     high: float
     values: tuple[Any, ...]
     gaps: bool
+    gap_texts: tuple[str, ...]
     label: bool
     from_data: bool
     format: str | None
@@ -102,7 +103,7 @@ class Column:
             read(text, self.format if isinstance(cell, str) else None)
             for text, cell in zip(texts, cells)
         ]
-        return np.array(found), np.isin(texts, GAPS)
+        return np.array(found), np.isin(texts, (*GAPS, *self.gap_texts))
 
     def labels(self, cells: Any) -> NDArray:
         """Labels (N,) as the schema writes them, None for others; or numbers of a regression."""
@@ -122,7 +123,7 @@ class Column:
         or cannot be read).
         """
         if self.type == "category":
-            gaps = np.array([text_in(cell) in GAPS for cell in cells.tolist()], dtype=bool)
+            gaps = np.isin(list(map(text_in, cells.tolist())), (*GAPS, *self.gap_texts))
             wrong = self._places(cells) == len(self.values)
             gaps &= wrong  # a category may be called NA
         else:
@@ -309,7 +310,7 @@ def _unfilled(entry):
 def _column(name, entry):
     """The Column of a JSON entry. Raises ParameterError."""
     where = f"schema: column {name}"
-    found = {"type": None, "gaps": True, "role": "input", "from": "public"} | entry
+    found = {"type": None, "role": "input", "from": "public"} | entry
     for key, allowed in ALLOWED.items():
         if found[key] not in allowed:
             raise ParameterError(f'{where}: expected "{key}" to be one of {listed(allowed)}')
@@ -322,7 +323,20 @@ def _column(name, entry):
     elif kind != "ignore":
         low, high = _bounds(where, kind, entry)
     of_data, written = found["from"] == "data", _written(where, kind, entry.get("format"))
-    return Column(name, kind, low, high, values, found["gaps"], label, of_data, written, entry)
+    gaps = _gaps(where, entry.get("gaps", True))
+    return Column(name, kind, low, high, values, *gaps, label, of_data, written, entry)
+
+
+def _gaps(where, given):
+    """(whether there may be gaps, the texts that are gaps too). Raises ParameterError."""
+    if isinstance(given, bool):
+        return given, ()
+    if isinstance(given, list) and given and all(isinstance(each, str) for each in given):
+        return True, tuple(map(str.strip, given))
+    raise ParameterError(
+        f'{where}: expected "gaps" to be true, false, or a list of texts that say that a value is '
+        "missing"
+    )
 
 
 def _written(where, kind, written):

@@ -177,7 +177,6 @@ ARRAYS = [
 TABLES = [
     (b"", "empty"),
     (b"a,b,l\n1,2\n", "line 2: expected 3 cells, got 2"),
-    (b"a,a,l\n1,2,3\n", "names a more than once"),
     (b'a,l\n1,"2\n', "no CSV file"),
     (b"a,l\nNA,1\n2,0\n", "x: 1 of 2 rows hold a number that is not finite"),
     (b"a,l\nno,1\n", "x: the columns a hold no numbers; drop them, or describe"),
