@@ -16,6 +16,7 @@ from ..errors import DtypeError, ParameterError, RowsError, ShapeError
 from ..util.text import listed
 
 OWNER = "No step was charged. This message is for the owner of the data: do not publish it"
+ASIDE = "This line is for the owner of the data, and is in no file"  # of a NOTICE
 BLOCK_BYTES = 2**24  # bytes of inputs that are checked or converted at once
 
 

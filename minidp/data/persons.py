@@ -13,7 +13,7 @@ from ..errors import DtypeError, ParameterError, RowsError, ShapeError
 from ..units import Rows, Units
 from ..util.notices import say
 from ..util.validate import count
-from .arrays import OWNER, Inputs, known_values, one_axis
+from .arrays import ASIDE, OWNER, Inputs, known_values, one_axis
 from .cells import GAPS
 
 MOST_ROWS = 2**10  # sums of so many outer products per person are within the bound of `rounding`
@@ -36,7 +36,7 @@ def remark_names(table: dict[str, NDArray]) -> None:
             say(
                 f"NOTICE: the values of column {name} repeat. If it says whose row each is, this "
                 "epsilon is for one row and not for a person: give --person and --rows-per-person "
-                f"(person={name!r}, rows_per_person=). {OWNER}"
+                f"(person={name!r}, rows_per_person=). {ASIDE}"
             )
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 
 from ..backend import to_host
+from ..data.arrays import ASIDE
 from ..privacy import Ledger, RenyiAccountant
 from ..privacy.group_privacy import GroupAccountant
 from ..util.notices import say
@@ -16,7 +17,6 @@ from .rows import Data
 MANY = 0.3  # a share of the rows; of Adult, whose columns are coarse, it is a sixth
 MOST_ROWS = 2**20  # more are not looked at
 BLOCK = 2**12
-OWNER = "This line is for the owner of the data, and is in no file"
 
 
 def remark_copies(data: Data, ledger: Ledger, delta: float) -> None:
@@ -35,7 +35,7 @@ def remark_copies(data: Data, ledger: Ledger, delta: float) -> None:
             f"NOTICE: {sum(alike)} of {held.total()} rows are equal to others, up to {most} to "
             "each other. If they are copies of one row (oversampling, bagging) or of one person, "
             f"the epsilon of a row does not hold for it: {most} rows together have {spent}. Drop "
-            f"copies, or give person= and rows_per_person=. {OWNER}"
+            f"copies, or give person= and rows_per_person=. {ASIDE}"
         )
     if data.measured is None or not isinstance(data.measured[0].source, np.ndarray):
         return
@@ -44,7 +44,7 @@ def remark_copies(data: Data, ledger: Ledger, delta: float) -> None:
         both = (public & held).total()
         say(
             f"NOTICE: {both} of {public.total()} rows of test are training rows: what is measured "
-            f"on them would not be private, and says nothing about new rows. {OWNER}"
+            f"on them would not be private, and says nothing about new rows. {ASIDE}"
         )
 
 

@@ -24,7 +24,7 @@ from ..run.versions import git_commit
 from ..streams import Streams
 from ..train import SGD, Averaged, Momentum, selfcheck
 from ..util.atomic import StrPath
-from ..util.notices import quietly
+from ..util.notices import quietly, say
 from ..util.validate import open_probability
 from .copies import remark_copies
 from .defaults import Choice, choose_for
@@ -92,7 +92,7 @@ def fit(
               sum is printed
     test      (x, y), public: accuracy or R2 is measured on these and decides nothing
     seed      reproducible, and not to be released
-    quiet     print nothing
+    quiet     print nothing but lines with NOTICE, which are for you alone
     settings  a `minidp.Settings`; help(minidp.Settings) describes each field: public facts of the
               data (classes, target_bounds, bounds, dataset_size), what is trained
               (scale, hidden, network, lot_size, steps, clip_norm, learning_rate,
@@ -149,8 +149,9 @@ def fit(
         quiet=quiet,
         settings=by_name if settings is None else replace(by_name, **settings.given),
     )
-    quiet = quiet or current().rank > 0
-    with quietly(quiet):
+    other = current().rank > 0
+    quiet = quiet or other
+    with quietly(quiet, silent=other):
         model = _fitted(x, y, replace(request, quiet=quiet))
     if not quiet:
         print(model)
@@ -166,8 +167,7 @@ def _fitted(x, y, request):
         streams = Streams(request.seed)
         budget, how_delta = _budget(request, data.size)
         planned = _Planned(request, data, budget, streams)
-        if not request.quiet:
-            remark_copies(data, planned.plan.ledger(before=planned.before), budget.delta)
+        remark_copies(data, planned.plan.ledger(before=planned.before), budget.delta)
         at = _temporary(undo) if folder is None else folder
         run = Run(at, planned.training(streams), planned.privacy(budget), planned.about(how_delta))
         _charge(run, data, planned.before, ledger, settings.ledger_limit)
@@ -298,8 +298,7 @@ def _budget(request, size):
     delta = float(delta)
     if why := large_delta(delta, size):
         how = f"given; it is {why}"
-        if not request.quiet:
-            print(f"NOTICE: delta={delta:g} is {why}")
+        say(f"NOTICE: delta={delta:g} is {why}")
     return Filter("loss_distribution", float(request.epsilon), delta), how
 
 

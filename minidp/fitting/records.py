@@ -42,8 +42,6 @@ def public_facts(request: Request) -> list[str]:
         # a schema's own line has those of its label
         and not (settings.schema and settings.schema.label and field.name in OF_LABEL)
     ]
-    if request.test is not None:
-        names.append("rows of the test")
     lines = [f"{name}, as the caller gave them" for name in names]
     if settings.schema is not None:
         line = "the schema; the owner says that it comes from public knowledge"

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backend import Backend
-from ..data.arrays import Inputs, as_weights
+from ..data.arrays import ASIDE, OWNER, Inputs, as_weights
+from ..data.cells import text_in
 from ..data.examples import check_weights
 from ..data.files import labels_of
 from ..data.labels import as_target_bounds, targets_of
@@ -69,6 +70,7 @@ def data_of(x, y, test, settings):
                 "person of each row"
             )
         person = table.pop(column)
+        _check_apart(column, person, test)
     if table is not None and person is None:
         remark_names(table)
     if settings.schema is not None:
@@ -100,6 +102,20 @@ def data_of(x, y, test, settings):
         column,
     )
     return data, settings
+
+
+def _check_apart(column, person, test):
+    """Raise ParameterError if a person of the table is in the table of the test, too."""
+    others = None if test is None else table_of(test[0])
+    if others is None or column not in others:
+        return
+    names = {text_in(name) for name in others[column].tolist()}
+    if both := names.intersection(map(text_in, person.tolist())):
+        raise ParameterError(
+            f"test: {len(both)} of its {len(names)} persons are also trained on, so that epsilon "
+            "does not cover what is measured on them; split the table by the column "
+            f"{column}, not by rows. {OWNER}"
+        )
 
 
 def _tabled(x, y, settings):
@@ -136,13 +152,12 @@ class _Door:
         """(Inputs, targets) of rows with their labels or targets; notes which classes there are."""
         if self.schema is not None:
             for line in self.schema.fell_out(table_of(x) or {}):
-                say(f"NOTICE: {line}. This line is for the owner of the data, and is in no file")
+                say(f"NOTICE: {line}. {ASIDE}")
             x, y = self.schema.read(x, y)
             if refused := self.schema.refused(x):
                 say(
                     f"NOTICE: the columns {listed(refused)} hold text in place of a number or "
-                    "date, or what gaps=false rules out. This line is for the owner of the data, "
-                    "and is in no file"
+                    f'date that "gaps" does not list, or what gaps=false rules out. {ASIDE}'
                 )
         else:
             x = self._numbers(x)

@@ -21,6 +21,7 @@ VALUES = 200  # of a column of numbers, at which its curve is computed
 ADDITIVE = (nn.Standardise, nn.Clamp, nn.Pieces, nn.Flatten)
 MOST_PANELS, ACROSS = 30, 3
 BINS = 10
+FEWEST = 10  # rows of a point
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ def draw_reliability(p: NDArray, right: NDArray, path: StrPath) -> None:
         said, was = p[:, 1], right == 1
     bins = np.minimum((said * BINS).astype(int), BINS - 1)
     rows = np.bincount(bins, minlength=BINS)
-    held = rows > 0
+    held = rows >= FEWEST  # so that the picture shows nobody by themselves
     means = [np.bincount(bins, each, BINS)[held] / rows[held] for each in (said, was)]
     figure, (axis,) = plotting.new_figure(
         title="Probabilities of the model, and how often they came true", panel=(4.8, 4.6)

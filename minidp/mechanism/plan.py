@@ -18,7 +18,7 @@ from ..privacy.calibrate import max_steps, noise_multiplier_for
 from ..privacy.events import Event, NeighbouringRelation
 from ..privacy.ledger import SETUP, Ledger
 from ..util.text import upper_text
-from ..util.validate import count, positive_finite
+from ..util.validate import count, instance, positive_finite
 from ..util.words import Named
 from .rounding import Products, products
 from .samplers import Sampler
@@ -70,6 +70,7 @@ class Plan(Named):
         positive_finite(expected_lot_size=self.expected_lot_size)
         if not isinstance(self.sampler, Sampler):
             raise ParameterError(f"expected a sampler, got {type(self.sampler).__name__}")
+        instance(Sanitizer, sanitizer=self.sanitizer)
         if self.sampler.period > 1 and not self.sanitizer.constant:
             raise ParameterError(
                 "lots of whole epochs with a schedule of C or sigma: which noise an example meets "

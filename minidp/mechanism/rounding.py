@@ -21,17 +21,19 @@ class Products(NamedTuple):
     of up to `most` examples.
 
     factor  the sensitivity of the sum in units of the clip norm
+    lot     examples of the lot that is summed, which is private; None for any
     """
 
     rows: int
     most: int
     factor: float
+    lot: int | None = None
 
     def for_lot(self, lot_size: int) -> Products:
         """The rule for a lot of this size: float64 if it is larger than `most`. The error is then
         below the one that is charged.
         """
-        return self if lot_size <= self.most else self._replace(rows=0)
+        return self._replace(rows=self.rows if lot_size <= self.most else 0, lot=lot_size)
 
 
 DOUBLE = Products(0, 0, 1.0)

@@ -83,7 +83,8 @@ class Sanitizer(Named):
 
     Raises
         ParameterError   a parameter is in no group or in two; gradients come without their group
-        ShapeError       the gradients of a batch differ in their number of examples
+        ShapeError       the gradients of a batch differ in their number of examples, or, where they
+                         are all of a lot, from it
 
     >>> import numpy as np
     >>> from minidp.grads import Explicit
@@ -167,13 +168,20 @@ class Sanitizer(Named):
 
         grads    {key: PerExampleGrad}, every parameter of every group
         example_weight  (B,) in [0, 1], which may depend on the example itself only; None for 1
-        into     {key: array}, changed in place; empty or None before the first batch
+        into     {key: array}, changed in place; empty before the first batch, None if it is the
+                 only one
         products how outer products are summed: in float64, or as `rounding.products` says, with
         what to charge for it
         returns  {key: array, float64 but for a sum of few float32 products}; private until it went
                  through `release`
         """
         size = self._check(grads)
+        if into is None and products.lot not in (None, size):
+            raise ShapeError(
+                f"expected gradients of the {products.lot} examples of the lot, got {size} (the "
+                "first axis); a mean or a sum over examples cannot be clipped per example, and "
+                "batches of a lot share one into={}"
+            )
         total = {} if into is None else into
         if example_weight is not None:
             shape("add_clipped", "example_weight", example_weight, (size,))

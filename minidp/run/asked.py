@@ -10,6 +10,8 @@ from ..nn import Sequential
 from ..privacy import Filter
 from ..privacy.ledger import unit_text
 from ..streams import Streams
+from ..train.optimizer import check_parts
+from ..util.validate import instance
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,10 @@ class Training:
     batch_size: int | None = None
     augmentation_multiplicity: int = 1
     measure_every: int | None = None
+
+    def __post_init__(self):
+        instance(Sequential, network=self.network)
+        check_parts(self.loss, self.optimizer)
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,10 @@ class Privacy:
     check: bool | None = None
     train_metrics: bool = True
     rows_per_person: int | None = None
+
+    def __post_init__(self):
+        instance(Plan, plan=self.plan)
+        instance(Filter, budget=self.budget)
 
     @property
     def unit(self) -> str:

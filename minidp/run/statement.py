@@ -12,7 +12,7 @@ from ..privacy.attacker import in_words
 from ..util.text import estimate_text, lower_text, upper_text
 from .summary import in_short, is_not_private, unit_of
 
-FORMAT = 19  # of the text: one more whenever `render` would write other bytes for the same result
+FORMAT = 20  # of the text: one more whenever `render` would write other bytes for the same result
 
 
 def render(record):
@@ -200,7 +200,9 @@ def _covered(record):
         "Not for release: any file of a seeded run."
         if record.reproducible
         else f"Keep {', '.join(record.not_for_release)} secret. The guarantee still holds if "
-        "all other files of the folder are published; what they reveal besides is listed next.",
+        "all other files of the folder are published"
+        + f", if no {record.unit} of the training data is in the test" * _tested(record)
+        + "; what they reveal besides is listed next.",
         "## What is not covered",
         "\n".join(f"- {line}" for line in _not_covered(record) if line),
     ]
@@ -209,7 +211,6 @@ def _covered(record):
 def _not_covered(record):
     charged = ", ".join(setup.name for setup in record.settings.setup)
     figures = "; ".join(record.not_private)
-    tested = {record.test_accuracy, record.test_r2} != {None}
     return [
         "Other runs on the same data: tuning, other seeds, runs that were thrown away. Each such "
         "run weakens the protection further: their epsilons add up.",
@@ -234,12 +235,19 @@ def _not_covered(record):
             f"{figures}. Train with --no-train-metrics, or do not pass those files on."
         ),
         "Fairness: the accuracy for subgroups of people was not measured.",
-        tested and "The test set. Its rows are not protected, and the accuracy on them is exact.",
+        _tested(record)
+        and (
+            "The test set. Its rows are not protected: figures and pictures of them are exact. If "
+            f"a {record.unit} of the training data is among them, epsilon does not cover these."
+        ),
+        f"What other {record.unit}s tell. A fact about a group, which the model may show, holds "
+        f"for a {record.unit} of that group, used or not.",
         record.rows_checked
         and (
             "That the data were in order. Before its first step the run would have refused "
-            "missing or infinite numbers, unknown labels, and example weights outside [0, 1], with "
-            "a message for the data's owner. So it reveals that there were none."
+            "infinite numbers, missing ones where no gaps are allowed, unknown labels, and weights "
+            "outside [0, 1], with a message for the data's owner. So it reveals that there were "
+            "none."
         ),
         record.unit == "person"
         and "That each row names its person. The run would have refused the data otherwise.",
@@ -247,6 +255,11 @@ def _not_covered(record):
         "Timing, other processes on this machine, memory that was swapped out, and anyone who can "
         "read this machine's memory or files while it runs.",
     ]
+
+
+def _tested(record):
+    """Whether something was measured on a test set."""
+    return {record.test_accuracy, record.test_r2} != {None}
 
 
 def _tried(bits):

@@ -45,8 +45,8 @@ def unit_of(record):
         "person",
         "person with all of their rows",
         "person's rows",
-        f"All rows with their name{column or ''} count as theirs; the run read only the first "
-        f"{record.rows_per_person} of them. This is true only if each person has one name "
+        f"All rows with their name{column or ''} count as theirs; the run learned from the first "
+        f"{record.rows_per_person} of them alone. This is true only if each person has one name "
         f"{here} and no two share one.",
     )
 

@@ -7,7 +7,7 @@ which would have to be charged as another release.
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
@@ -15,8 +15,14 @@ from ..backend import namespace_of
 from ..errors import ParameterError
 from ..grads.forms import Arrays
 from ..mechanism.schedule import Setting, value_at
-from ..util.validate import in_range, non_negative_finite, positive_finite
+from ..util.validate import able, in_range, non_negative_finite, positive_finite
 from ..util.words import Named
+
+
+def check_parts(loss: Any, optimizer: Any) -> None:
+    """Raise ParameterError unless a loss and an optimizer are objects that can be one."""
+    able("nn.SoftmaxCrossEntropy()", "__call__", loss=loss)
+    able("train.SGD(0.1)", "update", optimizer=optimizer)
 
 
 @dataclass

@@ -28,10 +28,11 @@ from ..privacy.calibrate import max_steps
 from ..privacy.ledger import STEP, Ledger, unit_text
 from ..ranks import current
 from ..streams import Streams, as_streams
-from ..util.validate import count, inexact, shape
+from ..util.validate import count, inexact, instance, shape
 from . import row_bits, selfcheck
 from .batching import Batching
 from .noise_trial import try_noise
+from .optimizer import check_parts
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,10 @@ class Trainer:
         (`minidp.ranks`). rows_per_person: protect persons; `train` then needs `person`, and uses at
         most so many rows of each.
         """
+        check_parts(loss, optimizer)
+        instance(Plan, plan=plan)
+        if budget is not None:
+            instance(Filter, budget=budget)
         self.ranks = current() if ranks is None else ranks
         count(1, augmentation_multiplicity=augmentation_multiplicity)
         if rows_per_person is not None:

@@ -93,6 +93,22 @@ def flag(**named: Any) -> None:
             raise ParameterError(f"expected {name}={shown(value)} to be True or False")
 
 
+def instance(kind: type, **named: Any) -> None:
+    """Check that each named value is of a class."""
+    for name, value in named.items():
+        if not isinstance(value, kind):
+            raise ParameterError(f"expected {name} to be a {kind.__name__}, got {shown(value)}")
+
+
+def able(like: str, method: str, **named: Any) -> None:
+    """Check that each named value is an object with a method, and not its class. like: one that
+    is.
+    """
+    for name, value in named.items():
+        if isinstance(value, type) or not callable(getattr(value, method, None)):
+            raise ParameterError(f"expected {name} to be one like {like}, got {shown(value)}")
+
+
 def shape(where: str, name: str, array: Any, expected: Sequence[int | str]) -> None:
     """Check an array's shape; a string in `expected` is a free axis, printed as its letter."""
     actual = tuple(array.shape)

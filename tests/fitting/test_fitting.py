@@ -143,7 +143,7 @@ def test_lots_below_all_rows_are_paid_for(capsys):
     """
     model = fitted(lot_size=100, steps=20, quiet=False, delta=0.01, scale="unit-norm")
     assert 1.98 < model.epsilon.upper <= 2.0 and model.ledger.count_of("setup") == 1
-    assert "NOTICE: delta=0.01 is not below 1/1200" in capsys.readouterr().out
+    assert "NOTICE: delta=0.01 is not below 1/1200" in capsys.readouterr().err
     assert "not below 1/1200" in model.statement
 
 

@@ -26,6 +26,19 @@ def fitted(x, y, person, **named):
     return minidp.fit(x, y, person=person, **named)
 
 
+def test_a_person_on_both_sides_is_refused_and_notices_are_never_quiet(capsys):
+    x, y, person = problem()
+    table = {"patient": person.astype(str), **{f"c{n}": x[:, n] for n in range(4)}}
+    named = {"quiet": True, "steps": 2, "epsilon": 2.0, "seed": 1}
+    test = {**table, "patient": person + 0.0}, y
+    with pytest.raises(
+        ParameterError, match=f"{PERSONS} of its {PERSONS} persons are also trained"
+    ):
+        minidp.fit(table, y, person="patient", rows_per_person=MOST, test=test, **named)
+    minidp.fit({**table, "patient": person}, y, **named)
+    assert "NOTICE: the values of column patient repeat" in capsys.readouterr().err
+
+
 def test_ledger_result_statement_and_verify_say_person(tmp_path):
     x, y, person = problem()
     model = fitted(x, y, person, folder=tmp_path / "run", ledger=tmp_path / "all", group_size=2)

@@ -22,6 +22,7 @@ from minidp.mechanism import (
     per_layer_groups,
     random_projection,
 )
+from minidp.mechanism.rounding import Products
 from minidp.privacy import (
     ApproximateDP,
     Composed,
@@ -39,6 +40,7 @@ from minidp.privacy import (
     noise_multiplier_for,
     theorem_d1,
 )
+from minidp.run import Privacy, Training
 from minidp.streams import Streams
 from minidp.train import SGD, AdaGrad, Adam, Averaged, Momentum, Trainer
 from tests.support.accountants import ledger_of
@@ -92,6 +94,18 @@ PARTS = {
             {**GRADS, KEYS[1]: np.zeros(3)}
         ),
         "initial=nan": lambda: LinearDecay(nan, 1.0, 3),
+        "expected loss to be one like nn.SoftmaxCrossEntropy(), got 'ce'": lambda: Trainer(
+            make_network(), "ce", SGD(0.1), make_plan(make_network())
+        ),
+        "expected optimizer to be one like train.SGD(0.1), got <class": lambda: Trainer(
+            make_network(), LOSS, SGD, make_plan(make_network())
+        ),
+        "expected budget to be a Filter, got 2.0": lambda: trainer(budget=2.0),
+        "expected budget to be a Filter, got 3.0": lambda: Privacy(
+            Plan(POISSON, SANITIZER, 1, 600), 3.0
+        ),
+        "expected network to be a Sequential, got [": lambda: Training([DENSE], LOSS, SGD(0.1)),
+        "expected sanitizer to be a Sanitizer, got [": lambda: Plan(POISSON, FLAT, 1, 600),
         "steps=-3": lambda: LinearDecay(1.0, 1.0, -3),
         "sampling_probability=1.2": lambda: PoissonSampler(1.2),
         "lot_size=0": lambda: ShuffleSampler(10, 0),
@@ -179,6 +193,9 @@ PARTS = {
     ShapeError: {
         "PrivatePCA: expected x of shape (N, D), got (4, 2, 2)": lambda: PCA.raw_second_moments(
             np.zeros((4, 2, 2))
+        ),
+        "expected gradients of the 100 examples of the lot, got 3 ... a mean": lambda: (
+            SANITIZER.add_clipped(GRADS, products=Products(0, 9, 1.0).for_lot(100))
         ),
         "same number of examples": lambda: SANITIZER.add_clipped(
             {**GRADS, KEYS[1]: Explicit(np.zeros((4, 3)))}

@@ -83,7 +83,7 @@ def test_the_statement_says_what_the_trial_of_rows_found(said):
         ({"delta": 0.02}, "0.02 is not below 1/60, so that publishing somebody's whole row"),
         (
             PERSONS,
-            "in the column 'patient id' count as theirs; the run read only the first 5 of them",
+            "in the column 'patient id' count as theirs; the run learned from the first 5 of them",
         ),
     ],
 )

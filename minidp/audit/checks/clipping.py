@@ -3,18 +3,20 @@
 import math
 from fractions import Fraction
 from itertools import product
+from unittest import mock
 
 import numpy as np
 
 from ... import mechanism
 from ...backend import to_host
 from ...grads.forms import Explicit, Outer, OuterSum
+from ...host import memory
 from ...mechanism import ClipGroup, Sanitizer, noise
 from ...mechanism.rounding import in_blocks, products
 from ...mechanism.sanitizer import Watcher
 from ...streams import Streams
 from ..equation import Case
-from . import holds, measures, slack, states
+from . import holds, measures, slack, states, worst
 from .exact_values import sq_norms
 
 EXACT, SANITIZER = 1e-12, "mechanism.sanitizer.Sanitizer"
@@ -146,6 +148,25 @@ def _sums(bench, weights, kind, factors, g, strategy="auto", bounds=(0, 7), size
         total = sanitizer.add_clipped(_by_key(grad), total, weight)
     norms = np.sqrt([np.concatenate(parts) for parts in watcher.seen.values()]).T
     return Case({"raw": _stacked(total), "g": g, "norm": norms, "C": size * C, "v": weights})
+
+
+@measures(SANITIZER, "F1 N1 F3", "gradients formed in parts beside others, row by row", 1e-10)
+def groups_in_parts(bench):
+    """A group of gradients that are formed, a few examples at a time, and of some that are there
+    already; every example by itself in plain NumPy.
+    """
+    a, d = (bench.rng.standard_normal((9, 10)) for _ in "ad")
+    g = bench.rng.standard_normal((9, 4))
+    weights = bench.rng.uniform(0.2, 1, 9)
+    keys = [("layer", "W"), ("layer", "b")]
+    sanitizer = Sanitizer([ClipGroup("all", keys, 5.0, 0.0)], "explicit")
+    with mock.patch.object(memory, "EXPLICIT_BYTES", 1600):  # on the host two rows of W
+        grads = Outer(*map(bench.asarray, (a, d))), Explicit(bench.asarray(g))
+        found = sanitizer.add_clipped(dict(zip(keys, grads)), None, bench.asarray(weights))
+    rows = [np.append(np.outer(*each), b) for *each, b in zip(a, d, g)]
+    norms = np.linalg.norm(rows, axis=1) * (1 + 2.0**-20)
+    sums = [to_host(found[key]).ravel() for key in keys]
+    yield worst(np.concatenate(sums), weights / np.maximum(1, norms / 5.0) @ rows)
 
 
 @states(SANITIZER, "F2")

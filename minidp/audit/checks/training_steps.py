@@ -7,8 +7,8 @@ import numpy as np
 
 from ... import nn, train
 from ...backend import to_host
-from ...grads.forms import Explicit
 from ...mechanism import LinearDecay, Plan, PoissonSampler, Sanitizer, per_layer_groups
+from ...mechanism.noise import noise_grid
 from ...streams import Streams
 from ...train.trial import host_copy
 from ..equation import Case
@@ -47,7 +47,8 @@ def _setting(bench, noise=0.8, clip=0.5, sampler=ALL, steps=4, strategy="auto", 
 
 
 def _algorithm_1(trainer, network, examples, weight):
-    """The parameters after a loop over steps and examples, each clipped by itself, on the host.
+    """The parameters after a loop over steps and examples, each clipped by itself, on the host, in
+    plain NumPy but for the normal numbers.
 
     network: a copy of the trainer's; examples: (x, y) of the rows of each.
     """
@@ -58,10 +59,20 @@ def _algorithm_1(trainer, network, examples, weight):
             x, y = examples[b]
             z, caches = network.forward(x)
             grads = network.param_grads(trainer.loss(z, y)[1], caches).items()
-            mean = {key: Explicit(g.materialise().mean(axis=0)[None]) for key, g in grads}
-            total = plan.sanitizer.add_clipped(mean, total, weight[b : b + 1])
-        for key, g in plan.sanitizer.release(total, streams.noise(step)).items():
-            network.params[key] -= (0.3 - 0.05 * step) * g / 7
+            mean = {key: g.materialise().mean(axis=0) for key, g in grads}
+            for group in plan.sanitizer.groups:
+                own = np.concatenate([mean[key].ravel() for key in group.keys])
+                norm = np.linalg.norm(own) * (1 + 2.0**-20)
+                for key in group.keys if np.isfinite(norm) else ():
+                    total[key] += weight[b] * mean[key] / max(1, norm / group.clip_norm)
+        draws = streams.noise(step)
+        for group, key in ((group, key) for group in plan.sanitizer.groups for key in group.keys):
+            if sigma := group.noise_multiplier:
+                std = sigma * group.clip_norm
+                grid = noise_grid(std)
+                total[key] += std * draws.standard_normal(total[key].shape)
+                total[key] = np.rint(total[key] / grid) * grid
+            network.params[key] -= (0.3 - 0.05 * step) * total[key] / 7
     return network.params
 
 
