@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import ParameterError
 from ..util.files import atomic_write
 from ..util.validate import count, in_range, one_of, positive_finite
+from ..util.words import check_names
 from . import html
 from .step_tests import ANY_SIZE, TESTS
 from .step_trials import LEVEL, RAISED, Trials, Undecided
@@ -19,6 +20,7 @@ from .step_trials import LEVEL, RAISED, Trials, Undecided
 CLAIMS = ("trained", "finite", "bits", "poisson", "processes")
 RELATIONS = ("add_remove", "zero_out")
 ON_NOISE = ("sensitivity", "divisor", "independence of rows")
+DIVISOR = "both are divided by another number than expected_lot_size, or by none"
 KINDS = {"violated": "fail"}  # of a verdict's cell on a page
 
 
@@ -30,7 +32,8 @@ class Stated:
                           same parameters at each call. It returns the noisy sum of clipped
                           gradients divided by the expected lot size, before any optimizer, as one
                           NumPy array
-    row_shape             of one row; labels are computed from the row, or are all the same
+    row_shape             of one row, or its length; labels are computed from the row, or are all
+                          the same
     clip_norm, noise_multiplier, expected_lot_size  C, sigma and L: noise has std sigma C / L
     sampling_probability  of a row in a lot; needed with lots and claimed_epsilon
     relation              "add_remove" or "zero_out"
@@ -52,7 +55,7 @@ class Stated:
 
     step: Callable[[Any], Any]
     _: KW_ONLY
-    row_shape: Sequence[int]
+    row_shape: Sequence[int] | int
     clip_norm: float
     noise_multiplier: float
     expected_lot_size: float
@@ -74,6 +77,8 @@ class Stated:
 
     def __post_init__(self):
         positive_finite(expected_lot_size=self.expected_lot_size)
+        if isinstance(self.row_shape, int):
+            object.__setattr__(self, "row_shape", (self.row_shape,))
         count(2, most_releases=self.most_releases)
         one_of(RELATIONS, relation=self.relation)
         for size in self.row_shape:
@@ -156,6 +161,7 @@ def check_step(step: Callable[[Any], Any], **stated: Any) -> StepReport:
     >>> print(wrong.findings[1].text.partition(": ")[2].partition(";")[0])
     the sum is divided by the number of rows at hand, not by the expected lot size
     """
+    check_names("check_step", Stated, stated)
     try:
         with np.errstate(all="ignore"):
             trials = Trials(Stated(step, **stated))
@@ -173,14 +179,21 @@ def check_step(step: Callable[[Any], Any], **stated: Any) -> StepReport:
     ]
     level = LEVEL / len(tests)
     found = [_finding(each, trials, level) for each in tests]
-    return StepReport(tuple(_after_noise(found)), trials.calls)
+    return StepReport(tuple(_after_noise(found, trials)), trials.calls)
 
 
-def _after_noise(findings):
+def _after_noise(findings, trials):
     """The findings, of which those that count on noise as stated say so where it is not."""
-    wrong = any((each.name, each.verdict) == ("noise", "violated") for each in findings)
+    verdicts = {each.name: each.verdict for each in findings}
+    wrong = verdicts["noise"] == "violated"
+    factor = trials.factor if wrong and verdicts.get("divisor") == "holds" else None
     for each in findings:
-        if wrong and each.name in ON_NOISE and each.verdict == "violated":
+        if factor and each.name == "divisor":
+            text = f"sums and noise are both {factor:.3g} times what is stated: " + DIVISOR
+            each = replace(each, verdict="violated", text=text)
+        elif factor and each.name in ("sensitivity", "noise") and each.verdict == "violated":
+            each = replace(each, text=f"{each.text}; or this follows from the divisor")
+        elif wrong and each.name in ON_NOISE and each.verdict == "violated":
             text = f"{each.text}; or this follows from the noise, which is not as stated"
             each = replace(each, text=text)
         elif wrong and (each.name, each.verdict) == ("directions", "holds"):
@@ -225,7 +238,7 @@ def checked_file(where: str) -> StepReport:
         raise ParameterError(f"--step {path}: {type(error).__name__}: {error}") from None
     if not isinstance(found, Mapping) or "step" not in found:
         raise ParameterError(
-            f"--step {where}: expected check = dict(step=..., row_shape=..., ...) in the file, the "
-            "arguments of minidp.audit.check_step, or its name after a colon"
+            f"--step {where}: expected a dictionary called check in the file, of the arguments of "
+            "minidp.audit.check_step, or its name after a colon"
         )
     return check_step(**found)

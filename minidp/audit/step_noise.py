@@ -84,8 +84,11 @@ def _sizes(trials, rows, found):
         if share < 1e-3:
             cause = "none, or the same noise every time"
         yield stats.chi2.cdf(total, freedom), f"{text}: {cause}"
-        size = trials.stated.expected_lot_size
-        more = f"too much (1.41 if added twice, {size:g} if divided by the number of rows at hand)"
+        size, clip = trials.stated.expected_lot_size, trials.stated.clip_norm
+        more = (
+            f"too much (1.41 if added twice, {size:g} if divided by the number of rows at hand, "
+            f"{1 / clip:.3g} if not times the clip norm)"
+        )
         yield stats.chi2.sf(total, freedom), f"does not do what it states: {text}: {more}"
     least = f"{math.sqrt(sums.min() / n):.3g} times the stated noise on {rows} rows"
     frozen = "" if sums.min() else ": frozen weights, which are charged and not trained"

@@ -18,6 +18,7 @@ SPREAD = 600  # numbers that tell FAULT times the noise
 FEWEST = 16
 SCALES = (0.01, 0.1, 1, 10, 100, 1000)  # of row 0
 LOUD = SCALES[-1]
+ALIKE = 0.1  # relative difference of two factors
 RAISED = (Exception, SystemExit)  # by the user's code, which may raise anything
 ROUNDING = 1e-5  # of what rows move: sums in float32 are no fault
 
@@ -106,7 +107,13 @@ class Trials:
     def call(self, rows, step=None):
         """One release, (d,) float64."""
         self.calls += 1
-        released = np.asarray((step or self.stated.step)(rows.copy()))
+        given = (step or self.stated.step)(rows.copy())
+        if not hasattr(given, "shape"):
+            raise ParameterError(
+                "step: expected one array of all coordinates, such as numpy.concatenate([each."
+                f"ravel() for each in grads]), got {type(given).__name__}"
+            )
+        released = np.asarray(given)
         if released.dtype.kind != "f":
             raise ParameterError(f"step: expected floating-point numbers, got {released.dtype}")
         self.shape = self.shape or released.shape
@@ -157,10 +164,25 @@ class Trials:
             variance = sum(weight**2 * each[i] for weight, _, each in means)
             rounding = ROUNDING * max(np.linalg.norm(each[part.where]) for _, each, _ in means)
             square, allowed = float(mean @ mean), most / part.sigma + rounding
-            p = stats.ncx2.sf(square / variance, part.size, allowed**2 / variance)
+            try:
+                p = stats.ncx2.sf(square / variance, part.size, allowed**2 / variance)
+            except OverflowError:  # so many deviations that the law is a normal one
+                p = stats.norm.sf((math.sqrt(square) - allowed) / math.sqrt(variance))
             norm = math.sqrt(square) * part.sigma if math.isfinite(square) else math.inf
             text = f"{what} move {part.name} by {norm:.4g} C, at most {most} C is right"
             yield p, text, part.name, norm
+
+    @property
+    def factor(self):
+        """How many times what is stated sums and noise both are; None if not alike."""
+        m, lot = self.copies, Lot(0, self.copies, LOUD)
+        sums = max(norm for *_, norm in self.moved(m, (1, lot))) / m
+        squares = [
+            np.nanmedian(self.alone[each.name]) / stats.chi2.median(each.size)
+            for each in self.parts
+        ]
+        noise = math.sqrt(max(squares))
+        return noise if noise and abs(sums / noise - 1) < ALIKE else None
 
     @property
     def reached(self):

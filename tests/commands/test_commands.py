@@ -160,7 +160,7 @@ def test_a_step_in_a_file_is_checked(run, folder, capsys):
     "flags, says",
     [
         ("nowhere.py", "FileNotFoundError"),
-        ("mine.py:nothing", "expected check = dict"),
+        ("mine.py:nothing", "expected a dictionary called check"),
         ("mine.py:unsaid", "first call: missing 3 required keyword-only arguments: 'clip_norm'"),
         ("mine.py --layer Dense", "--step goes with --html alone"),
     ],
