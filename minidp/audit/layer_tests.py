@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from ..errors import DtypeError, ShapeError
+from ..errors import DtypeError, ParameterError, ShapeError
 from ..nn.layer import check_written
 from ..train.selfcheck import SEED, targets
 from ..train.trial import THOROUGH, LayerTrial, LossTrial, host_copy
@@ -121,7 +121,7 @@ class _Tests:
         self.errors.update(trial.labelled())
 
     def report(self):
-        rows = []
+        rows, said = [], set()
         for name, test in self.tests.items():
             problems = []
             try:
@@ -129,7 +129,9 @@ class _Tests:
                     problems.extend(test())
             except Exception as error:  # whatever a user's class raises is reported
                 problems.append(f"{type(error).__name__}: {error}")
-            rows.append((name, "; ".join(problems)))
+            text = "; ".join(problems)
+            rows.append((name, "as above" if text and text in said else text))
+            said.add(text)
         return Report(tuple(rows), self.subject, self.errors, "; ".join(self.notes))
 
 
@@ -159,6 +161,7 @@ class _LayerTests(_Tests):
         self.outputs = ["y", "dx", *(f"d{name}" for name in layer.params)]
         self.texts, self.unread = {}, []
         self.read_card()
+        self.look_at_attributes()
         self.tests["backward called late and twice"] = self.late
         self.tests["wrong inputs are refused by name"] = self.refusals
         if self.texts or self.unread:
@@ -175,6 +178,21 @@ class _LayerTests(_Tests):
             moved = array + self.rng.uniform(0.2, 0.7, array.shape)
             layer.params[name] = moved.astype(array.dtype)
         return LayerTrial(layer, x, self.rng, how=THOROUGH)
+
+    def look_at_attributes(self):
+        """Note what a model file with this layer would lack."""
+        kept = self.layer.params, self.layer.constants
+        held = {id(array) for arrays in kept for array in arrays.values()}
+        for name, value in vars(self.layer).items():
+            if isinstance(getattr(value, "shape", None), tuple) and id(value) not in held:
+                self.notes.append(
+                    f"the array {name} is neither in params, which are trained, nor in constants: "
+                    "a model file will not hold it"
+                )
+        try:
+            self.layer.settings()
+        except ParameterError as error:
+            self.notes.append(f"a model file cannot hold this layer: {error}; or write settings()")
 
     def read_card(self):
         """Set texts and unread, and note why others are not evaluated."""

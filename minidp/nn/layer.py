@@ -9,9 +9,10 @@ from numpy.random import Generator, default_rng
 from numpy.typing import DTypeLike, NDArray
 
 from ..backend import namespace_of
-from ..errors import ParameterError, ShapeError
+from ..errors import ParameterError, ShapeError, TrialError
 from ..grads.forms import PerExampleGrad
 from ..streams import Draws
+from ..util.text import listed
 from ..util.validate import inexact, shape, shape_fits, shape_text
 from ..util.words import Named
 from .init import Initializer, Rng, zeros
@@ -34,7 +35,21 @@ class Cache(NamedTuple):
     kept: object
 
 
-class Layer(Named):
+class _Bare(Named):
+    """Has no arrays yet, also where a subclass does not call `__init__`."""
+
+    name: Any
+    params: dict[str, NDArray]
+    constants: dict[str, NDArray]
+
+    def __new__(cls, *given: Any, **named: Any) -> Any:
+        """A new layer, as yet without arrays."""
+        self = super().__new__(cls, *given, **named)
+        self.name, self.params, self.constants = None, {}, {}
+        return self
+
+
+class Layer(_Bare):
     """A function that acts on each example separately, with gradients written by hand.
 
     name         set by the network if not given; the first half of a parameter's key, and in
@@ -67,6 +82,7 @@ class Layer(Named):
         ShapeError            x does not fit, or dy has another shape than y
         DtypeError            x is not floating point, except ids
         BackendMismatchError  x and the parameters live in different libraries
+        TrialError            compute_y or compute_grads returns something else than it should
     """
 
     kind = "layer"
@@ -75,9 +91,7 @@ class Layer(Named):
     input_shape: Any = None
 
     def __init__(self, name: str | None = None):
-        self.name: Any = name
-        self.params: dict[str, NDArray] = {}
-        self.constants: dict[str, NDArray] = {}
+        self.name = name
 
     @property
     def known_shape(self) -> Shape | None:
@@ -106,7 +120,13 @@ class Layer(Named):
         if x.ndim == 0:
             shape(self.where, "x", x, ("B", "..."))
         self.output_shape(x.shape[1:])
-        y, kept = self.compute_y(x, rng)
+        made = self.compute_y(x, rng)
+        if not (isinstance(made, tuple) and len(made) == 2 and hasattr(made[0], "shape")):
+            raise TrialError(
+                f"{self.where}: expected compute_y to return (y, kept), the output and what the "
+                f"gradients need, got {type(made).__name__}"
+            )
+        y, kept = made
         return y, Cache(tuple(y.shape), kept)
 
     def backward(self, dy: NDArray, cache: Cache) -> NDArray:
@@ -117,7 +137,10 @@ class Layer(Named):
     def param_grads(self, dy: NDArray, cache: Cache) -> dict[str, PerExampleGrad]:
         """{parameter name: PerExampleGrad}, example by example."""
         self._check_gradient(dy, cache)
-        return self.compute_grads(dy, cache.kept)
+        grads = self.compute_grads(dy, cache.kept)
+        if type(self).compute_grads is not Layer.compute_grads:
+            self._check_grads(grads)
+        return grads
 
     def shape_of_y(self, input_shape: Shape) -> Shape:
         """The output's shape for an input that fits `self.input_shape`."""
@@ -125,11 +148,11 @@ class Layer(Named):
 
     def compute_y(self, x: NDArray, rng: Any) -> tuple[NDArray, Any]:
         """(y, what the gradients need)."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{self.where}: write compute_y(x, rng), which returns (y, kept)")
 
     def compute_dx(self, dy: NDArray, kept: Any) -> NDArray:
         """dx, of the input's shape."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{self.where}: write compute_dx(dy, kept), which returns dx")
 
     def compute_grads(self, dy: NDArray, kept: Any) -> dict[str, PerExampleGrad]:
         """{parameter name: PerExampleGrad}."""
@@ -160,6 +183,23 @@ class Layer(Named):
     def where(self) -> str:
         """The layer's name for messages."""
         return self.name or self.kind
+
+    def _check_grads(self, grads):
+        """Raise TrialError unless these are the gradients of all parameters, per example."""
+        got = sorted(grads) if isinstance(grads, dict) else [type(grads).__name__]
+        if got != sorted(self.params):
+            raise TrialError(
+                f"{self.where}: expected compute_grads to return gradients of "
+                f"{listed(sorted(self.params))} by name, got {listed(got) or 'none'}"
+            )
+        for name, grad in grads.items():
+            if not isinstance(grad, PerExampleGrad):
+                one = ", ".join(map(str, ("B", *self.params[name].shape)))
+                raise TrialError(
+                    f"{self.where}.{name}: the per-example gradient: expected a PerExampleGrad "
+                    f"such as grads.Explicit(array) of an array ({one}), got "
+                    f"{type(grad).__name__}: a sum over examples cannot be clipped per example"
+                )
 
     def _check_gradient(self, dy, cache):
         if tuple(dy.shape) != cache.y_shape:

@@ -18,7 +18,9 @@ def names_of(
 
     def getattr_(name):
         if name not in module_of:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            from .words import hint  # here, because it is for errors alone
+
+            raise AttributeError(f"module {package!r} has no {name!r}; {hint(name, module_of)}")
         if not module_of[name]:
             return import_module(f".{name}", package)
         return getattr(import_module(f".{module_of[name]}", package), name)

@@ -24,12 +24,21 @@ WORDS = {  # of other libraries, and what to write here; "=" follows our paramet
     "epochs": "it is steps=, the epochs times the rows, divided by lot_size=",
     "target_epsilon": "it is epsilon=",
     "noise_multiplier": "the noise follows from epsilon=; minidp.epsilon says what a noise costs",
+    "loss": "it follows from the labels, or from target_bounds= of numbers; minidp.train.Trainer "
+    "takes one of minidp.nn",
+    "model": "it is network=, an nn.Sequential",
     "optimizer": "it follows from public numbers; minidp.train.Trainer takes one of minidp.train",
     "random_state": "it is seed=",
     "sample_weight": "a weight may depend on its own row only, and boosting and bagging compute it "
     "from all rows; such a weight, in [0, 1], is example_weight=",
     "class_weight": "a weight may depend on its own row only, and balanced classes depend on all "
     "rows; public weights of the classes, in [0, 1], go into example_weight=",
+    "PrivacyEngine": "minidp.fit trains privately, and minidp.run.Run with parts of your own",
+    "get_noise_multiplier": "it is minidp.calibrate",
+    "get_epsilon": "it is minidp.epsilon",
+    "RDPAccountant": "it is RenyiAccountant",
+    "PRVAccountant": "it is LossDistributionAccountant",
+    "GaussianDpEvent": "it is Gaussian",
     "Linear": "it is nn.Dense(inputs, outputs)",
     "Conv2d": "it is nn.Conv2D(in_channels, out_channels, kernel)",
     "kernel_size": "it is kernel=",
@@ -45,7 +54,7 @@ def hint(name: str, known: Collection[str]) -> str:
 
     if name in WORDS:
         return WORDS[name]
-    if near := get_close_matches(name, known, 1):
+    if near := get_close_matches(name, known, 1, 0.7):
         return f"did you mean {near[0]}?"
     return f"there are {', '.join(known)}"
 

@@ -104,7 +104,11 @@ LAYERS = [
         rf"{GRADIENT}: expected shape \(\d, 3\), got \(1, 3\); nothing sums or averages over "
         rf"examples",
     ),
-    (Scaled(grads=lambda g: {}), rf"{GRADIENT}: expected shape \(\d, 3\), got None"),
+    (
+        Scaled(grads=lambda g: {}),
+        "scaled1?: expected compute_grads to return .* s by name, got none",
+    ),
+    (Scaled(grads=lambda g: None), "scaled1?: expected compute_grads to .* by name, got NoneType"),
     (
         Scaled(grads=lambda g: {"s": Underestimated(g)}),
         f"{GRADIENT}: squared norms, rounded up,: expected",
