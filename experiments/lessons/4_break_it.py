@@ -65,12 +65,12 @@ check(step)
 
 # %% [markdown]
 # The function `check` tells the tool what the step promises: a clip norm, a noise multiplier and an
-# expected lot size. The tool makes lots of its own: an empty lot, random rows, 96 or 192 copies of
-# one row, and such copies a thousand times as large. It calls the step many times on each lot and
-# takes the mean, so that the noise averages out. These are the tests:
+# expected lot size. The tool makes lots of its own: an empty lot, random rows, from 1 to 192 copies
+# of one row, and such copies up to a thousand times as large. It calls the step many times on each
+# lot and takes the mean, so that the noise averages out. These are the tests:
 #
 # - *sensitivity*: 96 equal rows move the sum by at most 96 C, because each may move it by C; so do
-#   1 row and 9 rows.
+#   lots of fewer rows and of more.
 # - *divisor*: twice the rows move the release twice as far.
 # - *noise*: it has the promised size, is Gaussian, and is new each time.
 # - *directions*: no sum of all numbers, whatever their weights, is without noise.

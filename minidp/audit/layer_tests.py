@@ -213,6 +213,10 @@ class _LayerTests(_Tests):
                 "the card's equations are compared too after pip install 'minidp[audit]'"
             )
             return
+        if sum(label[0] == "P" for label in card.labels) < len(self.layer.params):
+            self.notes.append(
+                "the card has fewer gradients [P1], [P2], ... than there are parameters"
+            )
         for label, text in card.labels.items():
             if text.startswith("in words:") or (card_of(cls), label) in WORDS:
                 self.notes.append(f"[{label}] is in words: not evaluated")

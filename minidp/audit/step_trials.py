@@ -31,8 +31,9 @@ class Lot(NamedTuple):
     scale: float = 1
 
     def __str__(self):
-        made = f"{self.made} made rows"
-        copies = f"{self.copies} copies of row 0 times {self.scale:g}"
+        made = f"{self.made} made rows" if self.made else "an empty lot"
+        times = "" if self.scale == 1 else f" times {self.scale:g}"
+        copies = f"{self.copies} copies of row 0{times}"
         if not self.copies:
             return made
         return f"{made} and {copies}" if self.made else copies

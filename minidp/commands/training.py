@@ -209,7 +209,8 @@ class PredictCommand:
         for warning in warned:
             print(f"NOTICE: {warning.message}", file=sys.stderr)
         with atomic_write(self.out) as file:
-            csv.writer(file, lineterminator="\n").writerows([header, *rows.tolist()])
+            cells = [[None if cell != cell else cell for cell in row] for row in rows.tolist()]
+            csv.writer(file, lineterminator="\n").writerows([header, *cells])  # None as ""
         print(f"wrote {self.out}: {rows.shape[0]} rows")
 
 

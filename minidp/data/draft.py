@@ -42,6 +42,8 @@ def draft(table: dict[str, NDArray], label: str) -> tuple[dict[str, Any], list[s
     for name, cells in table.items():
         texts = [text_in(cell) for cell in cells.tolist()]
         found, says = _drafted(name, texts, name == label)
+        if gaps := sum(text in (*GAPS, *found.get("gaps", ())) for text in texts):
+            says += f"; {gaps} of {len(texts)} are empty or gaps"
         if name == label:
             found, says = found | {"role": "label"}, f"the label: {says}"
         entries[name] = found | {"from": "data"}

@@ -18,9 +18,9 @@ from .cells import GAPS
 
 MOST_ROWS = 2**10  # sums of so many outer products per person are within the bound of `rounding`
 NAMES = re.compile(  # of columns that say whose row each is
-    r"(person|pat|patient|subject|user|customer|client|member|student|pupil|employee|respondent"
+    r"(person|pat|patient|user|customer|client|member|student|pupil|employee|respondent"
     r"|participant|household|e-?mail)s?([ _-]?(id|no|nr|number|code|name|ref|address)\.?)?"
-    r"|(.*[ _-])?id|unnamed: 0"
+    r"|subject[ _-]?(no|nr|number|code)\.?|(.*[ _-])?id|unnamed: 0"
 )
 FEWEST_NAMES = 10  # different ones; a column of fewer is a category
 NUMBER = re.compile(r"[-+]?\d+(\.\d*)?")

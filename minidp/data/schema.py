@@ -249,18 +249,21 @@ class Schema:
         parts = np.split(np.isnan(rows), ends, axis=1)
         return [each.name for each, part in zip(self.inputs, parts) if part.any()]
 
-    def fell_out(self, table: dict[str, NDArray]) -> list[str]:
-        """A line for each column of which more than half of the first rows do not fit."""
+    def fell_out(self, table: dict[str, NDArray], share: float = 0.5) -> list[str]:
+        """A line for each column of which more than this share of the first rows do not fit."""
         found = []
         for each in self.columns:
             if each.type == "ignore" or each.name not in table:
                 continue
             known, wrong = each.misfits(one_axis(table[each.name][:FIRST], each.name))
-            if known >= FEWEST and wrong > known / 2:
+            if known >= FEWEST and wrong > share * known:
                 which = "hold none of its categories"
                 if each.type != "category":
                     example = each.format or EXAMPLES[each.type]
-                    which = f"are beyond its bounds, or no {each.type} like {example}"
+                    which = (
+                        f'are beyond its bounds, or no {each.type} like {example} ("format" says '
+                        "how the table writes it)"
+                    )
                 found.append(f"column {each.name}: {wrong} of its first {known} values {which}")
         return found
 

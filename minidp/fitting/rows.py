@@ -24,6 +24,7 @@ from ..util.program import program
 from ..util.text import listed
 from ..util.validate import count, same_batch
 
+SOME = 0.05  # of a column's cells that do not fit: its owner is told
 FAR = 10  # times the rows, or persons, or a tenth: a public N that is probably a mistake
 
 
@@ -151,7 +152,7 @@ class _Door:
     def rows(self, x, y):
         """(Inputs, targets) of rows with their labels or targets; notes which classes there are."""
         if self.schema is not None:
-            for line in self.schema.fell_out(table_of(x) or {}):
+            for line in self.schema.fell_out(table_of(x) or {}, SOME):
                 say(f"NOTICE: {line}. {ASIDE}")
             x, y = self.schema.read(x, y)
             if refused := self.schema.refused(x):

@@ -101,11 +101,14 @@ def _success(record, epsilon, found):
     if record.meaning:
         rate = min(rate, record.meaning["true_positive_rates"][f"{FALSE_ALARMS:g}"])
     if rate > 0.9995:
-        return f"At {FALSE_ALARMS:.0%} false alarms, this guarantee does not keep them from it."
+        return (
+            f"This guarantee does not keep them from it: somebody who accepts {FALSE_ALARMS:.0%} "
+            f"false alarms may recognise {found} nearly always."
+        )
     return (
-        f"Somebody who accepts {FALSE_ALARMS:.0%} false alarms recognises {found} at most "
-        f"{upper_text(100 * rate, decimals=1)}% of the time; blind guessing would be right "
-        f"{FALSE_ALARMS:.0%} of the time."
+        f"Somebody who accepts {FALSE_ALARMS:.0%} false alarms recognises {found} with a chance of "
+        f"at most {upper_text(100 * rate, decimals=1)}%; blind guessing has a chance of "
+        f"{FALSE_ALARMS:.0%}."
     )
 
 

@@ -98,6 +98,8 @@ def test_a_column_that_fell_out_of_its_schema_is_named(table, capsys):
         assert line.startswith(f"column {name}: 900 of its first 900") and words in line
     fitted(table.assign(age=table.age * 1000), quiet=False)
     assert "NOTICE: column age: 900 of its first 900" in capsys.readouterr().err
+    fitted(table.assign(age=np.where(table.index < 60, 176, table.age)))
+    assert "NOTICE: column age: 60 of its first 900" in capsys.readouterr().err
     with pytest.raises(RowsError):
         fitted(table.assign(age=table.age.astype(str) + ["x", *[""] * 899]), quiet=False)
     assert "NOTICE: the columns age hold text in place" in capsys.readouterr().err

@@ -69,9 +69,12 @@ def test_the_statement_says_what_the_trial_of_rows_found(said):
 @pytest.mark.parametrize(
     "changes, words",
     [
-        ({f"{RATES} 0.01": 0.01771}, "recognises a row that was used at most 1.8% of the time;"),
+        (
+            {f"{RATES} 0.01": 0.01771},
+            "recognises a row that was used with a chance of at most 1.8%;",
+        ),
         ({f"{RATES} 0.01": 0.99999, **LARGE}, "does not keep them from it"),
-        ({"meaning": None, LEAST: 0.5}, "a row that was used at most 1.7% of the time"),
+        ({"meaning": None, LEAST: 0.5}, "a row that was used with a chance of at most 1.7%"),
         ({"group": {"size": 4, "epsilon": 3.21001}}, "epsilon for these rows together is 3.211,"),
         (
             {"target_epsilon": 2.0, "accountant": "gaussian_clt", LEAST: 0.81},
