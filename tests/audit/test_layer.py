@@ -130,4 +130,15 @@ def test_what_an_equation_uses_and_what_is_in_words_pass(monkeypatch, rng):
     }
     monkeypatch.setattr(module, "card_of_class", lambda cls: (SimpleNamespace(labels=texts), []))
     report = check_layer(nn.Dense(3, 2, rng=rng), 3)
-    assert report and report.note == "[B1] is in words: not evaluated"
+    fewer = "the card has fewer gradients [P1], [P2], ... than there are parameters"
+    assert report and report.note == f"{fewer}; [B1] is in words: not evaluated"
+
+
+def test_what_a_model_file_would_lack_is_a_note(rng):
+    class Forgetful(nn.Dense):
+        def __init__(self, rng, width):
+            super().__init__(3, 2, rng=rng)
+            self.V = rng.standard_normal((2, 2))
+
+    note = check_layer(Forgetful(rng, 4), 3).note
+    assert "the array V is neither in params" in note and "cannot hold this layer" in note
