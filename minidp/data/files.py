@@ -168,7 +168,7 @@ def _table(path, rows):
                 "them; give each its own, in one line of names"
             )
         row = list(map(str.strip, row))
-        if row == header:
+        if row == header and len(row) > 1:
             say(f"NOTICE: {path}, line {rows.line_num}: the names again: not read")
             continue
         for name, cell in zip(names, row):

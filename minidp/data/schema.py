@@ -96,14 +96,20 @@ class Column:
         """(numbers (N,), NaN for a gap and for what is none; where the gaps are (N,))."""
         if cells.dtype.kind in "biuf" and self.type == "number":
             numbers = cells.astype(np.float64)
-            return numbers, np.isnan(numbers)
+            return self._with_gaps(numbers, np.isnan(numbers))
         read, cells = cache(READERS[self.type]), cells.tolist()
         texts = list(map(text_in, cells))
         found = [
             read(text, self.format if isinstance(cell, str) else None)
             for text, cell in zip(texts, cells)
         ]
-        return np.array(found), np.isin(texts, (*GAPS, *self.gap_texts))
+        return self._with_gaps(np.array(found), np.isin(texts, (*GAPS, *self.gap_texts)))
+
+    def _with_gaps(self, numbers, gaps):
+        """The same, where 99 and 99.0 are gaps too if the schema lists one of them."""
+        if self.type == "number":
+            gaps |= np.isin(numbers, list(map(number_or_nan, self.gap_texts)))
+        return np.where(gaps, np.nan, numbers), gaps
 
     def labels(self, cells: Any) -> NDArray:
         """Labels (N,) as the schema writes them, None for others; or numbers of a regression."""

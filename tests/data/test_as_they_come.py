@@ -242,3 +242,14 @@ def test_a_label_of_many_values_is_to_be_filled_in_and_letters_stay_readable(tmp
 )
 def test_labels_of_a_file_are_numbers_or_texts_and_a_leading_zero_makes_a_text(cells, labels):
     assert labels_of(cells).tolist() == labels
+
+
+def test_a_schema_lists_what_says_that_a_value_is_missing():
+    entry = {"type": "number", "low": 0, "high": 99, "gaps": ["-9", "late"]}
+    (column,) = Schema.of({"a": entry, "b": {"type": "ignore"}}).columns[:1]
+    for cells in ([-9, 5, 7.5], ["-9", "5", "7.5"], ["late", "5", "7.5"], [-9.0, "5", 7.5]):
+        numbers, gaps = column.numbers(np.array(cells, dtype=object if "5" in cells else None))
+        assert gaps.tolist() == [True, False, False] and numbers[1:].tolist() == [5, 7.5]
+    for wrong in ([], "late", [9], None):
+        with pytest.raises(ParameterError, match='"gaps" to be true, false, or a list|null'):
+            Schema.of({"a": {**entry, "gaps": wrong}})
