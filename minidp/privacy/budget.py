@@ -8,6 +8,7 @@ from typing import Any
 from ..errors import BudgetExceededError
 from ..util.text import upper_text
 from ..util.validate import non_negative, open_probability
+from ..util.words import Named
 from .accountant import Bound
 from .accountants import as_accountant
 from .events import Event, NeighbouringRelation
@@ -33,7 +34,7 @@ class Odometer:
         return self.accountant.epsilon(self.ledger, delta)
 
 
-class Filter:
+class Filter(Named):
     r"""Charges events to a ledger, and refuses the first one that would exceed (epsilon, delta).
 
     Guarantees

@@ -104,6 +104,9 @@ PARTS = {
         "expected budget to be a Filter, got 3.0": lambda: Privacy(
             Plan(POISSON, SANITIZER, 1, 600), 3.0
         ),
+        "Filter has no parameter 'target_epsilon'; it is epsilon=": lambda: Filter(
+            "pld", target_epsilon=2, delta=1e-5
+        ),
         "expected network to be a Sequential, got [": lambda: Training([DENSE], LOSS, SGD(0.1)),
         "expected sanitizer to be a Sanitizer, got [": lambda: Plan(POISSON, FLAT, 1, 600),
         "steps=-3": lambda: LinearDecay(1.0, 1.0, -3),
