@@ -106,8 +106,8 @@ def _success(record, epsilon, found):
             f"false alarms may recognise {found} nearly always."
         )
     return (
-        f"Somebody who accepts {FALSE_ALARMS:.0%} false alarms recognises {found} with a chance of "
-        f"at most {upper_text(100 * rate, decimals=1)}%; blind guessing has a chance of "
+        f"Somebody who accepts {FALSE_ALARMS:.0%} false alarms has a chance of at most "
+        f"{upper_text(100 * rate, decimals=1)}% to recognise {found}; blind guessing has one of "
         f"{FALSE_ALARMS:.0%}."
     )
 
