@@ -74,7 +74,7 @@ def test_the_statement_says_what_the_trial_of_rows_found(said):
             "a chance of at most 1.8% to recognise a row that was used;",
         ),
         ({f"{RATES} 0.01": 0.99999, **LARGE}, "does not keep them from it"),
-        ({"meaning": None, LEAST: 0.5}, "a chance of at most 1.7% to recognise a row that was used"),
+        ({"meaning": None, LEAST: 0.5}, "a chance of at most 1.7% to recognise a row"),
         ({"group": {"size": 4, "epsilon": 3.21001}}, "epsilon for these rows together is 3.211,"),
         (
             {"target_epsilon": 2.0, "accountant": "gaussian_clt", LEAST: 0.81},
