@@ -113,12 +113,17 @@ class _Tests:
                     yield f"{what} of {dtype} is {array.dtype}"
 
     def independence(self):
-        return self.trial().independence()
+        for trial in self.both():
+            yield from trial.independence()
 
     def derivatives(self):
-        trial = self.trial()
-        yield from trial.derivatives()
+        for trial in self.both():
+            yield from trial.derivatives()
         self.errors.update(trial.labelled())
+
+    def both(self):
+        """Trials in training and in evaluation, which for a loss are the same."""
+        yield self.trial()
 
     def report(self):
         rows, said = [], set()
@@ -170,14 +175,18 @@ class _LayerTests(_Tests):
             name = "the card's gradients are derivatives of its output"
             self.tests[name] = self.printed_gradients
 
-    def trial(self, rows=ROWS, dtype="float64"):
+    def both(self):
+        yield self.trial(training=True)
+        yield self.trial()
+
+    def trial(self, rows=ROWS, dtype="float64", training=False):
         x = self.rng.uniform(-1, 1, (rows, *self.shape)).astype(dtype)
         layer = host_copy(self.layer, dtype)
         for name, array in layer.params.items():
             # at 0 or 1, where it may begin, a gradient may lack it
             moved = array + self.rng.uniform(0.2, 0.7, array.shape)
             layer.params[name] = moved.astype(array.dtype)
-        return LayerTrial(layer, x, self.rng, how=THOROUGH)
+        return LayerTrial(layer, x, self.rng, how=THOROUGH, training=training)
 
     def look_at_attributes(self):
         """Note what a model file with this layer would lack."""

@@ -183,7 +183,8 @@ class Trials:
             for each in self.parts
         ]
         noise = math.sqrt(max(squares))
-        return noise if noise and abs(sums / noise - 1) < ALIKE else None
+        alike = noise and abs(sums / noise - 1) < ALIKE < abs(noise - 1)
+        return noise if alike else None
 
     @property
     def reached(self):

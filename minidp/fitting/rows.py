@@ -59,6 +59,7 @@ def data_of(x, y, test, settings):
     """(Data, settings) of what `fit` is given. Raises, before any charge, unless rows, targets,
     persons, weights and public rows fit each other and the settings.
     """
+    _check_indices(x, y=y, person=settings.person, example_weight=settings.example_weight)
     if isinstance(x, (str, os.PathLike)) and settings.source is None:
         settings = replace(settings, source=Path(x).name)
     table, y = _tabled(x, y, settings)
@@ -103,6 +104,18 @@ def data_of(x, y, test, settings):
         column,
     )
     return data, settings
+
+
+def _check_indices(x, **named):
+    """Raise ParameterError if x and another are of pandas and name their rows in different ways."""
+    index = getattr(x, "index", None)
+    for name, given in named.items():
+        other = getattr(given, "index", None)
+        if hasattr(index, "equals") and hasattr(other, "equals") and not index.equals(other):
+            raise ParameterError(
+                f"{name}: its index is not that of x, and rows are taken by their places: give "
+                f"{name}.loc[x.index], or {name}.to_numpy() if the order is right"
+            )
 
 
 def _check_apart(column, person, test):

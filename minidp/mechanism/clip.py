@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from numpy.typing import NDArray
@@ -94,6 +94,10 @@ class ClipGroup:
     keys: Sequence[Key]
     clip_norm: Any  # a Setting
     noise_multiplier: Any
+    # {step: (C, sigma)}: a schedule is asked once for each, so that what is charged is what is done
+    _asked: dict[int, tuple[float, float]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self):
         object.__setattr__(self, "keys", tuple(map(tuple, self.keys)))
@@ -120,11 +124,11 @@ class ClipGroup:
         """The group with the numbers of one step (0 is the first)."""
         if self.constant:
             return self
-        return replace(
-            self,
-            clip_norm=value_at(self.clip_norm, step),
-            noise_multiplier=value_at(self.noise_multiplier, step),
-        )
+        if step not in self._asked:
+            settings = self.clip_norm, self.noise_multiplier
+            self._asked[step] = tuple(value_at(setting, step) for setting in settings)
+        clip_norm, noise_multiplier = self._asked[step]
+        return replace(self, clip_norm=clip_norm, noise_multiplier=noise_multiplier)
 
     @property
     def noise_std(self) -> float:

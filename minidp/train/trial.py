@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from ..backend import namespace_of, to_host
 from ..errors import TrialError
 from ..grads.forms import PerExampleGrad
+from ..streams import Streams
+from ..util.text import listed
 
 JITTER = 0.1  # moves inputs away from the ties and kinks that exact zeros sit on
 
@@ -195,11 +197,15 @@ class LayerTrial(Trial):
     """Faults of a layer, or of a whole network: of its gradients if `trained`, of its dx if one
     `below` is trained.
 
-    asarray moves arrays to where the layer's are.
+    asarray moves arrays to where the layer's are; training: forward gets the numbers of its rows,
+    as in training.
     """
 
-    def __init__(self, layer, x, rng, trained=True, below=True, how=QUICK, asarray=np.asarray):
+    def __init__(
+        self, layer, x, rng, trained=True, below=True, how=QUICK, asarray=np.asarray, training=False
+    ):
         self.layer, self.trained, self.below = layer, trained, below
+        self.draws = Streams(len(x)).dropout(0) if training else None
         super().__init__(getattr(layer, "where", "network"), x, rng, how, asarray)
         self.dy = direction(rng, self.y.shape).astype(self.y.dtype)
         self.arguments = self.x, self.dy
@@ -215,11 +221,39 @@ class LayerTrial(Trial):
 
     def forward(self, x):
         """The output, on the host."""
-        return to_host(self.layer.forward(self.asarray(x))[0])
+        return to_host(self._forward(self.layer, x)[0])
 
     def ahead(self):
         """The output where the arrays were moved."""
-        return to_host(self.twin.forward(self.asarray(self.at))[0])
+        return to_host(self._forward(self.twin, self.at)[0])
+
+    def _forward(self, layer, x, rows=slice(None)):
+        """(y, cache) of a layer at these rows, whose numbers do not change with the others."""
+        numbers = None
+        if self.draws is not None:
+            numbers = self.draws.rows(np.arange(len(self.x))[rows])
+        return layer.forward(self.asarray(x), rng=numbers)
+
+    def independence(self):
+        """Also, that no array of the layer changes or comes to be."""
+        before = self._arrays()
+        yield from super().independence()
+        after = self._arrays()
+        if changed := [name for name in after if after[name] != before.get(name)]:
+            yield (
+                f"{self.where}: {listed(changed)} changes in a forward pass: what the layer keeps "
+                "of a batch may reach other batches and the model's file; keep it in the cache"
+            )
+
+    def _arrays(self):
+        """{name: bytes} of the arrays of the layer, or of the network's layers."""
+        found = {}
+        for layer in getattr(self.layer, "layers", [self.layer]):
+            held = {**vars(layer), **layer.params, **layer.constants}
+            for name, value in held.items():
+                if isinstance(getattr(value, "shape", None), tuple):
+                    found[f"{layer.where}.{name}"] = to_host(value).tobytes()
+        return found
 
     def _named(self, name):
         name = ".".join(name) if isinstance(name, tuple) else f"{self.where}.{name}"
@@ -227,8 +261,8 @@ class LayerTrial(Trial):
 
     def found(self, rows):
         """The output, dx and the gradients; another batch goes forward between, as in threads."""
-        y, cache = self.layer.forward(self.asarray(self.x[rows]))
-        self.layer.forward(self.asarray(np.roll(self.x, 1, axis=0)[rows]))
+        y, cache = self._forward(self.layer, self.x[rows], rows)
+        self._forward(self.layer, np.roll(self.x, 1, axis=0)[rows], rows)
         found, dy = {f"{self.where}: the output": y}, self.asarray(self.dy[rows])
         if self.below:
             found[f"{self.where}: dx"] = self.layer.backward(dy, cache)

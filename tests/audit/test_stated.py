@@ -25,3 +25,13 @@ from tests.audit.test_step import STATED, Plain
 def test_a_statement_that_cannot_be_is_refused(wrong, says):
     with pytest.raises(ValueError, match=says):
         check_step(**{"step": Plain(), **STATED, **wrong})
+
+
+@pytest.mark.parametrize("least", [16, 64])
+def test_lots_that_are_left_out_below_a_size_are_found(least):
+    def waiting(rows):
+        return right(rows if len(rows) >= least else rows[:0])
+
+    right = Plain()
+    assert not check_step(waiting, **STATED)
+    assert f"{least} copies of row 0 times 1000 less" in repr(check_step(waiting, **STATED))

@@ -253,3 +253,12 @@ def test_a_schema_lists_what_says_that_a_value_is_missing():
     for wrong in ([], "late", [9], None):
         with pytest.raises(ParameterError, match='"gaps" to be true, false, or a list|null'):
             Schema.of({"a": {**entry, "gaps": wrong}})
+
+
+def test_rows_in_another_order_than_their_labels_or_persons_are_refused(table):
+    x, y = table[["grade", "age"]], table.sick
+    with pytest.raises(ParameterError, match="y: its index is not that of x, and rows are taken"):
+        minidp.fit(x, y.iloc[::-1], epsilon=1, steps=2, quiet=True)
+    person = pandas.Series(range(900)).sample(frac=1, random_state=1)
+    with pytest.raises(ParameterError, match="person: its index .* give person.loc"):
+        minidp.fit(x, y, epsilon=1, steps=2, quiet=True, person=person, rows_per_person=1)

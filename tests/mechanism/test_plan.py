@@ -97,3 +97,17 @@ def test_lots_are_drawn_one_at_a_time(sampler):
     assert asked == []
     next(lots)
     assert asked == [0]
+
+
+def test_a_schedule_that_changes_as_it_is_asked_is_charged_as_it_is_used():
+    class Falling:
+        sigma = 4.0
+
+        def __call__(self, step):
+            self.sigma *= 0.9
+            return self.sigma
+
+    plan = Plan(POISSON, Sanitizer(flat_group(KEYS, 1.0, Falling())), 5, 600)
+    charged = [event for event, _ in plan.charges(0, 5)]
+    used = [plan.at(step, 600)[0].event(rounding=plan.products.factor) for step in range(5)]
+    assert charged == list(map(plan.sampler.wrap, used)) and len(set(map(str, used))) == 5
