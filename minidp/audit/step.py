@@ -79,6 +79,8 @@ class Stated:
         positive_finite(expected_lot_size=self.expected_lot_size)
         if isinstance(self.row_shape, int):
             object.__setattr__(self, "row_shape", (self.row_shape,))
+        if isinstance(self.claims, str):
+            object.__setattr__(self, "claims", (self.claims,))
         count(2, most_releases=self.most_releases)
         one_of(RELATIONS, relation=self.relation)
         for size in self.row_shape:

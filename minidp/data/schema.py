@@ -373,7 +373,7 @@ def _bounds(where, kind, entry):
             number_or_nan(text_in(each)) if type(each) in (int, float) else math.nan
             for each in given
         )
-        example = "0"
+        example = "0, without quotation marks"
     if not (low < high and math.isfinite(high - low)):
         raise ParameterError(f'{where}: expected "low" < "high", each like {example}')
     return low, high

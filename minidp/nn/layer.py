@@ -212,6 +212,8 @@ def check_written(layer: Any) -> None:
     """Raise ParameterError, which says how a layer is written, for one that is written in another
     way: as a class of PyTorch, or with its own forward, backward or param_grads.
     """
+    if isinstance(layer, type):
+        raise ParameterError(f"expected a layer, such as nn.ReLU(), got the class {layer.__name__}")
     name = type(layer).__name__
     fixed = ("forward", "backward", "param_grads")
     own = [each for each in fixed if getattr(type(layer), each, None) is not getattr(Layer, each)]
