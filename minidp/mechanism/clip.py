@@ -125,8 +125,8 @@ class ClipGroup:
         if self.constant:
             return self
         if step not in self._asked:
-            settings = self.clip_norm, self.noise_multiplier
-            self._asked[step] = tuple(value_at(setting, step) for setting in settings)
+            noise_multiplier = value_at(self.noise_multiplier, step)
+            self._asked[step] = value_at(self.clip_norm, step), noise_multiplier
         clip_norm, noise_multiplier = self._asked[step]
         return replace(self, clip_norm=clip_norm, noise_multiplier=noise_multiplier)
 
