@@ -25,6 +25,7 @@ EXTREME = (1e-30, 1e12)  # of row 0, besides SCALES
 FEW, MUCH = (1, 2, 3, 5, 9), 3  # rows of small lots; how many C too much they are to show
 # rows that are whole batches of nearly any size up to 64, or the least that a step may wait for
 WHOLE = (120, 126, 128, 16, 32, 64)
+MOST_WHOLE = 1024  # rows of such a lot
 MOST_CALLS = 300  # of each such lot
 AT_HAND = "the sum is divided by the number of rows at hand, not by the expected lot size"
 MEAN = "the loss is a mean over the lot, and 1/B is in the gradients that are clipped"
@@ -45,8 +46,8 @@ def sensitivity(trials):
         for few in FEW:
             lots = (1, Lot(0, few, LOUD)), (-1, trials.quiet)
             yield from _unclipped(trials, few, *lots, n=calls)
-        for whole in {*WHOLE, round(trials.stated.expected_lot_size)}:
-            # one row less leaves the largest remainder
+        usual = min(max(2, round(trials.stated.expected_lot_size)), MOST_WHOLE)
+        for whole in dict.fromkeys((*WHOLE, usual)):  # one row less leaves the largest remainder
             lots = (1, Lot(0, whole, LOUD)), (-1, Lot(0, whole - 1, LOUD))
             yield from _unclipped(trials, 1, *lots, n=calls)
     if min(trials.reached.values()) < 0.5:

@@ -90,7 +90,8 @@ def _drafted(name, cells, label):
             found, says = _measured(kind_of_kept, formats, kept)
             return found | {"gaps": others}, f"{says}; gaps are {shown}"
         return {"type": "ignore"}, (
-            f"ignored, because most of its {count} texts are {kind}s, but not {shown}, ...: list "
+            f"ignored, because most of its {count} texts are {kind}s, but not {shown}"
+            f"{', ...' * (len(others) > MOST_GAPS)}: list "
             f'what stands for a gap in "gaps", correct other cells, and write a {kind}'
         )
     if count == len(known) and not label:

@@ -5,6 +5,7 @@ import pytest
 
 import minidp
 from minidp.errors import ParameterError
+from minidp.fitting import terms
 from minidp.fitting.terms import draw_reliability
 from minidp.run.verify import verify
 from minidp.sklearn import PrivateClassifier, PrivateRegressor
@@ -113,3 +114,12 @@ def test_a_folder_has_the_pictures_and_one_that_fails_stops_nothing(tmp_path, mo
     given = {**given, "quiet": False}
     assert minidp.fit(x, (x[:, 0] > 0) * 1, folder=tmp_path / "other", **given).epsilon.upper <= 4
     assert "pictures of the model could not be drawn (division by zero)" in capsys.readouterr().err
+
+
+def test_a_point_of_the_reliability_picture_has_ten_rows(monkeypatch, tmp_path):
+    drawn = []
+    monkeypatch.setattr(terms.plotting, "save", lambda figure, path: drawn.append(figure))
+    p = np.repeat([0.95, 0.25], [9, 12])
+    draw_reliability(np.stack([1 - p, p], axis=1), np.ones(21, int), tmp_path / "r.png")
+    ((axis,),) = (figure.axes for figure in drawn)
+    assert [text.get_text() for text in axis.texts] == ["12"]

@@ -147,3 +147,16 @@ def test_networks_of_every_kind_of_layer_pass(frozen, backend, rng):
         selfcheck.check(network, loss, targets)
     layers[-2].params["W"][...] = 0
     selfcheck.check(network, LOSS, ZEROS)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 10])
+def test_a_loss_that_counts_the_classes_of_its_batch_is_refused(classes):
+    def balanced(z, target):
+        counts = np.bincount(target, minlength=classes)
+        weights = counts.max() / counts[target]
+        losses, dz = LOSS(z, target)
+        return losses * weights, dz * weights[:, None]
+
+    network = nn.Sequential([nn.Dense(4, classes, rng=np.random.default_rng(0))], (4,))
+    with pytest.raises(TrialError, match="loss balanced: .* changes with the other examples"):
+        selfcheck.check(network, balanced, np.arange(20) % classes)
