@@ -10,7 +10,7 @@ before NumPy loads.
 
 from .util.lazy import names_of
 
-__version__ = "0.1.0"
+__version__ = "0.1.1"
 # module: its names, which __init__.pyi repeats for type checkers
 __getattr__, __dir__, __all__ = names_of(
     __name__,

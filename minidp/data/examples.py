@@ -115,14 +115,24 @@ def check_weights(weight: NDArray | None, units: Units) -> None:
 
 
 class LabelledExamples:
-    """Inputs with their targets, on one device, and a lot's split into batches.
+    r"""Inputs with their targets, on one device, and a lot's split into batches.
 
     x       array or `Examples`, (N, *input shape)
     y       array, (N,) or (N, K)
     units   `Units` of these rows; None: each row is one
-    weight  of each unit, in [0, 1], or None for 1
+    weight  (len(units),) of each unit, in [0, 1], or None for 1
 
-    Raises ShapeError if they differ in their number.
+    Shapes
+        lot (B,) numbers of units   v (len(units),)   weight (B,)
+
+    Forward
+        [F1]  weight_b = v(lot_b)    at the number of a unit, whatever its rows are
+
+    Source
+        [F1]  own derivation: a unit that leaves takes its weight along, and changes no other's
+
+    Raises
+        ShapeError   they differ in their number
     """
 
     def __init__(
@@ -169,13 +179,14 @@ class LabelledExamples:
         per_unit, at = self.units.rows_per_unit, 0
         places, share = self.units.slots(lot)
         shares = None if per_unit == 1 else self.xp.asarray(share.ravel())
-        examples = there = self.xp.asarray(places.ravel())  # one copy to a device
-        if self.weight is not None and per_unit > 1:
-            examples = self.xp.asarray(lot)
+        there = self.xp.asarray(places.ravel())
+        weights = None
+        if self.weight is not None:
+            weights = self.weight.take(self.xp.asarray(lot), axis=0)  # [F1]
         for part in np.array_split(lot, max(-(-len(lot) // most), 1)):
             stop = at + len(part)
             span = slice(at * per_unit, stop * per_unit)
-            weight = None if self.weight is None else self.weight.take(examples[at:stop], axis=0)
+            weight = None if weights is None else weights[at:stop]
             rows = (part[:, None] * per_unit + np.arange(per_unit)).ravel()
             if take_views is None:
                 x = self.x.take(there[span], axis=0)  # faster than x[indices]

@@ -166,7 +166,7 @@ def finished(run, trained, last, about, seconds):
         not_private=[*(TRAINING_FIGURES if run.privacy.train_metrics else ()), *figures],
         seconds_total=seconds[0],
         seconds_per_step=seconds[1] / steps if steps else None,
-        versions=versions(),
+        versions=versions() | {"begun_by": run.folder.version},
     )
     record = derived(record, plan, run.budget, run.privacy.group_size)
     return Record.from_json({**record.to_json(), **jsonable(about)})

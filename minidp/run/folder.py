@@ -12,6 +12,7 @@ import hmac
 import json
 import os
 import secrets
+import sys
 import time
 import weakref
 from collections import Counter
@@ -40,6 +41,8 @@ MAY_BE_PRIVATE = (
 FILES = (CONFIG, LEDGER, MODEL, STATEMENT, *MAY_BE_PRIVATE)
 EARLIER = "earlier"  # purpose of steps whose checkpoint was gone when an unseeded run began again
 CHARGED = "charged"  # in config.json: a charge was made, so ledger.json must be there
+VERSION = "minidp"  # in config.json: the version that made the first charge
+UNNAMED = "0.1.0"  # the version of folders that name none
 
 
 def by_first(method):
@@ -66,6 +69,7 @@ class RunFolder:
         is True.
         """
         self.resume, self.began, self._unlock = resume, time.perf_counter(), lambda: None
+        self.version = sys.modules["minidp"].__version__  # that the run began with
         # it may have been named by the time of day
         self.path = current().of_first(lambda: Path(path))
         self._check_place()
@@ -161,8 +165,9 @@ class RunFolder:
         if path.exists():
             self._refuse_second()  # another process may have begun a run here since the first look
             saved = read_json(path, CheckpointError)
-            self._charged = saved.pop(CHARGED, False)
+            self._charged, version = saved.pop(CHARGED, False), saved.pop(VERSION, UNNAMED)
             if self._charged or used:
+                self.version = version
                 refuse_differences(self.path, saved, self.config)
         elif used:
             raise CheckpointError(
@@ -302,7 +307,8 @@ class RunFolder:
         self._unlock()
 
     def _write_config(self):
-        write_json(self.path / CONFIG, {**self.config, CHARGED: self._charged})
+        found = {**self.config, CHARGED: self._charged, VERSION: self.version}
+        write_json(self.path / CONFIG, found)
 
     def _read_ledger(self):
         try:

@@ -28,7 +28,7 @@ from ..util.atomic import atomic_write
 from ..util.program import program
 from ..util.text import upper_text
 from ..util.validate import count, one_of
-from . import checkpoint
+from . import checkpoint, versions
 from . import folder as folders
 from . import progress as seen
 from .asked import About, Privacy, Training
@@ -202,8 +202,7 @@ class Run:
         """Train to the end, write the files, and return the dictionary of result.json; None after
         an interrupt.
 
-        x, y            training inputs (an array or data.Examples) and targets, on the network's
-                        device
+        x, y            inputs (an array or data.Examples) and targets, on the network's device
         x_test, y_test  what accuracy is measured on, if given: not protected
         example_weight  (N,) in [0, 1], or None for 1: what each example's clipped gradient is
                         multiplied by; with persons one for each, in the order of their names
@@ -230,6 +229,7 @@ class Run:
             self.tested = None if x_test is None else (x_test, y_test)
             self.check_rows(x, y, example_weight)
             self.open()
+            versions.refuse_false_weights(self.folder, self.privacy, example_weight)
             self._found = self.folder.finished
             if self._found:
                 if self.saved:

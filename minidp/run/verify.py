@@ -42,11 +42,14 @@ from .folder import (
     MODEL,
     RESULT,
     STATEMENT,
+    UNNAMED,
+    VERSION,
     changed_files,
 )
 from .progress import read_metrics
 from .record import MODEL_FACTS, Record
 from .statement import FORMAT, render
+from .versions import FALSE_WEIGHTS, weights_were_false
 
 READ = (CONFIG, MODEL, STATEMENT, RESULT, METRICS)  # beside the ledger
 UNFINISHED = "Is the run finished?"
@@ -184,12 +187,17 @@ class Files:
         unsaid = ""
         if self.ledger.unit == UNKNOWN:
             unsaid = f", which {LEDGER}, of an older format, does not say"
+        false_weights = [
+            FALSE_WEIGHTS
+            for version in {self.config.get(VERSION, UNNAMED), record.versions["minidp"]}
+            if weights_were_false(version, record.rows_per_person, record.weighted)
+        ]
         yield _finding(
             "Does the ledger charge all that the run released?",
             f"{record.steps} lots ran, {record.steps_charged} are charged, and "
             f"{record.earlier_lots_charged} of earlier attempts; {record.sampler} under "
             f"{record.relation} of {record.unit}s{unsaid}",
-            _uncovered(record, self.ledger, self.plan, self.before),
+            [*false_weights, *_uncovered(record, self.ledger, self.plan, self.before)],
         )
         group_size = self.config.get("group_size", record.group.size if record.group else 1)
         again = derived(record, self.plan, self.budget, group_size)
@@ -219,6 +227,8 @@ class Files:
             yield f"{CONFIG} says that nothing was charged"
         config = self.record.began.to_json()
         yield from _unlike(config, {key: self.config.get(key) for key in config}, CONFIG)
+        versions = {**self.record.versions, "begun_by": self.config.get(VERSION)}
+        yield from self._unlike(CONFIG, versions=versions)
         yield from self._unlike(
             STATEMENT, statement_sha256=hashlib.sha256(self.statement.encode()).hexdigest()
         )

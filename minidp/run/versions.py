@@ -6,12 +6,31 @@ import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from .. import host
+from ..errors import CheckpointError
 
 ROOT = Path(__file__).resolve().parents[2]
+BY_ROW = "0.1.0"  # the version that took persons' weights by the numbers of rows
+FALSE_WEIGHTS = (
+    f"its epsilon is not what it says: minidp {BY_ROW} took the weights of persons with one row "
+    "each by the numbers of rows, so that one person's leaving changed the weights of others"
+)
+
+
+def weights_were_false(version: str, rows_per_person: int | None, weighted: bool) -> bool:
+    """True of a run whose `example_weight` this version of minidp gave to other persons."""
+    return version == BY_ROW and rows_per_person == 1 and weighted
+
+
+def refuse_false_weights(folder: Any, privacy: Any, example_weight: Any) -> None:
+    """Raise CheckpointError for the folder of a run that began with false weights."""
+    weighted = example_weight is not None
+    if weights_were_false(folder.version, privacy.rows_per_person, weighted):
+        raise CheckpointError(f"{folder.path}: {FALSE_WEIGHTS}; train again in another folder")
 
 
 def versions():

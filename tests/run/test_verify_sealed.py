@@ -29,7 +29,7 @@ def another(value):
 
 
 # What nothing else says: notes and versions are text, the rest is of the one process.
-UNSEEN = r"command|ranks|seconds_\w+|versions (?!minidp)\w+|epsilon \w+ note"
+UNSEEN = r"command|ranks|seconds_\w+|versions (?!minidp|begun_by)\w+|epsilon \w+ note"
 UNSEEN += r"|test (constant_loss|majority_accuracy)"  # of public rows, which are in no file
 
 

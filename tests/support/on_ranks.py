@@ -68,7 +68,12 @@ def cases():
     found["explicit"] = trained(*SAMPLERS["poisson"], "explicit", flat_group)
     x = np.random.default_rng(2).normal(size=(300, 4))
     persons = {"person": np.arange(300) // 3, "rows_per_person": 2, "lot_size": 60}
-    for case, more in (("fit", {"lot_size": 300}), ("persons", persons)):
+    weighted = persons | {"rows_per_person": 1, "example_weight": np.arange(100) % 3 / 2}
+    for case, more in (
+        ("fit", {"lot_size": 300}),
+        ("persons", persons),
+        ("weighted persons", weighted),
+    ):
         named = {"epsilon": 2.0, "delta": 1e-4, "steps": 5, "seed": 1}
         model = fit(x, x[:, 0] > 0, quiet=True, **named, **more)
         found[case] = model.predict_proba(x)

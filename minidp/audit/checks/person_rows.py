@@ -4,6 +4,7 @@ import numpy as np
 
 from ...backend import to_host
 from ...data.arrays import Inputs
+from ...data.examples import LabelledExamples
 from ...data.persons import Means, Persons, shared
 from ...units import Rows
 from ..equation import Case
@@ -49,6 +50,20 @@ def views_share_their_row(bench):
     for views in (1, 2, 3):
         shares = Rows(7, views).slots(bench.rng.permutation(7)[:5])[1]
         yield from (Case({"K": views, "share": share}) for share in shares.ravel())
+
+
+@states("data.examples.LabelledExamples", "F1", 0.0)
+def weights_are_of_units(bench):
+    """Of persons of whom one, two and three rows are used, of rows and of their views."""
+    names, _ = _of_persons(bench.rng)
+    x, labels = bench.rng.standard_normal((len(names), 2)), np.arange(len(names))
+    persons = [Persons(names, most) for most in (1, 2, 3)]
+    for units in (*persons, Rows(len(names)), Rows(len(names), views=2)):
+        v, lot = bench.rng.uniform(0, 1, len(units)), bench.rng.permutation(len(units))
+        arrays = map(bench.asarray, (x, labels))
+        examples = LabelledExamples(*arrays, units, bench.asarray(v))
+        parts = [to_host(batch.weight) for batch in examples.batches(lot, 4)]
+        yield Case({"v": v, "lot": lot, "weight": np.concatenate(parts)})
 
 
 @states("data.persons.shared", "F1", 0.0)
