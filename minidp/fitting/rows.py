@@ -59,7 +59,8 @@ def data_of(x, y, test, settings):
     """(Data, settings) of what `fit` is given. Raises, before any charge, unless rows, targets,
     persons, weights and public rows fit each other and the settings.
     """
-    _check_indices(x, y=y, person=settings.person, example_weight=settings.example_weight)
+    _check_indices(x, y=y, person=settings.person)
+    _check_weight_index(x, settings.person, settings.example_weight)
     if isinstance(x, (str, os.PathLike)) and settings.source is None:
         settings = replace(settings, source=Path(x).name)
     table, y = _tabled(x, y, settings)
@@ -116,6 +117,18 @@ def _check_indices(x, **named):
                 f"{name}: its index is not that of x, and rows are taken by their places: give "
                 f"{name}.loc[x.index], or {name}.to_numpy() if the order is right"
             )
+
+
+def _check_weight_index(x, person, weight):
+    """Raise ParameterError for weights of pandas that may be in another order than their units."""
+    if person is None:
+        _check_indices(x, example_weight=weight)
+    elif hasattr(getattr(weight, "index", None), "equals"):
+        raise ParameterError(
+            "example_weight: with persons, weights are taken in the order of the persons' sorted "
+            "names, and not by an index: give example_weight.sort_index().to_numpy() if its index "
+            "holds every name once"
+        )
 
 
 def _check_apart(column, person, test):

@@ -262,3 +262,12 @@ def test_rows_in_another_order_than_their_labels_or_persons_are_refused(table):
     person = pandas.Series(range(900)).sample(frac=1, random_state=1)
     with pytest.raises(ParameterError, match="person: its index .* give person.loc"):
         minidp.fit(x, y, epsilon=1, steps=2, quiet=True, person=person, rows_per_person=1)
+
+
+def test_weights_of_persons_by_an_index_are_refused(table):
+    x, y, more = table[["grade", "age"]], table.sick, {"epsilon": 1, "steps": 2, "quiet": True}
+    weight = pandas.Series(np.ones(900))
+    with pytest.raises(ParameterError, match="example_weight: its index is not that of x"):
+        minidp.fit(x, y, example_weight=weight[::-1], **more)
+    with pytest.raises(ParameterError, match="in the order of the persons' sorted names"):
+        minidp.fit(x, y, example_weight=weight, person=np.arange(900), rows_per_person=1, **more)
