@@ -23,6 +23,7 @@ from ..util.validate import one_of, shape
 from ..util.words import Named
 from .clip import ClipGroup, clip_weights
 from .exchange import release_over_ranks
+from .flat import FlatSums
 from .noise import released
 from .rounding import DOUBLE, Products
 
@@ -257,6 +258,12 @@ class Sanitizer(Named):
         rest = [[other[key] for other in others] for key in stds]
         noisy = released(raws, [*stds.values()], draws, rest, scale, dtype)  # [F2]
         return dict(zip(stds, noisy))
+
+    def release_flat(self, sums: FlatSums, draws: Draws, scale: float = 1.0) -> Arrays:
+        """`release` of a lot whose raw sum is in one array on a device: the same bits."""
+        self.watcher.end_lot()
+        stds = {key: group.noise_std for group in self.groups for key in group.keys}
+        return sums.release(stds, draws, scale)  # [F2]
 
     def _check(self, grads):
         missing = set(self.keys).symmetric_difference(grads)

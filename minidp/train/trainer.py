@@ -31,6 +31,7 @@ from ..streams import Streams, as_streams
 from ..util.validate import count, inexact, instance, shape
 from . import row_bits, selfcheck
 from .batching import Batching
+from .flat import Flat, flattened
 from .noise_trial import try_noise
 from .optimizer import check_parts
 
@@ -166,6 +167,7 @@ class Trainer:
         self._rows = rows_per_person or augmentation_multiplicity  # of an example in a batch
         expected = plan.expected_lot_size / self.ranks.size
         self._batching = Batching(network, self._rows, batch_size, expected)
+        self.flat: Flat | None = None
         self.seconds = 0.0  # time spent in steps, without charging and callbacks
         self.ledger = (
             budget.ledger if budget else Ledger(plan.relation) if ledger is None else ledger
@@ -228,27 +230,28 @@ class Trainer:
             len(examples), plan.steps - progress.step, streams.sampling, progress.step
         )
         block_steps = -(-block_steps // plan.sampler.period) * plan.sampler.period
-        while progress.step < plan.steps:
-            if progress.charged == progress.step:
-                stop = min(progress.step + block_steps, plan.steps)
-                stop = self._charge(progress.step, stop)  # [F1]
-                self._check_equal(stop, streams)
-                if stop == progress.step:
-                    self._check_budget()
-                    stopped = "budget"
+        with flattened(self):
+            while progress.step < plan.steps:
+                if progress.charged == progress.step:
+                    stop = min(progress.step + block_steps, plan.steps)
+                    stop = self._charge(progress.step, stop)  # [F1]
+                    self._check_equal(stop, streams)
+                    if stop == progress.step:
+                        self._check_budget()
+                        stopped = "budget"
+                        break
+                    progress = replace(progress, charged=stop)
+                    if on_charge:
+                        self.ranks.of_first(lambda: on_charge(self.ledger))
+                started = time.perf_counter()
+                progress, interrupted = self._block(examples, lots, streams, progress, stop_wanted)
+                self.seconds += time.perf_counter() - started
+                self._check_equal(progress.step, streams)
+                if on_block:
+                    self.ranks.of_first(lambda: on_block(progress))
+                if interrupted or progress.step < plan.steps and stop_wanted():
+                    stopped = "interrupted"
                     break
-                progress = replace(progress, charged=stop)
-                if on_charge:
-                    self.ranks.of_first(lambda: on_charge(self.ledger))
-            started = time.perf_counter()
-            progress, interrupted = self._block(examples, lots, streams, progress, stop_wanted)
-            self.seconds += time.perf_counter() - started
-            self._check_equal(progress.step, streams)
-            if on_block:
-                self.ranks.of_first(lambda: on_block(progress))
-            if interrupted or progress.step < plan.steps and stop_wanted():
-                stopped = "interrupted"
-                break
         return TrainRecord(progress, self.ledger, stopped, forms)
 
     def _checked(self, x, y, example_weight, person):
@@ -339,13 +342,15 @@ class Trainer:
         raw_sum, *others = threads.map_parallel(clipped, shards)
         scale = 1 / self.plan.expected_lot_size  # [F3]
         noise, dtype = streams.noise(step), self._array.dtype
+        if self.flat:
+            return self.flat.descend(sanitizer, noise, scale, step)
         g = sanitizer.release(raw_sum, noise, others, scale, dtype, self.ranks)  # [F2] [F3]
         self.optimizer.update(self.network.params, g, step)  # [F4]
 
     @np.errstate(all="ignore")  # of the thread that this runs in
     def _clipped_sum(self, sanitizer, products, dropout, batches):
         """The raw sum of the clipped gradients of some batches."""
-        raw_sum = {}
+        raw_sum = self.flat.sums.zeroed() if self.flat else {}
         for batch in batches:
             grads = self._per_example_grads(batch, dropout.rows(batch.rows))
             sanitizer.add_clipped(grads, raw_sum, batch.weight, products)
