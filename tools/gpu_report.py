@@ -30,7 +30,7 @@ from minidp.commands.flags import Parser, user_errors
 from minidp.compiled import kernel
 from minidp.errors import MinidpError
 from minidp.run.versions import versions
-from minidp.train.noise_trial import try_noise
+from minidp.train.device_trial import try_twins
 from minidp.util.files import read_json, write_json
 from tools import machine
 from tools.cells import ROOT
@@ -43,7 +43,7 @@ MAIN_JOB = "--noise medium --target-epsilon 2 --quiet".split()
 
 def device(backend, out, small):
     """Versions, the device, and where its noise is drawn."""
-    try_noise(backend.xp)
+    try_twins(backend.xp)
     on_gpu = kernel("add_normals", backend.xp.zeros(1)) is not None
     found = {"processor": machine.processor(), "noise drawn on": "GPU" if on_gpu else "CPU"}
     if backend.name == "gpu":

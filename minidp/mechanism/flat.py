@@ -1,4 +1,4 @@
-"""Sums of all parameters in one array, so that a device releases them in a few operations."""
+"""Sums of all parameters in one array, so that a device releases them in one start of a kernel."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,8 @@ from math import prod
 
 from numpy.typing import NDArray
 
-from ..compiled import kernel
+from .. import device
+from ..device.launching import PARTS
 from ..grads.forms import Arrays, Key
 from ..host.chacha import STRETCH
 from ..streams import Draws
@@ -39,45 +40,73 @@ class Layout:
             for key, shape in self.shapes.items()
         }
 
-    def runs(self, noise_stds: Mapping[Key, float], draws: Draws) -> list[list]:
-        """[start, stop, standard deviation, first normal number] of stretches of the array whose
-        noise differs in nothing but its place. It takes the numbers that parameters one by one
-        would take.
+    def laws(
+        self, noise_stds: Mapping[Key, float], draws: Draws
+    ) -> list[tuple[float, float, int, int]]:
+        """(standard deviation, grid, first set of normal numbers, stretch behind the last) of
+        consecutive stretches of the array, with the numbers that parameters one by one would take.
         """
-        found: list[list] = []
+        found: list[tuple[float, float, int, int]] = []
         for key, start in self.starts.items():
-            std, size = noise_stds[key], prod(self.shapes[key])
-            if not std:
-                continue
-            begin, stop = draws.take(size) * STRETCH, start - (-size // STRETCH) * STRETCH
-            if found and found[-1][1:3] == [start, std]:
-                found[-1][1] = stop
-            else:
-                found.append([start, stop, std, begin])
+            std, size, at = noise_stds[key], prod(self.shapes[key]), start // STRETCH
+            first, end = draws.take(size) if std else 0, at - (-size // STRETCH)
+            if found and std == found[-1][0]:  # its numbers follow those of the parameter before
+                first = found.pop()[2]
+            found.append((std, noise_grid(std), first, end))
         return found
 
 
 @dataclass(frozen=True)
 class FlatSums:
-    """The raw sum of a lot and its release, each of them one array on a device."""
+    """The raw sum of a lot and its release, each of them one array on a device.
+
+    layout, raw (size,) float64, out (size,) of the parameters' dtype
+    """
 
     layout: Layout
-    raw: NDArray  # (size,) float64
-    out: NDArray  # (size,) of the parameters' dtype
+    raw: NDArray
+    out: NDArray
 
-    def zeroed(self) -> Arrays:
-        """Views of the raw sum, which is set to zero: at the start of a step, so that what an
-        exception left there is in no release.
+    def begin(self) -> "RawSum":
+        """The raw sum of a step, of nothing yet. What a step before it left is overwritten by the
+        first batch, so that what an exception left there is in no release.
         """
-        self.raw.fill(0)
-        return self.layout.views(self.raw)
+        return RawSum(self.layout.views(self.raw))
 
-    def release(self, noise_stds: Mapping[Key, float], draws: Draws, scale: float) -> Arrays:
-        """{key: view of scale times the raw sum with noise}, with the bits of `noise.released`."""
-        add_normals = kernel("add_normals", self.raw)
-        for start, stop, std, begin in self.layout.runs(noise_stds, draws):
-            add_normals(draws.state(), begin, std, noise_grid(std), self.raw[start:stop])
-        raw = self.raw
-        raw *= scale
-        self.out[...] = self.raw
-        return self.layout.views(self.out)
+    def release(
+        self,
+        raw_sum: Arrays,
+        noise_stds: Mapping[Key, float],
+        draws: Draws,
+        scale: float,
+        theta: NDArray | None = None,
+        rate: float = 0.0,
+    ) -> None:
+        """Write scale times the raw sum with noise to `out`, with the bits of `noise.released`.
+
+        theta: parameters in one array, from which rate times the release is then subtracted.
+        """
+        for key, view in self.layout.views(self.raw).items():
+            if not _same(raw_sum[key], view):
+                view[...] = raw_sum[key]
+        laws = self.layout.laws(noise_stds, draws)
+        for at in range(0, len(laws), PARTS):
+            some = laws[at : at + PARTS]
+            start = laws[at - 1][3] if at else 0
+            here = slice(start * STRETCH, some[-1][3] * STRETCH)
+            ends = [(std, grid, first, end - start) for std, grid, first, end in some]
+            arrays = self.raw[here], self.out[here]
+            more = scale, None if theta is None else theta[here], rate
+            device.release(draws.state(), ends, *arrays, *more)
+
+
+class RawSum(dict[Key, NDArray]):
+    """{key: raw sum}, empty before the first batch; `views` are where new sums may be written."""
+
+    def __init__(self, views: Arrays) -> None:
+        super().__init__()
+        self.views = views
+
+
+def _same(array, view):
+    return array.data.ptr == view.data.ptr and array.dtype == view.dtype

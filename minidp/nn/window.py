@@ -175,10 +175,13 @@ class Patches:
     def __init__(self, window, x):
         """x: images (B, H, W, C)."""
         xp, channels = namespace_of(x), x.shape[3]
-        counts = window.output("patches", x.shape[1:])
+        self.counts = counts = window.output("patches", x.shape[1:])
         (down, right), (rows, columns) = window.stride, window.size
-        self.window = window
+        self.window, self.x = window, x
         self.shape = prod(counts), rows * columns * channels
+        self.twin = kernel("patches", x)  # which sees the padding where it is not
+        if self.twin:
+            return
         self.padded = xp.ascontiguousarray(window.pad(x))
         example, row, pixel, channel = self.padded.strides
         self.runs = xp.lib.stride_tricks.as_strided(
@@ -190,11 +193,17 @@ class Patches:
     def of(self, examples):
         """The `Patches` of a slice of the examples."""
         part = copy(self)
-        part.padded, part.runs = self.padded[examples], self.runs[examples]
+        part.x = self.x[examples]
+        if not self.twin:
+            part.padded, part.runs = self.padded[examples], self.runs[examples]
         return part
 
-    def cut(self, examples):
-        """(b, T, kh kw C) of a slice of the examples, a copy."""
+    def cut(self, examples, turned=False):
+        """(b, T, kh kw C) of a slice of the examples, a copy; turned: with the positions last in
+        memory if a device's kernel cuts, as a product over positions reads them.
+        """
+        if self.twin:
+            return self._cut_by_twin(self.x[examples], turned)
         runs = self.runs[examples]
         twin = kernel("short_runs", self.padded)
         if twin and runs.shape[-1] <= SHORT:
@@ -203,6 +212,14 @@ class Patches:
         else:
             y = _copied(runs)
         return y.reshape((y.shape[0], *self.shape))
+
+    def _cut_by_twin(self, x, turned):
+        xp, window = namespace_of(x), self.window
+        (above, _), (left, _) = window.around(x.shape)
+        y = xp.empty((x.shape[0], *(self.shape[::-1] if turned else self.shape)), x.dtype)
+        geometry = *window.geometry, above, left, *self.counts
+        self.twin(xp.ascontiguousarray(x), y, geometry, turned)
+        return y.transpose(0, 2, 1) if turned else y
 
 
 def _copied(runs):

@@ -12,6 +12,7 @@ from ..compiled import kernel
 from ..grads.forms import Arrays, Key
 from ..mechanism import Sanitizer
 from ..mechanism.flat import FlatSums, Layout
+from ..mechanism.schedule import value_at
 from ..nn.network import Sequential
 from ..streams import Draws
 from . import optimizer as optimizers
@@ -28,7 +29,7 @@ class Flat:
         self.optimizer, self.layout = optimizer, Layout.of(params, keys)
         self.xp, self.dtype = namespace_of(*params.values()), params[keys[0]].dtype
         self.theta, self.g = self._zeros(), self._zeros()
-        raw = self.xp.empty(self.layout.size, "float64")
+        raw = self.xp.zeros(self.layout.size, "float64")
         self.sums = FlatSums(self.layout, raw, self.g)
         self.params = self.layout.views(self.theta)
         for key, array in params.items():
@@ -39,9 +40,16 @@ class Flat:
     def _zeros(self):
         return self.xp.zeros(self.layout.size, self.dtype)
 
-    def descend(self, sanitizer: Sanitizer, noise: Draws, scale: float, step: int) -> None:
-        """Release the raw sum, and descend along it: [F2] to [F4] of `Trainer`."""
-        sanitizer.release_flat(self.sums, noise, scale)
+    def descend(
+        self, sanitizer: Sanitizer, raw_sum: Arrays, noise: Draws, scale: float, step: int
+    ) -> None:
+        """Release the raw sum, and descend along it: in one start with plain descent."""
+        given = self.sums, raw_sum, noise, scale
+        if type(self.optimizer) is optimizers.SGD:
+            rate = float(value_at(self.optimizer.learning_rate, step))
+            sanitizer.release_flat(*given, self.theta, rate)
+            return
+        sanitizer.release_flat(*given)
         inner = self._inner
         if inner.slots is not self._views:  # at the first step, or if somebody replaced them
             self._take_slots()
@@ -75,7 +83,7 @@ def fits(network: Sequential, optimizer: Any) -> bool:
     """
     arrays: list[Any] = [*network.params.values()]
     xp = namespace_of(*arrays)
-    if xp is np or kernel("add_normals", xp.empty(0)) is None:
+    if xp is np or kernel("release", xp.empty(0)) is None:
         return False
     spans = sorted((array.data.ptr, array.data.ptr + array.nbytes) for array in arrays)
     apart = all(end <= start for (_, end), (start, _) in pairwise(spans))

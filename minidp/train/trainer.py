@@ -31,8 +31,8 @@ from ..streams import Streams, as_streams
 from ..util.validate import count, inexact, instance, shape
 from . import row_bits, selfcheck
 from .batching import Batching
+from .device_trial import try_twins
 from .flat import Flat, flattened
-from .noise_trial import try_noise
 from .optimizer import check_parts
 
 
@@ -153,7 +153,7 @@ class Trainer:
                 raise DtypeError(
                     f"{'.'.join(key)}: expected float32 or float64 to train, got {array.dtype}"
                 )
-        try_noise(namespace_of(*network.params.values()))
+        try_twins(namespace_of(*network.params.values()))
         if dataset_size is not None:
             plan.check_lot_size(dataset_size)
         if budget is not None and ledger is not None:
@@ -343,14 +343,14 @@ class Trainer:
         scale = 1 / self.plan.expected_lot_size  # [F3]
         noise, dtype = streams.noise(step), self._array.dtype
         if self.flat:
-            return self.flat.descend(sanitizer, noise, scale, step)
+            return self.flat.descend(sanitizer, raw_sum, noise, scale, step)  # [F2] to [F4]
         g = sanitizer.release(raw_sum, noise, others, scale, dtype, self.ranks)  # [F2] [F3]
         self.optimizer.update(self.network.params, g, step)  # [F4]
 
     @np.errstate(all="ignore")  # of the thread that this runs in
     def _clipped_sum(self, sanitizer, products, dropout, batches):
         """The raw sum of the clipped gradients of some batches."""
-        raw_sum = self.flat.sums.zeroed() if self.flat else {}
+        raw_sum = self.flat.sums.begin() if self.flat else {}
         for batch in batches:
             grads = self._per_example_grads(batch, dropout.rows(batch.rows))
             sanitizer.add_clipped(grads, raw_sum, batch.weight, products)

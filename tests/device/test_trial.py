@@ -9,7 +9,7 @@ from minidp.backend import Backend
 from minidp.compiled import kernel, only
 from minidp.host.chacha import STRETCH
 from minidp.streams import Draws
-from minidp.train import noise_trial
+from minidp.train import device_trial
 from tests.support import shim
 from tests.support.guarded import guarded_backend
 from tools.contenders import WORKLOADS, trainer_of
@@ -34,17 +34,17 @@ def broken(request, monkeypatch):
         assert changed != device.source()
         monkeypatch.setattr(device, "source", lambda: changed)
     monkeypatch.setattr(device, "_kernel", device._kernel.__wrapped__)
-    noise_trial._gives_the_hosts_bits.cache_clear()
+    device_trial._gives_the_hosts_bits.cache_clear()
     with only(place.xp, ()):
         yield request.param
-    noise_trial._gives_the_hosts_bits.cache_clear()
+    device_trial._gives_the_hosts_bits.cache_clear()
 
 
 def test_a_kernel_that_fails_is_left_out_with_one_line(broken, capsys):
     x = place.asarray(np.ones(3))
     assert kernel("add_normals", x) is None
     for _ in range(2):
-        noise_trial.try_noise(place.xp)
+        device_trial.try_twins(place.xp)
     assert (kernel("add_normals", x) is None) == bool(broken)
     assert kernel("add_normals", x.astype("float32")) is kernel("relu", x) is None
     said = capsys.readouterr().err
