@@ -25,18 +25,20 @@ TWINS = {  # dtypes of the arrays that each twin takes
     **dict.fromkeys(("softmax_cross_entropy", "add_blocks"), SINGLE),
     **dict.fromkeys(("words", "choose"), ("uint64",)),
     **dict.fromkeys(("gather", "add_bias", "patches", "weigh", "add_all"), SINGLE),
+    **dict.fromkeys(("fold_image", "pool_gradient_image"), SINGLE),
     "add_normals": ("float32", "float64"),
     "release": DOUBLE,
 }
 ON_A_DEVICE = (  # the same; noise is added to float64 alone
     *("relu", "relu_gradient", "softmax_cross_entropy", "add_bias", "gather"),
-    *("patches", "fold", "pool", "pool_gradient"),
+    *("patches", "fold_image", "pool", "pool_gradient_image"),
     *("row_norms", "weigh", "add_weighted", "add_all"),
     *("add_normals", "release"),
 )
 PLAIN = {np.ndarray, np.memmap}  # of other classes the definitions compute
 _DTYPE = attrgetter("dtype")
-_allowed: dict[Any, Collection[str]] = {np: TWINS}  # names of twins, by array library
+# names of twins, by array library and number of the device
+_allowed: dict[tuple[Any, int], Collection[str]] = {(np, 0): TWINS}
 
 
 def kernel(name: str, *arrays: Any) -> Any:
@@ -48,12 +50,15 @@ def kernel(name: str, *arrays: Any) -> Any:
     dtypes, libraries = {*map(_DTYPE, arrays)}, {np}
     if not PLAIN.issuperset(map(type, arrays)):  # asked a hundred times per step
         libraries = {*map(_library, arrays)}
-    return _twin(name, *libraries, *dtypes) if len(dtypes) == len(libraries) == 1 else None
+    if not len(dtypes) == len(libraries) == 1:
+        return None
+    (xp,) = libraries
+    return _twin(name, xp, _number(xp), *dtypes)
 
 
 @cache
-def _twin(name, xp, dtype):
-    if name not in _allowed.get(xp, ()) or dtype not in TWINS[name]:
+def _twin(name, xp, number, dtype):
+    if name not in _allowed.get((xp, number), ()) or dtype not in TWINS[name]:
         return None
     if xp is not np:
         noise_of_single = name == "add_normals" and dtype not in DOUBLE
@@ -75,20 +80,25 @@ def by_twin(name: str, *arrays: Any) -> Any:
 
 
 def allow(xp: Any, names: Collection[str]) -> None:
-    """From now on, use these twins of an array library and no others."""
-    _allowed[xp] = names
+    """From now on, use these twins of an array library on its current device, and no others."""
+    _allowed[xp, _number(xp)] = names
     _twin.cache_clear()
 
 
 @contextmanager
 def only(xp: Any, names: Collection[str]) -> Iterator[None]:
     """Within it, use these twins of an array library and no others."""
-    before = _allowed.get(xp, ())
+    before = _allowed.get((xp, _number(xp)), ())
     allow(xp, names)
     try:
         yield
     finally:
         allow(xp, before)
+
+
+def _number(xp):
+    """The number of the current device; 0 for the host, and for a library without devices."""
+    return 0 if xp is np or xp is None else xp.cuda.runtime.getDevice()
 
 
 def _library(array):

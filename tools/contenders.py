@@ -27,6 +27,7 @@ from minidp.streams import Streams
 from minidp.train import SGD, Trainer
 from minidp.train.batching import MAX_BATCH, cache_examples
 from minidp.train.device_trial import try_twins
+from minidp.train.flat import flattened
 
 STRATEGIES = ("auto", "factored", "explicit")
 SUM_DTYPE = {"cpu": np.float32, "gpu": np.float64}  # which each device's kernel of noise takes
@@ -133,8 +134,10 @@ def private_step(workload, device, strategy):
     try_twins(backend.xp)
     trainer, examples, streams = trainer_of(workload, strategy, backend)
     numbers = itertools.count()
+    run = flattened(trainer)  # as while it trains, for as long as the process lives
+    run.__enter__()
 
-    def step():
+    def step(run=run):
         number = next(numbers)
         (lot,) = trainer.plan.sampler.lots(len(examples), 1, streams.sampling, number)
         trainer.step(examples, lot, number, streams)

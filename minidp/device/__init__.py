@@ -92,25 +92,23 @@ def patches(x: Any, y: Any, window: Sequence[int], turned: bool) -> None:
     launch(x, "images.cu patches", blocks_for(y.size), x, y, _view(x, window), int(turned), y.size)
 
 
-def _padded(window, images, counts):
-    return _view(images, (*window, 0, 0, *counts))
-
-
-def fold(patches: Any, dx: Any, window: Sequence[int]) -> None:
-    """nn.window.Window.fold of patches (B, H', W', kh, kw, C); window: sizes and strides."""
-    view = _padded(window, dx, patches.shape[1:3])
+def fold_image(patches: Any, dx: Any, window: Sequence[int]) -> None:
+    """nn.window.Window.fold of patches (B, H', W', kh, kw, C); window: sizes, strides, padding
+    above and on the left.
+    """
+    view = _view(dx, (*window, *patches.shape[1:3]))
     launch(dx, "images.cu fold", blocks_for(dx.size), patches, dx, view, dx.size)
 
 
 def pool(x: Any, y: Any, place: Any, window: Sequence[int]) -> None:
-    """nn.window.Window.maxima of padded images."""
-    view = _padded(window, x, y.shape[1:3])
+    """nn.window.Window.maxima of padded images; window: sizes and strides."""
+    view = _view(x, (*window, 0, 0, *y.shape[1:3]))
     launch(x, "images.cu pool", blocks_for(y.size), x, y, place, view, y.size)
 
 
-def pool_gradient(dy: Any, place: Any, dx: Any, window: Sequence[int]) -> None:
-    """nn.window.Window.spread to padded dx."""
-    view = _padded(window, dx, dy.shape[1:3])
+def pool_gradient_image(dy: Any, place: Any, dx: Any, window: Sequence[int]) -> None:
+    """nn.window.Window.spread; window: as in `fold_image`."""
+    view = _view(dx, (*window, *dy.shape[1:3]))
     launch(dy, "images.cu pool_gradient", blocks_for(dx.size), dy, place, dx, view, dx.size)
 
 
@@ -137,7 +135,7 @@ def weigh(
     xp, shape = library(like), (len(clip_norms), examples)
     sq, weights = xp.empty(shape), xp.empty(shape)
     clip = as_value(struct.pack(f"{PARTS}d", *clip_norms, *[0.0] * (PARTS - len(clip_norms))))
-    rows = [part[3].shape[0] * part[3].shape[2] for part in parts if part[3] is not None]
+    rows = [part[3].shape[0] * part[3].shape[2] for part in parts if part[4] is not None]
     given = table(parts), clip, len(clip_norms), 0 if own is None else own, examples
     launch(like, "sums.cu weigh", max([examples, *rows]), *given, *limits, sq, weights)
     return sq, weights
@@ -145,6 +143,7 @@ def weigh(
 
 def add_weighted(total: Any, w: Any, g: Any) -> None:
     """arrays.add_weighted."""
+    g = library(g).ascontiguousarray(g)
     add_all([(g, w, total, total.size, len(g), 1)])
 
 

@@ -26,8 +26,8 @@ extern "C" __global__ void row_norms(const float* x, double* norms, i64 size) {
     if (threadIdx.x == 0) norms[blockIdx.x] = found;
 }
 
-// The gradients of one parameter: factors a (B, I) and d (B, O) of an Outer, or g = a (B, I) of an Explicit, or their squared
-// norms `known` (B,). `raise` is 1 + what roundings may have lost. A (K, I, R) and D (K, R, O) of an Outer take its factors, of
+// The gradients of one parameter: factors a (B, I) and d (B, O) of an Outer, or g = a (B, I) of an Explicit, or positions
+// a (B, R, I) of PositionSums whose sums over R are written to A (B, I), or their squared norms `known` (B,). `raise` is 1 + what roundings may have lost. A (K, I, R) and D (K, R, O) of an Outer take its factors, of
 // which the shorter one is multiplied by the weights, in K blocks of R examples; rows of weight 0 and those behind the last
 // are zero in both.
 struct Gradient { const float *a, *d; const double* known; float *A, *D; i64 inputs, outputs, rows, group; double raise; };
@@ -56,7 +56,16 @@ extern "C" __global__ void weigh(Parts<Gradient> parts, Clipping clip, i64 group
                 if (part.known) {
                     square = part.known[b];
                 } else {
-                    double a = norm(part.a + b * part.inputs, part.inputs);
+                    if (!part.d && part.A) {
+                        for (i64 i = threadIdx.x; i < part.inputs; i += blockDim.x) {
+                            double sum = 0;
+#pragma unroll 8
+                            for (i64 t = 0; t < part.rows; t++) sum += part.a[(b * part.rows + t) * part.inputs + i];
+                            part.A[b * part.inputs + i] = (float)sum;
+                        }
+                        __syncthreads();
+                    }
+                    double a = norm((part.d || !part.A ? part.a : part.A) + b * part.inputs, part.inputs);
                     double d = part.d ? norm(part.d + b * part.outputs, part.outputs) : 1;
                     square = part.d && (a > large || d > large) ? INFINITY : (a * d) * (a * d);
                 }
@@ -73,7 +82,7 @@ extern "C" __global__ void weigh(Parts<Gradient> parts, Clipping clip, i64 group
     __syncthreads();
     for (int k = 0; k < parts.count; k++) {
         const Gradient& part = parts.part[k];
-        if (!part.A) continue;
+        if (!part.D) continue;
         i64 block = b / part.rows, row = b % part.rows, filled = (examples + part.rows - 1) / part.rows * part.rows;
         if (b >= filled) continue;
         float weight = b < examples ? (float)found[part.group] : 0;

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..compiled import kernel
 from ..device.launching import PARTS
-from ..grads.forms import LARGE, Arrays, Explicit, Key, Outer, PerExampleGrad
+from ..grads.forms import LARGE, Arrays, Explicit, Key, Outer, PerExampleGrad, PositionSums
 from .clip import MARGIN, MOST_CLIPPED
 from .rounding import Products
 
@@ -78,6 +78,12 @@ def _described(grad, group, most):
     if type(grad) is Explicit:
         g, lost = grad.xp.ascontiguousarray(grad._matrix()), grad._lost
         return g, None, None, None, None, g.shape[1], 1, 1, group, 1 + lost
+    if type(grad) is PositionSums:
+        d, g = (
+            grad.xp.ascontiguousarray(grad.d),
+            grad.xp.empty((len(grad.d), *grad.shape), "float32"),
+        )
+        return d, None, None, g, None, g.shape[1], 1, d.shape[1], group, 1 + grad._lost
     if type(grad) is not Outer:
         return None, None, grad.sq_norms_upper(), None, None, 1, 1, 1, group, 1.0
     a, d = map(grad.xp.ascontiguousarray, grad.arrays)
@@ -94,7 +100,7 @@ def _described(grad, group, most):
 
 def _summed(grad, part, key, total, w, rows):
     """Rows of `add_all` for a parameter; sums of other forms are added here, and have none."""
-    if type(grad) not in (Explicit, Outer):
+    if type(grad) not in (Explicit, PositionSums, Outer):
         if key in total:
             grad.add_weighted_sum(total[key], w, rows)
         else:
@@ -105,6 +111,7 @@ def _summed(grad, part, key, total, w, rows):
         view = getattr(total, "views", {}).get(key)
         total[key] = grad.xp.empty(grad.shape) if view is None else view
     out, (g, *_), A, D = total[key], part, part[3], part[4]
-    if type(grad) is Explicit:
+    if type(grad) is not Outer:
+        g = g if A is None else A
         return [(g, w, out, out.size, len(g), int(old))]
     return [(grad.xp.matmul(A, D), None, out, out.size, len(A), int(old))]

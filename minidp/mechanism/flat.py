@@ -95,9 +95,9 @@ class FlatSums:
             start = laws[at - 1][3] if at else 0
             here = slice(start * STRETCH, some[-1][3] * STRETCH)
             ends = [(std, grid, first, end - start) for std, grid, first, end in some]
-            arrays = self.raw[here], self.out[here]
-            more = scale, None if theta is None else theta[here], rate
-            device.release(draws.state(), ends, *arrays, *more)
+            part = None if theta is None else theta[here]
+            raw, out = self.raw[here], self.out[here]
+            device.release(draws.state(), ends, raw, out, scale, part, rate)
 
 
 class RawSum(dict[Key, NDArray]):

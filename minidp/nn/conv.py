@@ -7,7 +7,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..backend import namespace_of, patch_budget
 from ..compiled import kernel
-from ..grads.forms import Explicit, OuterSum, PerExampleGrad, gram_is_cheaper
+from ..grads.forms import OuterSum, PerExampleGrad, PositionSums, gram_is_cheaper
 from ..util.validate import count, same_batch
 from .init import Initializer, Rng, truncated_normal
 from .layer import Drawn
@@ -198,7 +198,8 @@ class Conv2D(Drawn):
         x, patches = kept
         grads = {"W": ConvGrad(x, dy, patches)}  # [P1]
         if "b" in self.params:
-            grads["b"] = Explicit(namespace_of(dy).einsum("bhwo->bo", dy))  # [P2]
+            positions = prod(dy.shape[1:3])
+            grads["b"] = PositionSums(dy.reshape((dy.shape[0], positions, dy.shape[3])))  # [P2]
         return grads
 
     def _matrix(self):

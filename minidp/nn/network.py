@@ -82,7 +82,8 @@ class Sequential:
                     "Sequential: expected at most input_shape and frozen behind a list of layers, "
                     f"got {len(more)} more arguments"
                 )
-            input_shape, frozen = (*more, *(input_shape, frozen)[len(more) :])
+            given = [*more, *(input_shape, frozen)[len(more) :]]
+            input_shape, frozen = given
             layers = tuple(layers[0])
         for layer in layers:
             check_written(layer)

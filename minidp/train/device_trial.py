@@ -16,7 +16,7 @@ from .. import device
 from ..arrays import row_norms, to_host
 from ..compiled import ON_A_DEVICE, allow, only
 from ..data.examples import LabelledExamples
-from ..grads.forms import Explicit, Outer
+from ..grads.forms import Explicit, Outer, PositionSums
 from ..host.chacha import STRETCH
 from ..mechanism import Sanitizer, per_layer_groups
 from ..mechanism.clip import flat_group
@@ -67,7 +67,7 @@ def _maxima(x, dy, window=Window((3, 2), (1, 2), "same")):
 
 def _weighted(a, d, g, own, layout):
     grads = {("a", "W"): Outer(a, d), ("a", "b"): Explicit(d), ("c", "W"): Explicit(g)}
-    grads["d", "W"] = Outer(d, a)
+    grads["d", "W"], grads["d", "b"] = Outer(d, a), PositionSums(g.reshape((len(g), 6, 5)))
     sanitizer, rule = Sanitizer(layout(grads, 1.5, 1.0)), products(600, "auto")._replace(rows=3)
     total: dict = {}
     for _ in range(2):
@@ -118,16 +118,18 @@ def _numbers(*shape):
 
 
 X, A, D, G = _numbers(40, 13), _numbers(8, 13), _numbers(8, 5), _numbers(8, 30)
+for _each in (A, D, G):
+    _each[4] *= 1e-3  # an example that is not clipped
 OWN = np.array([0, 0, 1, 0.5, 0.3, 1, 1e-3, 1])
-IMAGES = _numbers(2, 6, 5, 3)
+IMAGES = np.rint(_numbers(2, 6, 5, 3) / 3)  # with ties
 CLASSES = np.arange(40) % 15 - 1
 TRIALS: dict[str, tuple] = {  # kernels: how far off they may be, what computes with them, of what
     "relu relu_gradient": (0.0, _coordinates, [X, X[::-1]]),
     "softmax_cross_entropy": (1e-6, SoftmaxCrossEntropy(), [X, CLASSES]),
     "gather": (0.0, _gathered, [X, CLASSES]),
     "add_bias": (1e-6, _biased, [IMAGES]),
-    "patches fold": (0.0, _patches, [IMAGES, _numbers(2, 6, 3, 3, 2, 3)]),
-    "pool pool_gradient": (0.0, _maxima, [IMAGES, _numbers(2, 6, 3, 3)]),
+    "patches fold_image": (0.0, _patches, [IMAGES, _numbers(2, 6, 3, 3, 2, 3)]),
+    "pool pool_gradient_image": (0.0, _maxima, [IMAGES, _numbers(2, 6, 3, 3)]),
     "row_norms": (1e-14, row_norms, [X]),
     "weigh add_all add_weighted": (
         1e-6,
