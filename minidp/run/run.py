@@ -3,7 +3,6 @@ in the folder.
 """
 
 import math
-import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from hashlib import sha256
@@ -22,7 +21,7 @@ from ..privacy.accountants import ACCOUNTANTS
 from ..privacy.ledger import SETUP, STEP
 from ..ranks import current
 from ..streams import as_streams
-from ..train import Averaged, Progress, Trainer
+from ..train import Averaged, Progress, Trainer, selfcheck
 from ..train.row_bits import of_both
 from ..util.atomic import atomic_write
 from ..util.program import program
@@ -37,6 +36,7 @@ from .figures import facts_of, finished, first_events, release_of
 from .model import as_model
 from .model_file import describe, write_model
 from .record import MODEL_FACTS, Record, Release
+from .resumed import start_of
 from .statement import render
 from .summary import summary
 
@@ -233,7 +233,7 @@ class Run:
             self._found = self.folder.finished
             if self._found:
                 if self.saved:
-                    self._check_same()
+                    self.check_same()
                 result = self.folder.result()
                 self.stopped = Record.from_json(result).stopped
                 return result
@@ -270,7 +270,7 @@ class Run:
 
     def _train(self, model):
         """(TrainRecord, history, (seconds in all, seconds in steps))."""
-        plan, progress, history, before = self._start()
+        plan, progress, history, before = start_of(self)
         every = self.training.measure_every
         self.curve_epsilon = self._epsilon_of_curve()
         trainer = Trainer(
@@ -283,6 +283,7 @@ class Run:
             augmentation_multiplicity=self.training.augmentation_multiplicity,
             rows_per_person=self.privacy.rows_per_person,
         )
+        selfcheck.check(self.network, self.loss, self.examples[1])  # before a file is changed
         self.row_bits = trainer.row_bits(*self.examples)
         if self.begun:
             self.row_bits = of_both(self.saved[1]["extra"].get("row_bits"), self.row_bits)
@@ -312,23 +313,8 @@ class Run:
             )
         return trained, history, course.seconds()
 
-    def _start(self):
-        """(plan, Progress, history, seconds spent before) of a new run, or of the checkpoint."""
-        plan = self.plan
-        if not self.begun:
-            return plan, Progress(), [], (0.0, 0.0)
-        self._check_same()
-        header = self.saved[1]
-        progress = header["progress"]
-        if not self.streams.reproducible:
-            left = plan.steps - checkpoint.steps_lost(plan, self.ledger, progress)
-            plan = plan.with_steps(max(left, progress.step))
-        if not self.quiet and self.ranks.rank == 0:
-            line = f"resuming from step {progress.step} of {plan.steps}"
-            print(line, file=sys.stderr, flush=True)
-        return plan, progress, header["history"], header["extra"]["seconds"]
-
-    def _check_same(self):
+    def check_same(self):
+        """Raise CheckpointError or DataError unless this is the run of the loaded checkpoint."""
         self.folder.check_same(self.saved, self.releases, self.unvouched)
 
     @property

@@ -9,6 +9,7 @@ from minidp import nn
 from minidp.backend import to_host
 from minidp.errors import TrialError
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group
+from minidp.privacy import Ledger
 from minidp.streams import NAMES, Streams
 from minidp.train import SGD, Progress, Trainer, selfcheck
 from tests.support.guarded import guarded_backend
@@ -23,14 +24,14 @@ def network_of(*layers):
     return nn.Sequential([nn.Dense(4, 3, rng=rng), *layers, nn.Dense(3, 3, rng=rng)], (4,))
 
 
+def trainer_of(network, loss=LOSS, ledger=None):
+    plan = Plan(PoissonSampler(0.5), Sanitizer(flat_group(network.params, 1.0, 1.0)), 2, 5)
+    return Trainer(network, loss, SGD(0.1), plan, ledger=ledger)
+
+
 def refusal(network, loss=LOSS, y=LABELS):
     """The message with which training is refused, before anything is charged."""
-    trainer = Trainer(
-        network,
-        loss,
-        SGD(0.1),
-        Plan(PoissonSampler(0.5), Sanitizer(flat_group(network.params, 1.0, 1.0)), 2, 5),
-    )
+    trainer = trainer_of(network, loss)
     with pytest.raises(TrialError) as caught:
         trainer.train(np.zeros((10, 4)), y, Streams(1))
     assert trainer.ledger.items() == []
@@ -89,13 +90,16 @@ def test_neither_streams_nor_data_nor_parameters_are_touched(backend):
         np.testing.assert_array_equal(to_host(array), before[key])
 
 
-def test_a_resumed_run_is_not_tried_again(monkeypatch):
-    tried = []
-    monkeypatch.setattr(selfcheck, "check", lambda *arguments: tried.append(arguments))
-    make_trainer().train(*make_data(), Streams(1), progress=Progress(4, 4))
-    assert tried == []
-    make_trainer().train(*make_data(), Streams(1))
-    assert len(tried) == 1
+@pytest.mark.parametrize("layer", [layer for layer, _ in LAYERS])
+def test_a_resumed_run_is_tried_again(layer):
+    layer.name, ledger = None, Ledger()
+    begun = trainer_of(network_of(), ledger=ledger)
+    progress = begun.train(np.zeros((10, 4)), LABELS, 1, should_stop=lambda: True).progress
+    assert progress == Progress(1, 2) and ledger.count_of("step") == 2
+    with pytest.raises(TrialError):
+        trainer_of(network_of(layer), ledger=ledger).train(
+            np.zeros((10, 4)), LABELS, 1, progress=progress
+        )
 
 
 def test_arrays_anywhere_in_a_layer_come_to_the_host():
