@@ -204,6 +204,7 @@ class Trainer:
         examples = self._checked(x, y, example_weight, person)
         check_charged(plan, self.ledger, progress)
         selfcheck.check(self.network, self.loss, examples.y)
+        selfcheck.check_rows(examples)
         examples.check_shared(self.ranks)
         forms = self.gradient_forms()
 
