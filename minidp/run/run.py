@@ -36,7 +36,7 @@ from .figures import facts_of, finished, first_events, release_of
 from .model import as_model
 from .model_file import describe, write_model
 from .record import MODEL_FACTS, Record, Release
-from .resumed import start_of
+from .resumed import as_begun, as_charged, check_target, start_of
 from .statement import render
 from .summary import summary
 
@@ -83,7 +83,7 @@ class Run:
         self.loss = training.loss
         self.optimizer = training.optimizer
         self.quiet = about.quiet
-        self.plan = plan = privacy.plan
+        self.plan = plan = as_begun(privacy.plan, self.folder)
         self.budget = budget = privacy.budget
         if budget.ledger.items():  # also that of another run, as `open` leaves it
             raise ParameterError(
@@ -135,6 +135,8 @@ class Run:
         self.ledger.protect(self.privacy.unit)
         self.budget = Filter(given.accountant, given.epsilon, given.delta, self.ledger)
         given.ledger = self.ledger  # where the caller reads what was spent
+        if self.plan != self.privacy.plan:
+            check_target(self)
 
     @property
     def begun(self) -> bool:
@@ -155,6 +157,8 @@ class Run:
             raise ParameterError(
                 f"expected name={name!r} to be a word that no other release of the run has"
             )
+        if self.begun:
+            event = as_charged(self, name, event)
         self.setup.append(release_of(name, event, what))
         if self.begun:
             stored = self.releases[name] = self.saved[0].get(f"release/{name}")
