@@ -15,7 +15,8 @@ from ..privacy.event_json import event_to_json
 from ..privacy.events import Event
 from ..privacy.ledger import SETUP
 from ..ranks import current
-from ..train import Progress
+from ..train import Progress, selfcheck
+from ..train.progress import check_charged
 from ..util.files import damage_named, read_json
 from ..util.text import upper_text
 from .checkpoint import differences, steps_lost
@@ -97,7 +98,10 @@ def as_charged(run: Any, name: str, event: Event) -> Event:
 
 
 def start_of(run: Any) -> tuple[Plan, Progress, list[Any], tuple[float, float]]:
-    """(plan, Progress, history, seconds spent before) of a new `Run`, or of its checkpoint."""
+    """(plan, Progress, history, seconds spent before) of a new `Run`, or of its checkpoint.
+
+    Raises as `check_charged` and `selfcheck.check` do where the run may not be resumed.
+    """
     plan = run.plan
     if not run.begun:
         return plan, Progress(), [], (0.0, 0.0)
@@ -107,6 +111,9 @@ def start_of(run: Any) -> tuple[Plan, Progress, list[Any], tuple[float, float]]:
     if not run.streams.reproducible:
         left = plan.steps - steps_lost(plan, run.ledger, progress)
         plan = plan.with_steps(max(left, progress.step))
+    # as the trainer does, but before a file of the folder is changed
+    check_charged(plan, run.ledger, progress)
+    selfcheck.check(run.network, run.loss, run.examples[1])
     if not run.quiet and run.ranks.rank == 0:
         line = f"resuming from step {progress.step} of {plan.steps}"
         print(line, file=sys.stderr, flush=True)

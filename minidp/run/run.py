@@ -21,7 +21,7 @@ from ..privacy.accountants import ACCOUNTANTS
 from ..privacy.ledger import SETUP, STEP
 from ..ranks import current
 from ..streams import as_streams
-from ..train import Averaged, Progress, Trainer, selfcheck
+from ..train import Averaged, Progress, Trainer
 from ..train.row_bits import of_both
 from ..util.atomic import atomic_write
 from ..util.program import program
@@ -287,7 +287,6 @@ class Run:
             augmentation_multiplicity=self.training.augmentation_multiplicity,
             rows_per_person=self.privacy.rows_per_person,
         )
-        selfcheck.check(self.network, self.loss, self.examples[1])  # before a file is changed
         self.row_bits = trainer.row_bits(*self.examples)
         if self.begun:
             self.row_bits = of_both(self.saved[1]["extra"].get("row_bits"), self.row_bits)

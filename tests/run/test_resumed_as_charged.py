@@ -107,13 +107,23 @@ def test_another_loss_or_layer_is_refused_by_name(tmp_path):
         Run(tmp_path, training, run.privacy, run.about).open()
 
 
-def unnamed(folder):
-    """Make the files of a run those of a version that named neither loss nor layers."""
-    config = json.loads((folder / "config.json").read_text())
+def forget(config):
+    """Take out of a configuration what 0.1.0 did not write."""
     del config["trained"]
+    for group in config["settings"]["clip_groups"]:
+        if isinstance(group["noise_multiplier"], dict):
+            del group["noise_multiplier"]["runs"]
+
+
+def unnamed(folder):
+    """Make the files of a run those of a version that named neither loss nor layers, nor the
+    numbers of schedules.
+    """
+    config = json.loads((folder / "config.json").read_text())
+    forget(config)
     (folder / "config.json").write_text(json.dumps(config))
     arrays, header = load_arrays(folder / "checkpoint.npz")
-    del header["config"]["trained"]
+    forget(header["config"])
     save_arrays(folder / "checkpoint.npz", arrays, header)
 
 
@@ -127,4 +137,18 @@ def test_a_folder_without_names_is_resumed_if_the_trial_passes(tmp_path, capsys,
     assert train(tmp_path, seed)["steps"] == 10
     notice = capsys.readouterr().err
     assert notice.count("NOTICE") == 1 and "does not name trained" in notice
+    assert not verify(tmp_path).failed
+
+
+@pytest.mark.parametrize("seed", [None, 5])
+def test_without_numbers_of_a_schedule_what_was_charged_is_compared(tmp_path, seed):
+    def falling(now):
+        return lambda step: 2.0 if step < 5 else now if step < 10 else 1.0
+
+    given = {"steps": 20, "measure_every": 10, "seed": seed}
+    assert train(tmp_path, sigma=falling(1.5), stop=interrupt, **given) is None
+    unnamed(tmp_path)
+    with pytest.raises(CheckpointError, match="were charged and did not run yet"):
+        train(tmp_path, sigma=falling(0.5), **given)
+    assert train(tmp_path, sigma=falling(1.5), **given)["steps"] == 20
     assert not verify(tmp_path).failed
