@@ -19,6 +19,7 @@ from ..privacy import Filter, Ledger
 from ..privacy.attacker import large_delta
 from ..ranks import current
 from ..run import About, Model, Privacy, Run, Training
+from ..run.resumed import released_first
 from ..run.shared_ledger import charge_shared, spent_of, sum_line
 from ..run.versions import git_commit
 from ..streams import Streams
@@ -317,6 +318,7 @@ def _charge(run, data, before, ledger, limit):
     selfcheck.check(run.network, run.loss, data.targets)
     if ledger is None:
         return
+    before = released_first(run) if run.begun else before
     charges = Ledger(run.plan.relation, run.plan.ledger(before=before).entries(), run.privacy.unit)
     again = run.begun or run.folder.finished
 

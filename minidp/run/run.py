@@ -3,7 +3,6 @@ in the folder.
 """
 
 import math
-import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from hashlib import sha256
@@ -37,6 +36,7 @@ from .figures import facts_of, finished, first_events, release_of
 from .model import as_model
 from .model_file import describe, write_model
 from .record import MODEL_FACTS, Record, Release
+from .resumed import as_begun, as_charged, check_target, start_of
 from .statement import render
 from .summary import summary
 
@@ -83,7 +83,7 @@ class Run:
         self.loss = training.loss
         self.optimizer = training.optimizer
         self.quiet = about.quiet
-        self.plan = plan = privacy.plan
+        self.plan = plan = as_begun(privacy.plan, self.folder)
         self.budget = budget = privacy.budget
         if budget.ledger.items():  # also that of another run, as `open` leaves it
             raise ParameterError(
@@ -135,6 +135,8 @@ class Run:
         self.ledger.protect(self.privacy.unit)
         self.budget = Filter(given.accountant, given.epsilon, given.delta, self.ledger)
         given.ledger = self.ledger  # where the caller reads what was spent
+        if self.plan != self.privacy.plan:
+            check_target(self)
 
     @property
     def begun(self) -> bool:
@@ -155,6 +157,8 @@ class Run:
             raise ParameterError(
                 f"expected name={name!r} to be a word that no other release of the run has"
             )
+        if self.begun:
+            event = as_charged(self, name, event)
         self.setup.append(release_of(name, event, what))
         if self.begun:
             stored = self.releases[name] = self.saved[0].get(f"release/{name}")
@@ -233,7 +237,7 @@ class Run:
             self._found = self.folder.finished
             if self._found:
                 if self.saved:
-                    self._check_same()
+                    self.check_same()
                 result = self.folder.result()
                 self.stopped = Record.from_json(result).stopped
                 return result
@@ -270,7 +274,7 @@ class Run:
 
     def _train(self, model):
         """(TrainRecord, history, (seconds in all, seconds in steps))."""
-        plan, progress, history, before = self._start()
+        plan, progress, history, before = start_of(self)
         every = self.training.measure_every
         self.curve_epsilon = self._epsilon_of_curve()
         trainer = Trainer(
@@ -312,23 +316,8 @@ class Run:
             )
         return trained, history, course.seconds()
 
-    def _start(self):
-        """(plan, Progress, history, seconds spent before) of a new run, or of the checkpoint."""
-        plan = self.plan
-        if not self.begun:
-            return plan, Progress(), [], (0.0, 0.0)
-        self._check_same()
-        header = self.saved[1]
-        progress = header["progress"]
-        if not self.streams.reproducible:
-            left = plan.steps - checkpoint.steps_lost(plan, self.ledger, progress)
-            plan = plan.with_steps(max(left, progress.step))
-        if not self.quiet and self.ranks.rank == 0:
-            line = f"resuming from step {progress.step} of {plan.steps}"
-            print(line, file=sys.stderr, flush=True)
-        return plan, progress, header["history"], header["extra"]["seconds"]
-
-    def _check_same(self):
+    def check_same(self):
+        """Raise CheckpointError or DataError unless this is the run of the loaded checkpoint."""
         self.folder.check_same(self.saved, self.releases, self.unvouched)
 
     @property

@@ -34,22 +34,7 @@ from .batching import Batching
 from .device_trial import try_twins
 from .flat import Flat, flattened
 from .optimizer import check_parts
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Progress of training.
-
-    step      lots processed
-    charged   lots that the ledger covers, never fewer than ran
-    """
-
-    step: int = 0
-    charged: int = 0
-
-    def __post_init__(self):
-        count(step=self.step)
-        count(self.step, charged=self.charged)
+from .progress import Progress, check_charged
 
 
 @dataclass(frozen=True)
@@ -100,10 +85,12 @@ class Trainer:
 
     Raises
         TrialError       a layer or the loss mixes examples, carries a 1/B or has wrong gradients:
-                         tried on random rows before the first charge (`train.selfcheck`)
+                         tried on random rows before anything is charged (`train.selfcheck`)
+        CheckpointError  lots that were charged and did not run would cost something else now
         BudgetExceededError  not one lot fits into the budget
         ParameterError   the clip groups are not the network's parameters; the ledger has another
-                         relation; expected_lot_size does not fit dataset_size
+                         relation, or covers fewer lots than `progress` says; expected_lot_size does
+                         not fit dataset_size
         DtypeError       parameters that are not float32 or float64
         ShapeError       x and y differ in number, or do not fit the network
     """
@@ -217,8 +204,9 @@ class Trainer:
         streams, plan = as_streams(streams), self.plan
         count(1, block_steps=block_steps)
         examples = self._checked(x, y, example_weight, person)
-        if progress == Progress():
-            selfcheck.check(self.network, self.loss, examples.y)
+        check_charged(plan, self.ledger, progress)
+        selfcheck.check(self.network, self.loss, examples.y)
+        selfcheck.check_rows(examples)
         examples.check_shared(self.ranks)
         forms = self.gradient_forms()
 

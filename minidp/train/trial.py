@@ -326,6 +326,21 @@ def host_copy(network, dtype="float64", asarray=np.asarray):
         ) from error
 
 
+def targets(y, z, rng):
+    """Random targets for z (B, K), with the dtype of y and the shape of its rows: classes, the
+    first two the same, or numbers in (0, 1).
+    """
+    shape, kind = (len(z), *y.shape[1:]), y.dtype.kind
+    if kind == "f":
+        return rng.uniform(0, 1, shape).astype(y.dtype.name)
+    if kind not in "iub":
+        return np.zeros(shape, y.dtype)
+    classes = max(z.shape[-1], 2) if len(shape) == z.ndim - 1 and kind in "iu" else 2
+    found = rng.integers(0, classes, shape).astype(y.dtype.name)
+    found[1:2] = found[:1]
+    return found
+
+
 def _array(found):
     return to_host(found.materialise() if isinstance(found, PerExampleGrad) else found)
 
