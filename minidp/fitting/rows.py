@@ -14,7 +14,7 @@ from ..data.cells import text_in
 from ..data.examples import check_weights
 from ..data.files import labels_of
 from ..data.labels import as_target_bounds, targets_of
-from ..data.persons import remark_names, units_of
+from ..data.persons import as_one, remark_names, units_of
 from ..data.schema import Schema
 from ..data.tables import numbers_of, table_of
 from ..errors import DtypeError, ParameterError, ShapeError
@@ -136,8 +136,8 @@ def _check_apart(column, person, test):
     others = None if test is None else table_of(test[0])
     if others is None or column not in others:
         return
-    names = {text_in(name) for name in others[column].tolist()}
-    if both := names.intersection(map(text_in, person.tolist())):
+    names = {as_one(text_in(name)) for name in others[column].tolist()}
+    if both := names.intersection(as_one(text_in(name)) for name in person.tolist()):
         raise ParameterError(
             f"test: {len(both)} of its {len(names)} persons are also trained on, so that epsilon "
             "does not cover what is measured on them; split the table by the column "

@@ -38,7 +38,7 @@ def charge_shared(
     again: the charges were made before, by a run that goes on: nothing is appended, and
     ParameterError raised unless the ledger contains them all.
     """
-    path = Path(os.path.realpath(path))
+    path = _resolved(path)
     _check_place(path)
     with ExitStack() as held:
         try:
@@ -75,6 +75,26 @@ def charge_shared(
             )
         total.save(path)
     return total
+
+
+def _resolved(path):
+    """The file behind symbolic links. Raises ParameterError for links in a circle and for names
+    that the system does not take.
+    """
+    try:
+        found = Path(os.path.realpath(path))
+        found.exists()
+        found.with_name(f"{found.name}.lock").exists()
+    except (OSError, ValueError) as error:
+        raise ParameterError(
+            f"ledger={str(path)!r:.80}: no file can have this name ({error.args[-1]:.60}); name "
+            "another file"
+        ) from None
+    if found.is_symlink():
+        raise ParameterError(
+            f"ledger={str(path)!r:.80}: its symbolic links lead in a circle; name a file"
+        )
+    return found
 
 
 def _check_place(path):
