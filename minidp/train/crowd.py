@@ -42,6 +42,8 @@ ALONE = (
 )  # rows that are tried by themselves
 # how far a row's results may be from those by itself: relative to its own size, and to the largest
 APART = {"float32": (1e-2, 1e-5), "float64": (1e-6, 1e-9)}
+# how much of a norm, and of the longest one, rounding may take; of a sum of 16 gradients of norm 1
+ROUNDED, VANISHED, SUMMED = 1e-5, 1e-9, 1e-3
 LITTLE = 4  # units in the last place, by which rows are moved to see how rounding changes results
 GROWN = 100  # times such a change that passes for rounding
 
@@ -111,7 +113,7 @@ class _Crowd:
             found, expected = _of_rows(whole, chosen), alone[what]
             off, allowed = _apart(found, expected, APART[self.dtype])
             if (off <= allowed).all():
-                yield from self._sums(what, whole, expected)
+                yield from self._sums(what, whole, found)
                 continue
             moved = moved or self._alone(self.x * (1 + LITTLE * np.finfo(self.dtype).eps))
             allowed = allowed + GROWN * _apart(moved[what], expected, (0, 0))[0]
@@ -130,18 +132,16 @@ class _Crowd:
             what: np.concatenate([_of_rows(each[what], [0]) for each in found]) for what in found[0]
         }
 
-    def _sums(self, what, grads, expected):
-        """Where norms or sums of gradients are not those of the gradients `expected`."""
+    def _sums(self, what, grads, found):
+        """Where norms or weighted sums are not those of the gradients `found` of the rows ALONE."""
         if not isinstance(grads, PerExampleGrad):
             return
-        relative, largest = APART[self.dtype]
-        finite = np.isfinite(expected).reshape((len(ALONE), -1)).all(axis=1)
-        chosen, expected = np.array(ALONE)[finite], expected[finite]
-        norms = _sizes(expected)
+        finite = np.isfinite(found).reshape((len(ALONE), -1)).all(axis=1)
+        chosen, found = np.array(ALONE)[finite], found[finite]
+        norms = _sizes(found)
         longest = norms.max(initial=0)
-        least = norms * (1 - relative) - largest * longest
         upper = np.sqrt(to_host(grads.sq_norms_upper())[chosen])
-        if (low := upper < least).any():
+        if (low := upper < norms * (1 - ROUNDED) - VANISHED * longest).any():
             b = int(low.argmax())
             yield (
                 f"{what}: example {chosen[b]} has norm {norms[b]:.6g}, and the squared norms, "
@@ -149,12 +149,11 @@ class _Crowd:
             )
         if longest > 0:
             weights = np.zeros(ROWS)
-            weights[chosen] = self.rng.uniform(0.5, 1, len(chosen)) / np.maximum(
-                norms, longest / 1e3
-            )
-            found = to_host(grads.weighted_sum(self.asarray(weights)))
-            off = np.linalg.norm(found - np.tensordot(weights[chosen], expected, 1))
-            if not off <= relative * len(chosen):
+            scale = np.maximum(norms, longest / 1e3)
+            weights[chosen] = self.rng.uniform(0.5, 1, len(chosen)) / scale
+            total = to_host(grads.weighted_sum(self.asarray(weights)))
+            off = np.linalg.norm(total - np.tensordot(weights[chosen], found, 1))
+            if not off <= SUMMED:
                 yield f"{what}: a weighted sum over {ROWS} examples is not that of their gradients"
 
 

@@ -246,13 +246,17 @@ class LayerTrial(Trial):
             )
 
     def _arrays(self):
-        """{name: bytes} of the arrays of the layer, or of the network's layers."""
+        """{name: bytes} of the arrays of the layer, or of the network's layers, and {name: length}
+        of its lists.
+        """
         found = {}
         for layer in getattr(self.layer, "layers", [self.layer]):
             held = {**vars(layer), **layer.params, **layer.constants}
             for name, value in held.items():
                 if isinstance(getattr(value, "shape", None), tuple):
                     found[f"{layer.where}.{name}"] = to_host(value).tobytes()
+                elif isinstance(value, list):
+                    found[f"{layer.where}.{name}"] = len(value)
         return found
 
     def _named(self, name):
