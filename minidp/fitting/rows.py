@@ -267,9 +267,8 @@ def _disclosed(settings, door, units):
     """Lines for the statement on what was read from the data and is not protected."""
     disclosed = []
     if settings.schema is not None and (names := settings.schema.from_data):
-        disclosed.append(
-            f"the types, and the categories if there are any, of the columns {listed(names)}"
-        )
+        facts = listed(settings.schema.facts_from_data)
+        disclosed.append(f"as the schema has them: {facts} of the columns {listed(names)}")
     if door.classes is not None and settings.classes is None:
         disclosed.append(f"which classes there are: {listed(door.classes)}")
     if settings.dataset_size is None:

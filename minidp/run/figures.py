@@ -122,7 +122,7 @@ def _planned(plan, size):
     sensitivity = plan.sanitizer.for_step(0).sensitivity(rounding=factor)
     return {
         "expected_lot_size": lot,
-        "sampling_probability": lot / size,
+        "sampling_probability": getattr(plan.sampler, "sampling_probability", lot / size),
         **plan.sampler.settings(),
         "clip_groups": [
             _clipped(group, plan, sensitivity[group.name]) for group in plan.sanitizer.groups

@@ -253,6 +253,23 @@ class Files:
             figures.update(TRAINING_FIGURES)
         for name in sorted(figures - set(record.not_private)):
             yield f"{name} is not named as not private"
+        bits = record.row_bits
+        if bits.dtype == "float32" and (bits.rows or bits.kernels or bits.differ is not None):
+            yield "row_bits of a float32 run hold a trial that only float64 has"
+        if record.settings.planned_steps < record.steps:
+            yield f"{record.steps} lots ran, and {record.settings.planned_steps} were planned"
+        asked = record.config
+        found = {
+            "weighted": record.weighted,
+            "dtype": bits.dtype,
+            "seed": record.seed,
+            "shared_ledger": record.shared_ledger is not None,
+        }
+        for name in found.keys() & asked.keys():
+            if asked[name] != found[name]:
+                yield f"{name} is {short(asked[name])} in config, {short(found[name])} else"
+        if asked.get("check") and not record.rows_checked:
+            yield "rows_checked is false, and config asks for the check"
 
     def _of_the_model(self):
         """Yield what the model file contradicts: facts, and parameters with their shapes."""
@@ -299,6 +316,9 @@ class Files:
         run that are too small.
         """
         record, budget = self.record, self.budget
+        shared = record.shared_ledger
+        if shared is not None and not shared >= total * (1 - CLOSE):
+            yield f"shared_ledger is {short(shared)}, below the run's own {upper_text(total, 6)}"
         if not total <= budget.epsilon:
             yield f"epsilon is {upper_text(total, 6)}, above the target {budget.epsilon:g}"
         done = record.steps_charged >= record.settings.planned_steps
