@@ -45,7 +45,7 @@ def draft(table: dict[str, NDArray], label: str) -> tuple[dict[str, Any], list[s
     for name, cells in table.items():
         texts = [text_in(cell) for cell in cells.tolist()]
         found, says = _drafted(name, texts, name == label)
-        if gaps := sum(text in (*GAPS, *found.get("gaps", ())) for text in texts):
+        if gaps := sum(text in (*GAPS, *(found.get("gaps") or ())) for text in texts):
             says += f"; {gaps} of {len(texts)} are empty or gaps"
         if name == label:
             found, says = found | {"role": "label"}, f"the label: {says}"
@@ -73,23 +73,7 @@ def _drafted(name, cells, label):
     odd = _mostly(texts)
     rows = Counter(known)
     if count <= MOST_CATEGORIES:
-        says = f"a category of {count} values"
-        values = [text for text in texts if rows[text] >= FEWEST_ROWS]
-        if rare := count - len(values):
-            says += (
-                f"; {rare} of them, which fewer than {FEWEST_ROWS} rows hold, are not quoted: add "
-                'to "values" those that are publicly known'
-            )
-        if all(plain_number(text) is not None for text in texts):
-            says += '; for a number write "type": "number", "low" and "high"'
-        elif odd and not label and count > MOST_NUMBERED:
-            says += (
-                f'; for a {odd[0]} write "type": "{odd[0]}", "low", "high", and "gaps", a list of '
-                "the texts that stand for a missing one"
-            )
-        if gaps := sorted(set(cells).intersection(GAPS) - {""}):
-            says += f'; {listed(gaps)} is *other*, unless "values" lists it'
-        return {"type": "category", "values": values or None}, says
+        return _category(rows, cells, None if label or count <= MOST_NUMBERED else odd)
     if odd:
         kind, others = odd
         shown = listed([repr(text)[:40] for text in others[:MOST_GAPS]])
@@ -118,6 +102,29 @@ def _drafted(name, cells, label):
     if not label:
         says += '; all others are *other*. Or write "type": "ignore"'
     return {"type": "category", "values": None}, says
+
+
+def _category(rows, cells, odd):
+    """(the entry of a category, what it is taken for); rows: {text: rows that hold it}; odd: as of
+    `_mostly`, where it may be a number or a date.
+    """
+    says = f"a category of {len(rows)} values"
+    values = [text for text in sorted(rows) if rows[text] >= FEWEST_ROWS]
+    if rare := len(rows) - len(values):
+        says += (
+            f"; {rare} of them, which fewer than {FEWEST_ROWS} rows hold, are not quoted: add to "
+            '"values" those that are publicly known'
+        )
+    if all(plain_number(text) is not None for text in rows):
+        says += '; for a number write "type": "number", "low" and "high"'
+    elif odd:
+        says += (
+            f'; for a {odd[0]} write "type": "{odd[0]}", "low", "high", and "gaps", a list of the '
+            "texts that stand for a missing one"
+        )
+    if gaps := sorted(set(cells).intersection(GAPS) - {""}):
+        says += f'; {listed(gaps)} is *other*, unless "values" lists it'
+    return {"type": "category", "values": values or None}, says
 
 
 def _of_names(name, count, rows):

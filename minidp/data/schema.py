@@ -40,16 +40,6 @@ EXAMPLES = {"number": "1234.5", "date": "2015-12-31"}  # without "format"
 FEWEST, FIRST = 10, 4096  # values, and rows, that show whether a column fits
 
 
-FACTS = {  # in words: keys of a column's entry
-    "the types": ("type",),
-    "the limits": ("low", "high"),
-    "the categories": ("values",),
-    "which are gaps": ("gaps",),
-    "the formats": ("format",),
-    "which one is the label": ("role",),
-}
-
-
 @dataclass(frozen=True)
 class Column:
     """One column of a schema.
@@ -218,13 +208,6 @@ class Schema:
     def from_data(self) -> list[str]:
         """The columns that somebody read from the data."""
         return [each.name for each in self.columns if each.from_data]
-
-    @property
-    def facts_from_data(self) -> list[str]:
-        """What somebody read of these columns: what their entries hold, in words."""
-        entries = [each.entry for each in self.columns if each.from_data]
-        keys = {key for entry in entries for key, value in entry.items() if value is not None}
-        return [words for words, found in FACTS.items() if keys.intersection(found)]
 
     def check_names(self, table: dict[str, NDArray]) -> None:
         """Raise ParameterError unless the schema names every column of the table."""

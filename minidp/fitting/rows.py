@@ -27,6 +27,15 @@ from ..util.validate import count, same_batch
 SOME = 0.05  # of a column's cells that do not fit: its owner is told
 FAR = 10  # times the rows, or persons, or a tenth: a public N that is probably a mistake
 
+FACTS = {  # in words: keys of a column's entry
+    "the types": ("type",),
+    "the limits": ("low", "high"),
+    "the categories": ("values",),
+    "which are gaps": ("gaps",),
+    "the formats": ("format",),
+    "which one is the label": ("role",),
+}
+
 
 @dataclass
 class Data:
@@ -267,7 +276,9 @@ def _disclosed(settings, door, units):
     """Lines for the statement on what was read from the data and is not protected."""
     disclosed = []
     if settings.schema is not None and (names := settings.schema.from_data):
-        facts = listed(settings.schema.facts_from_data)
+        entries = [each.entry for each in settings.schema.columns if each.from_data]
+        keys = {key for entry in entries for key, value in entry.items() if value is not None}
+        facts = listed([words for words, found in FACTS.items() if keys.intersection(found)])
         disclosed.append(f"as the schema has them: {facts} of the columns {listed(names)}")
     if door.classes is not None and settings.classes is None:
         disclosed.append(f"which classes there are: {listed(door.classes)}")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minidp
-from minidp.data.schema import FACTS
+from minidp.fitting.rows import FACTS
 from minidp.run.verify import verify
 from tests.support.fitting import fitted
 
@@ -95,7 +95,7 @@ def test_the_statement_names_all_that_a_schema_has_from_the_rows(tmp_path):
     rng = np.random.default_rng(0)
     table = {
         "amount": rng.integers(0, 9, 300).astype(str),
-        "flag": rng.choice(["yes", "no"], 300),
+        "flag": rng.choice(["true", "false"], 300),
         "city": rng.choice(["Bern", "Rome"], 300),
         "y": rng.choice(["a", "b"], 300),
     }
