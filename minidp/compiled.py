@@ -50,7 +50,11 @@ def _twin(name, xp, dtype):
         return None
     if xp is not np:
         return device.add_normals if name in ON_A_DEVICE and dtype in DOUBLE else None
-    from .host import drawing, elementwise, images, kernels, recurrent  # load Numba
+    from .host import jit  # loads Numba
+
+    if jit.OFF:
+        return None
+    from .host import drawing, elementwise, images, kernels, recurrent
 
     modules = elementwise, kernels, images, recurrent, drawing
     return next((vars(m)[name] for m in modules if name in vars(m)), None)
