@@ -3,7 +3,6 @@ in the folder.
 """
 
 import math
-import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from hashlib import sha256
@@ -13,6 +12,7 @@ import numpy as np
 
 from ..backend import namespace_of, to_host
 from ..data.arrays import as_rows, refuse_bad_rows
+from ..data.examples import LabelledExamples
 from ..data.persons import units_of
 from ..errors import CheckpointError, DivergedError, ParameterError
 from ..mechanism.schedule import value_at
@@ -25,6 +25,7 @@ from ..streams import as_streams
 from ..train import Averaged, Progress, Trainer
 from ..train.row_bits import of_both
 from ..util.atomic import atomic_write
+from ..util.notices import say
 from ..util.program import program
 from ..util.text import upper_text
 from ..util.validate import count, one_of
@@ -242,20 +243,10 @@ class Run:
             if self.stopped == "interrupted":
                 return None
             return self.ranks.of_first(lambda: self._finish(about, *trained))
-        except OSError as error:
-            raise self._still_charged(error) from None
+        except Exception as error:
+            raise seen.still_charged(self, error)
         finally:
             self.folder.close()
-
-    def _still_charged(self, error):
-        """An error of the system, with what it leaves charged."""
-        if self.ledger is None or not self.ledger.items() or error.strerror is None:
-            return error
-        why = (
-            f"{error.strerror}; what {folders.LEDGER} holds stays charged, and the same lines "
-            "resume the run once its files can be written"
-        )
-        return OSError(error.errno, why, error.filename or str(self.folder.path))
 
     def summary(self):
         """Lines on the outcome, then the figure to quote, the file to read and the next command."""
@@ -273,17 +264,7 @@ class Run:
         plan, progress, history, before = self._start()
         every = self.training.measure_every
         self.curve_epsilon = self._epsilon_of_curve()
-        trainer = Trainer(
-            self.network,
-            self.loss,
-            self.optimizer,
-            plan,
-            self.budget,
-            batch_size=self.training.batch_size,
-            augmentation_multiplicity=self.training.augmentation_multiplicity,
-            rows_per_person=self.privacy.rows_per_person,
-        )
-        self.row_bits = trainer.row_bits(*self.examples)
+        trainer = self.rehearse(*self.examples, plan)
         if self.begun:
             self.row_bits = of_both(self.saved[1]["extra"].get("row_bits"), self.row_bits)
             path = self.folder.path / folders.CHECKPOINT
@@ -312,6 +293,25 @@ class Run:
             )
         return trained, history, course.seconds()
 
+    def rehearse(self, x, y, plan=None):
+        """The Trainer of a plan, by default the run's, after its trials on x and y; done earlier,
+        before a charge that comes before `train`, what fails there fails then.
+        """
+        trainer = Trainer(
+            self.network,
+            self.loss,
+            self.optimizer,
+            plan or self.plan,
+            self.budget,
+            batch_size=self.training.batch_size,
+            augmentation_multiplicity=self.training.augmentation_multiplicity,
+            rows_per_person=self.privacy.rows_per_person,
+        )
+        if self.row_bits is None:
+            LabelledExamples(x, y).try_rows()
+            self.row_bits = trainer.row_bits(x, y)
+        return trainer
+
     def _start(self):
         """(plan, Progress, history, seconds spent before) of a new run, or of the checkpoint."""
         plan = self.plan
@@ -324,8 +324,7 @@ class Run:
             left = plan.steps - checkpoint.steps_lost(plan, self.ledger, progress)
             plan = plan.with_steps(max(left, progress.step))
         if not self.quiet and self.ranks.rank == 0:
-            line = f"resuming from step {progress.step} of {plan.steps}"
-            print(line, file=sys.stderr, flush=True)
+            say(f"resuming from step {progress.step} of {plan.steps}")
         return plan, progress, header["history"], header["extra"]["seconds"]
 
     def _check_same(self):

@@ -1,6 +1,5 @@
 """Compare the noise that a GPU draws with the host's before anything is charged."""
 
-import sys
 from functools import cache
 from typing import Any
 
@@ -12,6 +11,7 @@ from ..compiled import ON_A_DEVICE, allow
 from ..host.chacha import STRETCH
 from ..ranks import current
 from ..streams import Streams
+from ..util.notices import say
 
 SIZE = 20_001  # numbers: the last set of 512 is not full
 SETS = (0, 2**40)  # the first set of numbers; block numbers need one word, or two
@@ -36,10 +36,9 @@ def _gives_the_hosts_bits(xp, number):
     except Exception as error:  # a compiler or a driver may raise anything
         why = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
     if why and current().rank == 0:
-        print(
+        say(
             f"NOTICE: noise is drawn on the CPU and copied to GPU {number}, slower but the same: "
-            f"the GPU's own kernel cannot be used ({why})",
-            file=sys.stderr,
+            f"the GPU's own kernel cannot be used ({why})"
         )
     return not why
 
