@@ -4,6 +4,7 @@ reports raises, and after an interrupt anywhere the same call gives the model.
 
 import io
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -22,7 +23,19 @@ NAMES = ["oui – €", "体重"]
 X = np.random.default_rng(0).normal(size=(240, 3)).astype("float32")
 Y = np.array(NAMES)[(X[:, 0] > 0).astype(int)]
 KNOWN = {"epsilon": 1.0, "delta": 1e-4, "steps": 2, "bounds": (-4, 4), "classes": NAMES}
-PACKAGE = str(Path(minidp.__file__).parent)
+PACKAGE = Path(minidp.__file__).parent
+PARTS = "fitting/fit fitting/temporary run/run run/folder run/progress run/shared_ledger "
+PARTS += "run/checkpoint train/trainer util/atomic util/notices fitting/model"
+TRACED = {str(PACKAGE / f"{part}.py") for part in PARTS.split()}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _without_waits():
+    """No pictures, and no waits for the disk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("minidp.run.run.draw_course", lambda path, *rest, **named: path.touch())
+        patch.setattr("os.fsync", lambda descriptor: None)
+        yield
 
 
 class Broken(io.StringIO):
@@ -262,7 +275,7 @@ class Tracer:
     """
 
     def __init__(self, ledger, at=None):
-        self.ledger, self.at, self.seen, self.live = ledger, at, [], False
+        self.ledger, self.at, self.seen, self.live = ledger, at, {}, False
 
     def __enter__(self):
         sys.settrace(self.call)
@@ -272,7 +285,7 @@ class Tracer:
         sys.settrace(None)
 
     def call(self, frame, event, argument):
-        return self.line if frame.f_code.co_filename.startswith(PACKAGE) else None
+        return self.line if frame.f_code.co_filename in TRACED else None
 
     def line(self, frame, event, argument):
         if event != "line":
@@ -280,7 +293,7 @@ class Tracer:
         self.live = self.live or os.path.exists(self.ledger)
         place = frame.f_code.co_filename, frame.f_lineno
         if self.live and place not in self.seen:
-            self.seen.append(place)
+            self.seen[place] = len(self.seen)
             if len(self.seen) - 1 == self.at:
                 sys.settrace(None)
                 raise Stop
@@ -300,7 +313,7 @@ def lines(tmp_path_factory):
     (at / "led.json").unlink()
     with Tracer(at / "led.json") as tracer:
         small(at)
-    return tracer.seen
+    return list(tracer.seen)
 
 
 def stopped(tmp_path, place, **named):
@@ -313,14 +326,30 @@ def stopped(tmp_path, place, **named):
         return at, None, error
 
 
-@pytest.mark.parametrize("share", range(8))
-def test_after_an_interrupt_at_any_line_the_same_call_gives_the_model(share, lines, tmp_path):
-    step = 5
-    for place in range(share * step, len(lines), 8 * step):
+@pytest.mark.parametrize("every", [31, pytest.param(1, marks=pytest.mark.slow)])
+def test_after_an_interrupt_at_any_line_the_same_call_gives_the_model(every, lines, tmp_path):
+    for place in range(0, len(lines), every):
         at, model, _ = stopped(tmp_path, place)
         if model is None:
             model = small(at)
         assert set(model.predict(X)) <= set(NAMES), lines[place]
         assert not verify(at / "run").failed, lines[place]
-        spent = Ledger.load(at / "led.json").count_of("step")
-        assert spent in (2, 4), lines[place]
+        # before the first checkpoint, the same call charges the shared ledger once more
+        assert Ledger.load(at / "led.json").count_of("step") in (2, 4), lines[place]
+
+
+@pytest.mark.parametrize("part", ["Fitted", "tell"])
+def test_without_a_folder_an_interrupt_says_where_the_paid_model_is(part, tmp_path, monkeypatch):
+    def stop(shown, *_):
+        if part == "Fitted" or not isinstance(shown, str):  # the sum of the ledger is told first
+            raise KeyboardInterrupt
+
+    known = {**KNOWN, "dataset_size": 240, "ledger": tmp_path / "led.json"}
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt) as stopped:
+        patch.setattr(f"minidp.fitting.fit.{part}", stop)
+        minidp.fit(X, Y, **known)
+    (note,) = stopped.value.__notes__
+    folder = note.split("'")[1]
+    assert set(minidp.fit(X, Y, folder=folder, **known).predict(X)) <= set(NAMES)
+    assert Ledger.load(tmp_path / "led.json").count_of("step") == 2
+    shutil.rmtree(folder)
