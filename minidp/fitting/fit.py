@@ -166,8 +166,8 @@ def _fitted(x, y, request):
         remark_copies(data, planned.plan.ledger(before=planned.before), budget.delta)
         at = temporary(undo) if folder is None else folder
         run = Run(at, planned.training(streams), planned.privacy(budget), planned.about(how_delta))
-        planned.head.remark()
         _rehearse(run, data, planned.head)
+        planned.head.remark()
         with kept(undo, run):
             _charge(run, planned.before, ledger, settings.ledger_limit)
             result = _train(run, data, planned.head, ledger)
