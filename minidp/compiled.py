@@ -63,7 +63,11 @@ def _twin(name, xp, number, dtype):
     if xp is not np:
         noise_of_single = name == "add_normals" and dtype not in DOUBLE
         return None if noise_of_single else getattr(device, name, None)
-    from .host import drawing, elementwise, images, kernels, recurrent  # load Numba
+    from .host import jit  # loads Numba
+
+    if jit.OFF:
+        return None
+    from .host import drawing, elementwise, images, kernels, recurrent
 
     modules = elementwise, kernels, images, recurrent, drawing
     return next((vars(m)[name] for m in modules if name in vars(m)), None)

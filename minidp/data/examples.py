@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..backend import namespace_of, to_host
 from ..compiled import kernel
+from ..errors import ParameterError
 from ..units import Rows, Units
 from ..util.validate import same_batch
 
@@ -169,6 +170,24 @@ class LabelledExamples:
         side.
         """
         return all(map(_side_by_side, (self.x, self.y)))
+
+    def try_rows(self) -> None:
+        """Take the first and the last row by their indices, as each step takes its lot. Raises
+        ParameterError where that fails: before any charge.
+        """
+        ends = self.xp.asarray(np.unique([0, self.x.shape[0] - 1]) if self.x.shape[0] else [])
+        for name, rows in (("x", self.x), ("y", self.y)):
+            try:
+                found = rows.take(ends.astype(np.int64), axis=0)
+                fits = tuple(found.shape) == (len(ends), *rows.shape[1:])
+                why = f"got an array of shape {tuple(found.shape)}"
+            except Exception as error:  # of any library; its message may hold values
+                fits, why = False, f"got {type(error).__name__}"
+            if not fits:
+                raise ParameterError(
+                    f"{name}: expected {len(ends)} rows by an array of their indices, {why}: every "
+                    f"lot is taken so; give numpy.asarray({name}), or a memory map"
+                )
 
     def check_shared(self, ranks: Any) -> None:
         """Raise RanksError unless all ranks hold the same rows, weights and units."""

@@ -5,7 +5,6 @@ what was derived from its folder, and its second derivation decides nothing.
 """
 
 import math
-import sys
 from typing import Any
 
 from ..errors import CheckpointError
@@ -18,6 +17,7 @@ from ..ranks import current
 from ..train import Progress, selfcheck
 from ..train.progress import check_charged
 from ..util.files import damage_named, read_json
+from ..util.notices import say
 from ..util.text import upper_text
 from .checkpoint import differences, steps_lost
 from .folder import CHARGED, CHECKPOINT, CONFIG, LEDGER, RESULT, RunFolder
@@ -115,6 +115,5 @@ def start_of(run: Any) -> tuple[Plan, Progress, list[Any], tuple[float, float]]:
     check_charged(plan, run.ledger, progress)
     selfcheck.check(run.network, run.loss, run.examples[1])
     if not run.quiet and run.ranks.rank == 0:
-        line = f"resuming from step {progress.step} of {plan.steps}"
-        print(line, file=sys.stderr, flush=True)
+        say(f"resuming from step {progress.step} of {plan.steps}")
     return plan, progress, header["history"], header["extra"]["seconds"]

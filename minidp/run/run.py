@@ -12,6 +12,7 @@ import numpy as np
 
 from ..backend import namespace_of, to_host
 from ..data.arrays import as_rows, refuse_bad_rows
+from ..data.examples import LabelledExamples
 from ..data.persons import units_of
 from ..errors import CheckpointError, DivergedError, ParameterError
 from ..mechanism.schedule import value_at
@@ -246,20 +247,10 @@ class Run:
             if self.stopped == "interrupted":
                 return None
             return self.ranks.of_first(lambda: self._finish(about, *trained))
-        except OSError as error:
-            raise self._still_charged(error) from None
+        except Exception as error:
+            raise seen.still_charged(self, error)
         finally:
             self.folder.close()
-
-    def _still_charged(self, error):
-        """An error of the system, with what it leaves charged."""
-        if self.ledger is None or not self.ledger.items() or error.strerror is None:
-            return error
-        why = (
-            f"{error.strerror}; what {folders.LEDGER} holds stays charged, and the same lines "
-            "resume the run once its files can be written"
-        )
-        return OSError(error.errno, why, error.filename or str(self.folder.path))
 
     def summary(self):
         """Lines on the outcome, then the figure to quote, the file to read and the next command."""
@@ -277,17 +268,7 @@ class Run:
         plan, progress, history, before = start_of(self)
         every = self.training.measure_every
         self.curve_epsilon = self._epsilon_of_curve()
-        trainer = Trainer(
-            self.network,
-            self.loss,
-            self.optimizer,
-            plan,
-            self.budget,
-            batch_size=self.training.batch_size,
-            augmentation_multiplicity=self.training.augmentation_multiplicity,
-            rows_per_person=self.privacy.rows_per_person,
-        )
-        self.row_bits = trainer.row_bits(*self.examples)
+        trainer = self.rehearse(*self.examples, plan)
         if self.begun:
             self.row_bits = of_both(self.saved[1]["extra"].get("row_bits"), self.row_bits)
             path = self.folder.path / folders.CHECKPOINT
@@ -315,6 +296,25 @@ class Run:
                 should_stop=stop,
             )
         return trained, history, course.seconds()
+
+    def rehearse(self, x, y, plan=None):
+        """The Trainer of a plan, by default the run's, after its trials on x and y; done earlier,
+        before a charge that comes before `train`, what fails there fails then.
+        """
+        trainer = Trainer(
+            self.network,
+            self.loss,
+            self.optimizer,
+            plan or self.plan,
+            self.budget,
+            batch_size=self.training.batch_size,
+            augmentation_multiplicity=self.training.augmentation_multiplicity,
+            rows_per_person=self.privacy.rows_per_person,
+        )
+        if self.row_bits is None:
+            LabelledExamples(x, y).try_rows()
+            self.row_bits = trainer.row_bits(x, y)
+        return trainer
 
     def check_same(self):
         """Raise CheckpointError or DataError unless this is the run of the loaded checkpoint."""

@@ -6,7 +6,6 @@ nothing to do with the data.
 """
 
 import math
-import sys
 from functools import cache, partial
 from typing import Any
 
@@ -29,6 +28,7 @@ from ..nn.loss import SoftmaxCrossEntropy
 from ..nn.window import Window
 from ..ranks import current
 from ..streams import Streams
+from ..util.notices import say
 
 SETS = (0, 2**40)  # the first set of normal numbers; block numbers need one word, or two
 GRIDS = (0.0, 2.0**-19)
@@ -160,10 +160,9 @@ def _right(xp, number):
         faults[names.strip()] = faults.get(names.strip()) or _fault(xp, names.split(), *trial)
     wrong = [f"{names.replace(' ', ', ')} ({why})" for names, why in faults.items() if why]
     if wrong and current().rank == 0:
-        print(
+        say(
             f"NOTICE: GPU {number} computes without these compiled kernels, slower but right: "
-            + "; ".join(wrong),
-            file=sys.stderr,
+            + "; ".join(wrong)
         )
     right = {name for names, why in faults.items() if not why for name in names.split()}
     return right & set(ON_A_DEVICE)
