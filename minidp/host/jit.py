@@ -11,7 +11,9 @@ from ..util.notices import say
 
 __all__ = ["CACHED", "OFF", "compiled", "njit"]
 
-OFF = bool(config.DISABLE_JIT)  # NUMBA_DISABLE_JIT=1: the definitions are faster than kernels then
+OFF = bool(
+    getattr(config, "DISABLE_JIT")
+)  # NUMBA_DISABLE_JIT=1: the definitions are faster than kernels then
 
 
 def _finds_folder():
