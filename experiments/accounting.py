@@ -47,9 +47,9 @@ from minidp.privacy.accountant import called
 from minidp.privacy.accountants import ACCOUNTANTS, make
 from minidp.privacy.calibrate import max_steps
 from minidp.privacy.moments import PAPER_ORDERS
-from minidp.privacy.tradeoff import accountant_curve
+from minidp.run import plotting
+from minidp.run.tradeoff import accountant_curve
 from minidp.run.versions import git_commit, versions
-from minidp.util import plotting
 from minidp.util.files import read_json, write_json
 from minidp.util.text import lower_text, upper_text
 

@@ -32,7 +32,7 @@ from common.tables import (
 import numpy as np
 
 import minidp
-from minidp.util.options import option
+from minidp.run.options import option
 
 DELTA, SMOKE_ROWS = 1e-5, 600
 FILE = ("adult", "adult.csv", "fairness==0.1.8", "fairness/data/raw/adult.csv")

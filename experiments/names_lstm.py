@@ -41,9 +41,9 @@ import numpy as np
 from minidp import nn
 from minidp.mechanism import LinearDecay, Plan, PoissonSampler, Sanitizer, flat_group
 from minidp.privacy import Filter
+from minidp.run.options import option
 from minidp.streams import Streams
 from minidp.train import Adam, Averaged, Trainer, evaluate
-from minidp.util.options import option
 
 DELTA, SEEDS, EPSILONS = 1e-6, 5, (1.0, 2.0, 8.0, math.inf)
 SAMPLES = 12

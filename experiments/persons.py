@@ -30,9 +30,9 @@ from common.tables import (
 import numpy as np
 
 import minidp
+from minidp.certified.gaussian import gaussian_epsilon
 from minidp.fitting.defaults import mu_of
-from minidp.privacy.gaussian import gaussian_epsilon
-from minidp.util.options import option
+from minidp.run.options import option
 
 DELTA, YEARS = 1e-5, 5
 PERSON, LABEL = "zper", "binexp"

@@ -26,7 +26,7 @@ import persons
 
 import minidp
 from datasets import random_tables
-from minidp.util.options import option
+from minidp.run.options import option
 
 DELTA, FIRST_SEED = 1e-5, 100
 EPSILONS = (0.5, 1.0, 2.0, 4.0, math.inf)

@@ -27,7 +27,7 @@ import persons
 import minidp
 from minidp.data.schema import Schema
 from minidp.errors import ParameterError
-from minidp.util.options import option
+from minidp.run.options import option
 
 DELTA = 1e-5
 PEERS = ("minidp", "dp-ebm", "diffprivlib")

@@ -18,8 +18,15 @@ __getattr__, __dir__, __all__ = names_of(
         "": "audit backend data errors grads host mechanism nn privacy run streams train",
         "fitting.fit": "fit",
         "fitting.settings": "Settings",
-        "costs": "calibrate epsilon",
+        "run.costs": "calibrate epsilon",
         "run.model_file": "load_model",
         "sklearn": "PrivateClassifier PrivateRegressor",
     },
 )
+# what the core asks of rings, which it does without where they were left out: `util.lazy.ring`
+RINGS = {
+    "twins": "fast.twins",
+    "ranks": "mpi.ranks",
+    "arrays": "data.arrays",
+    "persons": "data.persons",
+}

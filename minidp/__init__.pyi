@@ -34,12 +34,12 @@ from . import (
 from . import (
     train as train,
 )
-from .costs import calibrate as calibrate
-from .costs import epsilon as epsilon
+from .fitting.estimators import PrivateClassifier as PrivateClassifier
+from .fitting.estimators import PrivateRegressor as PrivateRegressor
 from .fitting.fit import fit as fit
 from .fitting.settings import Settings as Settings
+from .run.costs import calibrate as calibrate
+from .run.costs import epsilon as epsilon
 from .run.model_file import load_model as load_model
-from .sklearn import PrivateClassifier as PrivateClassifier
-from .sklearn import PrivateRegressor as PrivateRegressor
 
 __version__: str

@@ -13,10 +13,6 @@ from .errors import BackendMismatchError
 
 _PLAIN = {np.ndarray}.__contains__
 DOUBLE_ROWS = 4096  # of a float64 product: what `mechanism.rounding` charges counts on it
-# blocks of products, and their numbers, that stay in the cache until they are added
-TOGETHER = 4
-PARTS = 2**20
-BATCHED = 2**26  # numbers of products that a device makes in one kernel
 
 
 def namespace_of(*arrays):
@@ -108,49 +104,19 @@ def add_weighted(total, w, g):
 def add_products(total, a, d, rows):
     """total += a^T d; total (I, O) float64, or None for a new one, a (B, I), d (B, O); returns it.
 
-    rows: of one product in float32, added in float64; 0 for float64. A new total of a few such
-    products is their float32 sum.
+    rows: of one product in float32, added in float64; 0 for float64. A twin's new total of a few
+    such products is their float32 sum.
     """
-    (examples, inputs), outputs = a.shape, d.shape[1]
-    blocks, add_blocks = -(-examples // rows) if rows else 0, kernel("add_blocks", a, d)
-    few = total is None and add_blocks is not None and 0 < blocks <= TOGETHER
+    twin = kernel("add_products", a, d) if rows else None
+    if twin:
+        return twin(total, a, d, rows)
     if total is None:
-        total = (
-            np.empty((inputs, outputs), np.float32)
-            if few
-            else namespace_of(a).zeros((inputs, outputs))
-        )
-    if not rows:
-        for at in range(0, examples, DOUBLE_ROWS):
-            here = slice(at, at + DOUBLE_ROWS)
-            left, right = (each[here].astype(total.dtype, copy=False) for each in (a, d))
-            total += left.T @ right
-        return total
-    rows = max(-(-examples // max(blocks, 1)), 1)  # the blocks are about as large as each other
-    if add_blocks is None or not total.flags.c_contiguous:
-        whole, at_once = examples // rows, max(BATCHED // max(inputs * outputs, 1), 1)
-        for at in range(0, whole, at_once):
-            here = slice(at * rows, min(at + at_once, whole) * rows)
-            left, right = (each[here].reshape((-1, rows, each.shape[1])) for each in (a, d))
-            total += (left.transpose(0, 2, 1) @ right).sum(axis=0, dtype=np.float64)
-        if rest := examples - whole * rows:
-            total += a[-rest:].T @ d[-rest:]
-        return total
-    together = max(min(blocks - few, TOGETHER), 1)
-    # rows of the sum, in tiles about as large as each other
-    tile = -(-inputs // max(-(-inputs * outputs * together // PARTS), 1))
-    parts = np.empty((together, tile, outputs), np.float32)
-    for at in range(0, inputs, tile):
-        sums, left = total[at : at + tile], a[:, at : at + tile].T
-        if few:
-            np.matmul(left[:, :rows], d[:rows], out=sums)
-        for start in range(few * rows, examples, together * rows):
-            places = range(start, min(start + together * rows, examples), rows)
-            for part, place in zip(parts, places):
-                np.matmul(
-                    left[:, place : place + rows], d[place : place + rows], out=part[: len(sums)]
-                )
-            add_blocks(sums, parts[: len(places), : len(sums)])
+        total = namespace_of(a).zeros((a.shape[1], d.shape[1]))
+    for at in range(0, len(a), rows or DOUBLE_ROWS):
+        left, right = (each[at : at + (rows or DOUBLE_ROWS)] for each in (a, d))
+        if not rows:
+            left, right = (each.astype(total.dtype, copy=False) for each in (left, right))
+        total += left.T @ right
     return total
 
 

@@ -1,12 +1,11 @@
 """One door to compiled kernels: `kernel(name, array)` gives the twin of a definition, or None.
 
-The host's twins are in `host.kernels`, `host.elementwise`, `host.images`, `host.recurrent` and
-`host.drawing`, those of a device in `device`. A device's are used once each was compared with its
-definition (`train.device_trial`).
+A ring of twins offers them, the host's on first use; a device's once each was compared with its
+definition (`prepare`). Without the ring the definitions compute everything.
 """
 
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from operator import attrgetter
@@ -14,31 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from . import device
+from .util.lazy import ring
 
-SINGLE, DOUBLE = ("float32",), ("float64",)
-TWINS = {  # dtypes of the arrays that each twin takes
-    **dict.fromkeys(("relu", "relu_gradient"), SINGLE),
-    **dict.fromkeys(("row_norms", "gram_norms", "add_weighted"), SINGLE),
-    **dict.fromkeys(("short_runs", "fold", "pool", "pool_gradient"), SINGLE),
-    **dict.fromkeys(("lstm_state", "lstm_gradient"), SINGLE),
-    **dict.fromkeys(("softmax_cross_entropy", "add_blocks"), SINGLE),
-    **dict.fromkeys(("words", "choose"), ("uint64",)),
-    **dict.fromkeys(("gather", "add_bias", "patches", "weigh", "add_all"), SINGLE),
-    **dict.fromkeys(("fold_image", "pool_gradient_image"), SINGLE),
-    "add_normals": ("float32", "float64"),
-    "release": DOUBLE,
-}
-ON_A_DEVICE = (  # the same; noise is added to float64 alone
-    *("relu", "relu_gradient", "softmax_cross_entropy", "add_bias", "gather"),
-    *("patches", "fold_image", "pool", "pool_gradient_image"),
-    *("row_norms", "weigh", "add_weighted", "add_all"),
-    *("add_normals", "release"),
-)
+# {name: (dtypes of the arrays that a twin takes, a function that gives the twin or None)}
+Twins = Mapping[str, tuple[tuple[str, ...], Callable[[], Any]]]
 PLAIN = {np.ndarray, np.memmap}  # of other classes the definitions compute
 _DTYPE = attrgetter("dtype")
-# names of twins, by array library and number of the device
-_allowed: dict[tuple[Any, int], Collection[str]] = {(np, 0): TWINS}
+# by array library and number of the device
+_offered: dict[tuple[Any, int], dict[str, tuple[tuple[str, ...], Callable[[], Any]]]] = {}
 
 
 def kernel(name: str, *arrays: Any) -> Any:
@@ -58,19 +40,48 @@ def kernel(name: str, *arrays: Any) -> Any:
 
 @cache
 def _twin(name, xp, number, dtype):
-    if name not in _allowed.get((xp, number), ()) or dtype not in TWINS[name]:
-        return None
-    if xp is not np:
-        noise_of_single = name == "add_normals" and dtype not in DOUBLE
-        return None if noise_of_single else getattr(device, name, None)
-    from .host import jit  # loads Numba
+    if xp is np:
+        _host_offers()
+    dtypes, twin = _offered.get((xp, number), {}).get(name, ((), None))
+    return twin() if dtype in dtypes else None
 
-    if jit.OFF:
-        return None
-    from .host import drawing, elementwise, images, kernels, recurrent
 
-    modules = elementwise, kernels, images, recurrent, drawing
-    return next((vars(m)[name] for m in modules if name in vars(m)), None)
+@cache
+def _host_offers():
+    """Let the ring of twins offer those of the host, once."""
+    if twins := ring("twins"):
+        offer(np, twins.HOST)
+
+
+def prepare(xp: Any) -> None:
+    """Let the ring of twins try those of a device and offer what is right, once for each device.
+
+    Without this call a device computes by definitions alone.
+    """
+    if xp is not np and (twins := ring("twins")):
+        twins.try_on(xp)
+
+
+def offer(xp: Any, twins: Twins) -> None:
+    """From now on, use these twins too of an array library on its current device."""
+    _offered.setdefault((xp, _number(xp)), {}).update(twins)
+    _twin.cache_clear()
+
+
+@contextmanager
+def only(xp: Any, twins: Twins) -> Iterator[None]:
+    """Within it, use these twins of an array library on its current device and no others."""
+    if xp is np:
+        _host_offers()
+    place = xp, _number(xp)
+    before = _offered.get(place, {})
+    _offered[place] = dict(twins)
+    _twin.cache_clear()
+    try:
+        yield
+    finally:
+        _offered[place] = before
+        _twin.cache_clear()
 
 
 def by_twin(name: str, *arrays: Any) -> Any:
@@ -81,23 +92,6 @@ def by_twin(name: str, *arrays: Any) -> Any:
     y = _library(arrays[0]).empty(arrays[0].shape, np.float32)
     twin(*(each.ravel() for each in arrays), y.ravel())
     return y
-
-
-def allow(xp: Any, names: Collection[str]) -> None:
-    """From now on, use these twins of an array library on its current device, and no others."""
-    _allowed[xp, _number(xp)] = names
-    _twin.cache_clear()
-
-
-@contextmanager
-def only(xp: Any, names: Collection[str]) -> Iterator[None]:
-    """Within it, use these twins of an array library and no others."""
-    before = _allowed.get((xp, _number(xp)), ())
-    allow(xp, names)
-    try:
-        yield
-    finally:
-        allow(xp, before)
 
 
 def _number(xp):

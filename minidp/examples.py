@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backend import namespace_of, to_host
-from ..compiled import kernel
-from ..errors import ParameterError
-from ..units import Rows, Units
-from ..util.validate import same_batch
+from .backend import namespace_of, to_host
+from .compiled import kernel
+from .errors import ParameterError
+from .units import Rows, Units
+from .util.validate import same_batch
 
 COMPARED = 2**30  # bytes of rows that ranks compare: all rows, or evenly spread ones
 AT_ONCE = 2**24  # bytes of rows that are taken at once to compare them

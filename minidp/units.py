@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arrays import namespace_of
+from .errors import ParameterError, ShapeError
+from .util.lazy import ring
 from .util.validate import count
 
 MOST_SHARED = 2**25  # float64 sums of their shares, in multiples of 2^-28, are exact
@@ -75,3 +77,59 @@ class Rows(Units):
         if self.rows_per_unit > 1:
             rows = np.repeat(rows, self.rows_per_unit, axis=1)
         return rows, np.full(rows.shape, 1 / self.rows_per_unit)  # [F1]
+
+
+def shared(x: NDArray, share: NDArray) -> NDArray:
+    r"""Rows times their shares, exactly 0 where the share is 0, whatever the row holds.
+
+    Shapes
+        x (R, ...)   share of R numbers, on the host or beside x   y (R, ...), of the dtype of x
+
+    Forward
+        [F1]  y_ri = share_r x_ri where share_r > 0, else 0    chosen, because 0 times infinity is
+              not 0
+
+    Source
+        own derivation
+    """
+    xp = namespace_of(x)
+    share = xp.asarray(share, dtype=x.dtype).reshape((-1,) + (1,) * (x.ndim - 1))
+    return xp.where(share > 0, x * share, x.dtype.type(0))  # [F1]
+
+
+def units_of(person: Any, rows_per_person: int | None, rows: int, views: int = 1) -> Units:
+    """The units of so many rows: `Persons`, or `Rows` without either.
+
+    person   (N,) whose row each is, or the `Units` themselves, or None
+
+    Raises ParameterError for one of the two alone and for persons with augmented views, ShapeError
+    unless each row has a name.
+    """
+    if isinstance(person, Rows):
+        person = None
+    if (person is None) != (rows_per_person is None):
+        raise ParameterError(
+            "expected person= (whose row it is) and rows_per_person= (how many of theirs are used) "
+            "together, or neither"
+        )
+    if person is None or rows_per_person is None:
+        return Rows(rows, views)
+    if views > 1:
+        raise ParameterError(
+            "expected persons without augmented views: augmentation_multiplicity=1"
+        )
+    found = person
+    if not isinstance(person, Units):
+        persons = ring("persons")
+        if persons is None:
+            raise ParameterError(
+                "expected person to be Units: their names are read by the folder data of minidp, "
+                "which was left out here"
+            )
+        found = persons.Persons(person, rows_per_person)
+    if len(found.number) != rows or found.rows_per_unit != rows_per_person:
+        raise ShapeError(
+            f"person: expected the person of each of {rows} rows, got {len(found.number)}, of whom "
+            f"{found.rows_per_unit} rows are used"
+        )
+    return found

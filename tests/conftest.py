@@ -19,7 +19,7 @@ import pytest
 from minidp.backend import Backend
 from minidp.errors import DeviceUnavailableError
 from minidp.host import jit
-from minidp.util import plotting
+from minidp.run import plotting
 
 pytest.register_assert_rewrite("tests.support")
 

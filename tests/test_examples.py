@@ -18,7 +18,7 @@ MODULES = [
     found.name
     for found in pkgutil.walk_packages(minidp.__path__, "minidp.")
     if not found.name.startswith(("minidp.audit", "minidp.commands", "minidp.__main__"))
-] + ["minidp.audit.layer_tests", "minidp.audit.step"]
+] + ["minidp.audit.layer_tests", "minidp.steptest.step"]
 
 
 @pytest.mark.parametrize("name", MODULES)

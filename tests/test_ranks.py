@@ -13,9 +13,9 @@ import time
 import numpy as np
 import pytest
 
-from minidp import ranks
+from minidp import examples, ranks
 from minidp.backend import to_host
-from minidp.data import LabelledExamples, examples
+from minidp.data import LabelledExamples
 from minidp.errors import ParameterError, RanksError
 from minidp.mechanism import Sanitizer, flat_group
 from minidp.privacy import Ledger

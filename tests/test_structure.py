@@ -30,7 +30,7 @@ INTERNAL = (
     "minidp.host.",
     "minidp.nn.window",
     "minidp.privacy.moment_kernels",
-    "minidp.privacy.pld.",
+    "minidp.certified.",
     "minidp.run.summary",
     "minidp.run.folder",
     "minidp.run.curves",
@@ -88,13 +88,13 @@ def test_imports_point_downward(capsys):
 
 CARRIERS = check_imports.carriers(ROOT / "minidp")
 # where a lot is drawn, released and charged; the trainer, which calls them, imports nearly all else
-ROOTS = {"mechanism/plan.py", "mechanism/pca.py", "mechanism/mean.py", "mechanism/columns.py"}
+ROOTS = {"mechanism/plan.py", "mechanism/pca.py", "fitting/mean.py", "fitting/column_look.py"}
 ROOTS |= {"privacy/budget.py", "privacy/accountants.py", "run/folder.py", "run/shared_ledger.py"}
 EXCUSED = {  # file: why a fault in it does not make a quoted epsilon false
     "backend.py": "where arrays live, and how much memory to use",
     "compiled.py": "gives compiled twins, each of which tests compare with its definition",
-    "device/__init__.py": "twins of a GPU, each compared with its definition before a charge",
-    "device/launching.py": "how those twins are started",
+    "fast/device/__init__.py": "twins of a GPU, each compared with its definition before a charge",
+    "fast/device/launching.py": "how those twins are started",
     "host/blas.py": "how many threads BLAS uses",
     "host/threads.py": "which part is computed first; each number is a function of its place",
     "privacy/calibrate.py": "proposes noise or steps, whose events are charged like others",
@@ -203,7 +203,7 @@ def test_every_equation_has_its_code_and_its_check(capsys):
         ("minidp", ("numba", "scipy", "matplotlib", "cupy", "tqdm")),
         ("minidp.run", ("common", "matplotlib", "tqdm")),
         ("minidp.fitting.fit", ("sklearn", "matplotlib", "cupy")),
-        ("minidp.util.plotting", ("matplotlib",)),
+        ("minidp.run.plotting", ("matplotlib",)),
     ],
 )
 def test_importing_loads_no_library_before_it_is_used(module, heavy):

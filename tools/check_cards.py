@@ -29,6 +29,7 @@ from pathlib import Path
 from minidp import mechanism, nn, privacy
 from minidp.audit import checks
 from minidp.audit.card import read_module
+from minidp.audit.names import card_of
 from minidp.privacy.accountant import Accountant
 from minidp.privacy.events.base import Event
 
@@ -100,7 +101,7 @@ def missing_cards(classes, have):
     one.
     """
     for cls in classes:
-        name = f"{cls.__module__.removeprefix('minidp.')}.{cls.__qualname__}"
+        name = card_of(cls)
         if issubclass(cls, Event):
             if not inspect.cleandoc(cls.__doc__ or "").partition("\n\n")[0].endswith("."):
                 yield f"event {name} needs a docstring whose first paragraph defines it"

@@ -14,7 +14,9 @@ import numpy as np
 
 from minidp import nn
 from minidp.backend import Backend, synchronise
+from minidp.compiled import prepare
 from minidp.data import LabelledExamples
+from minidp.fast.flat import flattened
 from minidp.mechanism import (
     Plan,
     PoissonSampler,
@@ -26,8 +28,6 @@ from minidp.mechanism import (
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
 from minidp.train.batching import MAX_BATCH, cache_examples
-from minidp.train.device_trial import try_twins
-from minidp.train.flat import flattened
 
 STRATEGIES = ("auto", "factored", "explicit")
 SUM_DTYPE = {"cpu": np.float32, "gpu": np.float64}  # which each device's kernel of noise takes
@@ -131,7 +131,7 @@ def trainer_of(workload, strategy, backend, seed=None):
 def private_step(workload, device, strategy):
     """minidp's private step."""
     backend = Backend.pick(device)
-    try_twins(backend.xp)
+    prepare(backend.xp)
     trainer, examples, streams = trainer_of(workload, strategy, backend)
     numbers = itertools.count()
     run = flattened(trainer)  # as while it trains, for as long as the process lives
@@ -161,7 +161,7 @@ def products(network):
 def floor_step(workload, device):
     """The products of one lot, in the trainer's batches, and one draw of the noise."""
     rng, streams, backend = np.random.default_rng(0), Streams(), Backend.pick(device)
-    try_twins(backend.xp)
+    prepare(backend.xp)
     xp, network = backend.xp, workload.network().to(backend)
     rows = min(MAX_BATCH, cache_examples(network))
     batches = [min(rows, workload.lot - start) for start in range(0, workload.lot, rows)]

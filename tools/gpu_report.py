@@ -28,17 +28,16 @@ from pathlib import Path
 
 import numpy as np
 
-from minidp import device as kernels
 from minidp import nn
 from minidp.arrays import add_products
 from minidp.backend import Backend, synchronise, to_host
 from minidp.commands.flags import Parser, user_errors
-from minidp.compiled import kernel
+from minidp.compiled import kernel, prepare
 from minidp.errors import MinidpError
+from minidp.fast import device as kernels
+from minidp.fast.flat import flattened
 from minidp.mechanism.rounding import products as rule_of
 from minidp.run.versions import versions
-from minidp.train.device_trial import try_twins
-from minidp.train.flat import flattened
 from minidp.util.files import read_json, write_json
 from tools import benchmark, machine
 from tools.cells import ROOT
@@ -57,7 +56,7 @@ MAIN_JOB = "--noise medium --target-epsilon 2 --quiet".split()
 
 def device(backend, out, small):
     """Versions, the device, and where its noise is drawn."""
-    try_twins(backend.xp)
+    prepare(backend.xp)
     on_gpu = kernel("add_normals", backend.xp.zeros(1)) is not None
     found = {"processor": machine.processor(), "noise drawn on": "GPU" if on_gpu else "CPU"}
     if backend.name == "gpu":

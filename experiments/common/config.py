@@ -16,11 +16,11 @@ from minidp.mechanism import LinearDecay
 from minidp.mechanism.samplers import SAMPLERS
 from minidp.privacy.accountant import NAMES
 from minidp.ranks import current
+from minidp.run.options import Checked as Checked
+from minidp.run.options import option as option
 from minidp.train import OPTIMIZERS, Averaged
 from minidp.util.files import jsonable
 from minidp.util.notices import quietly
-from minidp.util.options import Checked as Checked
-from minidp.util.options import option as option
 from minidp.util.validate import (
     count,
     in_range,

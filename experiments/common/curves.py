@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from minidp.privacy import Bound
 from minidp.privacy.accountant import called
-from minidp.util import plotting
+from minidp.run import plotting
 from minidp.util.atomic import StrPath, atomic_write
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from minidp.errors import ParameterError
 from minidp.privacy import Filter
 from minidp.privacy.accountant import called
 from minidp.privacy.accountants import make
-from minidp.privacy.attacker import large_delta
 from minidp.ranks import current
 from minidp.run import About, Privacy, Run, RunFolder, Training
+from minidp.run.attacker import large_delta
 from minidp.run.versions import git_commit
 from minidp.streams import Streams
 

@@ -6,8 +6,8 @@ import math
 import statistics
 
 from minidp.privacy.accountant import called
+from minidp.run import plotting
 from minidp.run.curves import draw_accuracy, draw_spent
-from minidp.util import plotting
 
 from .results import rows_of
 

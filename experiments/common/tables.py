@@ -13,9 +13,9 @@ import numpy as np
 from minidp.commands.flags import parse, user_errors
 from minidp.data import files
 from minidp.errors import DataError
+from minidp.run.options import option
 from minidp.run.versions import git_commit, versions
 from minidp.util.files import write_json
-from minidp.util.options import option
 
 SPLITS = 5  # of a table's rows
 

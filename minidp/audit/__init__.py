@@ -7,7 +7,7 @@ __getattr__, __dir__, __all__ = names_of(
     __name__,
     {
         "layer_tests": "check_layer check_loss",
-        "step": "Stated StepReport check_step",
+        ".steptest.step": "Stated StepReport check_step",
         "report": "page",
     },
 )

@@ -27,6 +27,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from .names import card_name
+
 PACKAGE = Path(__file__).parents[1]
 HEADINGS = (
     "Shapes",
@@ -64,8 +66,8 @@ class Card:
     @property
     def name(self):
         """As the registry of checks calls it: nn.dense.Dense."""
-        module = self.module.removeprefix("minidp/").removesuffix(".py").replace("/", ".")
-        return f"{module}.{self.qualname}"
+        module = self.module.removesuffix(".py").replace("/", ".")
+        return card_name(module, self.qualname)
 
     @property
     def private(self):

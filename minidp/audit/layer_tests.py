@@ -13,8 +13,9 @@ from ..train.selfcheck import SEED, targets
 from ..train.trial import THOROUGH, LayerTrial, LossTrial, host_copy
 from .card import card_of_class
 from .checks import WORDS, printed
-from .checks.layers_and_losses import card_of, printed_gradient
+from .checks.layers_and_losses import printed_gradient
 from .layer_case import case_of
+from .names import card_of
 from .notation import names_in, parse
 
 ROWS = 5

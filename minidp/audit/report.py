@@ -15,8 +15,8 @@ from itertools import chain, groupby
 import numpy
 
 from ..backend import Backend
+from ..compiled import prepare
 from ..errors import ParameterError
-from ..train.device_trial import try_twins
 from ..train.trial import THOROUGH
 from ..util.atomic import atomic_write
 from ..util.files import write_json
@@ -25,6 +25,7 @@ from .algorithm import as_it_runs
 from .card import Card, card_of_class, package
 from .checks import Check, Outcome
 from .html import formulas_page
+from .names import card_of
 
 OWN = "Layers and losses of your own"
 # in the order of the paper; within a section, cards in the order of their prefixes
@@ -65,11 +66,8 @@ def _section(card):
 
 def _bases(card):
     """Names of the classes that a card's class is made of, itself first."""
-    module = importlib.import_module(f"minidp.{card.name.removesuffix(f'.{card.qualname}')}")
-    return [
-        f"{base.__module__.removeprefix('minidp.')}.{base.__qualname__}"
-        for base in getattr(getattr(module, card.qualname, None), "__mro__", ())
-    ]
+    module = importlib.import_module(card.module.removesuffix(".py").replace("/", "."))
+    return [card_of(base) for base in getattr(getattr(module, card.qualname, None), "__mro__", ())]
 
 
 def shown(only=None):
@@ -257,7 +255,7 @@ def measure(layer=None, device="auto", on_row=None, reports=(), run=None):
     """
     need_extra()
     backend, started = Backend.pick(device), time.perf_counter()
-    try_twins(backend.xp)
+    prepare(backend.xp)
     own = [row for n, each in enumerate(reports, 1) for row in _own(each, n)]
     rows = own + audit(layer, backend, on_row)
     return {

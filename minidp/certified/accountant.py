@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...host.threads import map_parallel
-from ..accountant import Accountant
-from ..events import NeighbouringRelation
-from ..ladder import FEW
+from ..host.threads import map_parallel
+from ..privacy.accountant import Accountant
+from ..privacy.events import NeighbouringRelation
+from ..privacy.ladder import FEW
 from .choose import answer
 from .fourier import ROUNDING, spectrum_of
 from .grid import grid_for

@@ -12,12 +12,12 @@ import math
 
 import numpy as np
 
-from ..bound import Bound
-from ..composition import AdvancedAccountant, BasicAccountant
-from ..events import Gaussian
-from ..events.noise import combined_noise_multiplier
-from ..gaussian import GaussianAccountant
-from ..renyi import RenyiAccountant
+from ..privacy.bound import Bound
+from ..privacy.events import Gaussian
+from ..privacy.events.noise import combined_noise_multiplier
+from ..privacy.renyi import RenyiAccountant
+from .composition import AdvancedAccountant, BasicAccountant
+from .gaussian import GaussianAccountant
 from .interval import between
 
 # where an interval stays wider than this share, other accountants' upper ends are asked for

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .accountant import Accountant, Bound
-from .events import Composed, Event, Gaussian, JointGaussian, PoissonSampled, Repeated
-from .events.sampled import amplified
+from ..privacy.accountant import Accountant, Bound
+from ..privacy.events import Composed, Event, Gaussian, JointGaussian, PoissonSampled, Repeated
+from ..privacy.events.sampled import amplified
+from ..privacy.moments import PAPER_ORDERS, MomentsAccountant
 from .gaussian import gaussian_epsilon
-from .moments import PAPER_ORDERS, MomentsAccountant
 
 
 class PairAccountant(Accountant):

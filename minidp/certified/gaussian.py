@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from ..privacy.accountant import Accountant, Bound
+from ..privacy.events import Gaussian
 from ..util.validate import non_negative, open_probability
-from .accountant import Accountant, Bound
-from .events import Gaussian
 
 FAR = -5.0  # from here on down, tails are computed by themselves
 SMALL = 0.01  # mu, below which two tails are too near each other for a difference

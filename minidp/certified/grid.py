@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...host.jit import CACHED, njit
+from ..host.jit import CACHED, njit
 from .masses import REMOVE
 
 OUTSIDE = (

@@ -5,8 +5,8 @@ that a grid of a given fineness answers.
 import math
 from dataclasses import replace
 
-from ..bound import Bound
-from ..ladder import RUNG, on_ladder
+from ..privacy.bound import Bound
+from ..privacy.ladder import RUNG, on_ladder
 from .grid import LEAST_POINTS, MAX_POINTS
 from .losses import LossWindow
 from .masses import ADD, REMOVE, largest_loss

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ...host.jit import CACHED, njit
+from ..host.jit import CACHED, njit
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 NODES, WEIGHTS = 0.5 * (NODES + 1.0), 0.5 * WEIGHTS

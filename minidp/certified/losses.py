@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ...errors import NumericalBoundError
+from ..errors import NumericalBoundError
 from .fourier import ROUNDING, square_sum
 from .loss_kernels import crossing, delta_at
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..events.sampled import amplified
+from ..privacy.events.sampled import amplified
 from .loss_kernels import (
     knots_between,
     log_ratio_at,

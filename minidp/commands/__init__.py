@@ -2,7 +2,7 @@
 for.
 
 A module of this package has a dataclass for each of its commands, such as `EpsilonCommand`: its
-fields are the flags (`util.options`), `examples` ends its help, and `run` runs the command and
+fields are the flags (`run.options`), `examples` ends its help, and `run` runs the command and
 returns the exit status (None is 0). A new family of commands is one file, and one row for each
 command in COMMANDS.
 """
@@ -13,8 +13,8 @@ import sys
 from importlib import import_module
 
 from .. import __version__
+from ..run.program import program
 from ..util.notices import quietly
-from ..util.program import program
 from .flags import Parser, add_flags, user_errors, with_flags
 
 COMMANDS = {  # name: module, what it does

@@ -4,12 +4,12 @@ import math
 import sys
 from dataclasses import dataclass
 
-from ..costs import Setting, accountants_of, calibrated, compared, ledger_of, path_of
 from ..mechanism import PoissonSampler
 from ..privacy.accountant import NAMES, called
 from ..privacy.accountants import make
-from ..privacy.attacker import large_delta
-from ..util.options import REQUIRED, option
+from ..run.attacker import large_delta
+from ..run.costs import Setting, accountants_of, calibrated, compared, ledger_of, path_of
+from ..run.options import REQUIRED, option
 from .output import json_option, refuse_unbounded, show
 
 

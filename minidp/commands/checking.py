@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ParameterError
-from ..privacy.answers import rows_of, table, text_rows
+from ..run.answers import rows_of, table, text_rows
+from ..run.options import REQUIRED, option
 from ..util.atomic import atomic_write
 from ..util.files import jsonable
-from ..util.options import REQUIRED, option
 from .output import check_new, force_option, json_option, show
 
 
@@ -152,7 +152,7 @@ class AuditCommand:
         return 1 if self.folder and verified.failed else status
 
     def _step(self):
-        from ..audit.step import checked_file
+        from ..steptest.step import checked_file
 
         if self.folder or self.layer or self.list or self.json:
             raise ParameterError("--step goes with --html alone")

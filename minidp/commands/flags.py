@@ -3,7 +3,7 @@ line.
 
 @dataclass(frozen=True)
 class Config:
-    lot_size: int = option(600, "examples per lot, on average")      # of minidp.util.options
+    lot_size: int = option(600, "examples per lot, on average")      # of minidp.run.options
     steps: int | None = option(None, "lots to process", exclusive="length")
     quiet: bool = option(False, "no progress bar")
 

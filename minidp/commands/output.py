@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from ..errors import ParameterError, UnsupportedEventError
+from ..run.options import option
 from ..util.files import json_text
-from ..util.options import option
 
 
 def json_option():

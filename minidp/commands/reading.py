@@ -13,8 +13,8 @@ from ..data.files import is_table, labels_of, read_table
 from ..data.schema import Schema
 from ..errors import DataError, ParameterError
 from ..run.checkpoint import open_npz
+from ..run.options import option
 from ..util.files import damage_named
-from ..util.options import option
 from ..util.text import listed
 from .flags import texts
 

@@ -21,13 +21,13 @@ from ..privacy.budget import Filter
 from ..privacy.ledger import Ledger
 from ..run import load_model
 from ..run.folder import CONFIG, CURVES, MODEL, RESULT, STATEMENT
+from ..run.options import REQUIRED, option
+from ..run.program import program
 from ..run.shared_ledger import sum_line
 from ..run.summary import quote_line
 from ..util.atomic import atomic_write
 from ..util.files import jsonable
 from ..util.notices import Steady
-from ..util.options import REQUIRED, option
-from ..util.program import program
 from ..util.validate import positive
 from .output import check_new, force_option, json_option, show
 from .reading import Files, classes_of, read_npy, read_npz

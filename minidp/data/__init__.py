@@ -8,7 +8,7 @@ from ..util.lazy import names_of
 __getattr__, __dir__, __all__ = names_of(
     __name__,
     {
-        "examples": "Examples LabelledExamples",
+        ".examples": "Examples LabelledExamples",
         "persons": "Persons",
     },
 )

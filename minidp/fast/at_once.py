@@ -9,10 +9,10 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ..compiled import kernel
-from ..device.launching import PARTS
 from ..grads.forms import LARGE, Arrays, Explicit, Key, Outer, PerExampleGrad, PositionSums
-from .clip import MARGIN, MOST_CLIPPED
-from .rounding import Products
+from ..mechanism.clip import MARGIN, MOST_CLIPPED
+from ..mechanism.rounding import Products
+from .device.launching import PARTS
 
 
 def add_at_once(

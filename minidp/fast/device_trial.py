@@ -11,15 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import device
 from ..arrays import row_norms, to_host
-from ..compiled import ON_A_DEVICE, allow, only
-from ..data.examples import LabelledExamples
+from ..compiled import only
+from ..examples import LabelledExamples
 from ..grads.forms import Explicit, Outer, PositionSums
 from ..host.chacha import STRETCH
 from ..mechanism import Sanitizer, per_layer_groups
 from ..mechanism.clip import flat_group
-from ..mechanism.flat import FlatSums, Layout
 from ..mechanism.noise import noise_grid
 from ..mechanism.rounding import products
 from ..nn.activation import ReLU
@@ -29,6 +27,9 @@ from ..nn.window import Window
 from ..ranks import current
 from ..streams import Streams
 from ..util.notices import say
+from . import device
+from .flat_sums import FlatSums, Layout
+from .twins import DEVICE, DEVICE_JOINED
 
 SETS = (0, 2**40)  # the first set of normal numbers; block numbers need one word, or two
 GRIDS = (0.0, 2.0**-19)
@@ -141,19 +142,12 @@ TRIALS: dict[str, tuple] = {  # kernels: how far off they may be, what computes 
 }
 
 
-def try_twins(xp: Any) -> None:
-    """Try a device's kernels once for each device, and use those that are right from then on.
+@cache
+def right_on(xp: Any, number: int) -> set[str]:
+    """Names of the kernels of a device that give what their definitions give.
 
     If kernels are left out, rank 0 prints one line on stderr with their names and the reason.
-    Without this call a device computes by definitions alone.
     """
-    if hasattr(xp, "RawModule"):
-        allow(xp, _right(xp, xp.cuda.runtime.getDevice()))
-
-
-@cache
-def _right(xp, number):
-    """Names of the kernels of a device that give what their definitions give."""
     faults = {names: _fault(xp, names.split(), *trial) for names, trial in TRIALS.items()}
     wrong = [f"{names.replace(' ', ', ')} ({why})" for names, why in faults.items() if why]
     if wrong and current().rank == 0:
@@ -161,16 +155,15 @@ def _right(xp, number):
             f"NOTICE: GPU {number} computes without these compiled kernels, slower but right: "
             + "; ".join(wrong)
         )
-    right = {name for names, why in faults.items() if not why for name in names.split()}
-    return right & set(ON_A_DEVICE)
+    return {name for names, why in faults.items() if not why for name in names.split()}
 
 
 def _fault(xp, names, tolerance, compute, arrays):
     """Why these kernels are not used; "" if they agree with their definitions."""
-    with np.errstate(all="ignore"), only(np, ()):
+    with np.errstate(all="ignore"), only(np, {}):
         expected = compute(*arrays)
         try:
-            with only(xp, names):
+            with only(xp, {**DEVICE_JOINED, **{name: DEVICE[name] for name in names}}):
                 found = compute(*map(xp.asarray, arrays))
             same = all(map(partial(_agree, tolerance), _listed(found), _listed(expected)))
         except Exception as error:  # a compiler or a driver may raise anything

@@ -8,9 +8,9 @@ become one operation.
 import numpy as np
 from numba import float64, int32, uint32, uint64
 
-from .chacha import COS, LANES, ROUNDS, SIN, SPLIT, STRETCH
+from ..host.chacha import COS, LANES, ROUNDS, SIN, SPLIT, STRETCH
+from ..host.jit import CACHED, njit
 from .inlined import horner, horner_on, inlined, log_of
-from .jit import CACHED, njit
 
 U1, U7, U8, U12, U16, U20, U24, U25, U32 = (np.uint32(n) for n in (1, 7, 8, 12, 16, 20, 24, 25, 32))
 U64_1, U64_6, U64_32, U64_63, LOW = (np.uint64(n) for n in (1, 6, 32, 63, 2**32 - 1))

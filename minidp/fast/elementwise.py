@@ -6,8 +6,8 @@ log and tanh are computed in float64 and rounded once, the same on every process
 
 import numpy as np
 
+from ..host.jit import compiled
 from .inlined import exp_parts, half, horner, log_of, split
-from .jit import compiled
 
 LEAST, MOST = -708.0, 710.0  # exp: nearly the least normal float64, more than the largest
 SATURATED = -40.0  # tanh: 1 - exp(SATURATED) is 1

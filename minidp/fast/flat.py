@@ -11,12 +11,12 @@ from ..arrays import namespace_of
 from ..compiled import kernel
 from ..grads.forms import Arrays, Key
 from ..mechanism import Sanitizer
-from ..mechanism.flat import FlatSums, Layout
 from ..mechanism.schedule import value_at
 from ..nn.network import Sequential
 from ..streams import Draws
-from . import optimizer as optimizers
-from .averaging import Averaged
+from ..train import optimizer as optimizers
+from ..train.averaging import Averaged
+from .flat_sums import FlatSums, Layout
 
 WHOLE = ("all", "parameters")  # the key of an array of all parameters
 OURS = {*optimizers.OPTIMIZERS.values()}  # update each coordinate by itself

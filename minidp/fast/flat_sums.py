@@ -6,12 +6,12 @@ from math import prod
 
 from numpy.typing import NDArray
 
-from .. import device
-from ..device.launching import PARTS
 from ..grads.forms import Arrays, Key
 from ..host.chacha import STRETCH
+from ..mechanism.noise import noise_grid
 from ..streams import Draws
-from .noise import noise_grid
+from . import device
+from .device.launching import PARTS
 
 
 @dataclass(frozen=True)

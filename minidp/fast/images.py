@@ -7,8 +7,8 @@ times as long as cutting patches and their product.
 
 import numpy as np
 
+from ..host.jit import compiled
 from .inlined import inlined
-from .jit import compiled
 
 ONE, TWO, THREE, FOUR = np.arange(1, 5, dtype=np.uintp)  # which cannot count from the end
 

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from .jit import njit
-from .series import LN2, SPLIT
-from .series import log_of as series_of_log
+from ..host.jit import njit
+from ..host.series import LN2, SPLIT
+from ..host.series import log_of as series_of_log
 
 LN2_HIGH = math.floor(LN2 * 2**32) / 2**32  # its product with an integer of 11 bits is exact
 LN2_LOW = 1.9082149292705877e-10  # ln 2 - LN2_HIGH, which float64 cannot compute

@@ -10,7 +10,7 @@ are kept.
 
 import numpy as np
 
-from .jit import CACHED, compiled, njit
+from ..host.jit import CACHED, compiled, njit
 
 STRETCH = (
     2048  # numbers of the sum that stay in the nearest cache while all examples are added to them

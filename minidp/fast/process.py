@@ -18,7 +18,7 @@ import os
 import sys
 from pathlib import Path
 
-from . import blas, threads
+from ..host import blas, threads
 
 # what the SKYLAKEX kernels use
 AVX512 = {

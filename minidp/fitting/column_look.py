@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backend import to_host
+from ..mechanism.noise import add_gaussian
 from ..privacy.events import Gaussian
 from ..streams import Draws
 from ..units import Rows, Units
 from ..util.validate import non_negative_finite
-from .noise import add_gaussian
 
 SMALLEST, LARGEST = -30, 64  # exponents of the powers of two that a first look tells apart
 QUANTUM = 2.0**-28  # counts are multiples of it

@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 from ..backend import to_host
 from ..data.arrays import Inputs
 from ..data.schema import Schema
-from ..mechanism.columns import (
+from ..privacy.events import Event
+from ..run import Run
+from ..units import Units
+from .column_look import (
     ColumnLook,
     centre_and_spread,
     equal,
@@ -21,9 +24,6 @@ from ..mechanism.columns import (
     shares_of,
     widest,
 )
-from ..privacy.events import Event
-from ..run import Run
-from ..units import Units
 
 FARTHEST = 4.0  # spreads from its mean that a column is limited to
 # of noise on a count, as a share of N: what a look aims at, and below what ranges are sought twice

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..privacy.gaussian import gaussian_delta
+from ..certified.gaussian import gaussian_delta
 
 ROW_NORM = 3.0  # G: at 1 the bias takes half of each clipped gradient, at 3 a tenth
 # of logits that noise alone gives, and what it is at most for p weights, times sqrt(p)

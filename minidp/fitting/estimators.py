@@ -20,13 +20,13 @@ except ImportError as error:
         "pip install 'minidp[sklearn]'"
     ) from error
 
-from .data.schema import Schema, places_among
-from .errors import ParameterError
-from .fitting.fit import fit
-from .util.atomic import StrPath
-from .util.notices import tell
-from .util.text import upper_text
-from .util.words import Named, names_checked
+from ..data.schema import Schema, places_among
+from ..errors import ParameterError
+from ..util.atomic import StrPath
+from ..util.notices import tell
+from ..util.text import upper_text
+from ..util.words import Named, names_checked
+from .fit import fit
 
 _spent: list[tuple[float, float]] = []  # (epsilon, delta) of the fits of this process
 

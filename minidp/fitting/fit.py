@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike
 from .. import nn
 from ..backend import to_host
 from ..data.arrays import Inputs
-from ..data.examples import LabelledExamples
 from ..errors import DivergedError, MinidpError, ParameterError
+from ..examples import LabelledExamples
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ..privacy import Filter, Ledger
-from ..privacy.attacker import large_delta
 from ..ranks import current
 from ..run import About, Model, Privacy, Run, Training
+from ..run.attacker import large_delta
 from ..run.resumed import released_first
 from ..run.shared_ledger import charge_shared, spent_of, sum_line
 from ..run.versions import git_commit

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from ..backend import to_host
 from ..errors import ParameterError
 from ..grads.forms import Explicit
+from ..mechanism.clip import ClipGroup
+from ..mechanism.rounding import in_blocks, products
+from ..mechanism.sanitizer import Sanitizer
 from ..streams import Draws
 from ..util.validate import MOST_COUNT, count, non_negative_finite
-from .clip import ClipGroup
-from .rounding import in_blocks, products
-from .sanitizer import Sanitizer
 
 MEAN = ("rows", "mean")
 ROWS = 1024  # at a time

@@ -10,21 +10,21 @@ from numpy.typing import NDArray
 
 from .. import nn
 from ..backend import namespace_of, to_host
+from ..certified.gaussian import gaussian_epsilon
 from ..data.arrays import Inputs
 from ..data.persons import Means
 from ..errors import ParameterError, ShapeError
 from ..mechanism import Plan, PoissonSampler, mean_sanitizer, noisy_mean
-from ..mechanism.columns import equal
-from ..mechanism.mean import shrunk
 from ..privacy import Filter
 from ..privacy.accountant import Accountant
 from ..privacy.events import Event
-from ..privacy.gaussian import gaussian_epsilon
 from ..run import Run
 from ..util.notices import say
 from ..util.validate import shown
+from .column_look import equal
 from .columns import FARTHEST, MOST_COLUMNS, Look, knots_of, pieces_of, places_of
 from .defaults import MEAN_SHARE, ROW_NORM, WITHOUT_PRIVACY, mu_of
+from .mean import shrunk
 from .network import after
 from .settings import Settings
 

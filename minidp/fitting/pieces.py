@@ -6,8 +6,8 @@ from numpy.typing import NDArray
 
 from ..backend import namespace_of
 from ..errors import ParameterError, ShapeError
+from ..nn.layer import Layer
 from ..util.validate import shape
-from .layer import Layer
 
 
 class Pieces(Layer):

@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 from ..backend import Backend
 from ..data.arrays import ASIDE, OWNER, Inputs, as_weights
 from ..data.cells import text_in
-from ..data.examples import check_weights
 from ..data.files import labels_of
 from ..data.labels import as_target_bounds, targets_of
-from ..data.persons import as_one, remark_names, units_of
+from ..data.persons import as_one, remark_names
 from ..data.schema import Schema
 from ..data.tables import numbers_of, table_of
 from ..errors import DtypeError, ParameterError, ShapeError
-from ..units import Units
+from ..examples import check_weights
+from ..run.program import program
+from ..units import Units, units_of
 from ..util.notices import say
-from ..util.program import program
 from ..util.text import listed
 from ..util.validate import count, same_batch
 

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 
 from .. import nn
 from ..errors import ParameterError
+from ..run.options import Checked, option
 from ..util import words
 from ..util.atomic import StrPath
 from ..util.files import check_path
-from ..util.options import Checked, option
 from ..util.validate import count, flag, positive, positive_finite
 from ..util.words import P, R
 

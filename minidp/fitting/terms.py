@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from .. import nn
 from ..backend import to_host
 from ..errors import ParameterError
+from ..run import plotting
 from ..run.model import Model
-from ..util import plotting
 from ..util.atomic import StrPath
 
 VALUES = 200  # of a column of numbers, at which its curve is computed

@@ -1,9 +1,10 @@
-"""Speed on the host, without any change of results: kernels, threads, allocator and caches.
+"""Speed on the host, without any change of results: threads, allocator and caches.
 
 from minidp import host
 host.tune()          # before NumPy is imported; command lines do it, importing minidp never does
 """
 
-from .fast_process import describe, tune
+from ..util.lazy import names_of
 
-__all__ = ["describe", "tune"]
+# module: its names, which __init__.pyi repeats for type checkers
+__getattr__, __dir__, __all__ = names_of(__name__, {".fast.process": "describe tune"})

@@ -1,7 +1,7 @@
 """Random words and normal numbers as functions of (key, stream, release, index): the definitions,
 in NumPy.
 
-`drawing` holds the compiled twins, `device/noise.cu` the GPU's. All three give the same
+`drawing` holds the compiled twins, `fast/device/noise.cu` the GPU's. All three give the same
 bits: integers, and additions, products, divisions and square roots of float64, each rounded by
 itself.
 """

@@ -1,8 +1,8 @@
 """Dropout."""
 
 from ..backend import namespace_of
+from ..nn.layer import Layer
 from ..util.validate import in_range
-from .layer import Layer
 
 
 class Dropout(Layer):

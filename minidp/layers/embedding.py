@@ -6,10 +6,10 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..arrays import namespace_of, row_norms, zero_rows_unless
 from ..grads.forms import CANCELLING, HUGE, TOGETHER, PerExampleGrad, product_rows
+from ..nn.conv import in_chunks
+from ..nn.init import Initializer, Rng, truncated_normal
+from ..nn.layer import Drawn
 from ..util.validate import count, same_batch
-from .conv import in_chunks
-from .init import Initializer, Rng, truncated_normal
-from .layer import Drawn
 
 
 class Embedding(Drawn):

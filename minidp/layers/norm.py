@@ -10,9 +10,9 @@ from numpy.typing import DTypeLike
 from ..backend import namespace_of
 from ..errors import ParameterError, ShapeError
 from ..grads.forms import Explicit
+from ..nn.init import constant, zeros
+from ..nn.layer import Layer
 from ..util.validate import count, positive_finite
-from .init import constant, zeros
-from .layer import Layer
 
 
 class _Norm(Layer):

@@ -2,17 +2,33 @@
 
 from functools import partial
 
+import numpy as np
 from numpy.typing import DTypeLike
 
 from ..backend import namespace_of
-from ..compiled import kernel
+from ..compiled import kernel, offer
 from ..errors import ShapeError
+from ..nn.dense import affine_grads
+from ..nn.init import Initializer, Rng, truncated_normal
+from ..nn.layer import Drawn, matmul
 from ..util.validate import count, one_of
-from .dense import affine_grads
-from .init import Initializer, Rng, truncated_normal
-from .layer import Drawn, matmul
 
 ALL, LAST = "all", "last"
+
+
+def _twin(name):
+    """A compiled twin of the recurrence; None where nothing is compiled."""
+    from ..host import jit  # here, because it loads Numba
+
+    if jit.OFF:
+        return None
+    from . import recurrent_kernel
+
+    return getattr(recurrent_kernel, name)
+
+
+TWINS = {name: (("float32",), partial(_twin, name)) for name in ("lstm_state", "lstm_gradient")}
+offer(np, TWINS)
 
 
 class LSTM(Drawn):

@@ -5,8 +5,8 @@ A loop has few arrays, so that the compiler sees that none overlaps another.
 
 import numpy as np
 
-from .elementwise import tanh
-from .jit import compiled
+from ..fast.elementwise import tanh
+from ..host.jit import compiled
 
 ONE, HALF = np.float32(1), np.float32(0.5)
 

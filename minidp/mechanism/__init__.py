@@ -2,32 +2,20 @@
 the plan that joins them.
 """
 
-from .clip import ClipGroup, clip_weights, flat_group, per_layer_groups
-from .columns import ColumnLook
-from .mean import mean_sanitizer, noisy_mean, shrunk
-from .noise import add_gaussian
-from .pca import PrivatePCA, random_projection
-from .plan import Plan
-from .samplers import PoissonSampler, ShuffleSampler
-from .sanitizer import Sanitizer
-from .schedule import LinearDecay, Stages
+from ..util.lazy import names_of
 
-__all__ = [
-    "ClipGroup",
-    "ColumnLook",
-    "LinearDecay",
-    "Plan",
-    "PoissonSampler",
-    "PrivatePCA",
-    "Sanitizer",
-    "ShuffleSampler",
-    "Stages",
-    "add_gaussian",
-    "clip_weights",
-    "flat_group",
-    "mean_sanitizer",
-    "noisy_mean",
-    "per_layer_groups",
-    "random_projection",
-    "shrunk",
-]
+# module: its names, which __init__.pyi repeats for type checkers
+__getattr__, __dir__, __all__ = names_of(
+    __name__,
+    {
+        "clip": "ClipGroup clip_weights flat_group per_layer_groups",
+        "noise": "add_gaussian",
+        "pca": "PrivatePCA random_projection",
+        "plan": "Plan",
+        "samplers": "PoissonSampler ShuffleSampler",
+        "sanitizer": "Sanitizer",
+        "schedule": "LinearDecay Stages",
+        ".fitting.column_look": "ColumnLook",
+        ".fitting.mean": "mean_sanitizer noisy_mean shrunk",
+    },
+)

@@ -14,17 +14,16 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..arrays import namespace_of
 from ..backend import explicit_budget
+from ..compiled import kernel
 from ..errors import ParameterError, ShapeError
 from ..grads.forms import STRATEGIES, Arrays, Key, PerExampleGrad
 from ..grads.sums import add_weighted_sums
 from ..privacy.events import Gaussian, JointGaussian
 from ..streams import Draws
+from ..util.lazy import ring
 from ..util.validate import one_of, shape
 from ..util.words import Named
-from .at_once import add_at_once
 from .clip import ClipGroup, clip_weights
-from .exchange import release_over_ranks
-from .flat import FlatSums
 from .noise import released
 from .rounding import DOUBLE, Products
 
@@ -190,7 +189,9 @@ class Sanitizer(Named):
             xp = namespace_of(example_weight)
             allowed = (example_weight >= 0) & (example_weight <= 1)
             example_weight = xp.where(allowed, example_weight, 0).astype("float64")
-        if size and add_at_once(self, grads, total, example_weight, products):
+        arrays = [array for grad in grads.values() for array in grad.arrays]
+        add_at_once = kernel("add_at_once", *arrays) if size else None
+        if add_at_once and add_at_once(self, grads, total, example_weight, products):
             return total
         for group in self.groups:
             part = {key: grads[key] for key in group.keys}
@@ -255,16 +256,16 @@ class Sanitizer(Named):
         self.watcher.end_lot()
         stds = {key: group.noise_std for group in self.groups for key in group.keys}
         if ranks is not None and ranks.size > 1:
-            sums = [raw_sum, *others]
-            return release_over_ranks(ranks, sums, stds, draws, scale, dtype)
+            over_ranks = ring("ranks").release_over_ranks
+            return over_ranks(ranks, [raw_sum, *others], stds, draws, scale, dtype)
         raws = [raw_sum[key] for key in stds]
         rest = [[other[key] for other in others] for key in stds]
         noisy = released(raws, [*stds.values()], draws, rest, scale, dtype)  # [F2]
         return dict(zip(stds, noisy))
 
-    def release_flat(self, sums: FlatSums, raw_sum: Arrays, draws: Draws, *more: Any) -> None:
-        """`release` of a lot into one array on a device: the same bits; more: as in
-        `FlatSums.release`.
+    def release_flat(self, sums: Any, raw_sum: Arrays, draws: Draws, *more: Any) -> None:
+        """`release` of a lot into one array on a device, by a twin's sums: the same bits. more: as
+        these take it.
         """
         self.watcher.end_lot()
         stds = {key: group.noise_std for group in self.groups for key in group.keys}

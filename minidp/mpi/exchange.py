@@ -10,8 +10,8 @@ from numpy.typing import DTypeLike
 
 from ..arrays import namespace_of, synchronise, to_host
 from ..grads.forms import Arrays, Key
+from ..mechanism.noise import on_host
 from ..streams import Draws
-from .noise import on_host
 
 
 def release_over_ranks(

@@ -1,49 +1,24 @@
 """Layers, losses and networks, each with its gradients written by hand."""
 
-from ..util.words import hint
-from . import init
-from .activation import Clamp, ReLU, Sigmoid, Softmax, Tanh
-from .conv import Conv2D
-from .dense import Dense
-from .dropout import Dropout
-from .embedding import Embedding
-from .layer import Layer
-from .loss import SequenceCrossEntropy, SoftmaxCrossEntropy, SquaredError
-from .network import Sequential
-from .norm import GroupNorm, LayerNorm, UnitNorm
-from .pieces import Pieces
-from .pool import AvgPool2D, MaxPool2D
-from .recurrent import LSTM
-from .reshape import Flatten, Project, Standardise
+from ..util.lazy import names_of
 
-__all__ = [
-    "LSTM",
-    "AvgPool2D",
-    "Clamp",
-    "Conv2D",
-    "Dense",
-    "Dropout",
-    "Embedding",
-    "Flatten",
-    "GroupNorm",
-    "Layer",
-    "LayerNorm",
-    "MaxPool2D",
-    "Pieces",
-    "Project",
-    "ReLU",
-    "SequenceCrossEntropy",
-    "Sequential",
-    "Sigmoid",
-    "Softmax",
-    "SoftmaxCrossEntropy",
-    "SquaredError",
-    "Standardise",
-    "Tanh",
-    "UnitNorm",
-    "init",
-]
-
-
-def __getattr__(name):
-    raise AttributeError(f"minidp.nn has no {name}; {hint(name, __all__)}")
+# module: its names, which __init__.pyi repeats for type checkers
+__getattr__, __dir__, __all__ = names_of(
+    __name__,
+    {
+        "": "init",
+        "activation": "Clamp ReLU Sigmoid Softmax Tanh",
+        "conv": "Conv2D",
+        "dense": "Dense",
+        "layer": "Layer",
+        "loss": "SequenceCrossEntropy SoftmaxCrossEntropy SquaredError",
+        "network": "Sequential",
+        "pool": "AvgPool2D MaxPool2D",
+        "reshape": "Flatten Project Standardise",
+        ".layers.dropout": "Dropout",
+        ".layers.embedding": "Embedding",
+        ".layers.norm": "GroupNorm LayerNorm UnitNorm",
+        ".layers.recurrent": "LSTM",
+        ".fitting.pieces": "Pieces",
+    },
+)

@@ -18,14 +18,14 @@ __getattr__, __dir__, __all__ = names_of(
         "bound": "Bound",
         "moments": "MomentsAccountant",
         "renyi": "RenyiAccountant",
-        "pld.accountant": "LossDistributionAccountant",
-        "gaussian": "GaussianAccountant",
-        "composition": (
+        ".certified.accountant": "LossDistributionAccountant",
+        ".certified.gaussian": "GaussianAccountant",
+        ".certified.composition": (
             "AdvancedAccountant BasicAccountant PaperStrongComposition PerTensorAccountant2016"
         ),
         "group_privacy": "group_epsilon",
         "budget": "Odometer Filter",
         "calibrate": "max_steps noise_multiplier_for",
-        "search_cost": "theorem_d1",
+        ".run.search_cost": "theorem_d1",
     },
 )

@@ -36,7 +36,7 @@ def is_compiled() -> bool:
     """True if the kernels are in Numba's folder, or cannot be put there."""
     if jit.OFF or not jit.CACHED:
         return True
-    from ..privacy.pld.loss_kernels import crossing
+    from ..certified.loss_kernels import crossing
 
     folder = Path(str(crossing.stats.cache_path))
     return any(folder.glob("loss_kernels.crossing-*.nbi"))

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from ..privacy.accountant import called
+from ..privacy.accountants import row_to_quote
+from ..privacy.ledger import Ledger
 from ..util.text import estimate_text, lower_text, upper_text
-from .accountant import called
-from .accountants import row_to_quote
 from .attacker import in_words, meaning_of
-from .ledger import Ledger
 
 Rows = Mapping[str, Mapping[str, Any]]  # of accountants: figures, kind and note, by name
 UNBOUNDED = {"lower": None, "upper": math.inf}

@@ -3,11 +3,11 @@
 import math
 from typing import Any
 
+from ..certified.gaussian import gaussian_epsilon
 from ..errors import UnsupportedEventError
+from ..privacy.group_privacy import GroupAccountant
+from ..privacy.ledger import Ledger
 from ..util.text import upper_text
-from .gaussian import gaussian_epsilon
-from .group_privacy import GroupAccountant
-from .ledger import Ledger
 from .tradeoff import tangents
 
 RATES = (0.1, 0.01, 0.001)  # of false positives, at which the power is computed
@@ -62,7 +62,7 @@ def lines_of(ledger: Ledger, delta: float, group_size: int = 1) -> list[tuple[fl
     """The tangents (epsilon, delta(epsilon)) from which `meaning_of` reads its bounds; none where
     the loss distribution has no finite epsilon.
     """
-    from .pld.accountant import LossDistributionAccountant  # here, since it loads Numba
+    from ..certified.accountant import LossDistributionAccountant
 
     certified = LossDistributionAccountant(ledger.relation, quick=True)
     accountant = GroupAccountant(certified, group_size)

@@ -10,21 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from .errors import ParameterError
-from .mechanism import ClipGroup, PoissonSampler, PrivatePCA, Sanitizer
-from .mechanism.samplers import SAMPLERS, make_sampler
-from .privacy import Gaussian, Ledger, NeighbouringRelation
-from .privacy.accountants import ACCOUNTANTS, all_bounds, make, row_to_quote
-from .privacy.answers import Calibration, Cost, rows_of
-from .privacy.attacker import meaning_of
-from .privacy.calibrate import max_steps, noise_multiplier_for
-from .privacy.group_privacy import GroupAccountant
-from .privacy.ledger import SETUP
-from .util.atomic import StrPath
-from .util.options import Checked, option
-from .util.validate import count as check_count
-from .util.validate import in_range, open_probability, positive_finite
-from .util.words import names_checked
+from ..errors import ParameterError
+from ..mechanism import ClipGroup, PoissonSampler, PrivatePCA, Sanitizer
+from ..mechanism.samplers import SAMPLERS, make_sampler
+from ..privacy import Gaussian, Ledger, NeighbouringRelation
+from ..privacy.accountants import ACCOUNTANTS, all_bounds, make, row_to_quote
+from ..privacy.calibrate import max_steps, noise_multiplier_for
+from ..privacy.group_privacy import GroupAccountant
+from ..privacy.ledger import SETUP
+from ..util.atomic import StrPath
+from ..util.validate import count as check_count
+from ..util.validate import in_range, open_probability, positive_finite
+from ..util.words import names_checked
+from .answers import Calibration, Cost, rows_of
+from .attacker import meaning_of
+from .options import Checked, option
 
 MOST_STEPS = 10**18
 PARTS = {  # of a setting, and how each may be given

@@ -3,8 +3,8 @@
 import math
 
 from ..privacy.accountant import called
-from ..util import plotting
 from ..util.notices import say
+from . import plotting
 from .progress import COLUMNS
 
 

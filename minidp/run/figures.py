@@ -19,12 +19,12 @@ from ..nn import SoftmaxCrossEntropy
 from ..privacy import Composed, Ledger, PoissonSampled
 from ..privacy.accountant import NAMES
 from ..privacy.accountants import all_bounds, make
-from ..privacy.attacker import meaning_of
 from ..privacy.event_json import event_from_json, event_to_json
 from ..privacy.ledger import SETUP, STEP
 from ..streams import GENERATOR
 from ..train import Averaged
 from ..util.files import jsonable
+from .attacker import meaning_of
 from .checkpoint import short
 from .folder import EARLIER, KEY, MAY_BE_PRIVATE
 from .record import (

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..backend import to_host
 from ..data.arrays import as_rows
-from ..data.examples import Examples
+from ..examples import Examples
 from ..host import threads
 from ..nn.loss import Loss
 from ..nn.network import Sequential

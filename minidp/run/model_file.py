@@ -20,13 +20,6 @@ from .model import Model
 
 FACTS = ("about", "ledger_sha256", "target_bounds", "image_shape", "classes")
 MOST_LAYERS = 1000  # in a file; each takes time to make, whatever its size
-CLASSES = {
-    f"nn.{name}": found
-    for name in nn.__all__
-    if name != "Layer"
-    and isinstance(found := getattr(nn, name), type)
-    and issubclass(found, (nn.Layer, nn.Sequential))
-}
 
 
 def save_model(
@@ -176,7 +169,7 @@ def _layer(path, row, arrays, own):
     given = {key: value for key, value in given.items() if key in signature(cls).parameters}
     for key, constant in row["constants"].items():
         given[key] = arrays[prefix + constant]
-    with nn.init.shapes_only(cls in CLASSES.values()):
+    with nn.init.shapes_only(_ours(_name(cls)) is cls):
         layer = cls(**given, **{key: _tuples(value) for key, value in row["settings"].items()})
     if not isinstance(layer, nn.Layer) or not isinstance(name, str) or not name.isprintable():
         raise TypeError(f"{name!r:.80} is no nn.Layer with a name that is printable text")
@@ -199,7 +192,7 @@ def _known(path, name, own):
     """A class by its name in a file: minidp's, or among {name: class} `own`. Raises
     CheckpointError.
     """
-    cls = CLASSES.get(name, own.get(name))
+    cls = _ours(name) or own.get(name)
     if cls is None:
         raise CheckpointError(
             f"{path}: the class {name!r:.80} is none of minidp's layers; pass yours to load_model "
@@ -211,7 +204,16 @@ def _known(path, name, own):
 def _name(cls):
     """A class's name in a file: nn.NAME if it is minidp's."""
     name = f"nn.{cls.__name__}"
-    return name if CLASSES.get(name) is cls else cls.__name__
+    return name if _ours(name) is cls else cls.__name__
+
+
+def _ours(name):
+    """The layer or network of minidp that a file calls nn.NAME; None for another name."""
+    short = name.removeprefix("nn.") if isinstance(name, str) else ""
+    if f"nn.{short}" != name or short not in nn.__all__ or short in ("Layer", "init"):
+        return None
+    found = getattr(nn, short)
+    return found if issubclass(found, (nn.Layer, nn.Sequential)) else None
 
 
 def _tuples(value):

@@ -3,8 +3,8 @@
 import dataclasses
 from typing import Any, get_args
 
-from .validate import one_of
-from .words import Named
+from ..util.validate import one_of
+from ..util.words import Named
 
 REQUIRED = dataclasses.MISSING  # the default of a field that must be given
 

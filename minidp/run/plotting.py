@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, Any
 
-from .atomic import StrPath, atomic_write
+from ..util.atomic import StrPath, atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

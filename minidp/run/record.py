@@ -205,7 +205,7 @@ class Record(Config):
     epsilon: dict[str, Epsilon] = LATER
     epsilon_without_amplification: Epsilon = LATER
     group: GroupEpsilon | None = LATER
-    meaning: dict[str, Any] | None = LATER  # as privacy.attacker gives it
+    meaning: dict[str, Any] | None = LATER  # as run.attacker gives it
     accountant: str = LATER
     delta: float = LATER
     target_epsilon: float | None = LATER

@@ -6,20 +6,46 @@ It is evidence and no proof.
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..backend import namespace_of, to_host
+from ..examples import Examples, LabelledExamples
 from ..grads.forms import PerExampleGrad
+from ..host import blas, threads
 from ..mechanism import Sanitizer, flat_group
 from ..mechanism.sanitizer import Watcher
 from ..nn.loss import Loss
 from ..nn.network import Sequential
-from .selfcheck import SEED, trials
+from ..train.selfcheck import SEED, trials
+from ..train.trainer import Trainer
 
 STRANGE = (0.0, np.nan, 1e300)  # padding, and what a row may hold that nobody checked
+
+
+def tried(trainer: Trainer, x: NDArray | Examples, y: NDArray) -> dict[str, Any]:
+    """{"dtype"}: float64 if all parameters are, else float32. In float64 also "rows" of each
+    batch, "kernels" of matrix products on the host, and "differ": the names of `differing`.
+    """
+    network, batching = trainer.network, trainer.batching
+    if not batching.equal:
+        return {"dtype": "float32"}
+    shards, size = batching.fixed(LabelledExamples(x, y).in_host_memory)
+    # as shards are computed
+    with threads.single_blas() if shards > 1 else nullcontext():
+        strategy = trainer.plan.sanitizer.strategy
+        differ = differing(network, trainer.loss, y, size, batching.rows, strategy)
+    on_host = namespace_of(*network.params.values()) is np
+    kernels = blas.kernels() if on_host else None
+    return {
+        "dtype": "float64",
+        "rows": size * batching.rows,
+        "kernels": kernels,
+        "differ": differ,
+    }
 
 
 def differing(

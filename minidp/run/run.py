@@ -12,9 +12,8 @@ import numpy as np
 
 from ..backend import namespace_of, to_host
 from ..data.arrays import as_rows, refuse_bad_rows
-from ..data.examples import LabelledExamples
-from ..data.persons import units_of
 from ..errors import CheckpointError, DivergedError, ParameterError
+from ..examples import LabelledExamples
 from ..mechanism.schedule import value_at
 from ..privacy import Filter, Ledger
 from ..privacy.accountant import called
@@ -23,12 +22,11 @@ from ..privacy.ledger import SETUP, STEP
 from ..ranks import current
 from ..streams import as_streams
 from ..train import Averaged, Progress, Trainer
-from ..train.row_bits import of_both
+from ..units import units_of
 from ..util.atomic import atomic_write
-from ..util.program import program
 from ..util.text import upper_text
 from ..util.validate import count, one_of
-from . import checkpoint, versions
+from . import checkpoint, row_bits, versions
 from . import folder as folders
 from . import progress as seen
 from .ahead import compiled_ahead
@@ -37,6 +35,7 @@ from .curves import draw_course
 from .figures import facts_of, finished, first_events, release_of
 from .model import as_model
 from .model_file import describe, write_model
+from .program import program
 from .record import MODEL_FACTS, Record, Release
 from .resumed import as_begun, as_charged, check_target, start_of
 from .statement import render
@@ -271,7 +270,7 @@ class Run:
         self.curve_epsilon = self._epsilon_of_curve()
         trainer = self.rehearse(*self.examples, plan)
         if self.begun:
-            self.row_bits = of_both(self.saved[1]["extra"].get("row_bits"), self.row_bits)
+            self.row_bits = row_bits.of_both(self.saved[1]["extra"].get("row_bits"), self.row_bits)
             path = self.folder.path / folders.CHECKPOINT
             checkpoint.restore_training(path, *self.saved, model, self.optimizer)
         with (
@@ -315,7 +314,7 @@ class Run:
         )
         if self.row_bits is None:
             LabelledExamples(x, y).try_rows()
-            self.row_bits = trainer.row_bits(x, y)
+            self.row_bits = row_bits.tried(trainer, x, y)
         return trainer
 
     def check_same(self):

@@ -8,8 +8,8 @@ import math
 
 from ..mechanism.schedule import text
 from ..privacy.accountant import called
-from ..privacy.attacker import in_words
 from ..util.text import estimate_text, lower_text, upper_text
+from .attacker import in_words
 from .summary import in_short, is_not_private, unit_of
 
 FORMAT = 20  # of the text: one more whenever `render` would write other bytes for the same result

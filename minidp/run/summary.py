@@ -6,10 +6,10 @@ import math
 from typing import NamedTuple
 
 from ..privacy.accountant import called
-from ..privacy.attacker import RATES, large_delta
-from ..util.program import program
 from ..util.text import upper_text
+from .attacker import RATES, large_delta
 from .folder import CURVES, MANIFEST, STATEMENT
+from .program import program
 
 FALSE_ALARMS = RATES[1]
 # {relation: (how two neighbouring data sets differ, what an attacker asks, what is recognised)}, of

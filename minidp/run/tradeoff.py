@@ -10,9 +10,9 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from .accountant import Accountant
-from .group_privacy import GroupAccountant
-from .ledger import Ledger
+from ..privacy.accountant import Accountant
+from ..privacy.group_privacy import GroupAccountant
+from ..privacy.ledger import Ledger
 
 
 def epsilon_delta_curve(alphas: NDArray, epsilon: float, delta: float) -> NDArray:

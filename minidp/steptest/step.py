@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ..audit import html
 from ..errors import ParameterError
 from ..util.files import atomic_write
 from ..util.validate import count, in_range, one_of, positive_finite
 from ..util.words import check_names
-from . import html
 from .step_tests import ANY_SIZE, TESTS
 from .step_trials import LEVEL, RAISED, Trials, Undecided
 

@@ -1,23 +1,15 @@
 """Training: optimizers over released gradients, the trainer, metrics."""
 
-from .averaging import Averaged
-from .metrics import Metrics, evaluate
-from .optimizer import OPTIMIZERS, SGD, AdaGrad, Adam, Momentum, Nesterov, Optimizer
-from .progress import Progress
-from .trainer import Trainer, TrainRecord
+from ..util.lazy import names_of
 
-__all__ = [
-    "OPTIMIZERS",
-    "SGD",
-    "AdaGrad",
-    "Adam",
-    "Averaged",
-    "Metrics",
-    "Momentum",
-    "Nesterov",
-    "Optimizer",
-    "Progress",
-    "TrainRecord",
-    "Trainer",
-    "evaluate",
-]
+# module: its names, which __init__.pyi repeats for type checkers
+__getattr__, __dir__, __all__ = names_of(
+    __name__,
+    {
+        "averaging": "Averaged",
+        "optimizer": "OPTIMIZERS SGD AdaGrad Adam Momentum Nesterov Optimizer",
+        "progress": "Progress",
+        "trainer": "TrainRecord Trainer",
+        ".run.metrics": "Metrics evaluate",
+    },
+)

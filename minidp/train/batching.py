@@ -8,7 +8,7 @@ from numpy import array_split
 from numpy.typing import NDArray
 
 from ..backend import batch_budget, namespace_of
-from ..data.examples import Batch, LabelledExamples
+from ..examples import Batch, LabelledExamples
 from ..host import threads
 from ..nn.network import Sequential
 

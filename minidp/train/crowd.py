@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backend import namespace_of, to_host
-from ..data.examples import LabelledExamples
+from ..examples import LabelledExamples
 from ..grads.forms import PerExampleGrad
 from ..nn.loss import Loss
 from ..nn.network import Sequential

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backend import namespace_of
-from ..data.examples import LabelledExamples
 from ..errors import TrialError
+from ..examples import LabelledExamples
 from ..nn.loss import Loss
 from ..nn.network import Sequential
 from . import crowd

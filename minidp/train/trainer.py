@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backend import measure_memory, namespace_of, synchronise, to_host
-from ..data.arrays import as_rows
-from ..data.examples import Examples, LabelledExamples
-from ..data.persons import shared, units_of
+from ..compiled import kernel, prepare
 from ..errors import BudgetExceededError, DtypeError, ParameterError
-from ..host import blas, threads
+from ..examples import Examples, LabelledExamples
+from ..host import threads
 from ..mechanism import Plan
 from ..nn.loss import Loss
 from ..nn.network import Sequential
@@ -28,11 +27,11 @@ from ..privacy.calibrate import max_steps
 from ..privacy.ledger import STEP, Ledger, unit_text
 from ..ranks import current
 from ..streams import Streams, as_streams
+from ..units import shared, units_of
+from ..util.lazy import ring
 from ..util.validate import count, inexact, instance, shape
-from . import row_bits, selfcheck
+from . import selfcheck
 from .batching import Batching
-from .device_trial import try_twins
-from .flat import Flat, flattened
 from .optimizer import check_parts
 from .progress import Progress, check_charged
 
@@ -140,7 +139,6 @@ class Trainer:
                 raise DtypeError(
                     f"{'.'.join(key)}: expected float32 or float64 to train, got {array.dtype}"
                 )
-        try_twins(namespace_of(*network.params.values()))
         if dataset_size is not None:
             plan.check_lot_size(dataset_size)
         if budget is not None and ledger is not None:
@@ -151,10 +149,10 @@ class Trainer:
         self.budget, self.batch_size = budget, batch_size
         self.augmentation_multiplicity = augmentation_multiplicity
         self.rows_per_person = rows_per_person
-        self._rows = rows_per_person or augmentation_multiplicity  # of an example in a batch
         expected = plan.expected_lot_size / self.ranks.size
-        self._batching = Batching(network, self._rows, batch_size, expected)
-        self.flat: Flat | None = None
+        rows = rows_per_person or augmentation_multiplicity  # of an example in a batch
+        self.batching = Batching(network, rows, batch_size, expected)
+        self.flat: Any = None  # all parameters in one array, on a device
         self.seconds = 0.0  # time spent in steps, without charging and callbacks
         self.ledger = (
             budget.ledger if budget else Ledger(plan.relation) if ledger is None else ledger
@@ -203,6 +201,7 @@ class Trainer:
         """
         streams, plan = as_streams(streams), self.plan
         count(1, block_steps=block_steps)
+        prepare(namespace_of(self._array))
         examples = self._checked(x, y, example_weight, person)
         check_charged(plan, self.ledger, progress)
         selfcheck.check(self.network, self.loss, examples.y)
@@ -218,6 +217,7 @@ class Trainer:
             len(examples), plan.steps - progress.step, streams.sampling, progress.step
         )
         block_steps = -(-block_steps // plan.sampler.period) * plan.sampler.period
+        flattened = kernel("flattened", *self.network.params.values()) or nullcontext
         with flattened(self):
             while progress.step < plan.steps:
                 if progress.charged == progress.step:
@@ -244,7 +244,8 @@ class Trainer:
 
     def _checked(self, x, y, example_weight, person):
         """The LabelledExamples of what `train` is given. Raises as `train` does."""
-        x, y = as_rows("Trainer.train", x, y, self._array)
+        if conversion := ring("arrays"):
+            x, y = conversion.as_rows("Trainer.train", x, y, self._array)
         # an array alone; what `Examples` give is checked by the network
         if not self.network.takes_ids and hasattr(getattr(x, "dtype", None), "kind"):
             inexact("Trainer.train", x=x)
@@ -326,7 +327,7 @@ class Trainer:
         sanitizer, products = self.plan.at(step, len(lot))
         clipped = partial(self._clipped_sum, sanitizer, products, streams.dropout(step))
         mine = np.array_split(lot, self.ranks.size)[self.ranks.rank]
-        shards = self._batching.shards(examples, mine, streams.views(step))
+        shards = self.batching.shards(examples, mine, streams.views(step))
         raw_sum, *others = threads.map_parallel(clipped, shards)
         scale = 1 / self.plan.expected_lot_size  # [F3]
         noise, dtype = streams.noise(step), self._array.dtype
@@ -352,35 +353,20 @@ class Trainer:
 
     def _of_units(self, dz, caches, share):
         """{key: PerExampleGrad} of units, whose rows have these shares."""
-        if self._rows == 1:
+        if self.batching.rows == 1:
             return self.network.param_grads(dz, caches)
         grads = self.network.param_grads(shared(dz, share), caches)  # [V1]
-        return {key: g.sum_over_views(self._rows) for key, g in grads.items()}  # [V1]
-
-    def row_bits(self, x: NDArray | Examples, y: NDArray) -> dict[str, Any]:
-        """{"dtype"}: float64 if all parameters are, else float32. In float64 also "rows" of each
-        batch, "kernels" of matrix products on the host, and "differ": what `train.row_bits` found.
-        """
-        if not self._batching.equal:
-            return {"dtype": "float32"}
-        shards, size = self._batching.fixed(LabelledExamples(x, y).in_host_memory)
-        # as shards are computed
-        with threads.single_blas() if shards > 1 else nullcontext():
-            strategy = self.plan.sanitizer.strategy
-            differ = row_bits.differing(self.network, self.loss, y, size, self._rows, strategy)
-        rows = size * self._rows
-        kernels = blas.kernels() if namespace_of(self._array) is np else None
-        return {"dtype": "float64", "rows": rows, "kernels": kernels, "differ": differ}
+        return {key: g.sum_over_views(self.batching.rows) for key, g in grads.items()}  # [V1]
 
     def gradient_forms(self) -> dict[str, list[str]]:
         """{"explicit": [...], "factored": [...]}: the parameters whose gradients have each form,
         without empty lists. It follows from public numbers.
         """
-        rows = self._rows, *self.network.input_shape
+        rows = self.batching.rows, *self.network.input_shape
         with np.errstate(all="ignore"):
             x = namespace_of(self._array).zeros(rows, self._array.dtype)
             z, caches = self.network.forward(x, rng=None)
-            grads = self._of_units(z, caches, np.ones(self._rows))
+            grads = self._of_units(z, caches, np.ones(self.batching.rows))
         forms = self.plan.sanitizer.forms(grads, self.plan.products)
         found: dict[str, list[str]] = {}
         for key in sorted(self.network.params, key=lambda key: forms[key]):

@@ -1,4 +1,6 @@
-"""Names of a package that load on first use, so that importing the package loads no library."""
+"""Names of a package that load on first use, so that importing the package loads no library; and
+the rings around the core, which may be left out.
+"""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -12,7 +14,7 @@ def names_of(
     """(__getattr__, __dir__, __all__) of `package`.
 
     modules  {module: the names that it gives, separated by spaces}; the names of "" are modules
-             themselves
+             themselves, and a module that begins with a dot is a ring's: ".layers.norm"
     """
     module_of = {name: module for module, names in modules.items() for name in names.split()}
 
@@ -20,9 +22,34 @@ def names_of(
         if name not in module_of:
             from .words import hint  # here, because it is for errors alone
 
-            raise AttributeError(f"module {package!r} has no {name!r}; {hint(name, module_of)}")
-        if not module_of[name]:
-            return import_module(f".{name}", package)
-        return getattr(import_module(f".{module_of[name]}", package), name)
+            raise AttributeError(f"{package} has no {name}; {hint(name, module_of)}")
+        place = module_of[name]
+        found = _loaded(f".{place or name}", package)
+        if found is None:
+            ring = place.lstrip(".").partition(".")[0]
+            raise ImportError(
+                f"{package}.{name} is in the folder {ring} of minidp, which was left out here"
+            )
+        return getattr(found, name) if place else found
 
     return getattr_, lambda: sorted({*vars(sys.modules[package]), *module_of}), list(module_of)
+
+
+def ring(part: str) -> Any:
+    """The module that offers `part` to the core, None if its ring was left out.
+
+    part: a key of RINGS in the package's `__init__`, which names the modules.
+    """
+    package = __package__.partition(".")[0]
+    return _loaded(f".{sys.modules[package].RINGS[part]}", package)
+
+
+def _loaded(module, package):
+    """A module of a package, None if the folder that it stands in is not there."""
+    try:
+        return import_module(module, package)
+    except ModuleNotFoundError as error:
+        folder = ".".join((error.name or "").split(".")[:2])
+        if error.name != folder or not folder.startswith(f"{package.partition('.')[0]}."):
+            raise  # a library is missing, or a file of a ring that is there
+        return None

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from minidp.certified.gaussian import gaussian_epsilon
 from minidp.errors import ParameterError
-from minidp.privacy.gaussian import gaussian_epsilon
-from minidp.privacy.tradeoff import gaussian_curve
+from minidp.run.tradeoff import gaussian_curve
 from tools.attacks import empirical
 from tools.attacks.empirical import Claim, Counts, ledger_of
 

@@ -12,7 +12,7 @@ import pytest
 
 from minidp import nn
 from minidp.audit import check_step
-from minidp.data.examples import LabelledExamples
+from minidp.examples import LabelledExamples
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, ShuffleSampler, flat_group
 from minidp.ranks import SOLO, Solo
 from minidp.streams import Streams

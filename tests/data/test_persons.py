@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from minidp.data import LabelledExamples, Persons
-from minidp.data.persons import units_of
 from minidp.errors import DtypeError, ParameterError, RowsError, ShapeError
+from minidp.units import units_of
 
 
 @pytest.mark.parametrize(

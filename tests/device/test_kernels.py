@@ -12,13 +12,13 @@ import pytest
 from minidp.arrays import to_host
 from minidp.backend import Backend
 from minidp.compiled import ON_A_DEVICE, kernel
-from minidp.device import launching
+from minidp.fast import device_trial
+from minidp.fast.device import launching
 from minidp.grads import Explicit, Outer
 from minidp.grads.forms import LARGE, PositionSums
 from minidp.mechanism import Sanitizer, flat_group, per_layer_groups
 from minidp.mechanism.rounding import products
 from minidp.mechanism.sanitizer import Watcher
-from minidp.train import device_trial
 from tests.support import counting, shim
 from tests.support.guarded import guarded_backend, guarded_xp
 

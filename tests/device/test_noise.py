@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from minidp import device
 from minidp.arrays import to_host
 from minidp.compiled import ON_A_DEVICE, only
+from minidp.fast import device
 from minidp.host.chacha import STRETCH
 from minidp.mechanism.noise import add_gaussian
 from minidp.streams import Streams

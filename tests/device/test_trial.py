@@ -6,11 +6,11 @@ import pytest
 from minidp.arrays import to_host
 from minidp.backend import Backend
 from minidp.compiled import kernel, only
-from minidp.device import launching
+from minidp.fast import device_trial
+from minidp.fast.device import launching
+from minidp.fast.flat import flattened
 from minidp.host.chacha import STRETCH
 from minidp.streams import Draws
-from minidp.train import device_trial
-from minidp.train.flat import flattened
 from tests.support import shim
 from tests.support.guarded import guarded_backend
 from tools.contenders import WORKLOADS, trainer_of

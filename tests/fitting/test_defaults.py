@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from datasets.strokes import load_strokes
 from minidp import fit
+from minidp.certified.gaussian import gaussian_epsilon
 from minidp.fitting.defaults import LARGEST_LOT, choose, mu_of
-from minidp.privacy.gaussian import gaussian_epsilon
 from tools.table_rule import table
 
 sizes = st.integers(1, 10**9)

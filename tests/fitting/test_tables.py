@@ -112,7 +112,7 @@ def test_a_resumed_fit_looks_once_and_gives_the_same_model(rng, tmp_path, monkey
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr("minidp.train.Trainer.step", interrupted)
         minidp.fit(x, x[:, 0] > 0, **given, folder=tmp_path / "run")
-    monkeypatch.setattr("minidp.mechanism.columns.raw_counts", None)  # the look is not made again
+    monkeypatch.setattr("minidp.fitting.column_look.raw_counts", None)  # the look is not made again
     again = minidp.fit(x, x[:, 0] > 0, **given, folder=tmp_path / "run")
     assert again.record.choices["scale"] == "private"
     assert (again.predict_proba(x) == whole.predict_proba(x)).all()

@@ -6,9 +6,9 @@ import pytest
 import minidp
 from minidp.errors import ParameterError
 from minidp.fitting import terms
+from minidp.fitting.estimators import PrivateClassifier, PrivateRegressor
 from minidp.fitting.terms import draw_reliability
 from minidp.run.verify import verify
-from minidp.sklearn import PrivateClassifier, PrivateRegressor
 
 BOUNDS = {"bounds": (-3, 3), "epsilon": 4.0, "seed": 1, "quiet": True}
 SCHEMA = {
@@ -94,7 +94,7 @@ def test_a_report_has_pictures_of_the_columns_and_of_the_probabilities(tmp_path)
 
 def test_a_reliability_diagram_shows_shares_beside_probabilities(tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr("minidp.util.plotting.save", lambda figure, path: drawn.append(figure))
+    monkeypatch.setattr("minidp.run.plotting.save", lambda figure, path: drawn.append(figure))
     p = np.repeat([[0.75, 0.25], [0.05, 0.95]], 20, axis=0)
     draw_reliability(p, np.repeat([0, 1, 0, 1], [15, 5, 1, 19]), tmp_path / "r.png")
     x, y = drawn[0].axes[0].lines[1].get_data()

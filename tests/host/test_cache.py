@@ -27,7 +27,7 @@ print(minidp.load_model(sys.argv[1]).predict(np.zeros((2, 3), "f4")).tolist())
 """
 COMPILE = """
 import numpy as np, minidp
-from minidp.host.elementwise import relu
+from minidp.fast.elementwise import relu
 x = np.array([-1, 2], np.float32)
 relu(x, y := np.empty_like(x))
 print(y.tolist())

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from minidp.errors import ParameterError
+from minidp.fast.process import kernels_for
 from minidp.host import memory, threads
-from minidp.host.fast_process import kernels_for
 from tests.support import training
 from tests.support.scripts import ROOT, python
 

@@ -6,16 +6,7 @@ from scipy import stats
 
 import minidp
 from minidp.errors import DtypeError, ParameterError
-from minidp.host.blas import thread_functions
-from minidp.mechanism import (
-    ColumnLook,
-    PrivatePCA,
-    Sanitizer,
-    mean_sanitizer,
-    noisy_mean,
-    random_projection,
-)
-from minidp.mechanism.columns import (
+from minidp.fitting.column_look import (
     centre_and_spread,
     equal,
     magnitudes,
@@ -24,6 +15,15 @@ from minidp.mechanism.columns import (
     raw_counts,
     shares_of,
     widest,
+)
+from minidp.host.blas import thread_functions
+from minidp.mechanism import (
+    ColumnLook,
+    PrivatePCA,
+    Sanitizer,
+    mean_sanitizer,
+    noisy_mean,
+    random_projection,
 )
 from minidp.streams import Streams
 from tests.support.training import make_trainer

@@ -6,8 +6,8 @@ import numpy as np
 
 from minidp import fit, nn
 from minidp.backend import to_host
+from minidp.layers.embedding import RowsGrad
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group
-from minidp.nn.embedding import RowsGrad
 from minidp.train import SGD, Trainer
 
 T, V, WIDTH = 3, 5, 4

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import minidp
+from minidp.certified.gaussian import gaussian_delta
 from minidp.privacy import (
     ApproximateDP,
     Bound,
@@ -24,7 +25,6 @@ from minidp.privacy import (
     group_epsilon,
 )
 from minidp.privacy.accountants import all_bounds, make
-from minidp.privacy.gaussian import gaussian_delta
 from tests.support.accountants import ledger_of, spent
 
 TIGHT, RENYI = LossDistributionAccountant(), RenyiAccountant()

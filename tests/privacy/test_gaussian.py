@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minidp.certified.gaussian import gaussian_delta, gaussian_epsilon
 from minidp.privacy import (
     Bound,
     Gaussian,
     GaussianAccountant,
     PoissonSampled,
 )
-from minidp.privacy.gaussian import gaussian_delta, gaussian_epsilon
 from tests.support.accountants import ledger_of
 
 

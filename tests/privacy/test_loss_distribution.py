@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 from minidp.audit.checks.loss_distribution import exact_deltas
+from minidp.certified.fourier import spectrum_of
+from minidp.certified.gaussian import gaussian_epsilon
+from minidp.certified.masses import ADD, REMOVE, masses_of
 from minidp.privacy import (
     Gaussian,
     JointGaussian,
@@ -17,9 +20,6 @@ from minidp.privacy import (
     PoissonSampled,
     RenyiAccountant,
 )
-from minidp.privacy.gaussian import gaussian_epsilon
-from minidp.privacy.pld.fourier import spectrum_of
-from minidp.privacy.pld.masses import ADD, REMOVE, masses_of
 from tests.support.accountants import ledger_of, spent
 
 RESULTS = Path(__file__).parents[2] / "experiments" / "results"

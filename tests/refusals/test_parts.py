@@ -7,8 +7,9 @@ from math import inf, nan
 import numpy as np
 import pytest
 
-from minidp import device, nn
+from minidp import nn
 from minidp.errors import BudgetExceededError, DtypeError, ParameterError, ShapeError
+from minidp.fast import device
 from minidp.grads import Explicit, OuterSum
 from minidp.mechanism import (
     ClipGroup,

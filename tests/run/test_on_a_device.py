@@ -7,7 +7,7 @@ import pytest
 
 from minidp import nn
 from minidp.backend import Backend, to_host
-from minidp.train.flat import flattened
+from minidp.fast.flat import flattened
 from tests.support import shim
 from tests.support.counting import counting
 from tests.support.guarded import guarded_backend, guarded_xp

@@ -20,9 +20,9 @@ from minidp.mechanism.samplers import SAMPLERS, make_sampler
 from minidp.privacy import Ledger
 from minidp.run import Run
 from minidp.run.checkpoint import load_arrays, refuse_differences, save_arrays
+from minidp.run.row_bits import of_both
 from minidp.run.verify import verify
 from minidp.train import OPTIMIZERS, Averaged, Trainer
-from minidp.train.row_bits import of_both
 from tests.support.running import (
     LOT,
     SIZE,

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from minidp import fit, nn
+from minidp.fitting.estimators import PrivateClassifier
 from minidp.run import save_model
-from minidp.sklearn import PrivateClassifier
 from tests.support import running
 
 SCHEMA = {

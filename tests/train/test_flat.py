@@ -5,11 +5,12 @@ import pytest
 
 from minidp import nn
 from minidp.backend import to_host
+from minidp.fast import flat
+from minidp.fast.flat_sums import FlatSums
 from minidp.grads import Explicit
 from minidp.mechanism import Sanitizer, flat_group, per_layer_groups
-from minidp.mechanism.flat import FlatSums
 from minidp.streams import Streams
-from minidp.train import OPTIMIZERS, SGD, Averaged, flat
+from minidp.train import OPTIMIZERS, SGD, Averaged
 from tests.support import counting, shim
 from tests.support.guarded import guarded_backend
 from tests.support.training import make_data, make_network, make_plan, make_trainer, values
@@ -109,7 +110,7 @@ def test_an_exception_leaves_the_weights_of_the_last_step_and_no_lot_in_the_next
                 return right(self, z, y)
 
             patch.setattr(nn.SoftmaxCrossEntropy, "__call__", failing)
-            trainer.batch_size = trainer._batching.batch_size = 3
+            trainer.batch_size = trainer.batching.batch_size = 3
             if fails:
                 with pytest.raises(KeyError):
                     trainer.train(*make_data(BACKEND), Streams(1))

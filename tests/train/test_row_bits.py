@@ -9,10 +9,11 @@ from minidp.data.persons import Persons
 from minidp.grads import Explicit
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from minidp.mechanism.samplers import SAMPLERS
+from minidp.run import row_bits
+from minidp.run.row_bits import differing
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer, batching
 from minidp.train.batching import MULTIPLE, Batching
-from minidp.train.row_bits import differing
 from minidp.units import Rows
 from tests.support.training import make_data, make_network, make_trainer, side_by_side, values
 
@@ -98,7 +99,7 @@ def test_padding_changes_weights_by_rounding_only_and_the_ledger_not_at_all(
     found = []
     for equal in (True, False):
         trainer = make_trainer(sampler=sampler, batch_size=None)
-        trainer._batching.equal = equal
+        trainer.batching.equal = equal
         trainer.train(*make_data(), Streams(1))
         found.append((values(trainer.network), trainer.ledger.sha256()))
     (padded, ledger), (plain, other) = found
@@ -130,7 +131,7 @@ def test_all_batches_of_a_run_have_one_number_of_rows(monkeypatch):
             trainer.step(examples, lot, step, streams)
         (rows,) = counting.seen
         assert rows % MULTIPLE == 0
-        assert rows == trainer.row_bits(x, y)["rows"]
+        assert rows == row_bits.tried(trainer, x, y)["rows"]
 
 
 def test_padding_repeats_no_row_and_weighs_nothing():
@@ -146,7 +147,7 @@ def test_padding_repeats_no_row_and_weighs_nothing():
 
 def test_float32_is_not_padded_and_not_tried():
     trainer = make_trainer(dtype="float32")
-    assert trainer.row_bits(*make_data(dtype="float32")) == {"dtype": "float32"}
+    assert row_bits.tried(trainer, *make_data(dtype="float32")) == {"dtype": "float32"}
     examples = LabelledExamples(*make_data(dtype="float32"))
-    shards = trainer._batching.shards(examples, np.arange(7), None)
+    shards = trainer.batching.shards(examples, np.arange(7), None)
     assert sum(len(batch.x) for shard in shards for batch in shard) == 7

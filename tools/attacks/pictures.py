@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from minidp.util import plotting
+from minidp.run import plotting
 
 
 def draw_attacks(result, words, path):

@@ -6,8 +6,8 @@ from functools import cache
 import mpmath
 import numpy as np
 
-from ...privacy import attacker
 from ...privacy.events import Gaussian, PoissonSampled
+from ...run import attacker
 from ..equation import Case
 from . import excess, measures, relative, states
 from .exact_values import ledger_of

@@ -9,8 +9,9 @@ import numpy as np
 
 from ...backend import to_host
 from ...data.persons import Persons
-from ...mechanism import ColumnLook, PrivatePCA, columns, pca
-from ...mechanism.mean import shrunk
+from ...fitting import column_look as columns
+from ...fitting.mean import shrunk
+from ...mechanism import ColumnLook, PrivatePCA, pca
 from ...mechanism.noise import noise_grid
 from ...privacy.events import Gaussian
 from ...streams import Streams

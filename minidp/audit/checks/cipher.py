@@ -5,7 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...host import chacha, drawing
+from ...fast import drawing
+from ...host import chacha
 from ..equation import Case
 from . import in_words, measures, states
 

@@ -8,7 +8,9 @@ from functools import partial
 import mpmath
 import numpy as np
 
-from ...privacy import composition, group_privacy, search_cost, tradeoff
+from ...certified import composition
+from ...certified.gaussian import GaussianAccountant, gaussian_delta
+from ...privacy import group_privacy
 from ...privacy.events import (
     Gaussian,
     JointGaussian,
@@ -16,9 +18,9 @@ from ...privacy.events import (
     PoissonSampled,
     PureDP,
 )
-from ...privacy.gaussian import GaussianAccountant, gaussian_delta
 from ...privacy.moments import MomentsAccountant
 from ...privacy.renyi import RenyiAccountant
+from ...run import search_cost, tradeoff
 from ..equation import Case
 from . import excess, holds, in_words, measures, relative, states
 from .exact_values import exact_epsilon, ledger_of

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...arrays import to_host
 from ...grads.forms import Explicit, Outer, OuterSum
-from ...nn.embedding import RowsGrad
+from ...layers.embedding import RowsGrad
 from ..equation import Case
 from . import measures, states
 from .exact_values import sq_norms

@@ -18,6 +18,7 @@ from ..card import labels_of
 from ..cases import LAYERS, LOSSES, to_backend
 from ..equation import Case, value
 from ..layer_case import case_of, stated
+from ..names import card_of
 from . import DERIVED, STEPPED, holds, in_words, measures, printed, states, texts_of, worst
 
 # norms that are rounded up are off by more than rounding alone
@@ -59,11 +60,6 @@ def printed_gradient(texts, label, case, rng):
     gradient = gradient.reshape(expected)
     found = compare(COMPLEX_STEP, rng, array.shape, moved, moved(0), dy, gradient)
     return found.best.max()
-
-
-def card_of(cls):
-    """The name of the card of a class of the library."""
-    return f"{cls.__module__.removeprefix('minidp.')}.{cls.__qualname__}"
 
 
 def _equations(bench, case):

@@ -6,11 +6,11 @@ import math
 import mpmath
 import numpy as np
 
+from ...certified import loss_kernels as kernels
+from ...certified.accountant import LossDistributionAccountant
+from ...certified.masses import ADD, REMOVE
 from ...privacy.events import Gaussian, PoissonSampled
 from ...privacy.ladder import on_ladder
-from ...privacy.pld import loss_kernels as kernels
-from ...privacy.pld.accountant import LossDistributionAccountant
-from ...privacy.pld.masses import ADD, REMOVE
 from ..equation import Case
 from . import holds, in_words, measures, states
 from .exact_values import ledger_of

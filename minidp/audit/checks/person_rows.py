@@ -4,9 +4,9 @@ import numpy as np
 
 from ...backend import to_host
 from ...data.arrays import Inputs
-from ...data.examples import LabelledExamples
-from ...data.persons import Means, Persons, shared
-from ...units import Rows
+from ...data.persons import Means, Persons
+from ...examples import LabelledExamples
+from ...units import Rows, shared
 from ..equation import Case
 from . import holds, in_words, measures, states, worst
 from .before_training import COUNTS, LOOK, MOST, PCA, PCA_SUMS

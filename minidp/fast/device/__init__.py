@@ -1,7 +1,7 @@
 """CUDA kernels: the twins of definitions on a GPU, where a start of a kernel takes longer than most
 of them compute.
 
-A step of array code starts 112 to 398 kernels; with these it starts 12 to 41. `train.device_trial`
+A step of array code starts 112 to 398 kernels; with these it starts 12 to 41. `fast.device_trial`
 compares each with its definition before it is used. The kernels of noise give the host's bits.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..host import chacha
+from ...host import chacha
 from .launching import PARTS, as_value, blocks_for, launch, library, table
 
 NOISE_THREADS = 64  # of a block
@@ -20,7 +20,7 @@ REALS = {"float32": "float", "float64": "double"}
 
 
 def add_normals(state: NDArray[np.uint32], begin: int, std: float, grid: float, out: Any) -> None:
-    """The twin of host.drawing.add_normals for a float64 array on a device."""
+    """The twin of fast.drawing.add_normals for a float64 array on a device."""
     first, end = begin // chacha.STRETCH, -(-(begin + out.size) // chacha.STRETCH)
     blocks = (end - first) * chacha.LANES if out.size else 0
     given = _state(state), int(begin), float(std), float(grid), out, out.size, blocks

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..host import chacha, series
+from ...host import chacha, series
 
 PARTS, THREADS = 32, 256  # parameters, or clip groups, of one start; threads of a block
 FILES = ("noise.cu", "layers.cu", "images.cu", "sums.cu")

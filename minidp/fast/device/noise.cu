@@ -1,4 +1,4 @@
-// Normal noise on a GPU: the twin of minidp/host/drawing.py, add_normals: the same bits as minidp/host/chacha.py. Constants come from the
+// Normal noise on a GPU: the twin of minidp/fast/drawing.py, add_normals: the same bits as minidp/host/chacha.py. Constants come from the
 // definitions as -D options. Compile with --fmad=false: no product and sum become one operation, as on the host.
 #include "common.cuh"
 
@@ -66,7 +66,7 @@ extern "C" __global__ void add_normals(State state, i64 begin, double std, doubl
     }
 }
 
-// mechanism.flat.FlatSums [F1]: g (size,) = scale (raw + std z_i), rounded to the grid unless that is 0, and where there is a
+// fast.flat_sums.FlatSums [F1]: g (size,) = scale (raw + std z_i), rounded to the grid unless that is 0, and where there is a
 // theta, theta -= rate g (train.SGD). Each stretch of STRETCH numbers has its own std and grid, and `first`, which set of normal
 // numbers is its own; raw and g are of whole stretches.
 struct Law { double std, grid; i64 first, end; };

@@ -1,0 +1,36 @@
+"""Names of cards. A card keeps its name when its module moves, because reports, JSON files and
+checks refer to it.
+"""
+
+CALLED = {  # where a module, or a function, is: by which name its cards are called
+    "certified.accountant": "privacy.pld.accountant",
+    "certified.composition": "privacy.composition",
+    "certified.gaussian": "privacy.gaussian",
+    "certified.loss_kernels": "privacy.pld.loss_kernels",
+    "examples": "data.examples",
+    "fitting.column_look": "mechanism.columns",
+    "fitting.mean": "mechanism.mean",
+    "fitting.pieces": "nn.pieces",
+    "layers.dropout": "nn.dropout",
+    "layers.embedding": "nn.embedding",
+    "layers.norm": "nn.norm",
+    "layers.recurrent": "nn.recurrent",
+    "run.attacker": "privacy.attacker",
+    "run.search_cost": "privacy.search_cost",
+    "run.tradeoff": "privacy.tradeoff",
+    "units.shared": "data.persons.shared",
+}
+
+
+def card_name(module: str, qualname: str) -> str:
+    """The name of the card of a class or function: card_name("minidp.layers.norm", "GroupNorm") is
+    "nn.norm.GroupNorm".
+    """
+    module = module.removeprefix("minidp.")
+    name = f"{module}.{qualname}"
+    return CALLED.get(name, f"{CALLED.get(module, module)}.{qualname}")
+
+
+def card_of(thing: type) -> str:
+    """The name of the card of a class."""
+    return card_name(thing.__module__, thing.__qualname__)

@@ -1,0 +1,2 @@
+from ..fast.process import describe as describe
+from ..fast.process import tune as tune

@@ -1,0 +1,1 @@
+"""Norms, dropout, embeddings and the LSTM; `minidp.nn` has their names."""

@@ -1,0 +1,1 @@
+"""The ranks of an MPI launcher, between which each lot is divided."""

@@ -1,0 +1,1 @@
+"""Tests of other people's private steps, from outside: `minidp.audit.check_step`."""
