@@ -26,6 +26,7 @@ __getattr__, __dir__, __all__ = names_of(
 # what the core asks of rings, which it does without where they were left out: `util.lazy.ring`
 RINGS = {
     "twins": "fast.twins",
+    "trial": "fast.device_trial",
     "ranks": "mpi.ranks",
     "arrays": "data.arrays",
     "persons": "data.persons",

@@ -58,8 +58,8 @@ def prepare(xp: Any) -> None:
 
     Without this call a device computes by definitions alone.
     """
-    if xp is not np and (twins := ring("twins")):
-        twins.try_on(xp)
+    if xp is not np and (trial := ring("trial")):
+        trial.try_on(xp)
 
 
 def offer(xp: Any, twins: Twins) -> None:

@@ -20,28 +20,32 @@ from tests.support.scripts import ROOT, python
 from tools import check_cards, check_imports
 
 INTERNAL = (
-    "minidp.audit.",
+    "minidp.__main__",
     "minidp.arrays",
+    "minidp.audit.",
     "minidp.backend",
+    "minidp.certified.",
     "minidp.commands.",
-    "minidp.device.",
+    "minidp.fast.",
     "minidp.fitting.rows",
     "minidp.grads",
     "minidp.host.",
+    "minidp.layers.recurrent_kernel",
+    "minidp.mpi.",
     "minidp.nn.window",
     "minidp.privacy.moment_kernels",
-    "minidp.certified.",
-    "minidp.run.summary",
-    "minidp.run.folder",
+    "minidp.ranks",
     "minidp.run.curves",
-    "minidp.run.progress",
     "minidp.run.figures",
-    "minidp.run.versions",
+    "minidp.run.folder",
+    "minidp.run.progress",
+    "minidp.run.run",
     "minidp.run.statement",
+    "minidp.run.summary",
+    "minidp.run.versions",
+    "minidp.steptest.",
     "minidp.train.selfcheck",
     "minidp.train.trial",
-    "minidp.run.run",
-    "minidp.__main__",
 )
 MODULES = [
     found.name
@@ -89,6 +93,7 @@ def test_imports_point_downward(capsys):
 CARRIERS = check_imports.carriers(ROOT / "minidp")
 # where a lot is drawn, released and charged; the trainer, which calls them, imports nearly all else
 ROOTS = {"mechanism/plan.py", "mechanism/pca.py", "fitting/mean.py", "fitting/column_look.py"}
+ROOTS |= {"fast/at_once.py", "fast/flat_sums.py", "mpi/exchange.py"}  # offered to the core
 ROOTS |= {"privacy/budget.py", "privacy/accountants.py", "run/folder.py", "run/shared_ledger.py"}
 EXCUSED = {  # file: why a fault in it does not make a quoted epsilon false
     "backend.py": "where arrays live, and how much memory to use",
@@ -99,6 +104,7 @@ EXCUSED = {  # file: why a fault in it does not make a quoted epsilon false
     "host/threads.py": "which part is computed first; each number is a function of its place",
     "privacy/calibrate.py": "proposes noise or steps, whose events are charged like others",
     "run/checkpoint.py": "named beside the list: where a run goes on, never above its charges",
+    "util/lazy.py": "loads names on first use; a ring that is not there offers nothing",
     "util/notices.py": "lines on stderr",
     "util/words.py": "what an unknown keyword is answered, which is refused either way",
 }

@@ -1,12 +1,14 @@
-"""Check that imports inside minidp never climb.
+"""Check that imports inside minidp never climb, and never run in a circle.
 
     python -m tools.check_imports
 
-ORDER lists the parts of the package from the bottom to the top. A part may import itself and the
-parts before it. So that each can be audited alone, nn, privacy and data do not know each other, and
-mechanism knows privacy but neither nn nor data. Imports inside functions count. Prints one line per
-fault and exits with 1, or counts and 0: of the imports, and of the tokens (without comments and
-docstrings) of the files that carry the guarantee, which minidp/mechanism/README.md lists.
+CORE lists the parts of the core from the bottom to the top, RINGS the folders around it. A part of
+the core may import itself and the parts before it; a ring may import the core, itself, and the
+rings before it. So that each can be audited alone, nn and privacy do not know each other, and
+mechanism knows privacy but not nn. Imports inside functions and for type checkers count; names that
+a package's `__init__` loads on first use do not. Prints one line per fault and exits with 1, or
+counts and 0: of the imports, and of the tokens (without comments and docstrings) of the files that
+carry the guarantee, which minidp/mechanism/README.md lists.
 """
 
 import ast
@@ -14,16 +16,19 @@ import re
 import sys
 import tokenize
 from argparse import ArgumentParser
+from graphlib import CycleError, TopologicalSorter
 from importlib.util import resolve_name
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-ORDER = """
-    errors util host device compiled ranks arrays backend units streams grads nn privacy data
-    mechanism train run audit fitting costs sklearn __init__ commands __main__
+CORE = """
+    errors util host compiled ranks arrays backend units examples streams grads nn privacy mechanism
+    train
 """.split()
-APART = ({"nn", "privacy"}, {"nn", "data"}, {"privacy", "data"})
-APART += ({"mechanism", "nn"}, {"mechanism", "data"})
+RINGS = "fast layers certified mpi data run fitting audit steptest commands".split()
+FACES = {"sklearn": "fitting", "__main__": "commands"}  # files beside the folders: their ring
+ORDER = [*CORE, *RINGS[:-1], "__init__", RINGS[-1]]
+APART = ({"nn", "privacy"}, {"mechanism", "nn"})
 OUTSIDE = {"tests", "tools", "experiments", "common", "datasets", "features"}
 
 
@@ -39,6 +44,7 @@ def main(root):
             imports += 1
             if problem := fault(part, target):
                 found.append(f"{path.relative_to(root)}:{line}: {problem}")
+    found += circles(package)
     if found or not imports:
         print("\n".join(found) or "check_imports: no imports")
         return 1
@@ -64,8 +70,24 @@ def fault(part, target):
 
 
 def part_of(file):
-    """nn of nn/dense.py, errors of errors.py."""
-    return file.partition("/")[0].removesuffix(".py")
+    """nn of nn/dense.py, errors of errors.py, and the ring of a face."""
+    part = file.partition("/")[0].removesuffix(".py")
+    return FACES.get(part, part)
+
+
+def circles(package):
+    """A line for each circle of files that import each other."""
+    targets = {
+        path.relative_to(package).as_posix(): {
+            target for _, target in imports_of(path, package) if target.endswith(".py")
+        }
+        for path in sorted(package.rglob("*.py"))
+    }
+    try:
+        TopologicalSorter(targets).prepare()
+    except CycleError as error:
+        return [f"a circle of imports: {' imports '.join(reversed(error.args[1]))}"]
+    return []
 
 
 def imports_of(path, package, types=True):

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from .names import card_name
+from .names import card_name, place_of
 
 PACKAGE = Path(__file__).parents[1]
 HEADINGS = (
@@ -154,7 +154,7 @@ def card_of_class(cls):
 
 def labels_of(name):
     """{label: equation as written} of the card with this name."""
-    path = PACKAGE.joinpath(*name.split("."))
+    path = PACKAGE.joinpath(*place_of(name).split("."))
     while not path.with_suffix(".py").is_file():
         path = path.parent
     return _cards_in(path.with_suffix(".py"))[name][0].labels

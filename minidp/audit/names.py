@@ -31,6 +31,14 @@ def card_name(module: str, qualname: str) -> str:
     return CALLED.get(name, f"{CALLED.get(module, module)}.{qualname}")
 
 
+def place_of(name: str) -> str:
+    """Where the code of the card with this name is, from minidp on, as a dotted path."""
+    for place, called in CALLED.items():
+        if name == called or name.startswith(f"{called}."):
+            return place + name.removeprefix(called)
+    return name
+
+
 def card_of(thing: type) -> str:
     """The name of the card of a class."""
     return card_name(thing.__module__, thing.__qualname__)

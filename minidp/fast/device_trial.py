@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import row_norms, to_host
-from ..compiled import only
+from ..compiled import offer, only
 from ..examples import LabelledExamples
 from ..grads.forms import Explicit, Outer, PositionSums
 from ..host.chacha import STRETCH
@@ -29,7 +29,7 @@ from ..streams import Streams
 from ..util.notices import say
 from . import device
 from .flat_sums import FlatSums, Layout
-from .twins import DEVICE, DEVICE_JOINED
+from .twins import KERNELS, without
 
 SETS = (0, 2**40)  # the first set of normal numbers; block numbers need one word, or two
 GRIDS = (0.0, 2.0**-19)
@@ -142,6 +142,13 @@ TRIALS: dict[str, tuple] = {  # kernels: how far off they may be, what computes 
 }
 
 
+def try_on(xp: Any) -> None:
+    """Try a device's kernels, once for each device, and offer those that are right."""
+    if hasattr(xp, "RawModule"):
+        right = right_on(xp, xp.cuda.runtime.getDevice())
+        offer(xp, without({*KERNELS} - right))
+
+
 @cache
 def right_on(xp: Any, number: int) -> set[str]:
     """Names of the kernels of a device that give what their definitions give.
@@ -163,7 +170,7 @@ def _fault(xp, names, tolerance, compute, arrays):
     with np.errstate(all="ignore"), only(np, {}):
         expected = compute(*arrays)
         try:
-            with only(xp, {**DEVICE_JOINED, **{name: DEVICE[name] for name in names}}):
+            with only(xp, without({*KERNELS}.difference(names))):
                 found = compute(*map(xp.asarray, arrays))
             same = all(map(partial(_agree, tolerance), _listed(found), _listed(expected)))
         except Exception as error:  # a compiler or a driver may raise anything

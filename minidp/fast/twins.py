@@ -2,12 +2,12 @@
 that it takes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from importlib import import_module
 from typing import Any
 
-from ..compiled import Twins, offer
+from ..compiled import Twins
 
 Names = Mapping[tuple[str, tuple[str, ...]], str]
 SINGLE, DOUBLE = ("float32",), ("float64",)
@@ -54,14 +54,10 @@ def _of_host(module, name):
 
 
 HOST = _offered(ON_THE_HOST, _of_host)
-DEVICE = _offered(ON_A_DEVICE, _of_device)
-DEVICE_JOINED = _offered(JOINED, _of_device)
+KERNELS = _offered(ON_A_DEVICE, _of_device)
+DEVICE = {**KERNELS, **_offered(JOINED, _of_device)}
 
 
-def try_on(xp: Any) -> None:
-    """Try a device's kernels, once for each device, and offer those that are right."""
-    from .device_trial import right_on  # here, because it loads layers
-
-    if hasattr(xp, "RawModule"):
-        right = {name: DEVICE[name] for name in right_on(xp, xp.cuda.runtime.getDevice())}
-        offer(xp, {**right, **DEVICE_JOINED})
+def without(left_out: Collection[str]) -> Twins:
+    """What is offered on a device where some kernels are not right."""
+    return {name: twin for name, twin in DEVICE.items() if name not in left_out}

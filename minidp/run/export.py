@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import nn
 from ..backend import to_host
 from ..errors import ParameterError
 from ..util.atomic import StrPath, atomic_write
 from ..util.text import listed
-from .model import Model
+from .layer_names import class_name
 
 OPSET = 18
 WIDE = np.dtype("float64")  # of what the file gives
@@ -52,6 +51,10 @@ def _numbers(value):
 def _dense(graph, layer, x, shape):
     y = graph.node("MatMul", x, _numbers(layer.params["W"]))
     return graph.node("Add", y, _numbers(layer.params["b"])) if layer.bias else y
+
+
+def _project(graph, layer, x, shape):
+    return graph.node("MatMul", x, _numbers(layer.constants["P"]))
 
 
 def _windows(graph, layer, x, shape, operator, *more, **attributes):
@@ -120,30 +123,32 @@ def _pieces(graph, layer, x, shape):
 
 
 # what a layer adds to the graph: (graph, layer, name of its input, shape of one example) -> name
-LAYERS: dict[type, Callable[..., str]] = {
-    nn.Dense: _dense,
-    nn.Project: lambda graph, layer, x, _: graph.node("MatMul", x, _numbers(layer.constants["P"])),
-    nn.Conv2D: _conv,
-    nn.MaxPool2D: lambda *given: _windows(*given, "MaxPool"),
-    nn.AvgPool2D: lambda *given: _windows(*given, "AveragePool"),
-    nn.GroupNorm: _norm,
-    nn.LayerNorm: _norm,
-    nn.UnitNorm: _unit_norm,
-    nn.Standardise: _standardise,
-    nn.Pieces: _pieces,
-    nn.Flatten: lambda graph, layer, x, _: graph.node("Flatten", x),
-    nn.Dropout: lambda graph, layer, x, _: x,
-    nn.ReLU: lambda graph, layer, x, _: graph.node("Relu", x),
-    nn.Tanh: lambda graph, layer, x, _: graph.node("Tanh", x),
-    nn.Sigmoid: lambda graph, layer, x, _: graph.node("Sigmoid", x),
-    nn.Softmax: lambda graph, layer, x, _: graph.node("Softmax", x, axis=-1),
-    nn.Clamp: lambda graph, layer, x, _: graph.node(
+LAYERS: dict[str, Callable[..., str]] = {
+    "nn.Dense": _dense,
+    "nn.Project": lambda graph, layer, x, _: graph.node(
+        "MatMul", x, _numbers(layer.constants["P"])
+    ),
+    "nn.Conv2D": _conv,
+    "nn.MaxPool2D": lambda *given: _windows(*given, "MaxPool"),
+    "nn.AvgPool2D": lambda *given: _windows(*given, "AveragePool"),
+    "nn.GroupNorm": _norm,
+    "nn.LayerNorm": _norm,
+    "nn.UnitNorm": _unit_norm,
+    "nn.Standardise": _standardise,
+    "nn.Pieces": _pieces,
+    "nn.Flatten": lambda graph, layer, x, _: graph.node("Flatten", x),
+    "nn.Dropout": lambda graph, layer, x, _: x,
+    "nn.ReLU": lambda graph, layer, x, _: graph.node("Relu", x),
+    "nn.Tanh": lambda graph, layer, x, _: graph.node("Tanh", x),
+    "nn.Sigmoid": lambda graph, layer, x, _: graph.node("Sigmoid", x),
+    "nn.Softmax": lambda graph, layer, x, _: graph.node("Softmax", x, axis=-1),
+    "nn.Clamp": lambda graph, layer, x, _: graph.node(
         "Clip", x, np.float32(-layer.limit), np.float32(layer.limit)
     ),
 }
 
 
-def export(model: Model, path: StrPath) -> None:
+def export(model: Any, path: StrPath) -> None:
     """Write a model as an ONNX file (opset 18).
 
     Its input is x (N, *input_shape), for images pixels from 0 to 1: float64 if the first layer is a
@@ -163,9 +168,9 @@ def export(model: Model, path: StrPath) -> None:
             "of a table are encoded by minidp; export Model(model.network, model.classes, "
             "model.target_bounds), and give it what model.schema.encode(table) returns"
         )
-    refused = [each.name for each in model.network.layers if type(each) not in LAYERS]
+    refused = [each.name for each in model.network.layers if class_name(type(each)) not in LAYERS]
     if refused:
-        known = listed([each.__name__ for each in LAYERS])
+        known = listed([each.removeprefix("nn.") for each in LAYERS])
         raise ParameterError(
             f"expected a network of {known} to export, got {listed(refused)}: write these for ONNX "
             "by hand"
@@ -173,7 +178,7 @@ def export(model: Model, path: StrPath) -> None:
     graph = Graph()
     x, shape = "x", model.network.input_shape
     for layer in model.network.layers:
-        x, shape = LAYERS[type(layer)](graph, layer, x, shape), layer.shape_of_y(shape)
+        x, shape = LAYERS[class_name(type(layer))](graph, layer, x, shape), layer.shape_of_y(shape)
     with atomic_write(path, "wb") as file:
         file.write(_file(graph, model, _outputs(graph, model, x)).SerializeToString())
 

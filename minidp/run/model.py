@@ -109,7 +109,7 @@ class Model:
         """Write the model as an ONNX file, which many programs run: `run.export`. Needs the extra
         `onnx`.
         """
-        from .export import export  # which imports this module
+        from .export import export  # here, because it is for the extra alone
 
         export(self, path)
 

@@ -16,6 +16,7 @@ from ..errors import CheckpointError, ParameterError
 from ..util.atomic import StrPath
 from ..util.files import check_path, damage_named
 from .checkpoint import load_arrays, refuse_misfits, save_arrays
+from .layer_names import class_name, minidp_class
 from .model import Model
 
 FACTS = ("about", "ledger_sha256", "target_bounds", "image_shape", "classes")
@@ -90,7 +91,7 @@ def describe(network: nn.Sequential) -> dict[str, Any]:
                 )
     with _named(network):
         found = {
-            "class": _name(type(network)),
+            "class": class_name(type(network)),
             "input_shape": list(map(int, network.input_shape)),
             "frozen": sorted(network.frozen),
             "layers": rows,
@@ -119,7 +120,7 @@ def _classes(network):
     """{name in a file: class} of a network and its layers. Raises ValueError if two have one."""
     found = {}
     for cls in map(type, (network, *network.layers)):
-        if found.setdefault(_name(cls), cls) is not cls:
+        if found.setdefault(class_name(cls), cls) is not cls:
             raise ValueError(f"two classes have the name {cls.__name__}")
     return found
 
@@ -149,7 +150,7 @@ def _row(layer):
                 json.dumps(value, allow_nan=False, default=lambda number: number.item())
             )
     return {
-        "class": _name(type(layer)),
+        "class": class_name(type(layer)),
         "name": layer.name,
         "settings": plain,
         "constants": constants,
@@ -169,7 +170,7 @@ def _layer(path, row, arrays, own):
     given = {key: value for key, value in given.items() if key in signature(cls).parameters}
     for key, constant in row["constants"].items():
         given[key] = arrays[prefix + constant]
-    with nn.init.shapes_only(_ours(_name(cls)) is cls):
+    with nn.init.shapes_only(minidp_class(class_name(cls)) is cls):
         layer = cls(**given, **{key: _tuples(value) for key, value in row["settings"].items()})
     if not isinstance(layer, nn.Layer) or not isinstance(name, str) or not name.isprintable():
         raise TypeError(f"{name!r:.80} is no nn.Layer with a name that is printable text")
@@ -192,28 +193,13 @@ def _known(path, name, own):
     """A class by its name in a file: minidp's, or among {name: class} `own`. Raises
     CheckpointError.
     """
-    cls = _ours(name) or own.get(name)
+    cls = minidp_class(name) or own.get(name)
     if cls is None:
         raise CheckpointError(
             f"{path}: the class {name!r:.80} is none of minidp's layers; pass yours to load_model "
             "as layers={class name: class}"
         )
     return cls
-
-
-def _name(cls):
-    """A class's name in a file: nn.NAME if it is minidp's."""
-    name = f"nn.{cls.__name__}"
-    return name if _ours(name) is cls else cls.__name__
-
-
-def _ours(name):
-    """The layer or network of minidp that a file calls nn.NAME; None for another name."""
-    short = name.removeprefix("nn.") if isinstance(name, str) else ""
-    if f"nn.{short}" != name or short not in nn.__all__ or short in ("Layer", "init"):
-        return None
-    found = getattr(nn, short)
-    return found if issubclass(found, (nn.Layer, nn.Sequential)) else None
 
 
 def _tuples(value):

@@ -11,9 +11,10 @@ import pytest
 
 from minidp.arrays import to_host
 from minidp.backend import Backend
-from minidp.compiled import ON_A_DEVICE, kernel
+from minidp.compiled import kernel
 from minidp.fast import device_trial
 from minidp.fast.device import launching
+from minidp.fast.twins import KERNELS
 from minidp.grads import Explicit, Outer
 from minidp.grads.forms import LARGE, PositionSums
 from minidp.mechanism import Sanitizer, flat_group, per_layer_groups
@@ -181,8 +182,8 @@ def test_a_changed_kernel_is_left_out_by_the_trial(where, text, other, monkeypat
 
     monkeypatch.setattr(launching, "source", changed)
     monkeypatch.setattr(launching, "_kernel", launching._kernel.__wrapped__)
-    right = device_trial._right.__wrapped__(guarded_xp, 0)
-    assert set(right) < set(ON_A_DEVICE)
+    right = device_trial.right_on.__wrapped__(guarded_xp, 0)
+    assert set(right) < set(KERNELS)
     assert capsys.readouterr().err.startswith("NOTICE: GPU 0 computes without these compiled")
 
 
@@ -193,7 +194,7 @@ def test_every_kernel_is_tried_and_taken():
         kernels |= set(re.findall(r"__global__ void (\w+)\(", launching.source(file)))
     assert kernels == {where.split()[1] for where in MUTANTS}
     tried = {name for names in device_trial.TRIALS for name in names.split()}
-    assert tried == set(ON_A_DEVICE) == device_trial._right(guarded_xp, 0)
+    assert tried == set(KERNELS) == device_trial.right_on(guarded_xp, 0)
     x = PLACE.asarray(np.ones(3))
     assert kernel("relu", x) is None and kernel("release", x.astype("float32")) is None
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from minidp.arrays import to_host
-from minidp.compiled import ON_A_DEVICE, only
+from minidp.compiled import only
 from minidp.fast import device
+from minidp.fast.twins import DEVICE
 from minidp.host.chacha import STRETCH
 from minidp.mechanism.noise import add_gaussian
 from minidp.streams import Streams
@@ -42,7 +43,7 @@ def test_the_kernel_gives_the_hosts_bits(place):
 
 
 @pytest.mark.parametrize("place", [name for name in BACKENDS if name != "numpy"])
-@pytest.mark.parametrize("names", [ON_A_DEVICE, ()], ids=["kernel", "host"])
+@pytest.mark.parametrize("names", [DEVICE, {}], ids=["kernel", "host"])
 def test_a_release_on_a_device_has_the_hosts_bits(place, names, rng):
     """Of sums in any order and dtype, one after another from the same draws."""
     backend, raw = BACKENDS[place](), rng.standard_normal((40, 30)).astype("float32")

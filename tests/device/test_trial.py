@@ -5,7 +5,7 @@ import pytest
 
 from minidp.arrays import to_host
 from minidp.backend import Backend
-from minidp.compiled import kernel, only
+from minidp.compiled import kernel, only, prepare
 from minidp.fast import device_trial
 from minidp.fast.device import launching
 from minidp.fast.flat import flattened
@@ -58,17 +58,17 @@ def broken(request, monkeypatch):
             lambda file: source(file).replace(text, other) if file == which else source(file),
         )
     monkeypatch.setattr(launching, "_kernel", launching._kernel.__wrapped__)
-    device_trial._right.cache_clear()
+    device_trial.right_on.cache_clear()
     with only(place.xp, ()):
         yield request.param
-    device_trial._right.cache_clear()
+    device_trial.right_on.cache_clear()
 
 
 def test_a_kernel_that_fails_is_left_out_with_one_line_that_names_it(broken, capsys):
     x = place.asarray(np.ones(3))
     assert kernel("add_normals", x) is None
     for _ in range(2):
-        device_trial.try_twins(place.xp)
+        prepare(place.xp)
     names = BROKEN[broken][3] if broken else ""
     assert (kernel("add_normals", x) is None) == ("add_normals" in names)
     assert (kernel("weigh", x.astype("float32")) is None) == ("weigh" in names)
@@ -83,13 +83,13 @@ def test_a_kernel_that_fails_is_left_out_with_one_line_that_names_it(broken, cap
 
 def test_each_device_of_a_library_has_a_trial_of_its_own(monkeypatch):
     """With two in a process, the last trial does not decide for both."""
-    monkeypatch.setattr(device_trial, "_right", lambda xp, number: {"relu"} if number else set())
+    monkeypatch.setattr(device_trial, "right_on", lambda xp, number: {"relu"} if number else set())
     x = place.asarray(np.ones(3, "float32"))
     runtime = place.xp.cuda.runtime
     with only(place.xp, ()):
         for number, there in ((0, False), (1, True)):
             monkeypatch.setattr(runtime, "getDevice", lambda number=number: number)
-            device_trial.try_twins(place.xp)
+            prepare(place.xp)
             assert bool(kernel("relu", x)) is there
         monkeypatch.setattr(runtime, "getDevice", lambda: 0)
         assert kernel("relu", x) is None

@@ -23,7 +23,8 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 
 from minidp.backend import Backend
-from minidp.compiled import ON_A_DEVICE, allow
+from minidp.compiled import offer
+from minidp.fast.twins import DEVICE
 from tests.support import counting, shim
 
 
@@ -302,7 +303,7 @@ def _guarded_xp():
     )
     if shim.COMPILER:
         xp.RawModule = shim.RawModule
-        allow(xp, ON_A_DEVICE)  # until a Trainer tries it
+        offer(xp, DEVICE)  # until a Trainer tries it
     return xp
 
 
