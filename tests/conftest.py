@@ -2,7 +2,6 @@
 directories.
 """
 
-import contextlib
 import os
 import shutil
 import tempfile
@@ -13,19 +12,14 @@ os.environ["MPLBACKEND"] = "Agg"  # before anything imports matplotlib, and for 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import hypothesis
-import numpy as np
 import pytest
 
-from minidp.backend import Backend
-from minidp.errors import DeviceUnavailableError
 from minidp.host import jit
 from minidp.run import plotting
 
 pytest.register_assert_rewrite("tests.support")
 
-from tests.support.guarded import guarded_backend
-
-SEED = 160700133  # any fixed number; this one is the paper's
+from tests.support.fixtures import backend, rng  # noqa: F401
 
 hypothesis.settings.register_profile("default", deadline=None, print_blob=True)
 hypothesis.settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
@@ -98,27 +92,6 @@ def pytest_terminal_summary(terminalreporter):
         if mark == "real_data":
             ran = sum(report.when == "call" and report.outcome != "skipped" for report in marked)
             terminalreporter.write_line(f"real data: {ran} tests ran on real MNIST")
-
-
-BACKENDS = {"numpy": Backend.numpy, "guarded": guarded_backend}
-with contextlib.suppress(DeviceUnavailableError):
-    Backend.cupy()
-    BACKENDS["cupy"] = Backend.cupy
-
-
-@pytest.fixture(scope="session", params=list(BACKENDS))
-def backend(request):
-    """Each backend that can be used here: NumPy, the guarded arrays that stand for CuPy, CuPy
-    itself.
-    """
-    return BACKENDS[request.param]()
-
-
-@pytest.fixture
-def rng(request):
-    """A NumPy generator with a fixed seed, which a failing test prints."""
-    request.node.add_report_section("call", "seed", f"rng = numpy.random.default_rng({SEED})")
-    return np.random.default_rng(SEED)
 
 
 @pytest.fixture

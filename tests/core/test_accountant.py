@@ -22,7 +22,6 @@ from minidp.privacy import (
     Repeated,
     Unknown,
 )
-from minidp.privacy.accountants import ACCOUNTANTS, make
 from tests.support.accountants import ADD_REMOVE, ROWS, ZERO_OUT, spent
 
 each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.label)
@@ -169,8 +168,3 @@ def test_more_releases_than_float64_can_count_cost_no_less(row):
         event = Repeated(event, 2**127)
     with pytest.raises(NumericalBoundError, match="at most 1e300 releases"):
         row.epsilon(event)
-
-
-@pytest.mark.parametrize("name", ACCOUNTANTS)
-def test_names_are_those_of_the_accountants(name):
-    assert make(name).name == name and any(row.make is type(make(name)) for row in ROWS)

@@ -18,8 +18,8 @@ from minidp.privacy import (
 )
 from minidp.streams import Streams
 from minidp.train import Progress
+from tests.core.test_trainer import assert_same, trained
 from tests.support.training import SAMPLERS, make_data, make_trainer, values
-from tests.train.test_trainer import assert_same, trained
 
 DELTA = 1e-5
 
