@@ -30,4 +30,5 @@ RINGS = {
     "ranks": "mpi.ranks",
     "arrays": "data.arrays",
     "persons": "data.persons",
+    "diagnosis": "audit.trial",
 }

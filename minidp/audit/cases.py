@@ -9,7 +9,7 @@ from inspect import signature
 import numpy as np
 
 from .. import nn
-from ..train.trial import COMPLEX_STEP, LayerTrial, LossTrial
+from .trial import COMPLEX_STEP, LayerTrial, LossTrial
 
 
 @dataclass(frozen=True)

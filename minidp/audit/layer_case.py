@@ -7,8 +7,8 @@ import numpy as np
 
 from .. import nn
 from ..backend import to_host
-from ..train.trial import LossTrial
 from .equation import Case
+from .trial import LossTrial
 
 
 def case_of(trial, computed=True):

@@ -9,14 +9,15 @@ import numpy as np
 
 from ..errors import DtypeError, ParameterError, ShapeError
 from ..nn.layer import check_written
-from ..train.selfcheck import SEED, targets
-from ..train.trial import THOROUGH, LayerTrial, LossTrial, host_copy
+from ..train.compare import host_copy, targets
+from ..train.selfcheck import SEED
 from .card import card_of_class
 from .checks import WORDS, printed
 from .checks.layers_and_losses import printed_gradient
 from .layer_case import case_of
 from .names import card_of
 from .notation import names_in, parse
+from .trial import THOROUGH, LayerTrial, LossTrial
 
 ROWS = 5
 PRINTED_ERROR = 1e-9  # of an equation beside the code, both in float64

@@ -17,7 +17,6 @@ import numpy
 from ..backend import Backend
 from ..compiled import prepare
 from ..errors import ParameterError
-from ..train.trial import THOROUGH
 from ..util.atomic import atomic_write
 from ..util.files import write_json
 from . import checks
@@ -26,6 +25,7 @@ from .card import Card, card_of_class, package
 from .checks import Check, Outcome
 from .html import formulas_page
 from .names import card_of
+from .trial import THOROUGH
 
 OWN = "Layers and losses of your own"
 # in the order of the paper; within a section, cards in the order of their prefixes

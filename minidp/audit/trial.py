@@ -6,9 +6,9 @@ on the way does not matter. The complex step knows no cancellation and is right 
 needs layers that take complex numbers.
 """
 
-import copy
+from collections.abc import Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,55 +16,57 @@ from numpy.typing import NDArray
 from ..backend import namespace_of, to_host
 from ..errors import TrialError
 from ..grads.forms import PerExampleGrad
+from ..nn.loss import Loss
+from ..nn.network import Sequential
 from ..streams import Streams
+from ..train.compare import (
+    CENTRAL,
+    JITTER,
+    QUICK,
+    Differences,
+    arrays_of,
+    compare,
+    direction,
+    host_copy,
+    per_example,
+    targets,
+)
+from ..train.selfcheck import ROWS, SEED
 from ..util.text import listed
 
-JITTER = 0.1  # moves inputs away from the ties and kinks that exact zeros sit on
-
-
-class Differences(NamedTuple):
-    """How gradients are compared: the steps, the largest relative error of a derivative that
-    passes, and the largest relative difference that passes for rounding.
-    """
-
-    steps: tuple
-    tolerance: float
-    apart: float = 1e-6
-
-
-# 1e-8 is small beside the distance to kinks, 1e-2 large for what is float32 inside
-CENTRAL = (1e-8, 1e-5, 1e-2, 1e-5)
-QUICK, THOROUGH = Differences(CENTRAL, 1e-3), Differences(CENTRAL, 1e-6)
+THOROUGH = Differences(CENTRAL, 1e-6)
 COMPLEX_STEP = Differences((1e-200j,), 1e-13)
 
 
-class Compared(NamedTuple):
-    """A gradient beside differences, a number for each example; best: the smallest error of all
-    steps, the others are those of the last one.
+def first_fault(network: Sequential, loss: Loss, y: NDArray) -> str | None:
+    """The first fault of a layer, by its name, or of the loss, in words; None if each is right by
+    itself. The loss is computed on the network's device.
+
+    y: the targets of training, (N, ...); their dtype and the shape of one are read.
     """
+    rng, tried = np.random.default_rng(SEED), host_copy(network)
+    asarray = namespace_of(*network.params.values()).asarray
+    x = rng.uniform(-1, 1, (ROWS, *network.input_shape))
+    with np.errstate(all="ignore"):
+        for trial in _trials(tried, loss, x, y, rng, asarray):
+            for fault in trial.faults():
+                return fault
+    return None
 
-    best: NDArray
-    slopes: NDArray
-    expected: NDArray
-    error: NDArray
 
-
-def compare(how, rng, shape, moved, y, dy, gradient):
-    """Compare a gradient (B, *shape of the array) with differences of sum y dy (B,) along random
-    directions of an array's shape; moved(by) is y where the array is moved.
+def _trials(network, loss, x, y, rng, asarray) -> "Iterator[LayerTrial | LossTrial]":
+    """Trials of each layer at the output of the one before, and then of the loss. A network with
+    its own `forward` is tried as a whole.
     """
-    norms, floor = np.sqrt(_per_example(gradient**2)), 1e-5 * np.abs(_per_example(y * dy))
-    best = np.where(np.isfinite(floor), np.inf, 0)
-    for step in how.steps:
-        v = direction(rng, shape)
-        slopes = np.real(_per_example((moved(step * v) - moved(-step * v)) * dy) / (2 * step))
-        expected = _per_example(gradient * v)
-        scale = np.maximum.reduce([np.abs(slopes), np.abs(expected), norms, floor])
-        error = np.abs(slopes - expected) / np.where(scale > 0, scale, 1)
-        best = np.fmin(best, error)
-        if best.max(initial=0) <= how.tolerance:
-            break
-    return Compared(best, slopes, expected, error)
+    own_kind = type(network).forward is not Sequential.forward
+    names, below = {name for name, _ in network.params}, False
+    parts: Any = [network] if own_kind else network.layers
+    for part in parts:
+        trained = own_kind or part.name in names
+        trial = LayerTrial(part, x, rng, trained, below, training=True)
+        yield trial
+        x, below = trial.y, below or trained
+    yield LossTrial(loss, x, targets(y, x, rng), rng, asarray)
 
 
 class Trial:
@@ -112,7 +114,7 @@ class Trial:
         for what, grad in found.items():
             if isinstance(grad, PerExampleGrad):
                 g = to_host(grad.materialise())
-                norms = _per_example(g**2)
+                norms = per_example(g**2)
                 for quantity, got, expected in (
                     ("squared norms", grad.sq_norms(), norms),
                     ("squared norms, rounded up,", grad.sq_norms_upper(), norms),
@@ -236,28 +238,14 @@ class LayerTrial(Trial):
 
     def independence(self):
         """Also, that no array of the layer changes or comes to be."""
-        before = self._arrays()
+        before = arrays_of(self.layer)
         yield from super().independence()
-        after = self._arrays()
+        after = arrays_of(self.layer)
         if changed := [name for name in after if after[name] != before.get(name)]:
             yield (
                 f"{self.where}: {listed(changed)} changes in a forward pass: what the layer keeps "
                 "of a batch may reach other batches and the model's file; keep it in the cache"
             )
-
-    def _arrays(self):
-        """{name: bytes} of the arrays of the layer, or of the network's layers, and {name: length}
-        of its lists.
-        """
-        found = {}
-        for layer in getattr(self.layer, "layers", [self.layer]):
-            held = {**vars(layer), **layer.params, **layer.constants}
-            for name, value in held.items():
-                if isinstance(getattr(value, "shape", None), tuple):
-                    found[f"{layer.where}.{name}"] = to_host(value).tobytes()
-                elif isinstance(value, list):
-                    found[f"{layer.where}.{name}"] = len(value)
-        return found
 
     def _named(self, name):
         name = ".".join(name) if isinstance(name, tuple) else f"{self.where}.{name}"
@@ -307,44 +295,6 @@ class LossTrial(Trial):
         return [to_host(each) for each in self.loss(*map(self.asarray, (z, self.target[rows])))]
 
 
-def host_copy(network, dtype="float64", asarray=np.asarray):
-    """A copy whose arrays, in layers, their attributes, lists and dictionaries, are on the host,
-    floats in `dtype`, or where `asarray` moves them.
-    """
-    moved, seen, todo = {}, set(), [network]
-    for value in todo:  # which grows
-        inner = vars(value) if hasattr(value, "params") else value
-        inner = list(inner.values()) if isinstance(inner, dict) else inner
-        if isinstance(inner, (list, tuple)):
-            todo += [each for each in inner if id(each) not in seen]
-            seen.update(map(id, inner))
-        elif hasattr(value, "dtype") and isinstance(getattr(value, "shape", None), tuple):
-            host = to_host(value)
-            kind = dtype if host.dtype.kind == "f" else host.dtype
-            moved[id(value)] = asarray(np.array(host, dtype=kind))
-    try:
-        return copy.deepcopy(network, moved)
-    except (TypeError, copy.Error, RecursionError) as error:
-        raise TrialError(
-            f"the network cannot be copied to be tried ({error}); give its layers __deepcopy__"
-        ) from error
-
-
-def targets(y, z, rng):
-    """Random targets for z (B, K), with the dtype of y and the shape of its rows: classes, the
-    first two the same, or numbers in (0, 1).
-    """
-    shape, kind = (len(z), *y.shape[1:]), y.dtype.kind
-    if kind == "f":
-        return rng.uniform(0, 1, shape).astype(y.dtype.name)
-    if kind not in "iub":
-        return np.zeros(shape, y.dtype)
-    classes = max(z.shape[-1], 2) if len(shape) == z.ndim - 1 and kind in "iu" else 2
-    found = rng.integers(0, classes, shape).astype(y.dtype.name)
-    found[1:2] = found[:1]
-    return found
-
-
 def _array(found):
     return to_host(found.materialise() if isinstance(found, PerExampleGrad) else found)
 
@@ -358,16 +308,6 @@ def _close(found, expected, apart):
         return False
     found, expected = found[finite], expected[finite]
     return _size(found - expected) <= apart * max(_size(found), _size(expected))
-
-
-def direction(rng, shape):
-    """Numbers of either sign, none near 0."""
-    return rng.uniform(0.5, 1.5, shape) * rng.choice([-1.0, 1.0], shape)
-
-
-def _per_example(array):
-    """(B,) sums over everything but the examples."""
-    return array.sum(axis=tuple(range(1, array.ndim)))
 
 
 def _size(array):

@@ -5,7 +5,7 @@ It is made before the first step, of random public rows, in batches of the size 
 It is evidence and no proof.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
 
@@ -20,7 +20,9 @@ from ..mechanism import Sanitizer, flat_group
 from ..mechanism.sanitizer import Watcher
 from ..nn.loss import Loss
 from ..nn.network import Sequential
-from ..train.selfcheck import SEED, trials
+from ..streams import Streams
+from ..train.compare import direction, targets
+from ..train.selfcheck import SEED
 from ..train.trainer import Trainer
 
 STRANGE = (0.0, np.nan, 1e300)  # padding, and what a row may hold that nobody checked
@@ -66,15 +68,14 @@ def differing(
     beside[1::2] = known + np.arange(spare) % len(STRANGE)
     found = []
     with np.errstate(all="ignore"):
-        asarray = namespace_of(*network.params.values()).asarray
-        for trial in trials(network, loss, x, y, rng, asarray, asarray):
-            trial.x[-strange:].T[...] = np.repeat(STRANGE, rows)
-            before = list(_results(trial, first, rows, strategy))
+        for where, at, results in _parts(network, loss, x, y, rng):
+            at[-strange:].T[...] = np.repeat(STRANGE, rows)
+            before = list(_arrays(results, first, rows, strategy))
             for order in (moved, beside):
                 own = order < examples
-                after = _results(trial, order, rows, strategy)
+                after = _arrays(results, order, rows, strategy)
                 if any(a[order[own]].tobytes() != b[own].tobytes() for a, b in zip(before, after)):
-                    found.append(trial.where)
+                    found.append(where)
                     break
     return found
 
@@ -87,10 +88,41 @@ def of_both(before: Mapping[str, Any] | None, now: dict[str, Any]) -> dict[str, 
     return {**now, "differ": sorted(differ)}
 
 
-def _results(trial: Any, order: NDArray, rows: int, strategy: str) -> Iterator[NDArray]:
-    """Everything that the trial's function gives for these examples, with an axis of them first."""
+def _parts(network, loss, x, y, rng):
+    """Yield (name, rows x, function of their numbers that gives its results) of each layer, at the
+    output of the one before, and of the loss. A network with its own `forward` is one part.
+    """
+    whole, below = type(network).forward is not Sequential.forward, False
+    asarray, trained = (
+        namespace_of(*network.params.values()).asarray,
+        {n for n, _ in network.params},
+    )
+    draws = Streams(len(x)).dropout(0)
+    for layer in [network] if whole else network.layers:
+        z, _ = layer.forward(asarray(x), rng=draws.rows(np.arange(len(x))))
+        dy = direction(rng, z.shape).astype(z.dtype)
+        own = whole or layer.name in trained
+
+        def results(rows, layer=layer, x=x, dy=dy, own=own, below=below):
+            z, cache = layer.forward(asarray(x[rows]), rng=draws.rows(rows))
+            given = asarray(dy[rows])
+            found = [z, *(layer.param_grads(given, cache).values() if own else ())]
+            return [*found, layer.backward(given, cache)] if below else found
+
+        yield getattr(layer, "where", "network"), x, results
+        x, below = to_host(z), below or own
+    t = targets(y, x, rng)
+
+    def of_loss(rows):
+        return loss(asarray(x[rows]), asarray(t[rows]))
+
+    yield f"loss {getattr(loss, '__name__', type(loss).__name__)}", x, of_loss
+
+
+def _arrays(results, order, rows, strategy):
+    """Everything that a part gives for these examples, with an axis of them first."""
     places = (order[:, None] * rows + np.arange(rows)).ravel()
-    for each in trial.found(places).values():
+    for each in results(places):
         arrays = [each]
         if isinstance(each, PerExampleGrad):
             grad = each if rows == 1 else each.sum_over_views(rows)

@@ -1,10 +1,9 @@
 """A trial of the network as it trains: in a large batch, in its own dtype and on its own device.
 
-`trial` tries each layer at a few rows in float64, so that it can compare gradients with differences
-and name the layer. This trial tries `network.forward` and `network.param_grads`, whoever wrote
-them, and the loss: rows among 63 others, of very different sizes, have to give what they give by
-themselves. Rounding differs between the two, and may turn a ReLU on; so a fault counts only if it
-is found with three sets of rows.
+`selfcheck` compares gradients with differences, at a few rows in float64. This trial tries
+`network.forward` and `network.param_grads`, whoever wrote them, and the loss: rows among 63 others,
+of very different sizes, have to give what they give by themselves. Rounding differs between the
+two, and may turn a ReLU on; so a fault counts only if it is found with three sets of rows.
 """
 
 from collections.abc import Iterator
@@ -13,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backend import namespace_of, to_host
+from ..errors import TrialError
 from ..examples import LabelledExamples
 from ..grads.forms import PerExampleGrad
 from ..nn.loss import Loss
 from ..nn.network import Sequential
 from ..streams import Streams
-from .trial import direction, host_copy, targets
+from .compare import direction, host_copy, targets
 
 ROWS, TIMES = 64, 3
 TAKEN = 8  # examples whose rows are taken together and by themselves
@@ -107,10 +107,13 @@ class _Crowd:
         """What differs, in words."""
         every, chosen = np.arange(ROWS), list(ALONE)
         together = self.results(self.x, every)
+        if misfits := [*_misfits(together)]:
+            yield from misfits
+            return
         alone = self._alone(self.x)
         moved = None
         for what, whole in together.items():
-            found, expected = _of_rows(whole, chosen), alone[what]
+            found, expected = rows_of(whole, chosen), alone[what]
             off, allowed = _apart(found, expected, APART[self.dtype])
             if (off <= allowed).all():
                 yield from self._sums(what, whole, found)
@@ -129,7 +132,7 @@ class _Crowd:
         """{what: array} of the rows ALONE, each by itself, one after the other."""
         found = [self.results(x[b : b + 1], np.array([b])) for b in ALONE]
         return {
-            what: np.concatenate([_of_rows(each[what], [0]) for each in found]) for what in found[0]
+            what: np.concatenate([rows_of(each[what], [0]) for each in found]) for what in found[0]
         }
 
     def _sums(self, what, grads, found):
@@ -151,7 +154,7 @@ class _Crowd:
             weights = np.zeros(ROWS)
             scale = np.maximum(norms, longest / 1e3)
             weights[chosen] = self.rng.uniform(0.5, 1, len(chosen)) / scale
-            total = to_host(grads.weighted_sum(self.asarray(weights)))
+            total = to_host(grads.weighted_sum(self.asarray(weights), 0))
             off = np.linalg.norm(total - np.tensordot(weights[chosen], found, 1))
             if not off <= SUMMED:
                 yield f"{what}: a weighted sum over {ROWS} examples is not that of their gradients"
@@ -172,8 +175,16 @@ class _Network(_Crowd):
         x, dy = self.asarray(x), self.asarray(self.dy[rows])
         z, caches = self.network.forward(x, rng=self.draws.rows(rows))
         found = {"network: the output": z}
-        for key, grad in self.network.param_grads(dy, caches).items():
-            found[f"{'.'.join(key)}: the per-example gradient"] = grad
+        grads = self.network.param_grads(dy, caches)
+        for key in self.network.params:
+            what = f"{'.'.join(key)}: the per-example gradient"
+            if not isinstance(grads.get(key), PerExampleGrad):
+                raise TrialError(
+                    f"{what}: expected a PerExampleGrad such as grads.Explicit, got "
+                    f"{type(grads.get(key)).__name__}: a sum over examples cannot be clipped per "
+                    "example"
+                )
+            found[what] = grads[key]
         return found
 
 
@@ -190,6 +201,17 @@ class _Loss(_Crowd):
         return {f"{self.where}: the loss": losses, f"{self.where}: dz": dz}
 
 
+def _misfits(results):
+    """What has not one row for each example."""
+    for what, found in results.items():
+        rows = found.n_examples if isinstance(found, PerExampleGrad) else found.shape[:1]
+        if rows not in (ROWS, (ROWS,)):
+            yield (
+                f"{what}: expected one for each of {ROWS} examples, got {rows}; nothing sums or "
+                "averages over examples"
+            )
+
+
 def spread(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray:
     """Rows of sizes from 1e-3 to 1e3; the first are zeros, a constant row, two equal rows, one with
     zeros and one with ties.
@@ -204,7 +226,7 @@ def spread(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray:
     return x
 
 
-def _of_rows(found, rows):
+def rows_of(found, rows):
     """The results of these rows, on the host, in float64."""
     if not isinstance(found, PerExampleGrad):
         return to_host(found)[rows].astype("float64")

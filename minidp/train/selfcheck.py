@@ -1,47 +1,53 @@
-"""Check a network and a loss on random rows, never on the data.
+"""Try a network and a loss on random rows before anything is charged, never on the data.
 
 The guarantee needs two properties that types cannot express: each example's output, loss and
 gradient depend on that example alone, and nothing is divided by the number of examples. `check`
-tests them before anything is charged: layer by layer on four rows in float64 (`train.trial`), then
-the network and the loss on 64 rows as they train (`train.crowd`). `audit.check_layer`,
-`audit.check_loss` and the checks of the library's own layers run the trials of layers more
-thoroughly. The rows are public: they come from a fixed seed. `check_rows` alone looks at data: at a
-few rows of `Examples`, to compare them with themselves.
+tests both on 64 rows as they train (`train.crowd`); that gradients are derivatives it tests on four
+rows in float64. The rows are public: they come from a fixed seed. `check_rows` alone looks at data:
+at a few rows of `Examples`, to compare them with themselves. `audit.check_layer` and `check_loss`
+try each layer and a loss by itself, more thoroughly.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backend import namespace_of
+from ..backend import namespace_of, to_host
 from ..errors import TrialError
 from ..examples import LabelledExamples
 from ..nn.loss import Loss
 from ..nn.network import Sequential
+from ..streams import Streams
+from ..util.lazy import ring
+from ..util.text import listed
 from . import crowd
-from .trial import LayerTrial, LossTrial, host_copy, targets
+from .compare import JITTER, QUICK, arrays_of, compare, direction, host_copy, targets
 
 ROWS, SEED = 4, 20161024
 
 
 def check(network: Sequential, loss: Loss, y: NDArray) -> None:
-    """Raise TrialError, which names the layer or the loss and its fault, unless the trial succeeds.
+    """Raise TrialError, which names the parameter or the loss and its fault, unless the trial
+    succeeds. Where the ring of the audit is there, it names the layer.
 
-    Layers are tried on a copy, first on the host in float64, then in the network's own dtype and on
-    its device, as the loss is.
+    A network of many kinks may differ from its derivative where no layer does: then the layers
+    decide, each tried by itself.
     y: the targets of training, (N, ...); the trial reads their dtype and the shape of one only.
     """
-    rng, tried = np.random.default_rng(SEED), host_copy(network)
-    asarray = namespace_of(*network.params.values()).asarray
-    x = rng.uniform(-1, 1, (ROWS, *network.input_shape))
+    rng, plain = np.random.default_rng(SEED), type(network).forward is Sequential.forward
     with np.errstate(all="ignore"):
-        for trial in trials(tried, loss, x, y, rng, asarray):
-            for fault in trial.faults():
-                raise _error(fault)
-        for fault in crowd.faults(network, loss, y, rng):
-            raise _error(fault)
+        mixes = chain(_changed(network, rng), crowd.faults(network, loss, y, rng))
+        fault = certain = next(mixes, None)
+        if not certain:
+            fault = next(_not_derivatives(network, loss, y, rng), None)
+        if fault is None:
+            return
+        layers = ring("diagnosis")
+        named = layers.first_fault(network, loss, y) if layers else None
+    if named or certain or not plain or layers is None:
+        raise _error(named or fault)
 
 
 def check_rows(examples: LabelledExamples) -> None:
@@ -56,26 +62,78 @@ def _error(fault):
     )
 
 
-def trials(
-    network: Sequential,
-    loss: Loss,
-    x: NDArray,
-    y: NDArray,
-    rng: np.random.Generator,
-    to_loss: Any,
-    to_layers: Any = np.asarray,
-) -> Iterator[LayerTrial | LossTrial]:
-    """Trials of each layer at the output of the one before, so that a fault has a name, and then of
-    the loss. A network with its own `forward` is tried as a whole.
-
-    to_loss, to_layers: functions that move arrays to where these are computed.
+def _inputs(network, rng):
+    """(a copy on the host in float64, its parameters moved away from zeros; rows; their numbers in
+    training).
     """
-    own_kind = type(network).forward is not Sequential.forward
-    names, below = {name for name, _ in network.params}, False
-    parts: Any = [network] if own_kind else network.layers
-    for part in parts:
-        trained = own_kind or part.name in names
-        trial = LayerTrial(part, x, rng, trained, below, asarray=to_layers, training=True)
-        yield trial
-        x, below = trial.y, below or trained
-    yield LossTrial(loss, x, targets(y, x, rng), rng, to_loss)
+    tried, numbers = host_copy(network), Streams(ROWS).dropout(0).rows(np.arange(ROWS))
+    for array in tried.params.values():
+        array += JITTER / 10 * direction(rng, array.shape)
+    x = rng.uniform(-1, 1, (ROWS, *network.input_shape))
+    finite = np.isfinite(tried.forward(x, rng=numbers)[0]).all()
+    return tried, x if finite else abs(x), numbers
+
+
+def _changed(network: Sequential, rng: np.random.Generator) -> Iterator[str]:
+    """Say what layers keep of a batch, or change in place. Layers check what they return."""
+    if type(network).forward is not Sequential.forward:
+        return
+    tried, x, numbers = _inputs(network, rng)
+    x, caches = x[::-1].copy(), []  # other rows than before: what a layer kept of them changes
+    for layer in tried.layers:
+        given, before = x.copy(), arrays_of(layer)
+        y, cache = layer.forward(x, rng=numbers)
+        after = arrays_of(layer)
+        if given.tobytes() != x.tobytes():
+            yield f"{layer.where}: an argument is changed in place, which others still need"
+        if changed := [name for name in after if after[name] != before.get(name)]:
+            yield (
+                f"{layer.where}: {listed(changed)} changes in a forward pass: what the layer keeps "
+                "of a batch may reach other batches and the model's file; keep it in the cache"
+            )
+        caches.append(cache)
+        x = y
+    dy, trained = direction(rng, x.shape), {name for name, _ in tried.params}
+    above = [layer.name in trained for layer in tried.layers].index(True)
+    for number in reversed(range(above, len(caches))):
+        layer, cache = tried.layers[number], caches[number]
+        if layer.name in trained:
+            layer.param_grads(dy, cache)
+        if number > above:
+            dy = layer.backward(dy, cache)
+
+
+def _not_derivatives(
+    network: Sequential, loss: Loss, y: NDArray, rng: np.random.Generator
+) -> Iterator[str]:
+    """Say which gradients are not those of the loss. The loss is computed on the network's
+    device.
+    """
+    tried, x, numbers = _inputs(network, rng)
+    z, caches = tried.forward(x, rng=numbers)
+    asarray, t = namespace_of(*network.params.values()).asarray, targets(y, z, rng)
+
+    def losses():
+        z, _ = tried.forward(x, rng=numbers)
+        return to_host(loss(asarray(z), asarray(t))[0])
+
+    before, (_, dz) = losses(), loss(asarray(z), asarray(t))
+    grads = tried.param_grads(to_host(dz), caches)
+    for key, array in tried.params.items():
+        kept = array.copy()
+
+        def moved(by, array=array, kept=kept):
+            array[...] = kept + by
+            found = losses()
+            array[...] = kept
+            return found
+
+        gradient, ones = crowd.rows_of(grads[key], range(ROWS)), np.ones(ROWS)
+        found = compare(QUICK, rng, kept.shape, moved, before, ones, gradient)
+        if not found.best.max() <= QUICK.tolerance:
+            b = int((found.best <= QUICK.tolerance).argmin())
+            yield (
+                f"{'.'.join(key)}: the per-example gradient is not the derivative of the loss: "
+                f"along a random direction example {b} moves by {found.slopes[b]:.6g}, its "
+                f"gradient says {found.expected[b]:.6g} (relative error {found.error[b]:.2g})"
+            )

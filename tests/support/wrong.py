@@ -135,8 +135,8 @@ class Underestimated(Explicit):
 
 
 class HalfSum(Explicit):
-    def weighted_sum(self, w):
-        return 0.5 * super().weighted_sum(w)
+    def weighted_sum(self, w, rows=0):
+        return 0.5 * super().weighted_sum(w, rows)
 
 
 def changed(change):

@@ -13,12 +13,13 @@ import numpy as np
 
 from ... import nn
 from ...backend import to_host
-from ...train.trial import COMPLEX_STEP, LayerTrial, compare
+from ...train.compare import compare
 from ..card import labels_of
 from ..cases import LAYERS, LOSSES, to_backend
 from ..equation import Case, value
 from ..layer_case import case_of, stated
 from ..names import card_of
+from ..trial import COMPLEX_STEP, LayerTrial
 from . import DERIVED, STEPPED, holds, in_words, measures, printed, states, texts_of, worst
 
 # norms that are rounded up are off by more than rounding alone
