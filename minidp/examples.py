@@ -1,20 +1,15 @@
 """The interface of examples for training, and how a lot is split into batches."""
 
 from collections.abc import Iterator
-from hashlib import sha256
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .backend import namespace_of, to_host
+from .backend import namespace_of
 from .compiled import kernel
-from .errors import ParameterError
 from .units import Rows, Units
 from .util.validate import same_batch
-
-COMPARED = 2**30  # bytes of rows that ranks compare: all rows, or evenly spread ones
-AT_ONCE = 2**24  # bytes of rows that are taken at once to compare them
 
 
 @runtime_checkable
@@ -91,24 +86,6 @@ def _with_zeros(array, more):
     return xp.concatenate([array, xp.zeros((more, *array.shape[1:]), array.dtype)])
 
 
-def _digest(rows):
-    """A hash of an array or `Examples`: of all rows, or above COMPARED bytes of evenly spread
-    ones.
-    """
-    found = sha256()
-    size = rows.shape[0]
-    if size == 0:
-        return found.digest()
-    xp = namespace_of(rows)
-    row_bytes = max(rows.take(xp.asarray([0]), axis=0).nbytes, 1)
-    indices = np.linspace(0, size - 1, min(size, COMPARED // row_bytes + 1)).astype(int)
-    step = max(1, AT_ONCE // row_bytes)
-    for start in range(0, len(indices), step):
-        some = rows.take(xp.asarray(indices[start : start + step]), axis=0)
-        found.update(np.ascontiguousarray(to_host(some)))
-    return found.digest()
-
-
 def check_weights(weight: NDArray | None, units: Units) -> None:
     """Raise ShapeError unless there are no weights, or one for each unit."""
     if weight is not None:
@@ -170,35 +147,6 @@ class LabelledExamples:
         side.
         """
         return all(map(_side_by_side, (self.x, self.y)))
-
-    def try_rows(self) -> None:
-        """Take the first and the last row by their indices, as each step takes its lot. Raises
-        ParameterError where that fails: before any charge.
-        """
-        ends = self.xp.asarray(np.unique([0, self.x.shape[0] - 1]) if self.x.shape[0] else [])
-        for name, rows in (("x", self.x), ("y", self.y)):
-            try:
-                found = rows.take(ends.astype(np.int64), axis=0)
-                fits = tuple(found.shape) == (len(ends), *rows.shape[1:])
-                why = f"got an array of shape {tuple(found.shape)}"
-            except Exception as error:  # of any library; its message may hold values
-                fits, why = False, f"got {type(error).__name__}"
-            if not fits:
-                raise ParameterError(
-                    f"{name}: expected {len(ends)} rows by an array of their indices, {why}: every "
-                    f"lot is taken so; give numpy.asarray({name}), or a memory map"
-                )
-
-    def check_shared(self, ranks: Any) -> None:
-        """Raise RanksError unless all ranks hold the same rows, weights and units."""
-        if ranks.size == 1:
-            return
-        person = getattr(self.units, "number", None)
-        arrays = [each for each in (self.x, self.y, self.weight, person) if each is not None]
-        units = self.units.name, self.units.rows_per_unit, len(self.units)
-        ranks.check_equal("the units, rows_per_person or views", units)
-        ranks.check_equal("the shapes of the examples", [tuple(each.shape) for each in arrays])
-        ranks.check_equal("the examples", [_digest(each) for each in arrays])
 
     def batches(self, lot: NDArray, most: int, draws: Any = None) -> Iterator[Batch]:
         """Yield the lot (host indices) in batches of at most `most` examples; one empty batch for

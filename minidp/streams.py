@@ -195,15 +195,6 @@ class Draws(_Single):
         """Integers from low to high - 1, equally likely to 2^-53."""
         return low + np.floor((high - low) * self.random(size)).astype(np.int64)
 
-    def below(self, n: int, size: int) -> NDArray[np.int64]:
-        """(size,) numbers below n, all equally likely: the remainders of words, without those of an
-        incomplete last run.
-        """
-        words = self.words(size)
-        while len(over := np.flatnonzero(words > np.uint64(2**64 - 1 - 2**64 % n))):
-            words[over] = self.words(len(over))
-        return (words % np.uint64(n)).astype(np.int64)
-
     def standard_normal(
         self, size: int | Sequence[int] = (), dtype: DTypeLike = "float64"
     ) -> NDArray:
@@ -213,12 +204,6 @@ class Draws(_Single):
         out = np.zeros(_count(size), dtype)
         self.add_normals(out, 1.0)
         return out.reshape(size)
-
-    def normal(
-        self, loc: float = 0.0, scale: float = 1.0, size: int | Sequence[int] = ()
-    ) -> NDArray[np.float64]:
-        """Independent normal numbers of this mean and standard deviation."""
-        return loc + scale * self.standard_normal(size)
 
     def add_normals(
         self,

@@ -13,11 +13,13 @@ import time
 import numpy as np
 import pytest
 
-from minidp import examples, ranks
+from minidp import ranks
 from minidp.backend import to_host
 from minidp.data import LabelledExamples
 from minidp.errors import ParameterError, RanksError
 from minidp.mechanism import Sanitizer, flat_group
+from minidp.mpi import agree
+from minidp.mpi.agree import check_rows
 from minidp.privacy import Ledger
 from minidp.streams import Streams
 from tests.support import on_ranks
@@ -187,7 +189,7 @@ def test_ranks_that_hold_other_rows_are_refused():
         ([units, shapes, []], "examples"),
     ]:
         with pytest.raises(RanksError, match=f"the {what} differ between rank 0 and rank 1"):
-            LabelledExamples(x, x).check_shared(Two(*other))
+            check_rows(LabelledExamples(x, x), Two(*other))
 
 
 class Recorder(Two):
@@ -235,10 +237,10 @@ def test_ranks_whose_rows_are_in_another_order_are_refused_whatever_holds_them(h
         for name, each in (("same", rows), ("other", rows[::-1]))
     )
     recorder = Recorder()
-    other.check_shared(recorder)
+    check_rows(other, recorder)
     with pytest.raises(RanksError, match="the examples differ between rank 0 and rank 1"):
-        same.check_shared(Two(*recorder.said))
-    same.check_shared(recorder)
+        check_rows(same, Two(*recorder.said))
+    check_rows(same, recorder)
 
 
 def test_of_rows_above_the_limit_evenly_spread_ones_are_compared_in_parts(monkeypatch):
@@ -248,10 +250,10 @@ def test_of_rows_above_the_limit_evenly_spread_ones_are_compared_in_parts(monkey
         (size * row_bytes, size, size + 1),
         (1000 * row_bytes, 1000, 1002),
     ):
-        monkeypatch.setattr(examples, "COMPARED", limit)
-        monkeypatch.setattr(examples, "AT_ONCE", 50 * row_bytes)
+        monkeypatch.setattr(agree, "COMPARED", limit)
+        monkeypatch.setattr(agree, "AT_ONCE", 50 * row_bytes)
         rows = Drawn(size)
-        LabelledExamples(rows, labels).check_shared(Recorder())
+        check_rows(LabelledExamples(rows, labels), Recorder())
         assert at_least <= rows.asked <= at_most and rows.largest <= 50
 
 

@@ -168,6 +168,26 @@ def as_rows(where: str, x: Any, y: Any, like: NDArray) -> tuple[Any, Any]:
     return tuple(found)
 
 
+def try_rows(**named: Any) -> None:
+    """Take the first and the last row of x and y by their indices, as each step takes its lot.
+    Raises ParameterError where that fails: before any charge.
+    """
+    for name, rows in named.items():
+        size = rows.shape[0]
+        ends = namespace_of(rows).asarray(np.unique([0, size - 1] if size else []).astype(np.int64))
+        try:
+            found = rows.take(ends, axis=0)
+            fits = tuple(found.shape) == (len(ends), *rows.shape[1:])
+            why = f"got an array of shape {tuple(found.shape)}"
+        except Exception as error:  # of any library; its message may hold values
+            fits, why = False, f"got {type(error).__name__}"
+        if not fits:
+            raise ParameterError(
+                f"{name}: expected {len(ends)} rows by an array of their indices, {why}: every "
+                f"lot is taken so; give numpy.asarray({name}), or a memory map"
+            )
+
+
 def _indexable(name, x):
     """x, lists and tensors as arrays. Raises ShapeError for rows of different lengths, DtypeError
     for a tensor whose type NumPy lacks, ParameterError for an object without shape and indexing.

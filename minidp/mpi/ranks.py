@@ -9,6 +9,7 @@ import time
 from ..errors import MinidpError, ParameterError
 from ..host.blas import thread_functions
 from ..ranks import Solo, launched
+from .agree import check_rows, check_run  # noqa: F401, which the Trainer asks for
 from .exchange import release_over_ranks  # noqa: F401, which the Sanitizer asks for
 
 # ranks: half of the roundings beside those of examples that `mechanism.rounding` charges

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..backend import namespace_of, to_host
-from ..data.arrays import as_rows, refuse_bad_rows
+from ..data.arrays import as_rows, refuse_bad_rows, try_rows
 from ..errors import CheckpointError, DivergedError, ParameterError
-from ..examples import LabelledExamples
 from ..mechanism.schedule import value_at
 from ..privacy import Filter, Ledger
 from ..privacy.accountant import called
@@ -313,7 +312,7 @@ class Run:
             rows_per_person=self.privacy.rows_per_person,
         )
         if self.row_bits is None:
-            LabelledExamples(x, y).try_rows()
+            try_rows(x=x, y=y)
             self.row_bits = row_bits.tried(trainer, x, y)
         return trainer
 

@@ -7,14 +7,13 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from hashlib import sha256
 from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backend import measure_memory, namespace_of, synchronise, to_host
+from ..backend import measure_memory, namespace_of, synchronise
 from ..compiled import kernel, prepare
 from ..errors import BudgetExceededError, DtypeError, ParameterError
 from ..examples import Examples, LabelledExamples
@@ -206,7 +205,9 @@ class Trainer:
         check_charged(plan, self.ledger, progress)
         selfcheck.check(self.network, self.loss, examples.y)
         selfcheck.check_rows(examples)
-        examples.check_shared(self.ranks)
+        shared = self.ranks.size > 1 and ring("ranks")
+        if shared:
+            shared.check_rows(examples, self.ranks)
         forms = self.gradient_forms()
 
         def stop_wanted():
@@ -223,7 +224,8 @@ class Trainer:
                 if progress.charged == progress.step:
                     stop = min(progress.step + block_steps, plan.steps)
                     stop = self._charge(progress.step, stop)  # [F1]
-                    self._check_equal(stop, streams)
+                    if shared:
+                        shared.check_run(self, stop, streams)
                     if stop == progress.step:
                         self._check_budget()
                         stopped = "budget"
@@ -234,7 +236,8 @@ class Trainer:
                 started = time.perf_counter()
                 progress, interrupted = self._block(examples, lots, streams, progress, stop_wanted)
                 self.seconds += time.perf_counter() - started
-                self._check_equal(progress.step, streams)
+                if shared:
+                    shared.check_run(self, progress.step, streams)
                 if on_block:
                     self.ranks.of_first(lambda: on_block(progress))
                 if interrupted or progress.step < plan.steps and stop_wanted():
@@ -286,27 +289,6 @@ class Trainer:
         budget = self.budget
         if self.ledger.count_of(STEP) == 0:
             self.plan.check_budget(budget.accountant, self.ledger, budget.epsilon, budget.delta)
-
-    def _check_equal(self, step, streams):
-        """Raise RanksError unless all ranks are as far as each other, hold the same parameters, and
-        draw and clip alike.
-        """
-        if self.ranks.size == 1:
-            return
-        plan = self.plan
-        groups = plan.sanitizer.for_step(min(step, plan.steps - 1)).groups
-        units = self.rows_per_person, self.augmentation_multiplicity
-        settings = repr((groups, plan.sampler, plan.expected_lot_size, units))
-        self.ranks.check_equal(
-            "clip groups, sampler, lot size, rows per person, views or seed",
-            (settings, streams.seed, streams.fingerprint),
-        )
-        held = sha256()
-        for array in self.network.params.values():
-            held.update(to_host(array).tobytes())
-        self.ranks.check_equal(
-            "parameters, charges or steps", (held.digest(), self.ledger.sha256(), step)
-        )
 
     def _block(self, examples, lots, streams, progress, should_stop):
         """Run the charged steps; returns (progress, whether it was asked to stop)."""
