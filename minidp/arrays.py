@@ -21,9 +21,8 @@ def namespace_of(*arrays):
     What is no array but gives arrays (data.Examples) names their library in its attribute `xp`.
     Raises BackendMismatchError if two libraries are mixed, or if something is no array.
     """
-    if arrays and all(
-        map(_PLAIN, map(type, arrays))
-    ):  # the usual case, asked a hundred times per step
+    # the usual case, asked a hundred times per step
+    if arrays and all(map(_PLAIN, map(type, arrays))):
         return np
     spaces = {id(space): space for space in map(_namespace, arrays)}
     if len(spaces) != 1:

@@ -199,6 +199,16 @@ def test_no_file_function_or_line_is_too_long():
     assert len(found) > 300 and {path: each for path, each in found.items() if each} == {}
 
 
+def test_comments_stand_above_what_they_explain():
+    """Behind a line of closing brackets only labels stand, which belong to the line before."""
+    behind = re.compile(r"^\s*[])}]+:?\s+#(?! (\[[A-Z]\d+\] ?)+$| fmt: skip$)", re.MULTILINE)
+    paths = [
+        path for part in ("minidp", "tools", "experiments") for path in (ROOT / part).rglob("*.py")
+    ]
+    found = [path.name for path in paths if behind.search(path.read_text(encoding="utf-8"))]
+    assert len(paths) > 200 and found == []
+
+
 def test_every_equation_has_its_code_and_its_check(capsys):
     assert check_cards.main(ROOT, checks.load()) == 0, capsys.readouterr().out
 

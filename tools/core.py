@@ -22,6 +22,9 @@ JOB = Path(__file__).with_name("core_job.py")
 # what tests/core and the job need beside the core
 BESIDE = ("tests/__init__.py", "tests/core", "tests/support", "setup.cfg")
 MOST_FILES, MOST_LINES = 88, 10_000  # of the core
+# rings that are dearer than their price: what they may cost until something leaves them. These
+# numbers only fall.
+DEARER = {"fast": 12_910, "mpi": 1_625, "data": 10_010, "run": 30_250, "audit": 40_250}
 PRICES = {  # tokens without comments and docstrings
     "core": 48_000,
     "fast": 11_000,
@@ -100,19 +103,25 @@ def alone(out):
 
 
 def prices():
-    """Print a row for the core and each ring; returns 1 if one costs more than its price."""
-    dear = []
+    """Print a row for the core and each ring; returns 1 if one costs more than it may."""
+    over, dearer = [], []
     print(f"{'':10} {'tokens':>7} {'price':>7} {'files':>6} {'lines':>7}")
     for row, price in PRICES.items():
         paths = files_of(row)
         tokens = sum(map(tokens_of, paths))
         lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
         print(f"{row:10} {tokens:7,} {price:7,} {len(paths):6} {lines:7,}")
-        if tokens > price or (row == "core" and (len(paths) > MOST_FILES or lines > MOST_LINES)):
-            dear.append(row)
-    if dear:
-        print(f"over the price: {', '.join(dear)}")
-    return 1 if dear else 0
+        if tokens > price:
+            dearer.append(row)
+        if tokens > DEARER.get(row, price):
+            over.append(row)
+        if row == "core" and (len(paths) > MOST_FILES or lines > MOST_LINES):
+            over.append(row)
+    if dearer:
+        print(f"dearer than their price: {', '.join(dearer)}")
+    if over:
+        print(f"over what they may cost: {', '.join(over)}")
+    return 1 if over else 0
 
 
 if __name__ == "__main__":

@@ -79,9 +79,8 @@ class LossWindow:
         norm += 8 * ROUNDING * math.log2(grid.points) * math.sqrt(square_sum(self.mass))
         self.weighted_error = norm * math.sqrt(_weight_square_sum(grid))
         self.plain_error, self.beyond_left = 0.0, beyond_left
-        if (
-            grid.upper
-        ):  # what lies beyond the right end is missed; what lies beyond the left end only adds
+        # what lies beyond the right end is missed; what lies beyond the left end only adds
+        if grid.upper:
             self.plain_error = beyond_right * math.exp(
                 min(-grid.tilt * (right - self.centre), MOST_EXPONENT)
             )
@@ -131,9 +130,8 @@ class LossWindow:
         grid, sign = self.grid, 1 if self.grid.upper else -1
         epsilon = max(0.0, epsilon - sign * self._pad(epsilon))
         log_weight = -grid.tilt * (epsilon - self.centre)
-        if (
-            max(log_weight, self.log_factor) > MOST_EXPONENT
-        ):  # epsilon is far outside of what the grid was made for
+        # epsilon is far outside of what the grid was made for
+        if max(log_weight, self.log_factor) > MOST_EXPONENT:
             return 1.0 if grid.upper else 0.0
         missed = self.beyond_left if grid.upper and epsilon < self.left else 0.0
         error = (self.weighted_error + missed) * math.exp(log_weight) + self.plain_error

@@ -32,9 +32,8 @@ def add_weighted(total, w, g):
     kept = np.flatnonzero(w)
     for start in range(0, total.size, STRETCH):
         target = total[start : start + STRETCH]
-        for at in range(
-            0, kept.size - 3, 4
-        ):  # four at a time: the sum is read and written a quarter as often
+        # four at a time: the sum is read and written a quarter as often
+        for at in range(0, kept.size - 3, 4):
             w0, w1, w2, w3 = w[kept[at]], w[kept[at + 1]], w[kept[at + 2]], w[kept[at + 3]]
             g0, g1 = g[kept[at], start : start + STRETCH], g[kept[at + 1], start : start + STRETCH]
             g2, g3 = (

@@ -33,9 +33,8 @@ def noisy_mean(rows: NDArray, sanitizer: Sanitizer, size: int, draws: Draws) -> 
     count(1, MOST_COUNT, size=size)
     factor = _noise_factor(rows.shape[0], size)
     raw = np.zeros(rows.shape[1:])
-    for start in range(
-        0, rows.shape[0], ROWS
-    ):  # summed one by one: short chains of roundings, however many rows there are
+    # summed one by one: short chains of roundings, however many rows there are
+    for start in range(0, rows.shape[0], ROWS):
         raw += to_host(sanitizer.add_clipped({MEAN: Explicit(rows[start : start + ROWS])})[MEAN])
     released = sanitizer.release({MEAN: raw / factor}, draws)[MEAN] * factor / size
     return shrunk(released, sanitizer.groups[0].noise_std * factor / size)

@@ -137,9 +137,8 @@ class Plan(Named):
 
         start is a multiple of the sampler's period.
         """
-        if not any(
-            callable(group.noise_multiplier) for group in self.sanitizer.groups
-        ):  # for any clip norms
+        # the events of all steps are alike, whatever the clip norms are
+        if not any(callable(group.noise_multiplier) for group in self.sanitizer.groups):
             _, times = self.sampler.charges(self.release_event(), stop - start)
             return [(self.step_event(), times)] if stop > start else []  # [S1]
         events = (self.step_event(step) for step in range(start, stop))  # of samplers with period 1

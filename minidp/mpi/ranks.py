@@ -31,9 +31,8 @@ class Mpi(Solo):
             "install mpi4py for that launcher's MPI (pip install 'minidp[mpi]' brings both), or "
             "set MINIDP_RANKS=solo for processes that have nothing to do with each other"
         )
-        if launched("MPI_LOCALNRANKS") > (
-            os.cpu_count() or 1
-        ):  # MPICH: whoever waits lets others compute
+        # MPICH: whoever waits lets others compute
+        if launched("MPI_LOCALNRANKS") > (os.cpu_count() or 1):
             os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
         try:
             from mpi4py import MPI
@@ -49,9 +48,8 @@ class Mpi(Solo):
         self.pid, self._alone = os.getpid(), False
         os.environ["MINIDP_RANKS"] = "solo"  # processes that a rank starts are none
         neighbours, functions = world.Split_type(MPI.COMM_TYPE_SHARED).size, thread_functions()
-        if (
-            functions and "OPENBLAS_NUM_THREADS" not in os.environ
-        ):  # the cores of a host are shared by its ranks
+        # the cores of a host are shared by its ranks
+        if functions and "OPENBLAS_NUM_THREADS" not in os.environ:
             functions[1](max(1, functions[0]() // neighbours))
         self._failing, self._hook = world.Dup(), sys.excepthook
         sys.excepthook = self._excepthook

@@ -193,6 +193,9 @@ def _covered(record):
     if record.quoted is None:
         return ["Not for release, unless the training data are public: any file of this run."]
     setup = "".join(f"; {each.what}" for each in record.settings.setup)
+    unless = f", if no {record.unit} of the training data is in the test"
+    if not _tested(record):
+        unless = ""
     return [
         "## What is covered",
         "One guarantee covers all of the following together: the weights after every step, of "
@@ -201,8 +204,7 @@ def _covered(record):
         if record.reproducible
         else f"Keep {', '.join(record.not_for_release)} secret. The guarantee still holds if "
         "all other files of the folder are published"
-        + f", if no {record.unit} of the training data is in the test" * _tested(record)
-        + "; what they reveal besides is listed next.",
+        f"{unless}; what they reveal besides is listed next.",
         "## What is not covered",
         "\n".join(f"- {line}" for line in _not_covered(record) if line),
     ]

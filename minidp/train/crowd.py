@@ -22,24 +22,8 @@ from .compare import direction, host_copy, targets
 
 ROWS, TIMES = 64, 3
 TAKEN = 8  # examples whose rows are taken together and by themselves
-ALONE = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-    7,
-    15,
-    16,
-    17,
-    23,
-    31,
-    32,
-    47,
-    63,
-)  # rows that are tried by themselves
+# rows that are tried by themselves
+ALONE = (*range(8), 15, 16, 17, 23, 31, 32, 47, 63)
 # how far a row's results may be from those by itself: relative to its own size, and to the largest
 APART = {"float32": (1e-2, 1e-5), "float64": (1e-6, 1e-9)}
 # how much of a norm, and of the longest one, rounding may take; of a sum of 16 gradients of norm 1

@@ -139,9 +139,8 @@ def same_batch(where: str, **arrays: Any) -> None:
 def inexact(where: str, **arrays: Any) -> None:
     """Check that all arrays are float32 or float64 (complex too, for the gradient checks)."""
     for name, array in arrays.items():
-        if (
-            array.dtype.kind not in "fc" or array.dtype == "float16"
-        ):  # whose sums overflow at 65,504
+        # sums of float16 overflow at 65,504
+        if array.dtype.kind not in "fc" or array.dtype == "float16":
             numbers = (
                 "; ids are for a network that begins with nn.Embedding"
                 if array.dtype.name in ("int32", "int64")

@@ -208,11 +208,12 @@ class GuardedArray(np.lib.mixins.NDArrayOperatorsMixin):
             )
         key, value = _index(key), _unwrap(value, "x[...] =")
         view = self._host[key]
+        # of x[i] += y the sum was counted already
         if not (
             isinstance(value, np.ndarray)
             and view.shape == value.shape
             and np.shares_memory(view, value)
-        ):  # x[i] += y
+        ):
             counting.counts().launches += 1
         self._host[key] = value
 
