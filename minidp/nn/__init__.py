@@ -15,6 +15,7 @@ from .pieces import Pieces
 from .pool import AvgPool2D, MaxPool2D
 from .recurrent import LSTM
 from .reshape import Flatten, Project, Standardise
+from .torch_weights import load_state_dict, state_dict
 
 __all__ = [
     "LSTM",
@@ -42,6 +43,8 @@ __all__ = [
     "Tanh",
     "UnitNorm",
     "init",
+    "load_state_dict",
+    "state_dict",
 ]
 
 

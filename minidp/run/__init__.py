@@ -8,6 +8,7 @@ from .folder import RunFolder
 from .model import Model
 from .model_file import load_model, save_model
 from .run import Run
+from .safetensors import load_safetensors
 
 __all__ = [
     "About",
@@ -19,6 +20,7 @@ __all__ = [
     "load_arrays",
     "load_checkpoint",
     "load_model",
+    "load_safetensors",
     "restore",
     "restore_training",
     "save_checkpoint",

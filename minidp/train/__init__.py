@@ -1,8 +1,9 @@
 """Training: optimizers over released gradients, the trainer, metrics."""
 
+from ..util.words import hint
 from .averaging import Averaged
 from .metrics import Metrics, evaluate
-from .optimizer import OPTIMIZERS, SGD, AdaGrad, Adam, Momentum, Nesterov, Optimizer
+from .optimizer import OPTIMIZERS, SGD, AdaGrad, Adam, AdamW, Momentum, Nesterov, Optimizer
 from .progress import Progress
 from .trainer import Trainer, TrainRecord
 
@@ -11,6 +12,7 @@ __all__ = [
     "SGD",
     "AdaGrad",
     "Adam",
+    "AdamW",
     "Averaged",
     "Metrics",
     "Momentum",
@@ -21,3 +23,7 @@ __all__ = [
     "Trainer",
     "evaluate",
 ]
+
+
+def __getattr__(name):
+    raise AttributeError(f"minidp.train has no {name}; {hint(name, __all__)}")
