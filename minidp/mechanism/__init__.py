@@ -2,6 +2,7 @@
 the plan that joins them.
 """
 
+from ..util.words import hint
 from .clip import ClipGroup, clip_weights, flat_group, per_layer_groups
 from .columns import ColumnLook
 from .mean import mean_sanitizer, noisy_mean, shrunk
@@ -31,3 +32,7 @@ __all__ = [
     "random_projection",
     "shrunk",
 ]
+
+
+def __getattr__(name):
+    raise AttributeError(f"minidp.mechanism has no {name}; {hint(name, __all__)}")

@@ -2,6 +2,7 @@
 verification.
 """
 
+from ..util.words import hint
 from .asked import About, Privacy, Training
 from .checkpoint import load_arrays, load_checkpoint, restore, restore_training, save_checkpoint
 from .folder import RunFolder
@@ -26,3 +27,7 @@ __all__ = [
     "save_checkpoint",
     "save_model",
 ]
+
+
+def __getattr__(name):
+    raise AttributeError(f"minidp.run has no {name}; {hint(name, __all__)}")
