@@ -1,5 +1,6 @@
 """What the tables of each page hold."""
 
+from tools import paper
 from tools.cells import entries, load, table
 from tools.figure_pages import of
 from tools.page_rows import (
@@ -128,6 +129,7 @@ PAGES = {
     "README.md": front_page,
     "minidp/fitting/README.md": your_table,
     "minidp/README.md": reference,
+    "minidp/PAPER.md": paper.tables,
     "minidp/data/README.md": of_persons,
     "minidp/privacy/README.md": accounting,
     "tools/README.md": developers,

@@ -36,7 +36,8 @@ SECTIONS = {
     "Noise": "mechanism.noise.",
     "Sampling": "mechanism.samplers.",
     "DP-PCA and looks at columns": "mechanism.mean. mechanism.pca. mechanism.columns.",
-    "Accountants": "privacy.moments. privacy.conversion. privacy.composition. privacy.",
+    "Accountants": "privacy.moments. privacy.conversion. privacy.composition. privacy. "
+    "audit.in_paper.",
     "Numerics": "host.",
 }
 
@@ -219,24 +220,51 @@ def _text(row):
     yield from (f"         {fault}" for fault in (*row["faults"], row["suspect"]) if fault)
 
 
+def _words(text):
+    """The words and numbers of a text in small letters; an equation is "eq", however it is
+    written.
+    """
+    found = re.findall(r"[a-z]+|\d+(?:\.\d+)*", text.lower())
+    return [{"eqs": "eq", "equation": "eq", "equations": "eq"}.get(word, word) for word in found]
+
+
+def _mentions(source, asked):
+    """True if a source has these words one after the other; "theorem 2" is in "Theorem 2.1"."""
+    held = _words(source)
+    return any(
+        all(word == want or word.startswith(f"{want}.") for word, want in zip(held[i:], asked))
+        for i in range(len(held) - len(asked) + 1)
+    )
+
+
 def named(only, cards):
     """Names of the cards called `only` ("Dense" or "nn.dense.Dense"), and of those of their base
-    classes.
+    classes; else of the cards whose sources name this part of the paper ("Theorem 2").
     """
-    called, wanted = only.lower(), set()
+    called, asked, wanted = only.lower(), _words(only), set()
     public = {card.qualname.lower(): card.qualname for card in cards if not card.private}
     for card in cards:
         if called in (card.qualname.lower(), card.name.lower()) and not card.private:
             wanted |= {card.name, *_bases(card)}
+    if not wanted and len(asked) > 1 and asked[-1][0].isdigit():
+        wanted = {
+            card.name
+            for card in cards
+            if any("Abadi" in each and _mentions(each, asked) for each in card.sources.values())
+        }
     if not wanted:
-        near = get_close_matches(called, public, n=5)
+        near = [name for name in public if called in name]
+        near = [
+            *near,
+            *(each for each in get_close_matches(called, public, n=5) if each not in near),
+        ]
         known = f"near it: {', '.join(public[name] for name in near)}; " if near else ""
         raise ParameterError(f"no card is named {only}; {known}minidp audit --list prints all")
     return wanted
 
 
 def listing():
-    """Lines with the names that --layer takes, under their sections, and where each stands."""
+    """Lines with the names that --card takes, under their sections, and where each stands."""
     public = [card for card, _ in cards() if not card.private]
     for section, found in groupby(public, key=_section):
         yield f"\n{section}"
