@@ -208,7 +208,7 @@ class Files:
         again = derived(record, self.plan, self.budget, group_size)
         yield _finding(
             "Do all figures come out the same when computed again?",
-            f"epsilon by {', '.join(again.epsilon)}{_not_then(record)}",
+            f"epsilon by {', '.join(map(called, again.epsilon))}{_not_then(record)}",
             self._otherwise(again),
         )
         spent = again.epsilon[again.accountant].upper
