@@ -246,7 +246,7 @@ def compared(ledger: Ledger, names: Iterable[str], group_size: int = 1, **given:
     """
     rows = rows_of(all_bounds(ledger, names, **given, group_size=group_size))
     worthless = math.inf if "delta" in given else 1.0
-    record = {**given, "quote": row_to_quote(rows, worthless), "accountants": rows}
+    record: dict[str, Any] = {**given, "quote": row_to_quote(rows, worthless), "accountants": rows}
     if "delta" in given and (said := meaning_of(ledger, given["delta"], group_size)):
         record["meaning"] = said
     return Cost({**record, "ledger": ledger.to_json()}, group_size)
