@@ -29,7 +29,7 @@ def front_page():
             """
 what: {what}
 minidp: {ours}
-beside: {others}
+others: {others}
 """,
             compared(),
         )
