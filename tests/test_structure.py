@@ -268,13 +268,6 @@ def test_tests_that_a_page_names_are_there(page):
         assert f"\ndef {name}(" in (ROOT / file).read_text(encoding="utf-8")
 
 
-def test_the_line_of_code_on_the_first_page_is_where_the_page_says():
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
-    ((path, number, line),) = re.findall(r"(minidp/\S+\.py):(\d+) ([^;]+);", page)
-    code = (ROOT / path).read_text(encoding="utf-8").splitlines()[int(number) - 1]
-    assert code.strip().startswith(line)
-
-
 def test_the_version_is_the_same_everywhere():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert PROJECT["metadata"]["version"] == minidp.__version__
