@@ -25,6 +25,8 @@ from .algorithm import as_it_runs
 from .card import Card, card_of_class, package
 from .checks import Check, Outcome
 from .html import formulas_page
+from .printing import Screen
+from .start import summary
 
 OWN = "Layers and losses of your own"
 # in the order of the paper; within a section, cards in the order of their prefixes
@@ -139,6 +141,7 @@ def _row(name, card, lines, label, outcomes):
     return {
         "section": OWN,
         "card": name,
+        "path": card.module,
         "of": "",
         "label": label,
         "equation": card.labels[label],
@@ -196,28 +199,6 @@ def one_line(lines):
     """
     text = " ".join(line.strip() for line in lines)
     return re.sub(r"(?<=[(\[{]) |,? (?=[)\]}])", "", text)
-
-
-def _text(row):
-    """The lines of a row that are printed."""
-    passed = "ok  " if row["passed"] else "FAIL"
-    yield f"  {passed} {row['card']} [{row['label']}]  {row['equation']}"
-    if row["in_words"]:
-        yield f"         in words: {row['in_words']}"
-    yield from (f"         {line['path']}:{line['line']}   {line['text']}" for line in row["code"])
-    yield f"         source: {row['source']}"
-    if printed := [each for each in row["measured"] if each["method"] == checks.PRINTED]:
-        worst = max(printed, key=lambda each: math.inf if each["error"] is None else each["error"])
-        if worst["error"] is None:
-            found = worst["problem"] or "do not agree"
-        else:
-            found = f"differ by {checks.beside(worst['error'], worst['tolerance'])}"
-        yield f"         the printed equation and the code: {found}"
-    failed = [each["text"] for each in row["measured"] if not each["passed"]]
-    yield from (f"         failed: {text}" for text in failed)
-    if row["measured"] and not failed:
-        yield f"         nearest to its limit: {row['measured'][0]['text']}"
-    yield from (f"         {fault}" for fault in (*row["faults"], row["suspect"]) if fault)
 
 
 def _words(text):
@@ -365,20 +346,16 @@ def _own(report, number):
     ]
 
 
-def main(layer=None, device="auto", json_file=None, html_file=None, run=None):
+def main(layer=None, device="auto", json_file=None, html_file=None, run=None, everything=False):
     """Print the audit, write the files asked for, and return the exit status. run: what
     `html.run_section` takes.
+
+    everything: print each label; by default of a whole audit only those that fail, under a line
+    for each section.
     """
-    section = None
-
-    def show(row):
-        nonlocal section
-        if row["section"] != section:
-            section = row["section"]
-            print(f"\n{section}")
-        print("\n".join(_text(row)), flush=True)
-
-    data = measure(layer, device, show, run=run)
+    screen = Screen(everything or layer is not None)
+    data = measure(layer, device, screen.show, run=run)
+    screen.end()
     if json_file:
         write_json(json_file, data)
     if html_file:
@@ -388,4 +365,5 @@ def main(layer=None, device="auto", json_file=None, html_file=None, run=None):
         f"measurements {sum(len(row['measured']) for row in data['rows'])}, {data['failed']} "
         f"failed, on {data['device']}, {data['seconds']:.0f} s"
     )
+    print(*summary(data["rows"]), sep="\n", end="\n" if data["failed"] else "")
     return 1 if data["failed"] else 0

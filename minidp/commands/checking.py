@@ -127,6 +127,7 @@ class AuditCommand:
         metavar="FILE.py[:NAME]",
     )
     list: bool = option(False, "print the names that --card takes, and end")
+    all: bool = option(False, "print each equation, not only those that fail")
     device: str = option("auto", "auto, cpu, gpu or gpu:N")
     html: str | None = option(
         None,
@@ -152,7 +153,7 @@ class AuditCommand:
         if self.folder:
             found, verified = _asked(self.folder)
             print("This run", *_lines(found), sep="\n")
-        status = report.main(self.card, self.device, self.json, self.html, found)
+        status = report.main(self.card, self.device, self.json, self.html, found, self.all)
         return 1 if self.folder and verified.failed else status
 
     def _step(self):
