@@ -164,6 +164,22 @@ def steps(contest):
     return found
 
 
+def devices():
+    """A row for each workload: our step on the CPU beside that on the GPU."""
+    times = [
+        {
+            contest["workload"]: row["step_ms"]
+            for contest in load(file)["contests"]
+            for row in contest["rows"]
+            if row["contender"] == "auto"
+        }
+        for file in ("benchmark.json", "benchmark_gpu.json")
+    ]
+    for workload, cpu in times[0].items():
+        gpu = times[1][workload]
+        yield [{"workload": workload, "cpu": cpu, "gpu": gpu, "ratio": gpu / cpu}]
+
+
 def panels():
     """Every point of Figure 5, and the horizontal lines of its panels."""
     for row in entries("figure_5.json", "panels"):
