@@ -1,5 +1,6 @@
 # make mnist   the main job: a fresh virtual environment, the installation, the training: some minutes
 # make test    the tests, in the same environment: 15 minutes or more
+# make pictures   draw the pictures of the pages that show formulas and parts of the library
 # ARGS are passed on, as in  make mnist ARGS="--smoke"  or  make test ARGS="--slow"
 
 VENV = .venv
@@ -13,6 +14,9 @@ mnist: $(VENV)/installed
 
 test: $(VENV)/installed-test
 	$(VENV)/bin/python -m pytest -n auto --dist loadfile $(ARGS)
+
+pictures: $(VENV)/installed
+	$(VENV)/bin/python -m tools.pictures
 
 $(VENV)/created:
 	@for python in python3 python3.13 python3.12 python3.11 python3.14 python; do \
@@ -34,4 +38,4 @@ $(VENV)/installed-test: $(VENV)/installed
 	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
 	@touch $@
 
-.PHONY: help mnist test
+.PHONY: help mnist test pictures

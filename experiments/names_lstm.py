@@ -109,7 +109,7 @@ def plan_of(params, size, settings, epsilon):
     groups = flat_group(params, settings.clip_norm if private else math.inf, float(private))
     sampler = PoissonSampler(settings.lot / size)
     plan = Plan(sampler, Sanitizer(groups), settings.steps, settings.lot)
-    return plan.calibrated("loss_distribution", epsilon, DELTA) if private else plan
+    return plan.calibrated("pld", epsilon, DELTA) if private else plan
 
 
 def train(symbols, settings, epsilon, seed):
@@ -124,7 +124,7 @@ def train(symbols, settings, epsilon, seed):
     floor = max((noise / 4) ** 2, 1e-10)
     adam = AdamBC(rate, beta2=0.99, noise_std=noise, floor=floor)
     optimizer = Averaged(adam, settings.decay)
-    budget = Filter("loss_distribution", epsilon, DELTA)
+    budget = Filter("pld", epsilon, DELTA)
     trainer = Trainer(
         network, nn.SequenceCrossEntropy(), optimizer, plan, budget, dataset_size=len(symbols)
     )

@@ -72,3 +72,31 @@ def test_example_runs(code, tmp_path):
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_first_example_prints_what_the_readme_shows(tmp_path):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (_, code), *_ = examples(text)
+    shown = [line[4:] for line in text.partition("prints this")[2].split("\n\n")[1].split("\n")]
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    printed = (done.stdout + done.stderr).splitlines()
+
+    def without_results(lines):
+        return [re.sub(r"\d+\.\d+(?=%)|\d\.\d{4}(?=;)", "N", line) for line in lines]
+
+    start = without_results(printed).index(without_results(shown)[0])
+    assert without_results(printed)[start : start + len(shown)] == without_results(shown)
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("**/README.md")), ids=str)
+def test_pages_are_short(page):
+    if not {".venv", "runs", "shared"} & {*page.parts}:
+        limit = 100 if page.parent == ROOT else 200
+        assert len(page.read_text(encoding="utf-8").splitlines()) <= limit

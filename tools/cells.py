@@ -206,7 +206,8 @@ def _word(entry, found):
         word = "too few seeds to say"
     elif found.reproduced:
         word = "reproduced"
-        if "side" in entry and not found.agrees(found.value, 0.0):
+        judged = found.values if "place" in entry else [found.value]
+        if not all(found.agrees(value, 0.0) for value in judged):
             percent = entry.get("unit") == "%"
             tolerance = entry["tolerance"]
             word += f" within {100 * tolerance:.2f} points" if percent else f" within {tolerance:g}"

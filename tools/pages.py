@@ -1,10 +1,12 @@
 """What the tables of each page hold."""
 
+from tools import paper
 from tools.cells import entries, load, table
 from tools.figure_pages import of
 from tools.page_rows import (
     accountants,
     compared,
+    devices,
     scores,
     steps,
 )
@@ -13,11 +15,17 @@ STEPS = """
 workload: {workload}
 gradients: {contender}
 step, ms: {step_ms:ms}
-to floor: {to.floor:.2f?}
-to PyTorch, not private: {to.torch:.2f?}
+step / floor: {to.floor:.2f?}
+step / PyTorch's, not private: {to.torch:.2f?}
 """
-TO_JAX = "to JAX, not private: {to.jax:.2f?}\n"
-TO_OPACUS = "to Opacus, ghost clipping: {to.opacus-ghost:.2f?}\n"
+DEVICES = """
+workload: {workload}
+two CPU cores, ms: {cpu:ms}
+one GPU (H200), ms: {gpu:ms}
+GPU / CPU: {ratio:.2f}
+"""
+TO_JAX = "step / JAX's, not private: {to.jax:.2f?}\n"
+TO_OPACUS = "step / Opacus's, ghost clipping: {to.opacus-ghost:.2f?}\n"
 BENCHMARK = STEPS + TO_JAX + TO_OPACUS
 
 
@@ -28,7 +36,7 @@ def front_page():
             """
 what: {what}
 minidp: {ours}
-beside: {others}
+others: {others}
 """,
             compared(),
         )
@@ -101,6 +109,7 @@ def developers():
         "benchmark": table(BENCHMARK, every),
         "avx2": table(BENCHMARK, avx2),
         "gpu": table(STEPS + TO_OPACUS, gpu),
+        "devices": table(DEVICES, devices()),
     }
 
 
@@ -128,6 +137,7 @@ PAGES = {
     "README.md": front_page,
     "minidp/fitting/README.md": your_table,
     "minidp/README.md": reference,
+    "minidp/PAPER.md": paper.tables,
     "minidp/data/README.md": of_persons,
     "minidp/privacy/README.md": accounting,
     "tools/README.md": developers,

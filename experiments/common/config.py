@@ -43,7 +43,7 @@ LENGTH = partial(in_range, 0, 1e6, open_low=True)
 def digits_option():
     """The field of --dataset, for digits."""
     return option(
-        "auto",
+        "mnist",
         "digits to train on: mnist, strokes (synthetic digits), or auto (MNIST, or synthetic "
         "digits if it is not available)",
         choices=("auto", "mnist", "strokes"),

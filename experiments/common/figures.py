@@ -140,7 +140,7 @@ def spent(pca, probability, sigmas, steps, delta):
     """The same by its noise multipliers: PCA's, None without PCA, and the clip groups'."""
     setup = [] if pca is None else [(Gaussian(pca),)]
     ledger = Ledger(entries=[*setup, (PoissonSampled(probability, JointGaussian(sigmas)), steps)])
-    return make("loss_distribution", ledger.relation).epsilon(ledger, delta).upper
+    return make("pld", ledger.relation).epsilon(ledger, delta).upper
 
 
 class NotMeasured(Exception):

@@ -174,7 +174,7 @@ def within_budget(config, plan, size, epochs, before=(), calibrated=None):
         )
     what = f"epsilon {config.target:g} at delta {config.delta:g}"
     tell(config, f"computing how many lots fit into {what}")
-    plan = plan.fitted(accountant, plan.ledger(0, before), config.target, config.delta)
+    plan = plan.fitted(accountant, config.target, config.delta, before)
     return plan, Filter(accountant, config.target, config.delta)
 
 

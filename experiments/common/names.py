@@ -62,7 +62,7 @@ def table(symbols, order, epsilon, delta, streams):
     sanitizer = Sanitizer(flat_group([key], NORM, float(epsilon < math.inf)))
     plan = Plan(PoissonSampler(1.0), sanitizer, 1, len(symbols))
     if epsilon < math.inf:
-        plan = plan.calibrated("loss_distribution", epsilon, delta)
+        plan = plan.calibrated("pld", epsilon, delta)
     sanitizer, products = plan.at(0, len(symbols))
     total = {}
     for start in range(0, len(symbols), BATCH):

@@ -110,7 +110,8 @@ def find(
     folder, named = cache_dir() / name, os.environ.get("MINIDP_DATA")
     if found := named and locate(Path(named)) or locate(folder):
         return found
-    looked = f"{name.upper()} is neither in MINIDP_DATA={named} nor in {folder}"
+    given = f"nor in MINIDP_DATA={named}" if named else "and MINIDP_DATA is not set"
+    looked = f"{name.upper()} is not in {folder}, {given}"
     try:
         fetch(files, mirrors, folder, advice, progress)
     except DataUnavailableError as error:

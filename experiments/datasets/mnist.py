@@ -30,7 +30,7 @@ NOMINAL_SIZE = 60_000
 
 
 def load(
-    dataset: str = "auto",
+    dataset: str = "mnist",
     data_dir: StrPath | None = None,
     on_notice: Callable[[str], object] = print,
     sizes: Sequence[int] | None = None,
@@ -62,7 +62,9 @@ def load(
             return load_mnist(data_dir, progress=progress).first(*sizes)
         except DataUnavailableError as error:
             if dataset == "mnist":
-                raise
+                raise DataUnavailableError(
+                    f"{error}; or go on with synthetic digits: --dataset strokes"
+                ) from error
             on_notice(
                 "MNIST is not available: using the synthetic digits instead. Why, and what to do:"
             )

@@ -131,7 +131,7 @@ cost = minidp.epsilon(noise_multiplier=1, sampling_probability=1, steps=1, delta
 print(f"the proof allows {cost['meaning']['true_positive_rates']['0.1']:.1%}")
 
 # %% [markdown]
-# Where the proof allows 39%, the attacker finds Ann in about 71% of the lots. The proof is not
+# Where the proof allows 39%, the attacker finds Ann in about 72% of the lots. The proof is not
 # wrong. It is about another program.
 #
 # ## 2. Batch normalisation

@@ -25,6 +25,8 @@ from .card import Card, card_of_class, package
 from .checks import Check, Outcome
 from .html import formulas_page
 from .names import card_of
+from .printing import Screen
+from .start import summary
 from .trial import THOROUGH
 
 OWN = "Layers and losses of your own"
@@ -37,7 +39,8 @@ SECTIONS = {
     "Noise": "mechanism.noise.",
     "Sampling": "mechanism.samplers.",
     "DP-PCA and looks at columns": "mechanism.mean. mechanism.pca. mechanism.columns.",
-    "Accountants": "privacy.moments. privacy.conversion. privacy.composition. privacy.",
+    "Accountants": "privacy.moments. privacy.conversion. privacy.composition. privacy. "
+    "audit.in_paper.",
     "Numerics": "host.",
 }
 
@@ -136,6 +139,7 @@ def _row(name, card, lines, label, outcomes):
     return {
         "section": OWN,
         "card": name,
+        "path": card.module,
         "of": "",
         "label": label,
         "equation": card.labels[label],
@@ -195,46 +199,51 @@ def one_line(lines):
     return re.sub(r"(?<=[(\[{]) |,? (?=[)\]}])", "", text)
 
 
-def _text(row):
-    """The lines of a row that are printed."""
-    passed = "ok  " if row["passed"] else "FAIL"
-    yield f"  {passed} {row['card']} [{row['label']}]  {row['equation']}"
-    if row["in_words"]:
-        yield f"         in words: {row['in_words']}"
-    yield from (f"         {line['path']}:{line['line']}   {line['text']}" for line in row["code"])
-    yield f"         source: {row['source']}"
-    if printed := [each for each in row["measured"] if each["method"] == checks.PRINTED]:
-        worst = max(printed, key=lambda each: math.inf if each["error"] is None else each["error"])
-        if worst["error"] is None:
-            found = worst["problem"] or "do not agree"
-        else:
-            found = f"differ by {checks.beside(worst['error'], worst['tolerance'])}"
-        yield f"         the printed equation and the code: {found}"
-    failed = [each["text"] for each in row["measured"] if not each["passed"]]
-    yield from (f"         failed: {text}" for text in failed)
-    if row["measured"] and not failed:
-        yield f"         nearest to its limit: {row['measured'][0]['text']}"
-    yield from (f"         {fault}" for fault in (*row["faults"], row["suspect"]) if fault)
+def _words(text):
+    """The words and numbers of a text in small letters; an equation is "eq", however it is
+    written.
+    """
+    found = re.findall(r"[a-z]+|\d+(?:\.\d+)*", text.lower())
+    return [{"eqs": "eq", "equation": "eq", "equations": "eq"}.get(word, word) for word in found]
+
+
+def _mentions(source, asked):
+    """True if a source has these words one after the other; "theorem 2" is in "Theorem 2.1"."""
+    held = _words(source)
+    return any(
+        all(word == want or word.startswith(f"{want}.") for word, want in zip(held[i:], asked))
+        for i in range(len(held) - len(asked) + 1)
+    )
 
 
 def named(only, cards):
     """Names of the cards called `only` ("Dense" or "nn.dense.Dense"), and of those of their base
-    classes.
+    classes; else of the cards whose sources name this part of the paper ("Theorem 2").
     """
-    called, wanted = only.lower(), set()
+    called, asked, wanted = only.lower(), _words(only), set()
     public = {card.qualname.lower(): card.qualname for card in cards if not card.private}
     for card in cards:
         if called in (card.qualname.lower(), card.name.lower()) and not card.private:
             wanted |= {card.name, *_bases(card)}
+    if not wanted and len(asked) > 1 and asked[-1][0].isdigit():
+        wanted = {
+            card.name
+            for card in cards
+            if any("Abadi" in each and _mentions(each, asked) for each in card.sources.values())
+        }
     if not wanted:
-        near = get_close_matches(called, public, n=5)
+        near = [name for name in public if called in name]
+        near = [
+            *near,
+            *(each for each in get_close_matches(called, public, n=5) if each not in near),
+        ]
         known = f"near it: {', '.join(public[name] for name in near)}; " if near else ""
         raise ParameterError(f"no card is named {only}; {known}minidp audit --list prints all")
     return wanted
 
 
 def listing():
-    """Lines with the names that --layer takes, under their sections, and where each stands."""
+    """Lines with the names that --card takes, under their sections, and where each stands."""
     public = [card for card, _ in cards() if not card.private]
     for section, found in groupby(public, key=_section):
         yield f"\n{section}"
@@ -335,20 +344,16 @@ def _own(report, number):
     ]
 
 
-def main(layer=None, device="auto", json_file=None, html_file=None, run=None):
+def main(layer=None, device="auto", json_file=None, html_file=None, run=None, everything=False):
     """Print the audit, write the files asked for, and return the exit status. run: what
     `html.run_section` takes.
+
+    everything: print each label; by default of a whole audit only those that fail, under a line
+    for each section.
     """
-    section = None
-
-    def show(row):
-        nonlocal section
-        if row["section"] != section:
-            section = row["section"]
-            print(f"\n{section}")
-        print("\n".join(_text(row)), flush=True)
-
-    data = measure(layer, device, show, run=run)
+    screen = Screen(everything or layer is not None)
+    data = measure(layer, device, screen.show, run=run)
+    screen.end()
     if json_file:
         write_json(json_file, data)
     if html_file:
@@ -358,4 +363,5 @@ def main(layer=None, device="auto", json_file=None, html_file=None, run=None):
         f"measurements {sum(len(row['measured']) for row in data['rows'])}, {data['failed']} "
         f"failed, on {data['device']}, {data['seconds']:.0f} s"
     )
+    print(*summary(data["rows"]), sep="\n", end="\n" if data["failed"] else "")
     return 1 if data["failed"] else 0

@@ -106,15 +106,19 @@ def _lines(found):
 class AuditCommand:
     """Flags of `minidp audit`."""
 
-    examples = "example: %(prog)s --layer Dense"
+    examples = "example: %(prog)s --card Dense"
     folder: str | None = option(
         None,
         "a run's folder, which is verified and put into the same page",
         metavar="FOLDER",
         positional=True,
     )
-    layer: str | None = option(
-        None, "only this class or function, and its bases: Conv2D", metavar="NAME"
+    card: str | None = option(
+        None,
+        "only this class or function, and its bases (Conv2D), or what a part of the paper has here "
+        '("Theorem 2")',
+        metavar="NAME",
+        also=("--layer",),
     )
     step: str | None = option(
         None,
@@ -122,7 +126,8 @@ class AuditCommand:
         "of minidp.audit.check_step",
         metavar="FILE.py[:NAME]",
     )
-    list: bool = option(False, "print the names that --layer takes, and end")
+    list: bool = option(False, "print the names that --card takes, and end")
+    all: bool = option(False, "print each equation, not only those that fail")
     device: str = option("auto", "auto, cpu, gpu or gpu:N")
     html: str | None = option(
         None,
@@ -148,13 +153,13 @@ class AuditCommand:
         if self.folder:
             found, verified = _asked(self.folder)
             print("This run", *_lines(found), sep="\n")
-        status = report.main(self.layer, self.device, self.json, self.html, found)
+        status = report.main(self.card, self.device, self.json, self.html, found, self.all)
         return 1 if self.folder and verified.failed else status
 
     def _step(self):
         from ..steptest.step import checked_file
 
-        if self.folder or self.layer or self.list or self.json:
+        if self.folder or self.card or self.list or self.json:
             raise ParameterError("--step goes with --html alone")
         found = checked_file(self.step)
         print(found)

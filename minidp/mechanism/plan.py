@@ -58,7 +58,7 @@ class Plan(Named):
     >>> plan = Plan(PoissonSampler(0.01), Sanitizer(groups), steps=10_000, expected_lot_size=600)
     >>> round(MomentsAccountant().epsilon(plan.ledger(), 1e-5).upper, 4)
     1.2691
-    >>> plan.fitted(MomentsAccountant(), Ledger(), 2.0, 1e-5).steps
+    >>> plan.fitted(MomentsAccountant(), epsilon=2.0, delta=1e-5).steps
     24256
     """
 
@@ -163,13 +163,20 @@ class Plan(Named):
         )
         return replace(self, sanitizer=replace(self.sanitizer, groups=groups))
 
-    def fitted(self, accountant: Any, ledger: Ledger, epsilon: float, delta: float) -> Plan:
-        """The plan with the most steps whose epsilon, on top of `ledger`, stays at or below the
-        target.
+    def fitted(
+        self,
+        accountant: Accountant | str,
+        epsilon: float,
+        delta: float,
+        before: Iterable[Event] = (),
+    ) -> Plan:
+        """The plan with the most steps that stay, after the events `before`, at or below (epsilon,
+        delta).
 
         Raises BudgetExceededError if not one lot fits, ParameterError if the steps cost nothing.
         """
         accountant = as_accountant(accountant, self.relation)
+        ledger = self.ledger(0, before)
         steps = max_steps(accountant, ledger, lambda n: self.charges(0, n), epsilon, delta)
         if steps == 0:
             self.check_budget(accountant, ledger, epsilon, delta)

@@ -86,7 +86,7 @@ class PoissonSampler(_Sampler):
     Source
         [F1]  own derivation: given its size, a Poisson sample is uniform among subsets of that size
         [F2]  own derivation: integers of 256 bits at the mode, cut below 2^-128 of it
-        [S1]  Abadi et al. 2016, Lemma 3; Mironov, Talwar, Zhang 2019, arXiv:1908.10530
+        [S1]  Abadi et al. 2016, Section 3.1, "Lots"; Mironov, Talwar, Zhang 2019, arXiv:1908.10530
 
     Guarantees
         q is public: derive it from a nominal data set size, never from the data at hand.

@@ -22,6 +22,7 @@ __getattr__, __dir__, __all__ = names_of(
         ".layers.recurrent": "LSTM",
         ".layers.sequence_loss": "SequenceCrossEntropy",
         ".layers.standardise": "Standardise",
+        ".layers.torch_weights": "load_state_dict state_dict",
         ".fitting.pieces": "Pieces",
     },
 )

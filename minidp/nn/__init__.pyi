@@ -8,6 +8,8 @@ from ..layers.norm import UnitNorm as UnitNorm
 from ..layers.recurrent import LSTM as LSTM
 from ..layers.sequence_loss import SequenceCrossEntropy as SequenceCrossEntropy
 from ..layers.standardise import Standardise as Standardise
+from ..layers.torch_weights import load_state_dict as load_state_dict
+from ..layers.torch_weights import state_dict as state_dict
 from . import init as init
 from .activation import Clamp as Clamp
 from .activation import ReLU as ReLU

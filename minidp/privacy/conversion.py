@@ -23,7 +23,7 @@ def tail_bound_epsilon(log_moments: NDArray, orders: NDArray, delta: float) -> f
         [C1]  epsilon = min_lambda (alpha(lambda) + ln(1/delta)) / lambda
 
     Source
-        [C1]  Abadi et al. 2016, Theorem 2 (tail bound), solved for epsilon
+        [C1]  Abadi et al. 2016, Theorem 2.2 (tail bound), solved for epsilon
     """
     candidates = (_usable(log_moments) - math.log(delta)) / orders  # [C1]
     return max(0.0, float(np.min(candidates)))
@@ -36,7 +36,7 @@ def tail_bound_delta(log_moments: NDArray, orders: NDArray, epsilon: float) -> f
         [C1]  delta = min(1, min_lambda exp(alpha(lambda) - lambda epsilon))
 
     Source
-        [C1]  Abadi et al. 2016, Theorem 2 (tail bound)
+        [C1]  Abadi et al. 2016, Theorem 2.2 (tail bound)
     """
     return _smallest_exp(_usable(log_moments) - orders * epsilon)  # [C1]
 

@@ -35,7 +35,8 @@ class MomentsAccountant(Accountant):
         [M2]  alpha = lambda (lambda+1) / (2 sigma^2)    for Gaussian(sigma)
         [M3]  alpha = min(lambda e, lambda e (exp(e)-1) + lambda^2 e^2 exp(2e)/2)    for an e-DP
               release
-        Composition adds alpha (Theorem 2, any adaptive choice of queries with noise fixed ahead).
+        [M4]  alpha_k = sum_i n_i a_ik    at order k, over releases i that are made n_i times each;
+              any adaptive choice of queries, with noise fixed ahead
         Numerical error is bounded and added to alpha.
 
     Valid for
@@ -43,11 +44,12 @@ class MomentsAccountant(Accountant):
         Measured against 50 digits over q 1e-7..0.999, sigma 0.1..100, lambda 1..256.
 
     Source
-        [M1]  Abadi et al. 2016, Section 3.2; E1 <= E2: Mironov, Talwar, Zhang 2019
-              (arXiv:1908.10530)
+        [M1]  Abadi et al. 2016, Eq. (2), Eq. (3) and Eq. (4), where nu is mu_0, and the second
+              form of E2 with lambda + 1; E1 <= E2: Mironov, Talwar, Zhang 2019 (arXiv:1908.10530)
         [M2]  Abadi et al. 2016, Section 3.2 at q = 1; own derivation: E exp(lambda(lambda+1)/(2
               sigma^2))
         [M3]  Abadi et al. 2016, Lemma C.1; sampled pure DP: e = ln(1 + q (exp(1/b) - 1))
+        [M4]  Abadi et al. 2016, Theorem 2.1 (composability)
     """
 
     name = "moments"
@@ -76,12 +78,12 @@ class MomentsAccountant(Accountant):
         return log_moment_curve(event, self.lambdas)
 
     def epsilon_of(self, parts, delta):
-        total = self.composed(parts, self.orders)
+        total = self.composed(parts, self.orders)  # [M4]
         epsilon = self.conversions[0](total, self.lambdas, delta)
         return Bound(None, epsilon, epsilon * (1 + 1e-14))
 
     def delta_of(self, parts, epsilon):
-        total = self.composed(parts, self.orders)
+        total = self.composed(parts, self.orders)  # [M4]
         delta = self.conversions[1](total, self.lambdas, epsilon)
         return Bound(None, delta, delta)
 

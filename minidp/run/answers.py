@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ..privacy.accountant import called
+from ..privacy.accountant import NAMES, called
 from ..privacy.accountants import row_to_quote
 from ..privacy.ledger import Ledger
 from ..util.text import estimate_text, lower_text, upper_text
@@ -16,12 +16,22 @@ Rows = Mapping[str, Mapping[str, Any]]  # of accountants: figures, kind and note
 UNBOUNDED = {"lower": None, "upper": math.inf}
 
 
-def rows_of(found: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """What `all_bounds` found, {name: figures, kind and note}."""
-    return {
-        name: {**bound.as_dict(), "kind": kind, "note": note}
+class ByAccountant(dict[str, dict[str, Any]]):
+    """{name in JSON: figures, kind and note}, which the short names such as "pld" find, too."""
+
+    def __missing__(self, name: str) -> dict[str, Any]:
+        key = NAMES.get(name, name)
+        if key not in self:
+            raise KeyError(name)
+        return self[key]
+
+
+def rows_of(found: Mapping[str, Any]) -> ByAccountant:
+    """What `all_bounds` found."""
+    return ByAccountant(
+        (name, {**bound.as_dict(), "kind": kind, "note": note})
         for name, (bound, kind, note) in found.items()
-    }
+    )
 
 
 def text_rows(

@@ -55,9 +55,11 @@ class Privacy:
     check          stop before the first step, with a message for the data's owner, if rows are not
                    finite or labels belong to no class; default: on for your own arrays, where no
                    data set vouches for them
-    train_metrics  evaluate on training data too: such figures are not private, and are named so
+    train_metrics  also measure accuracy on training data, which is not private; default: no
     rows_per_person  protect persons instead of rows, and use at most so many rows of each;
                    `Run.train` then needs `person`, and all sizes here count persons
+    stop_early     allow a plan with more steps than the budget pays for: training then stops where
+                   the budget is used up. By default such a plan is refused before the first charge
     """
 
     plan: Plan
@@ -65,8 +67,9 @@ class Privacy:
     dataset_size: int | None = None
     group_size: int = 1
     check: bool | None = None
-    train_metrics: bool = True
+    train_metrics: bool = False
     rows_per_person: int | None = None
+    stop_early: bool = False
 
     def __post_init__(self):
         instance(Plan, plan=self.plan)

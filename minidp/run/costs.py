@@ -163,12 +163,14 @@ def epsilon(
     group_size            rows of one person, all in the data or none
     accountant            "bounds", "all", or one by name: pld, rdp, gdp, moments, advanced, basic
 
-    "quote" names the accountant with the smallest certified bound, None if there is no finite one.
+    The rows of found["accountants"] are found by these names; as JSON they have the names of files
+    (pld is loss_distribution, rdp is renyi, gdp is gaussian_clt). "quote" is such a name, that of
+    the accountant with the smallest certified bound, or None if no bound is finite.
 
     >>> found = epsilon(delta=1e-5, noise_multiplier=4, sampling_probability=0.01, steps=10_000)
     >>> round(float(found), 3), found.accountant, found.meaning[:18]
     (0.947, 'pld', 'An attacker who kn')
-    >>> found["accountants"]["loss_distribution"]["upper"] == found.upper
+    >>> found["accountants"]["pld"]["upper"] == found.upper
     True
     """
     setting = Setting(
@@ -244,7 +246,7 @@ def compared(ledger: Ledger, names: Iterable[str], group_size: int = 1, **given:
     """
     rows = rows_of(all_bounds(ledger, names, **given, group_size=group_size))
     worthless = math.inf if "delta" in given else 1.0
-    record = {**given, "quote": row_to_quote(rows, worthless), "accountants": rows}
+    record: dict[str, Any] = {**given, "quote": row_to_quote(rows, worthless), "accountants": rows}
     if "delta" in given and (said := meaning_of(ledger, given["delta"], group_size)):
         record["meaning"] = said
     return Cost({**record, "ledger": ledger.to_json()}, group_size)

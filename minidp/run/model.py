@@ -98,7 +98,9 @@ class Model:
         """
         if self.classes is None:
             raise ParameterError(
-                "predict_proba: expected a model with classes; this one gives numbers: call predict"
+                "predict_proba: expected a model with classes; this one gives numbers: call "
+                "predict, or, if they are the logits of classes, make "
+                "Model(model.network, classes=[...])"
             )
         z = self.outputs(x)
         with np.errstate(all="ignore"):
@@ -213,14 +215,25 @@ class Model:
         )
 
 
-def as_model(network: nn.Sequential | Model, loss: object) -> Model:
-    """A Model as it is; of a network trained with SoftmaxCrossEntropy one whose classes are 0, 1,
-    ..., K-1.
+def as_model(network: nn.Sequential | Model, loss: object, y: Any = None) -> Model:
+    """A Model as it is; of a network trained on labels, one whose classes are 0, 1, ..., K-1.
+
+    y are labels if they are whole numbers (N,), or if the loss is SoftmaxCrossEntropy. Raises
+    ParameterError for labels where the network has a single output.
     """
     if isinstance(network, Model):
         return network
-    classified = isinstance(loss, nn.SoftmaxCrossEntropy) and len(network.output_shape) == 1
-    return Model(network, np.arange(network.output_shape[0]) if classified else None)
+    labels = y is not None and y.ndim == 1 and y.dtype.kind in "biu"
+    labels = labels or isinstance(loss, nn.SoftmaxCrossEntropy)
+    if not labels or len(network.output_shape) != 1:
+        return Model(network)
+    if network.output_shape == (1,):
+        raise ParameterError(
+            "y: expected as many outputs of the network as there are classes, got labels (whole "
+            "numbers) and one output: end with Dense(..., K), give targets as floating point "
+            "numbers, or, if the output means something else, Run.train(..., model=Model(network))"
+        )
+    return Model(network, np.arange(network.output_shape[0]))
 
 
 def _with_batch(shape):

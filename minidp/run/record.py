@@ -232,6 +232,11 @@ class Record(Config):
     versions: dict[str, Any] = LATER
     statement_sha256: str = LATER
 
+    def to_json(self) -> dict[str, Any]:
+        """The dictionary that JSON holds; how the run ended comes first."""
+        found = super().to_json()
+        return {name: found[name] for name in ("stopped", "steps") if name in found} | found
+
     @property
     def began(self) -> Config:
         """What config.json holds."""

@@ -97,6 +97,13 @@ def as_charged(run: Any, name: str, event: Event) -> Event:
     return charged[0]
 
 
+def _lost(planned, left):
+    """What a crash cost the run, in words."""
+    if left == planned:
+        return ""
+    return f": {planned - left} lots of a crash stay charged, so {left} of {planned} are trained"
+
+
 def start_of(run: Any) -> tuple[Plan, Progress, list[Any], tuple[float, float]]:
     """(plan, Progress, history, seconds spent before) of a new `Run`, or of its checkpoint.
 
@@ -115,5 +122,7 @@ def start_of(run: Any) -> tuple[Plan, Progress, list[Any], tuple[float, float]]:
     check_charged(plan, run.ledger, progress)
     selfcheck.check(run.network, run.loss, run.examples[1])
     if not run.quiet and run.ranks.rank == 0:
-        say(f"resuming from step {progress.step} of {plan.steps}")
+        say(
+            f"resuming from step {progress.step} of {plan.steps}{_lost(run.plan.steps, plan.steps)}"
+        )
     return plan, progress, header["history"], header["extra"]["seconds"]

@@ -32,6 +32,7 @@ from .ahead import compiled_ahead
 from .asked import About, Privacy, Training
 from .curves import draw_course
 from .figures import facts_of, finished, first_events, release_of
+from .fits import check_steps
 from .model import as_model
 from .model_file import describe, write_model
 from .program import program
@@ -68,7 +69,8 @@ class Run:
     folder    its path, or a `RunFolder`
 
     Raises
-        BudgetExceededError   not one step fits into the budget; nothing was written
+        BudgetExceededError   the budget does not pay for all planned steps (see `stop_early` of
+                              `Privacy`); nothing was written
         ParameterError        the folder is in use, or holds a run where none may be
         DivergedError         weights, or outputs on public rows, overflowed in `train`; the ledger
                               holds what was charged
@@ -109,6 +111,7 @@ class Run:
             plan.check_budget(
                 budget.accountant, Ledger(plan.relation), budget.epsilon, budget.delta
             )
+            check_steps(privacy, budget, Ledger(plan.relation))
         self.setup: list[Release] = []
         self.releases: dict[str, Any] = {}
         self.rows_checked = self._found = False
@@ -211,9 +214,9 @@ class Run:
         example_weight  (N,) in [0, 1], or None for 1: what each example's clipped gradient is
                         multiplied by; with persons one for each, in the order of their names
         person          (N,) whose row each is, whole numbers or texts; with rows_per_person only
-        model           the network with what stands fixed before it, or a `Model` of that with
-                        classes or bounds, which model.npz then holds; by default the classes of
-                        SoftmaxCrossEntropy are 0 to K-1
+        model           the network with fixed layers before it, or a `Model` of that with classes
+                        or bounds, which model.npz then holds; by default whole numbers y (N,) are
+                        the classes 0 to K-1 of the network's K outputs
         about           a dictionary for result.json, or a function that returns it, called while
                         the weights that are released stand in the network; what is named
                         ..._not_private is listed as such
@@ -226,7 +229,7 @@ class Run:
             x, y = as_rows("Run.train", x, y, like)
             if x_test is not None:
                 x_test, y_test = as_rows("Run.train, test set", x_test, y_test, like)
-            self.model = as_model(model or self.network, self.loss)
+            self.model = as_model(model or self.network, self.loss, y)
             describe(model := self.model.network)
             self.examples, self.example_weight = (x, y), example_weight
             self.units = units_of(person, self.privacy.rows_per_person, x.shape[0])
@@ -268,6 +271,8 @@ class Run:
         every = self.training.measure_every
         self.curve_epsilon = self._epsilon_of_curve()
         trainer = self.rehearse(*self.examples, plan)
+        if not self.begun:
+            check_steps(self.privacy, self.budget, self.ledger)
         if self.begun:
             self.row_bits = row_bits.of_both(self.saved[1]["extra"].get("row_bits"), self.row_bits)
             path = self.folder.path / folders.CHECKPOINT

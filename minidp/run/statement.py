@@ -10,9 +10,10 @@ from ..mechanism.schedule import text
 from ..privacy.accountant import called
 from ..util.text import estimate_text, lower_text, upper_text
 from .attacker import in_words
-from .summary import in_short, is_not_private, unit_of
+from .summary import in_short, is_not_private, shortened, unit_of
 
-FORMAT = 20  # of the text: one more whenever `render` would write other bytes for the same result
+FORMAT = 21  # of the text: one more whenever `render` would write other bytes for the same result
+FORMATS = (20, FORMAT)  # that `render` can write; 20 does not begin with why a run is shorter
 
 
 def render(record):
@@ -46,6 +47,7 @@ def _warnings(record):
         f"Run: {record.experiment}, finished on {record.day}. Data: {record.dataset}"
         f"{', described by a schema' if record.config.get('schema') else ''}. "
         f"Device: {record.device}.",
+        record.statement_format > 20 and (why := shortened(record)) and f"**Shorter: {why}.**",
     ]
 
 

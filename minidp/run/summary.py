@@ -135,6 +135,22 @@ def _protected(record):
     )
 
 
+def shortened(record):
+    """Why fewer lots were trained than planned, in one sentence; None for a run of all of them."""
+    steps, planned = record.steps, record.settings.planned_steps
+    if record.stopped == "budget":
+        return (
+            f"stopped {planned - steps} lots early: the budget was used up ({steps} of {planned} "
+            "lots); Plan.calibrated finds noise for all of them"
+        )
+    if steps < planned:
+        return (
+            f"{planned - steps} lots of a crash stay charged and are not in the model: {steps} of "
+            f"{planned} were trained"
+        )
+    return None
+
+
 def target_line(record):
     """Why the quoted epsilon is not the target; None where no other accountant kept the target."""
     target, name = record.target_epsilon, record.accountant
@@ -169,6 +185,8 @@ def summary(record, path):
     """
     if record.notice:
         yield f"NOTICE: {record.notice}"
+    if why := shortened(record):
+        yield f"NOTICE: {why}"
     accuracy = "" if record.test_accuracy is None else f"test accuracy {record.test_accuracy:.2%} "
     yield (
         f"{accuracy}after {record.steps} lots ({record.epochs:.4g} epochs) on "

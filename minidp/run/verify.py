@@ -47,7 +47,7 @@ from .folder import (
 )
 from .progress import read_metrics
 from .record import MODEL_FACTS, Record
-from .statement import FORMAT, render
+from .statement import FORMATS, render
 from .versions import FALSE_WEIGHTS, weights_were_false
 
 READ = (CONFIG, MODEL, STATEMENT, RESULT, METRICS)  # beside the ledger
@@ -167,10 +167,10 @@ class Files:
         self.config = read_json(folder / CONFIG)
         self.statement = (folder / STATEMENT).read_text(encoding="utf-8")
         self.metrics = read_metrics(folder / METRICS)
-        if self.record.statement_format != FORMAT:
+        if self.record.statement_format not in FORMATS:
             raise DataError(
                 f"its result has format {self.record.statement_format}, and this version reads "
-                f"{FORMAT}: verify it with the version that wrote it"
+                f"{' and '.join(map(str, FORMATS))}: verify it with the version that wrote it"
             )
         if not self.metrics:
             raise DataError(f"{METRICS} has no rows")
@@ -208,7 +208,7 @@ class Files:
         again = derived(record, self.plan, self.budget, group_size)
         yield _finding(
             "Do all figures come out the same when computed again?",
-            f"epsilon by {', '.join(again.epsilon)}{_not_then(record)}",
+            f"epsilon by {', '.join(map(called, again.epsilon))}{_not_then(record)}",
             self._otherwise(again),
         )
         spent = again.epsilon[again.accountant].upper

@@ -7,7 +7,7 @@ __getattr__, __dir__, __all__ = names_of(
     __name__,
     {
         "averaging": "Averaged",
-        "optimizer": "OPTIMIZERS SGD AdaGrad Adam Momentum Nesterov Optimizer",
+        "optimizer": "OPTIMIZERS SGD AdaGrad Adam AdamW Momentum Nesterov Optimizer",
         "progress": "Progress",
         "trainer": "TrainRecord Trainer",
         ".run.metrics": "Metrics evaluate",

@@ -5,6 +5,7 @@ from .optimizer import OPTIMIZERS as OPTIMIZERS
 from .optimizer import SGD as SGD
 from .optimizer import AdaGrad as AdaGrad
 from .optimizer import Adam as Adam
+from .optimizer import AdamW as AdamW
 from .optimizer import Momentum as Momentum
 from .optimizer import Nesterov as Nesterov
 from .optimizer import Optimizer as Optimizer

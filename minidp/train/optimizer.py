@@ -1,4 +1,4 @@
-"""Descent along released gradients: SGD, Momentum, Nesterov, AdaGrad, Adam.
+"""Descent along released gradients: SGD, Momentum, Nesterov, AdaGrad, Adam, AdamW.
 
 An optimizer sees released gradients only, so whatever it computes is post-processing and costs no
 privacy. SVRG, which the paper names, is missing: it needs the gradient of a snapshot on all data,
@@ -192,10 +192,36 @@ class Adam(Optimizer):
         theta -= rate * m / (root + self.offset)  # [F2]
 
 
+@dataclass
+class AdamW(Adam):
+    r"""Adam with decoupled weight decay: each step also shrinks the weights, which are public, so
+    that decay costs no privacy.
+
+    Forward
+        [F1]  theta <- (1 - eta w) theta - eta (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + e)    with
+              m, v and t of `Adam`
+
+    Source
+        [F1]  Loshchilov and Hutter 2019, arXiv:1711.05101, Algorithm 2, in the form of PyTorch with
+              the decay times the learning rate
+    """
+
+    weight_decay: float = 0.01
+
+    def __post_init__(self):
+        super().__post_init__()
+        non_negative_finite(weight_decay=self.weight_decay)
+
+    def update_one(self, theta, g, rate, step, slots):
+        theta *= 1 - rate * self.weight_decay  # [F1]
+        super().update_one(theta, g, rate, step, slots)  # [F1]
+
+
 OPTIMIZERS = {
     "sgd": SGD,
     "momentum": Momentum,
     "nesterov": Nesterov,
     "adagrad": AdaGrad,
     "adam": Adam,
+    "adamw": AdamW,
 }

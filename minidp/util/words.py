@@ -43,6 +43,27 @@ WORDS = {  # of other libraries, and what to write here; "=" follows our paramet
     "Conv2d": "it is nn.Conv2D(in_channels, out_channels, kernel)",
     "kernel_size": "it is kernel=",
     "cuda": 'it is "gpu"',
+    "make_private": "minidp.fit trains privately, and minidp.run.Run with parts of your own",
+    "make_private_with_epsilon": "minidp.fit(..., epsilon=, network=) does, and Plan.calibrated",
+    "BatchMemoryManager": "a lot is split into what fits into memory; Training(batch_size=) sets "
+    "how many examples are computed at once",
+    "max_physical_batch_size": "it is batch_size= of run.Training",
+    "DataLoader": "give arrays, a memory map or data.Examples; the sampler of a Plan draws lots",
+    "DPDataLoader": "the lots are drawn by the sampler of a Plan, such as PoissonSampler",
+    "DPOptimizer": "clipping and noise are mechanism.Sanitizer, and the optimizer is one of "
+    "minidp.train",
+    "ModuleValidator": "audit.check_layer tests a layer; write nn.GroupNorm for batch "
+    "normalisation",
+    "CrossEntropyLoss": "it is nn.SoftmaxCrossEntropy()",
+    "MSELoss": "it is nn.SquaredError(), half the squared distance",
+    "GELU": "there are nn.ReLU, nn.Tanh and nn.Sigmoid; a layer of your own takes ten lines "
+    "(minidp/nn/README.md)",
+    "BatchNorm2D": "batch normalisation mixes examples, which no private step may; there is "
+    "nn.GroupNorm",
+    "secure_mode": "it is always on: noise comes from the system's entropy unless there is a seed",
+    "noise_generator": "it is streams=; Streams(seed) for a run that may not be published",
+    "poisson_sampling": "it is sampler=: PoissonSampler, or ShuffleSampler, which costs more",
+    "per_sample_gradients": "they are network.per_example_grads(loss, x, y)",
 }
 P = ParamSpec("P")
 R = TypeVar("R")

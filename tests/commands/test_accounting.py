@@ -282,3 +282,16 @@ OTHERS = [
 )
 def test_what_a_user_does_wrong_is_one_line(flags, message, refused):
     assert message in refused(flags)
+
+
+def test_accountants_figures_are_found_by_short_names_beside_those_of_files():
+    found = minidp.epsilon(delta=1e-5, noise_multiplier=4, sampling_probability=0.01, steps=100)
+    rows = found["accountants"]
+    for short, key in NAMES.items():
+        if key in rows:
+            assert rows[short] is rows[key]
+    assert rows["pld"]["upper"] == found.upper and "loss_distribution" in rows
+    with pytest.raises(KeyError, match="gdp"):
+        rows["gdp"]
+    with pytest.raises(KeyError, match="moment"):
+        rows["moment"]

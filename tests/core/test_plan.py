@@ -13,7 +13,7 @@ from minidp.mechanism import (
     per_layer_groups,
 )
 from minidp.mechanism.samplers import SAMPLERS, make_sampler
-from minidp.privacy import Filter, Gaussian, Ledger, MomentsAccountant, NeighbouringRelation
+from minidp.privacy import Filter, Gaussian, MomentsAccountant, NeighbouringRelation
 from minidp.privacy.accountants import make
 from minidp.streams import Streams
 
@@ -25,21 +25,18 @@ POISSON = PoissonSampler(0.01)
 
 
 def test_fitted_takes_the_most_steps_within_the_target():
-    prefix, accountant = Ledger(entries=[(Gaussian(7.0),)]), MomentsAccountant()
-    plan = Plan(POISSON, FALLING, 1, 600).fitted(accountant, prefix, 2.0, 1e-5)
+    accountant = MomentsAccountant()
+    plan = Plan(POISSON, FALLING, 1, 600).fitted(accountant, 2.0, 1e-5, [Gaussian(7.0)])
 
     def spent(steps):
         return accountant.epsilon(plan.ledger(steps, [Gaussian(7.0)]), 1e-5).upper
 
     assert spent(plan.steps) <= 2.0 < spent(plan.steps + 1)
-    assert prefix.items() == [(Gaussian(7.0), 1)]
 
 
 def test_fitted_shuffle_ends_with_an_epoch():
     relation = NeighbouringRelation.ZERO_OUT
-    plan = Plan(ShuffleSampler(100, 30), FLAT, 1, 30).fitted(
-        MomentsAccountant(relation), Ledger(relation), 5.0, 1e-5
-    )
+    plan = Plan(ShuffleSampler(100, 30), FLAT, 1, 30).fitted(MomentsAccountant(relation), 5.0, 1e-5)
     assert plan.steps > 0 and plan.steps % 4 == 0
 
 

@@ -72,7 +72,7 @@ def frozen():
 def not_one_lot(noise):
     """Fit steps into a budget that is smaller than one lot's cost."""
     plan = Plan(POISSON, Sanitizer(flat_group(KEYS[:1], 1.0, noise)), 1, 600)
-    return plan.fitted("moments", Ledger(), 0.1, 1e-5)
+    return plan.fitted("moments", 0.1, 1e-5)
 
 
 def calibrated(sanitizer, epsilon):
@@ -231,7 +231,7 @@ PARTS = {
     BudgetExceededError: {
         "epsilon is 0.6958 ... before the first step, above the target of 0.1": lambda: Plan(
             POISSON, FALLING, 1, 600
-        ).fitted(MOMENTS, ledger_of((Gaussian(7.0), 1)), 0.1, 1e-5),
+        ).fitted(MOMENTS, 0.1, 1e-5, [Gaussian(7.0)]),
         "1.231 at delta=1e-05 before the first step": lambda: max_steps(
             MOMENTS, ledger_of((Gaussian(4.0), 1)), ONE, 1.2, 1e-5
         ),

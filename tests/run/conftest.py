@@ -11,7 +11,7 @@ from tests.support.running import train
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("finished") / "run"
-    train(folder, disclosed=["the names"], public=["the number of rows"])
+    train(folder, train_metrics=True, disclosed=["the names"], public=["the number of rows"])
     return folder
 
 

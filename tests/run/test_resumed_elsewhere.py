@@ -133,7 +133,7 @@ def run_of(folder, event=Gaussian(5.0)):
     sanitizer = Sanitizer(flat_group(network.params, 1.0, 4.0))
     steps = Plan(PoissonSampler(LOT / SIZE), sanitizer, 1, LOT)
     budget = Filter(MomentsAccountant(), 2.0, 1e-5)
-    steps = steps.fitted(budget.accountant, steps.ledger(0, [event]), 2.0, 1e-5)
+    steps = steps.fitted(budget.accountant, 2.0, 1e-5, [event])
     training = Training(network, nn.SoftmaxCrossEntropy(), SGD(0.1), Streams(3))
     run = Run(folder, training, Privacy(steps, budget), About(quiet=True))
     run.release_first("first", event, "zeros", lambda: np.zeros(2, np.float32))

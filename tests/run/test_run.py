@@ -82,8 +82,8 @@ def test_private_records_are_named_by_a_keyed_hash_only(tmp_path):
 
 def test_figures_that_are_not_private_are_all_named_and_their_files_sealed_with_the_key(tmp_path):
     about = {"median_norms_not_private": [1.0], "colour": "red"}
-    shown = train(tmp_path / "shown", about=about)
-    kept = train(tmp_path / "kept", train_metrics=False)
+    shown = train(tmp_path / "shown", about=about, train_metrics=True)
+    kept = train(tmp_path / "kept")
     assert (
         shown["not_private"][-1] == "median_norms_not_private"
         and "train_accuracy" in shown["not_private"]
@@ -108,7 +108,9 @@ def test_figures_that_are_not_private_are_all_named_and_their_files_sealed_with_
 
 
 def test_a_target_is_kept_and_one_that_nothing_fits_into_leaves_nothing(tmp_path):
-    result = train(tmp_path / "run", epsilon=2.2, steps=500, accountant=RenyiAccountant)
+    result = train(
+        tmp_path / "run", epsilon=2.2, steps=500, accountant=RenyiAccountant, stop_early=True
+    )
     assert (
         result["stopped"] == "budget"
         and 0 < result["steps"] < 500

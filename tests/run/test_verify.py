@@ -22,7 +22,7 @@ SEALED = [*FILES, "manifest.json"]
 def test_a_right_run_passes_on_one_page(finished, tmp_path, capsys):
     assert main(["verify", str(finished), "--html", str(tmp_path / "page.html")]) == 0
     out = capsys.readouterr().out
-    for text in ("5 questions, 0 mismatches", "loss_distribution", "ledger_2016"):
+    for text in ("5 questions, 0 mismatches", "epsilon by moments, rdp, pld, gdp", "ledger_2016"):
         assert text in out
     assert "FAIL" not in out
     page = (tmp_path / "page.html").read_text()

@@ -137,12 +137,13 @@ def test_a_missing_misspelt_or_unknown_marker_is_an_error(text):
 @pytest.mark.parametrize(
     "changes, accuracies, verdict",
     [
-        ({}, [0.951, 0.949, 0.953], "reproduced"),
+        ({}, [0.95, 0.95, 0.95], "reproduced"),
+        ({}, [0.951, 0.949, 0.953], "reproduced within 0.50 points"),
         ({}, [0.951, 0.949], "too few seeds to say"),
         ({}, [0.96, 0.961, 0.962], "differs by +1.10 points ± 0.06% because of the seeds"),
         ({"place": True}, [0.95, 0.96, 0.95], "differs in 1 of 3 seeds because of the seeds"),
         # to the bit, .05 - .03 is above .02
-        ({"value": 0.05, "tolerance": 0.02}, [0.03, 0.03, 0.03], "reproduced"),
+        ({"value": 0.05, "tolerance": 0.02}, [0.03, 0.03, 0.03], "reproduced within 2.00 points"),
     ],
 )
 def test_the_mean_over_seeds_is_judged(changes, accuracies, verdict, results, monkeypatch):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import minidp
-from minidp import nn
+from minidp import mechanism, nn, run, train
 from minidp.__main__ import main
 from minidp.backend import Backend
 from minidp.errors import ParameterError
@@ -45,10 +45,23 @@ def test_a_parameter_of_other_libraries_is_answered(word, door, name):
         door(**{name: 3})
 
 
-@pytest.mark.parametrize("word", ["Linear", "Conv2d"])
-def test_a_layer_of_other_libraries_is_answered(word):
-    with pytest.raises(AttributeError, match=f"no {word}; {re.escape(WORDS[word])}"):
-        getattr(nn, word)
+@pytest.mark.parametrize(
+    "module, word",
+    [
+        (nn, "Linear"),
+        (nn, "Conv2d"),
+        (nn, "CrossEntropyLoss"),
+        (nn, "GELU"),
+        (train, "DPOptimizer"),
+        (mechanism, "DPOptimizer"),
+        (run, "DPDataLoader"),
+        (minidp, "BatchMemoryManager"),
+        (minidp.privacy, "ModuleValidator"),
+    ],
+)
+def test_a_name_of_other_libraries_is_answered(module, word):
+    with pytest.raises(AttributeError, match=f"no '?{word}'?; {re.escape(WORDS[word])}"):
+        getattr(module, word)
 
 
 def test_the_device_of_other_libraries_is_answered():

@@ -13,7 +13,7 @@ from ...privacy.events import (
     Laplace,
     PoissonSampled,
 )
-from ...privacy.moments import log_moment_curve
+from ...privacy.moments import MomentsAccountant, log_moment_curve
 from ...privacy.renyi import RenyiAccountant
 from ..equation import Case
 from . import excess, measures, states
@@ -70,6 +70,15 @@ def log_moments_of_pure_releases_are_bounds(bench):
                 sum(a ** (order + 1) / b**order for a, b in ((p, 1 - p), (1 - p, p)))
             )
             yield max(0.0, 1 - float(log_moment(Laplace(1 / epsilon), order) / truth))
+
+
+@states(MOMENTS, "M4")
+def log_moments_add_up(bench):
+    releases = (PoissonSampled(0.01, Gaussian(4.0)), 900), (Gaussian(20.0), 1), (Laplace(30.0), 3)
+    accountant = MomentsAccountant()
+    alpha = accountant.composed(releases, accountant.orders)
+    each = np.array([log_moment_curve(event, accountant.lambdas) for event, _ in releases])
+    yield Case({"alpha": alpha, "a": each, "n": np.array([float(times) for _, times in releases])})
 
 
 def _divergences(event, orders):

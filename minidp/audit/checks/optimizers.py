@@ -11,7 +11,7 @@ from . import states
 KEY = ("layer", "W")
 # the names that the equations give the fields and slots of optimizers
 NAMED = {"momentum": "m", "offset": "e", "beta1": "b1", "beta2": "b2", "velocity": "v"}
-NAMED |= {"sum_of_squares": "s", "mean": "m", "square": "v"}
+NAMED |= {"sum_of_squares": "s", "mean": "m", "square": "v", "weight_decay": "w"}
 
 
 @states("train.optimizer.SGD", "F1", case=(train.SGD, ()))
@@ -36,9 +36,10 @@ def steps(bench, case):
             yield Case(given, _state(optimizer, theta))
 
 
-@states("train.optimizer.Adam", "F2")
-def adam_descends_by_its_new_means(bench):
-    for case in steps(bench, (train.Adam, (0.5, 0.7, 0.2))):
+@states("train.optimizer.Adam", "F2", case=(train.Adam, (0.5, 0.7, 0.2)))
+@states("train.optimizer.AdamW", "F1", case=(train.AdamW, (0.5, 0.7, 0.2, 0.3)))
+def descends_by_its_new_means(bench, case):
+    for case in steps(bench, case):
         yield case._replace(given={**case.given, "m": case.after["m"], "v": case.after["v"]})
 
 

@@ -1,0 +1,79 @@
+"""Checks of what the paper states and no run uses, beside what is exact."""
+
+import math
+from itertools import product
+
+import mpmath
+import numpy as np
+
+from ...certified.gaussian import gaussian_delta
+from ...privacy.events import Gaussian, PoissonSampled
+from ...privacy.moments import MomentsAccountant
+from .. import in_paper
+from ..equation import Case
+from . import holds, measures, states
+from .exact_values import ledger_of
+from .log_moments import log_moment
+
+SETTINGS = [  # (q, sigma, lambda) within the range of Lemma 3
+    (q, sigma, float(order))
+    for sigma, share in product((1.0, 1.5, 4.0, 16.0), (1e-4, 0.03, 0.9))
+    for q in [share / (16 * sigma)]
+    for most in [min(int(sigma**2 * math.log(1 / (q * sigma))), 1000)]
+    for order in sorted({1, 2, max(most // 3, 1), most})
+]
+
+
+@states("audit.in_paper.privacy_loss", "C1")
+def privacy_losses(bench):
+    outcomes = (-3.0, 0.25, 0.5, 2.0)
+    for q, sigma, _ in SETTINGS[::7]:
+        losses = {(x,): in_paper.privacy_loss(x, q, sigma) for x in outcomes}
+        with mpmath.workdps(30):
+            given = {"c": losses, "q": mpmath.mpf(q), "sigma": mpmath.mpf(sigma)}
+            yield Case(given, ranges={"x": outcomes})
+
+
+@states("audit.in_paper.gaussian_mechanism_delta", "C1")
+def delta_of_the_gaussian_mechanism(bench):
+    for epsilon, sigma in product((0.1, 0.9), (0.4, 4.0)):
+        delta = in_paper.gaussian_mechanism_delta(epsilon, sigma)
+        yield Case({"delta": delta, "epsilon": epsilon, "sigma": sigma})
+
+
+@measures("audit.in_paper.gaussian_mechanism_delta", "C1", "at least the exact delta", 0.0)
+def it_bounds_the_exact_delta(bench):
+    for epsilon, sigma in product(np.linspace(1e-3, 0.999, 25), np.geomspace(0.4, 30, 25)):
+        exact = gaussian_delta(epsilon, 1 / sigma)
+        yield holds(exact <= in_paper.gaussian_mechanism_delta(epsilon, sigma) * (1 + 1e-9))
+
+
+@states("audit.in_paper.lemma_3_log_moment", "C1")
+def leading_terms(bench):
+    for q, sigma, order in SETTINGS:
+        alpha = in_paper.lemma_3_log_moment(q, sigma, order)
+        yield Case({"alpha": alpha, "q": q, "sigma": sigma, "lambda": order})
+
+
+@measures("audit.in_paper.lemma_3_log_moment", "C1", "0.49 to 0.996 of it is the exact one", 0.0)
+def it_bounds_the_exact_log_moment(bench):
+    for q, sigma, order in SETTINGS:
+        exact = log_moment(PoissonSampled(q, Gaussian(sigma)), order)
+        yield holds(0.49 <= exact / in_paper.lemma_3_log_moment(q, sigma, order) <= 0.996)
+
+
+@states("audit.in_paper.theorem_1_noise", "C1")
+def noise_of_theorem_1(bench):
+    for q, steps, epsilon, delta in ((0.01, 10_000, 1.26, 1e-5), (1e-3, 500, 0.2, 1e-6)):
+        sigma = in_paper.theorem_1_noise(q, steps, epsilon, delta)
+        yield Case({"sigma": sigma, "q": q, "T": steps, "epsilon": epsilon, "delta": delta})
+
+
+@measures("audit.in_paper.theorem_1_noise", "C1", "epsilon by the moments accountant", 0.0)
+def it_is_enough(bench):
+    for q, steps, epsilon in ((0.01, 10_000, 1.26), (0.01, 40_000, 4.0), (1e-3, 10**6, 2.0)):
+        sigma = in_paper.theorem_1_noise(q, steps, epsilon, 1e-5)
+        order = 2 * math.log(1e5) / epsilon
+        assert order <= sigma**2 * math.log(1 / (q * sigma)) and q * sigma < 1 / 16
+        ledger = ledger_of((PoissonSampled(q, Gaussian(sigma)), steps))
+        yield holds(MomentsAccountant().epsilon(ledger, 1e-5).upper <= epsilon)

@@ -1,0 +1,55 @@
+"""What an audit prints while it measures."""
+
+import math
+
+from . import checks
+
+
+class Screen:
+    """Prints rows of the audit under their sections, as they come.
+
+    everything: print each row; else those that fail, and for each section how many agree.
+    """
+
+    def __init__(self, everything: bool):
+        self.everything, self.section = everything, None
+        self.rows: list[dict] = []
+
+    def show(self, row):
+        """Print one row, or count it."""
+        if row["section"] != self.section:
+            self.end()
+            self.section = row["section"]
+            print(f"\n{self.section}")
+        self.rows.append(row)
+        if self.everything or not row["passed"]:
+            print("\n".join(text(row)), flush=True)
+
+    def end(self):
+        """Print how many rows of the last section agree."""
+        if self.rows and not self.everything:
+            passed = sum(row["passed"] for row in self.rows)
+            print(f"  {passed} of {len(self.rows)} labels agree with their code", flush=True)
+        self.rows = []
+
+
+def text(row):
+    """The lines of a row that are printed."""
+    passed = "ok  " if row["passed"] else "FAIL"
+    yield f"  {passed} {row['card']} [{row['label']}]  {row['equation']}"
+    if row["in_words"]:
+        yield f"         in words: {row['in_words']}"
+    yield from (f"         {line['path']}:{line['line']}   {line['text']}" for line in row["code"])
+    yield f"         source: {row['source']}"
+    if printed := [each for each in row["measured"] if each["method"] == checks.PRINTED]:
+        worst = max(printed, key=lambda each: math.inf if each["error"] is None else each["error"])
+        if worst["error"] is None:
+            found = worst["problem"] or "do not agree"
+        else:
+            found = f"differ by {checks.beside(worst['error'], worst['tolerance'])}"
+        yield f"         the printed equation and the code: {found}"
+    failed = [each["text"] for each in row["measured"] if not each["passed"]]
+    yield from (f"         failed: {text}" for text in failed)
+    if row["measured"] and not failed:
+        yield f"         nearest to its limit: {row['measured'][0]['text']}"
+    yield from (f"         {fault}" for fault in (*row["faults"], row["suspect"]) if fault)

@@ -1,0 +1,37 @@
+"""Whether the planned steps of a run fit its budget, asked before the first of them is charged."""
+
+from ..errors import BudgetExceededError
+from ..privacy.accountant import called
+from ..privacy.budget import Filter
+from ..privacy.calibrate import max_steps
+from ..privacy.ledger import Ledger
+from .asked import Privacy
+from .folder import EARLIER
+
+
+def check_steps(asked: Privacy, budget: Filter, ledger: Ledger) -> None:
+    """Raise BudgetExceededError if the budget pays for fewer steps than the plan has, on top of
+    `ledger`.
+
+    Not for a plan whose steps `Plan.fitted` found, with `stop_early`, or where lots of an earlier
+    attempt, whose checkpoint is gone, are charged.
+    """
+    plan = asked.plan
+    if asked.stop_early or "steps" in plan.derived or ledger.count_of(EARLIER):
+        return
+    after = ledger.copy()
+    for event, times in plan.charges(0, plan.steps):
+        after.append(event, times)
+    epsilon, delta, accountant = budget.epsilon, budget.delta, budget.accountant
+    if accountant.epsilon(after, delta).upper <= epsilon:
+        return
+    fit = max_steps(accountant, ledger, lambda n: plan.charges(0, n), epsilon, delta, plan.steps)
+    before = ", before=events" if ledger.items() else ""
+    arguments = f'"{called(accountant.name)}", {epsilon:g}, {delta:g}{before}'
+    charged = ", where events are those of release_first" if before else ""
+    raise BudgetExceededError(
+        f"{plan.steps} lots are planned, and {fit} of them fit into epsilon {epsilon:g} at delta "
+        f"{delta:g} by {called(accountant.name)}: find the noise for all with "
+        f"plan.calibrated({arguments}), or plan as many as fit with plan.fitted({arguments})"
+        f"{charged}; Privacy(..., stop_early=True) trains until the budget is used up"
+    )
