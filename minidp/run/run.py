@@ -286,6 +286,7 @@ class Run:
                 # Taken over now; a crash before the next checkpoint must not let them be used
                 # twice.
                 course.save(Progress(progress.step, progress.step))
+                self.folder.renew()
             trained = trainer.train(
                 *self.examples,
                 self.streams,
