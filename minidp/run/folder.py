@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import CheckpointError, DataError, ParameterError
-from ..privacy.ledger import STEP, Ledger
+from ..privacy.ledger import FITS, STEP, Ledger
 from ..ranks import current
 from ..util.files import json_text, jsonable, read_json, write_json
 from .checkpoint import (
@@ -168,6 +168,8 @@ class RunFolder:
             saved = read_json(path, CheckpointError)
             self._charged, version = saved.pop(CHARGED, False), saved.pop(VERSION, UNNAMED)
             self.fit = saved.pop(FIT, None)
+            if not (self.fit is None or isinstance(self.fit, str) and FITS.fullmatch(self.fit)):
+                raise CheckpointError(f"{path}: damaged: {FIT} is {self.fit!r:.80}")
             if self._charged or used:
                 self.version = version
                 refuse_differences(self.path, saved, self.config)

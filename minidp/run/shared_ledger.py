@@ -13,7 +13,7 @@ from secrets import token_hex
 from ..errors import BudgetExceededError, CheckpointError, ParameterError
 from ..privacy.budget import Filter
 from ..privacy.ledger import UNKNOWN, Ledger
-from ..util.atomic import StrPath, remove_leftovers
+from ..util.atomic import StrPath, atomic_write, remove_leftovers
 from ..util.files import waiting_lock
 from ..util.notices import say
 from ..util.text import upper_text
@@ -48,7 +48,7 @@ def charge_shared(
     """
     file = _resolved(path)
     _check_place(file)
-    with _locked(file) as save:
+    with _locked(file) as check_lock:
         total = _charged(file, charges)
         missing, fit = charges.counted(), None if folder is None else folder.fit
         held = _of_run(total, fit) if again or fit is not None else {}
@@ -75,9 +75,10 @@ def charge_shared(
         for (event, purpose), times in missing.items():
             total.append(event, times, purpose, fit)
         _refuse_above(file, total, budget, limit)
+        check_lock()
         if folder is not None and fit != folder.fit:
             folder.name_fit(fit)
-        save(total)
+        total.save(file)
     return total
 
 
@@ -88,20 +89,19 @@ def renew(path: StrPath, folder: RunFolder) -> None:
     Raises CheckpointError where the ledger lacks them.
     """
     file, fit = _resolved(path), _new_id(folder.fit)
-    with _locked(file) as save:
-        total = Ledger.load(file)
-        if folder.fit not in _of_run(total, folder.fit):
+    with _locked(file) as check_lock:
+        text = file.read_text(encoding="ascii") if file.is_file() else ""
+        if folder.fit not in text:
             raise CheckpointError(
                 f"{file}: expected the charges of the run in {folder.path}: a copy of this folder "
                 "resumed the run, or the file was changed; stopped before anything more was "
                 "released"
             )
-        renewed = [
-            (*charge, fit if name == folder.fit else name)
-            for *charge, name in total.entries_of_fits()
-        ]
+        check_lock()
+        before = folder.fit
         folder.name_fit(fit)  # an attempt that is stopped here is charged once more
-        save(Ledger(total.relation, renewed, total.unit))
+        with atomic_write(file) as renewed:
+            renewed.write(text.replace(before, fit))
 
 
 def _new_id(fit):
@@ -123,7 +123,7 @@ def _of_run(total, fit):
 
 @contextmanager
 def _locked(file):
-    """Yields a function that writes a ledger to the file, whose lock is held meanwhile."""
+    """Hold the lock of the file; yields a function that raises ParameterError if it was lost."""
     with ExitStack() as held:
         try:
             locked = held.enter_context(waiting_lock(file.with_name(f"{file.name}.lock")))
@@ -134,15 +134,14 @@ def _locked(file):
             ) from None
         remove_leftovers(file)
 
-        def save(total):
+        def check_lock():
             if not locked():
                 raise ParameterError(
                     f"{file}: its lock, {file.name}.lock, was deleted while this fit held it; "
                     "nothing was charged: leave the lock where it is, and try again"
                 )
-            total.save(file)
 
-        yield save
+        yield check_lock
 
 
 def _refuse_above(file, total, budget, limit):

@@ -153,6 +153,16 @@ def test_a_run_without_an_id_is_not_found_among_entries_with_one(tmp_path, monke
     assert Ledger.load(tmp_path / "a").count_of("step") == 6
 
 
+@pytest.mark.parametrize("fit", ["", 1, "a" * 32])
+def test_a_damaged_id_is_refused(tmp_path, monkeypatch, fit):
+    ended(tmp_path, monkeypatch, STEP)
+    path, before = tmp_path / "run" / CONFIG, (tmp_path / "a").read_bytes()
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"fit_id": fit}))
+    with pytest.raises(CheckpointError, match="damaged: fit_id is"):
+        small(tmp_path)
+    assert (tmp_path / "a").read_bytes() == before
+
+
 @pytest.mark.parametrize("seed", [None, 1])
 def test_a_fit_stopped_before_its_first_checkpoint_pays_for_its_steps_once(
     tmp_path, monkeypatch, seed
