@@ -171,7 +171,7 @@ def _fitted(x, y, request):
         run = Run(at, planned.training(streams), planned.privacy(budget), planned.about(how_delta))
         _rehearse(run, data, planned.head)
         planned.head.remark()
-        with kept(undo, run):
+        with kept(undo, run, ledger):
             _charge(run, planned.before, ledger, settings.ledger_limit)
             result = _train(run, data, planned.head, ledger)
             if result is None:

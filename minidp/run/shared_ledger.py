@@ -90,8 +90,8 @@ def renew(path: StrPath, folder: RunFolder) -> None:
     """
     file, fit = _resolved(path), _new_id(folder.fit)
     with _locked(file) as check_lock:
-        text = file.read_text(encoding="ascii") if file.is_file() else ""
-        if folder.fit not in text:
+        text = file.read_text(encoding="ascii") if holds(file, folder) else None
+        if text is None:
             raise CheckpointError(
                 f"{file}: expected the charges of the run in {folder.path}: a copy of this folder "
                 "resumed the run, or the file was changed; stopped before anything more was "
@@ -102,6 +102,14 @@ def renew(path: StrPath, folder: RunFolder) -> None:
         folder.name_fit(fit)  # an attempt that is stopped here is charged once more
         with atomic_write(file) as renewed:
             renewed.write(text.replace(before, fit))
+
+
+def holds(path: StrPath, folder: RunFolder) -> bool:
+    """True if the ledger at `path` has entries with the id of the folder's run."""
+    try:
+        return folder.fit is not None and folder.fit.encode() in Path(path).read_bytes()
+    except (OSError, ValueError):
+        return False
 
 
 def _new_id(fit):

@@ -345,6 +345,24 @@ def test_after_an_interrupt_at_any_line_the_same_call_gives_the_model(
         assert steps == (4 if told else 2), lines[place]
 
 
+def test_without_a_folder_an_interrupt_after_the_shared_charge_says_what_was_charged(
+    tmp_path, monkeypatch
+):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    known = {**KNOWN, "dataset_size": 240, "ledger": tmp_path / "led.json"}
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt) as stopped:
+        patch.setattr("minidp.fitting.fit.sum_line", stop)
+        minidp.fit(X, Y, **known)
+    (note,) = stopped.value.__notes__
+    assert note.endswith(f"led.json holds the charge of all {KNOWN['steps']} lots")
+    folder = note.split("'")[1]
+    minidp.fit(X, Y, folder=folder, **known)
+    assert Ledger.load(tmp_path / "led.json").count_of("step") == 2
+    shutil.rmtree(folder)
+
+
 @pytest.mark.parametrize("part", ["Fitted", "tell"])
 def test_without_a_folder_an_interrupt_says_where_the_paid_model_is(part, tmp_path, monkeypatch):
     def stop(shown, *_):
