@@ -221,7 +221,7 @@ def make_sampler(name: str, dataset_size: int, lot_size: int) -> Sampler:
 def sampler_from(settings: Mapping[str, Any]) -> Sampler:
     """The sampler of a run, from its settings: `sampler`, as the sampler's `settings` gave it, and
     the public `dataset_size` and `expected_lot_size`, which is the sampler's `lot_size`, if it has
-    one.
+    one. A Poisson sampler has the `sampling_probability`, if it is there: L / N may differ by 1%.
 
     Raises DataError for any other class.
     """
@@ -231,6 +231,8 @@ def sampler_from(settings: Mapping[str, Any]) -> Sampler:
             f"expected a sampler of {', '.join(found)}, got {settings['sampler']!r:.80}: what its "
             "lots cost is not known here"
         )
+    if settings["sampler"] == PoissonSampler.__name__ and "sampling_probability" in settings:
+        return PoissonSampler(settings["sampling_probability"])
     return found[settings["sampler"]].of(settings["dataset_size"], settings["expected_lot_size"])
 
 
