@@ -32,6 +32,16 @@ class _Sampler(Named):
     name: ClassVar[str]
     period: Any = 1
 
+    def __init_subclass__(cls, **named: Any) -> None:
+        """Raises ParameterError for lots of another kind that cost what the sampler's own do."""
+        super().__init_subclass__(**named)
+        if {"lots", "_lots"} & vars(cls).keys() and "wrap" not in vars(cls):
+            raise ParameterError(
+                f"class {cls.__name__}: expected a sampler that draws its own lots to say what "
+                "they cost, too: define wrap(event), which returns the event of a release from such a "
+                "lot (privacy.PoissonSampled holds for Poisson lots alone)"
+            )
+
     def settings(self) -> dict[str, Any]:
         """{"sampler": the name of its class, "period"}; see `sampler_from`."""
         return {"sampler": type(self).__name__, "period": self.period}

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..backend import namespace_of, to_host
 from ..data.arrays import as_rows, refuse_bad_rows
-from ..data.examples import LabelledExamples
+from ..data.examples import LabelledExamples, check_weights
 from ..data.persons import units_of
 from ..errors import CheckpointError, DivergedError, ParameterError
 from ..mechanism.schedule import value_at
@@ -233,6 +233,7 @@ class Run:
             self.examples, self.example_weight = (x, y), example_weight
             self.units = units_of(person, self.privacy.rows_per_person, x.shape[0])
             self.tested = None if x_test is None else (x_test, y_test)
+            check_weights(example_weight, self.units)
             self.check_rows(x, y, example_weight)
             self.open()
             versions.refuse_false_weights(self.folder, self.privacy, example_weight)
