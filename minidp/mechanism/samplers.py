@@ -38,8 +38,8 @@ class _Sampler(Named):
         if {"lots", "_lots"} & vars(cls).keys() and "wrap" not in vars(cls):
             raise ParameterError(
                 f"class {cls.__name__}: expected a sampler that draws its own lots to say what "
-                "they cost, too: define wrap(event), which returns the event of a release from such a "
-                "lot (privacy.PoissonSampled holds for Poisson lots alone)"
+                "they cost, too: define wrap(event), which returns the event of a release from "
+                "such a lot (privacy.PoissonSampled holds for Poisson lots alone)"
             )
 
     def settings(self) -> dict[str, Any]:
