@@ -167,9 +167,10 @@ class RunFolder:
             self._refuse_second()  # another process may have begun a run here since the first look
             saved = read_json(path, CheckpointError)
             self._charged, version = saved.pop(CHARGED, False), saved.pop(VERSION, UNNAMED)
-            self.fit = saved.pop(FIT, None)
-            if not (self.fit is None or isinstance(self.fit, str) and FITS.fullmatch(self.fit)):
-                raise CheckpointError(f"{path}: damaged: {FIT} is {self.fit!r:.80}")
+            fit = saved.pop(FIT, None)
+            if not (fit is None or isinstance(fit, str) and FITS.fullmatch(fit)):
+                raise CheckpointError(f"{path}: damaged: {FIT} is {fit!r:.80}")
+            self.fit = fit
             if self._charged or used:
                 self.version = version
                 refuse_differences(self.path, saved, self.config)
