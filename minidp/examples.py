@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from .backend import namespace_of
 from .compiled import kernel
+from .errors import ShapeError
 from .units import Rows, Units
 from .util.validate import same_batch
 
@@ -87,8 +88,15 @@ def _with_zeros(array, more):
 
 
 def check_weights(weight: NDArray | None, units: Units) -> None:
-    """Raise ShapeError unless there are no weights, or one for each unit."""
+    """Raise ShapeError unless there are no weights, or an array of one number for each unit."""
     if weight is not None:
+        kind = getattr(getattr(weight, "dtype", None), "kind", None)
+        if kind is None or kind not in "fiub" or weight.ndim != 1:
+            raise ShapeError(
+                f"example_weight: expected an array ({len(units)},) of numbers, one for each "
+                f"{units.name}, got a {type(weight).__name__} of shape {np.shape(weight)}: give "
+                "numpy.asarray(weights, float).ravel()"
+            )
         held = {f"{units.name}s": np.empty(len(units))}
         same_batch("examples", **held, example_weight=weight)
 

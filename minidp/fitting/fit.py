@@ -4,6 +4,7 @@ import math
 import weakref
 from contextlib import ExitStack
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -19,7 +20,7 @@ from ..ranks import current
 from ..run import About, Model, Privacy, Run, Training
 from ..run.attacker import large_delta
 from ..run.resumed import released_first
-from ..run.shared_ledger import charge_shared, spent_of, sum_line
+from ..run.shared_ledger import charge_shared, renew, spent_of, sum_line
 from ..run.versions import git_commit
 from ..streams import Streams
 from ..train import SGD, Averaged, Momentum, selfcheck
@@ -170,7 +171,7 @@ def _fitted(x, y, request):
         run = Run(at, planned.training(streams), planned.privacy(budget), planned.about(how_delta))
         _rehearse(run, data, planned.head)
         planned.head.remark()
-        with kept(undo, run):
+        with kept(undo, run, ledger):
             _charge(run, planned.before, ledger, settings.ledger_limit)
             result = _train(run, data, planned.head, ledger)
             if result is None:
@@ -321,9 +322,15 @@ def _charge(run, before, ledger, limit):
     before = released_first(run) if run.begun else before
     charges = Ledger(run.plan.relation, run.plan.ledger(before=before).entries(), run.privacy.unit)
     again = run.begun or run.folder.finished
+    if not again:  # what ran without a checkpoint stays charged
+        for entry in run.ledger.entries():
+            charges.append(*entry)
 
     def charge():
-        return charge_shared(ledger, charges, run.budget, limit, again)
+        total = charge_shared(ledger, charges, run.budget, limit, run.folder, again)
+        if run.folder.fit is not None:  # not begun by an older version
+            run.folder.on_charge = partial(renew, ledger, run.folder)
+        return total
 
     try:
         total = current().of_first(charge)

@@ -10,6 +10,8 @@ from contextlib import ExitStack, contextmanager
 from ..errors import DivergedError
 from ..ranks import current
 from ..run import Run
+from ..run.shared_ledger import holds
+from ..util.atomic import StrPath
 
 
 def temporary(undo: ExitStack) -> str:
@@ -21,19 +23,22 @@ def temporary(undo: ExitStack) -> str:
 
 
 @contextmanager
-def kept(undo: ExitStack, run: Run) -> Iterator[None]:
-    """Within it, an error after a charge leaves the folder where it is, unlocked, and says how to
-    resume the run. Of weights that overflowed there is nothing to keep.
+def kept(undo: ExitStack, run: Run, ledger: StrPath | None) -> Iterator[None]:
+    """Within it, an error after a charge, also of a ledger that fits share, leaves the folder where
+    it is, unlocked, and says how to resume the run. Of weights that overflowed there is nothing to
+    keep.
     """
     try:
         yield
     except BaseException as error:
         run.folder.close()
-        charged = run.ledger is not None and run.ledger.items()
+        shared = ledger is not None and holds(ledger, run.folder)
+        charged = shared or run.ledger is not None and run.ledger.items()
         if charged and not isinstance(error, DivergedError):
             undo.pop_all()
+            paid = f"; {ledger} holds the charge of all {run.plan.steps} lots" if shared else ""
             error.add_note(
                 f"{run.folder.path} keeps the run: the same call with folder="
-                f"{str(run.folder.path)!r} resumes it, or returns its model"
+                f"{str(run.folder.path)!r} resumes it, or returns its model{paid}"
             )
         raise

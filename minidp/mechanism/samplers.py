@@ -32,6 +32,16 @@ class _Sampler(Named):
     name: ClassVar[str]
     period: Any = 1
 
+    def __init_subclass__(cls, **named: Any) -> None:
+        """Raises ParameterError for lots of another kind that cost what the sampler's own do."""
+        super().__init_subclass__(**named)
+        if {"lots", "_lots"} & vars(cls).keys() and "wrap" not in vars(cls):
+            raise ParameterError(
+                f"class {cls.__name__}: expected a sampler that draws its own lots to say what "
+                "they cost, too: define wrap(event), which returns the event of a release from "
+                "such a lot (privacy.PoissonSampled holds for Poisson lots alone)"
+            )
+
     def settings(self) -> dict[str, Any]:
         """{"sampler": the name of its class, "period"}; see `sampler_from`."""
         return {"sampler": type(self).__name__, "period": self.period}
@@ -221,7 +231,7 @@ def make_sampler(name: str, dataset_size: int, lot_size: int) -> Sampler:
 def sampler_from(settings: Mapping[str, Any]) -> Sampler:
     """The sampler of a run, from its settings: `sampler`, as the sampler's `settings` gave it, and
     the public `dataset_size` and `expected_lot_size`, which is the sampler's `lot_size`, if it has
-    one.
+    one. A Poisson sampler has the `sampling_probability`, if it is there: L / N may differ by 1%.
 
     Raises DataError for any other class.
     """
@@ -231,6 +241,8 @@ def sampler_from(settings: Mapping[str, Any]) -> Sampler:
             f"expected a sampler of {', '.join(found)}, got {settings['sampler']!r:.80}: what its "
             "lots cost is not known here"
         )
+    if settings["sampler"] == PoissonSampler.__name__ and "sampling_probability" in settings:
+        return PoissonSampler(settings["sampling_probability"])
     return found[settings["sampler"]].of(settings["dataset_size"], settings["expected_lot_size"])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +20,10 @@ from .event_json import event_from_json, event_to_json
 from .events import Event, NeighbouringRelation
 from .events.base import check_event
 
-FORMAT = 3  # 1 had no purposes, 2 no unit
+FORMAT = 4  # 1 had no purposes, 2 no unit, 3 no fits
 SETUP, STEP, UNKNOWN = "setup", "step", "unknown"
 UNITS = re.compile(r"unknown|row|person of up to [1-9][0-9]* rows")
+FITS = re.compile(r"[0-9a-f]{32}-[0-9a-f]{16}")
 
 
 def unit_text(rows_per_person: int | None) -> str:
@@ -42,7 +44,8 @@ class Ledger:
     unit       whom they protect: "row", "person of up to 3 rows", or "unknown"
 
     A ledger of an unknown unit is written, and hashed, in format 2, which has none. Files of format
-    1 have no purposes either: they load as "unknown".
+    1 have no purposes either: they load as "unknown". An entry of a ledger that fits share may have
+    the random id of its fit: such a ledger is written in format 4, and hashed without the ids.
 
     >>> from minidp.privacy import Gaussian, PoissonSampled
     >>> ledger = Ledger(entries=[(Gaussian(7.0), 1, "setup")])
@@ -53,7 +56,7 @@ class Ledger:
 
     relation: NeighbouringRelation
     unit: str
-    _entries: list[tuple[Event, int, str]]
+    _entries: list[tuple[Event, int, str, str | None]]
 
     def __init__(
         self,
@@ -61,8 +64,8 @@ class Ledger:
         entries: Iterable[tuple] = (),
         unit: str = UNKNOWN,
     ):
-        """entries: what to `append` at once, each (event,), (event, count) or (event, count,
-        purpose).
+        """entries: what to `append` at once, each (event,), (event, count), (event, count,
+        purpose) or (event, count, purpose, fit).
         """
         one_of(tuple(NeighbouringRelation), relation=relation)
         self.relation, self.unit = relation, _checked_unit(unit)
@@ -70,9 +73,12 @@ class Ledger:
         for entry in entries:
             self.append(*entry)
 
-    def append(self, event: Event, count: int = 1, purpose: str = STEP) -> None:
+    def append(
+        self, event: Event, count: int = 1, purpose: str = STEP, fit: str | None = None
+    ) -> None:
         """Record `event`, released `count` times for `purpose`, a word; a count of 0 records
-        nothing.
+        nothing. fit: None, or an id of the fit that releases it: 32 hexadecimal digits, a hyphen
+        and 16 more.
         """
         check_event("Ledger.append", event)
         check_count(0, MOST_128_BITS, count=count)
@@ -80,24 +86,47 @@ class Ledger:
             raise ParameterError(
                 f"expected purpose={purpose!r:.80} to be a word such as setup or step"
             )
+        if not (fit is None or isinstance(fit, str) and FITS.fullmatch(fit)):
+            raise ParameterError(
+                f"expected fit={fit!r:.80} to be 32 hexadecimal digits, a hyphen and 16"
+            )
         if count == 0:
             return
-        if self._entries and self._entries[-1][::2] == (event, purpose):
-            event, before, _ = self._entries.pop()
+        last = self._entries[-1] if self._entries else None
+        if last and last[3] == fit and last[::2] == (event, purpose):
+            event, before, *_ = self._entries.pop()
             count += before
-        self._entries.append((event, int(count), purpose))
+        self._entries.append((event, int(count), purpose, fit))
 
     def items(self) -> list[tuple[Event, int]]:
         """The list of (event, count) in order; neighbours of one event and purpose are merged."""
-        return [(event, count) for event, count, _ in self._entries]
+        return [(event, count) for event, count, _ in self.entries()]
 
     def entries(self) -> list[tuple[Event, int, str]]:
-        """The list of (event, count, purpose) in order."""
+        """The list of (event, count, purpose) in order, merged as `items` are."""
+        merged: list[tuple[Event, int, str]] = []
+        before = None
+        for event, count, purpose, fit in self._entries:
+            if fit != before and merged and merged[-1][::2] == (event, purpose):
+                count += merged.pop()[1]
+            merged.append((event, count, purpose))
+            before = fit
+        return merged
+
+    def entries_of_fits(self) -> list[tuple[Event, int, str, str | None]]:
+        """The list of (event, count, purpose, id of the fit or None) in order."""
         return list(self._entries)
+
+    def counted(self) -> Counter[tuple[Event, str]]:
+        """{(event, purpose): how often}."""
+        counts: Counter[tuple[Event, str]] = Counter()
+        for event, count, purpose, _ in self._entries:
+            counts[event, purpose] += count
+        return counts
 
     def count_of(self, purpose: str) -> int:
         """How many releases were charged for `purpose`."""
-        return sum(count for _, count, charged_for in self._entries if charged_for == purpose)
+        return sum(count for _, count, charged_for, _ in self._entries if charged_for == purpose)
 
     def copy(self) -> Ledger:
         """An independent ledger with the same entries."""
@@ -117,13 +146,21 @@ class Ledger:
 
     def to_json(self) -> dict[str, Any]:
         """The ledger as a dictionary of plain values; `from_json` reads it."""
-        known = {"format": 2} if self.unit == UNKNOWN else {"format": FORMAT, "unit": self.unit}
+        return self._json(self._entries)
+
+    def _json(self, entries):
+        named = any(fit is not None for *_, fit in entries)
+        if named:
+            known = {"format": FORMAT, "unit": self.unit}
+        else:
+            known = {"format": 2} if self.unit == UNKNOWN else {"format": 3, "unit": self.unit}
         return {
             **known,
             "relation": self.relation.value,
             "entries": [
                 {"count": count, "event": event_to_json(event), "purpose": purpose}
-                for event, count, purpose in self._entries
+                | ({"fit": fit} if named else {})
+                for event, count, purpose, fit in entries
             ],
         }
 
@@ -131,9 +168,9 @@ class Ledger:
     def from_json(cls, data: Any) -> Ledger:
         """The ledger that `to_json` wrote; DataError for anything else."""
         number = data.get("format") if isinstance(data, dict) else None
-        if type(number) is not int or number not in (1, 2, FORMAT):
+        if type(number) is not int or number not in range(1, FORMAT + 1):
             raise DataError(f"expected a ledger of format 1 to {FORMAT}, got {number!r:.80}")
-        unit = {"unit"} if number == FORMAT else set()
+        unit = {"unit"} if number >= 3 else set()
         _check_fields("ledger", data, {"format", "relation", "entries"} | unit)
         relation, entries = data["relation"], data["entries"]
         relations = [each.value for each in NeighbouringRelation]
@@ -146,31 +183,36 @@ class Ledger:
             ledger.protect(data.get("unit", UNKNOWN))
         except ParameterError as error:
             raise DataError(str(error)) from error
+        names = {"count", "event"} | ({"purpose"} if number >= 2 else set())
+        names |= {"fit"} if number >= 4 else set()
         for place, entry in enumerate(entries):
             where = f"ledger entry {place}"
-            _check_fields(
-                where, entry, {"count", "event"} if number == 1 else {"count", "event", "purpose"}
-            )
+            _check_fields(where, entry, names)
             try:
                 check_count(1, MOST_128_BITS, count=entry["count"])
                 event = event_from_json(entry["event"])
-                ledger.append(event, entry["count"], entry.get("purpose", UNKNOWN))
+                purpose, fit = entry.get("purpose", UNKNOWN), entry.get("fit")
+                ledger.append(event, entry["count"], purpose, fit)
             except (ParameterError, DataError) as error:
                 raise DataError(f"{where}: {error}") from error
         return ledger
 
     def canonical(self) -> str:
-        """The canonical JSON text: sorted keys, no spaces. Equal ledgers have equal texts."""
-        return json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        """The canonical JSON text: sorted keys, no spaces, no ids of fits. Equal ledgers have equal
+        texts.
+        """
+        return _text(self._json([(*entry, None) for entry in self.entries()]))
 
     def sha256(self) -> str:
         """SHA-256 of the canonical text, as 64 hexadecimal digits."""
         return hashlib.sha256(self.canonical().encode()).hexdigest()
 
     def save(self, path: StrPath) -> None:
-        """Write the canonical text to `path`: all of it or, on a crash, nothing of it."""
+        """Write the canonical text, with the ids if there are any, to `path`: all of it or, on a
+        crash, nothing of it.
+        """
         with atomic_write(path) as file:
-            file.write(self.canonical() + "\n")
+            file.write(_text(self.to_json()) + "\n")
 
     @classmethod
     def load(cls, path: StrPath) -> Ledger:
@@ -182,6 +224,10 @@ class Ledger:
             raise DataError(f"{path}: no such file") from error
         except (OSError, ValueError, RecursionError, DataError) as error:
             raise DataError(f"{path}: not a whole ledger ({error})") from error
+
+
+def _text(data):
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def _checked_unit(unit):

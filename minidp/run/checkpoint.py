@@ -181,13 +181,13 @@ def say_unnamed(path: StrPath, before: object, now: object) -> bool:
 
 
 def _unnamed(before, now):
-    """The places that only the configuration of a newer version names: loss and layers, and the
-    numbers of schedules.
+    """The places that only the configuration of a newer version names: loss and layers, facts that
+    the statement lists, and the numbers of schedules.
     """
     return [
         where
         for where, was, _ in differences(before, now)
-        if was is None and (where == "trained" or where.endswith(".runs"))
+        if was is None and (where in ("trained", "facts") or where.endswith(".runs"))
     ]
 
 

@@ -81,7 +81,7 @@ class Setting(Checked):
             "steps": (self.steps, self.epochs),
             "sampling_probability": (self.sampling_probability, self.lot_size),
         }
-        return [name for name, values in given.items() if set(values) == {None}]
+        return [name for name, values in given.items() if all(value is None for value in values)]
 
     def made_sampler(self) -> Any:
         """The sampler. Raises ParameterError unless it is described in exactly one way, and where

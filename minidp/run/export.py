@@ -8,6 +8,7 @@ import numpy as np
 from ..backend import to_host
 from ..errors import ParameterError
 from ..util.atomic import StrPath, atomic_write
+from ..util.notices import say
 from ..util.text import listed
 from .layer_names import class_name
 
@@ -153,11 +154,11 @@ def export(model: Any, path: StrPath) -> None:
 
     Its input is x (N, *input_shape), for images pixels from 0 to 1: float64 if the first layer is a
     Standardise with `gives`, as in a fit with bounds or a look at the columns, whose numbers may
-    lie far from 0; otherwise (unit-norm, most networks of your own) float32. That first layer
-    computes in float64, the other layers in float32. Its outputs are label (N,) and probabilities
-    (N, K) of a model with classes, prediction (N,) of one with target bounds, else outputs. Needs
-    the extra `onnx`. Raises ParameterError for layers that have no translation, and for a model
-    that takes tables by a schema.
+    lie far from 0; otherwise (unit-norm, most networks of your own) float32, and a line says so.
+    That first layer computes in float64, the other layers in float32. Its outputs are label (N,)
+    and probabilities (N, K) of a model with classes, prediction (N,) of one with target bounds,
+    else outputs. Needs the extra `onnx`. Raises ParameterError for layers that have no translation,
+    and for a model that takes tables by a schema.
 
     Source
         ONNX operators, https://onnx.ai/onnx/operators/
@@ -179,8 +180,15 @@ def export(model: Any, path: StrPath) -> None:
     x, shape = "x", model.network.input_shape
     for layer in model.network.layers:
         x, shape = LAYERS[class_name(type(layer))](graph, layer, x, shape), layer.shape_of_y(shape)
+    # the first layer alone may take more digits than the others compute with
+    wide = any(getattr(each, "gives", None) for each in model.network.layers[:1])
     with atomic_write(path, "wb") as file:
-        file.write(_file(graph, model, _outputs(graph, model, x)).SerializeToString())
+        file.write(_file(graph, model, _outputs(graph, model, x), wide).SerializeToString())
+    if not wide:
+        say(
+            f"{path} takes x as float32, with 7 digits: subtract a public centre from columns of "
+            "large numbers, such as time stamps, before"
+        )
 
 
 def _outputs(graph, model, z):
@@ -203,10 +211,9 @@ def _outputs(graph, model, z):
     return {"prediction": (WIDE, ["N"])}
 
 
-def _file(graph, model, outputs):
-    """The checked ONNX model."""
+def _file(graph, model, outputs, wide):
+    """The checked ONNX model, which takes float64 if `wide`."""
     helper, kinds = graph.onnx.helper, graph.onnx.TensorProto
-    wide = any(getattr(each, "gives", None) for each in model.network.layers[:1])
     kind = kinds.DOUBLE if wide else kinds.FLOAT
     given = helper.make_tensor_value_info("x", kind, ["N", *model.network.input_shape])
     found = []

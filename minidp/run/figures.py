@@ -82,6 +82,7 @@ def facts_of(run):
         config=about.flags,
         settings=setting,
         trained=_trained(run.loss, run.network),
+        facts={"public": list(about.public), "disclosed": list(about.disclosed)},
         public=about.public,
         disclosed=about.disclosed,
         choices=about.choices,
@@ -205,9 +206,7 @@ def _tested(run, loss):
     if run.tested is None or loss is None or not isinstance(run.loss, SoftmaxCrossEntropy):
         return None
     labels = to_host(run.tested[1])
-    share = np.bincount(labels[labels >= 0]) / len(labels)
-    constant = -float((share * np.log(share, where=share > 0, out=np.zeros_like(share))).sum())
-    return Tested(loss=loss, constant_loss=constant, majority_accuracy=float(share.max()))
+    return Tested.of_shares(loss, (np.bincount(labels[labels >= 0]) / len(labels)).tolist())
 
 
 def _gradients_bytes(plan, params):

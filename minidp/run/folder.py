@@ -6,7 +6,6 @@ that does not own the folder: it is locked, and before every charge and checkpoi
 hold what this process wrote last.
 """
 
-import fcntl
 import hashlib
 import hmac
 import json
@@ -14,8 +13,6 @@ import os
 import secrets
 import sys
 import time
-import weakref
-from collections import Counter
 from functools import wraps
 from itertools import chain
 from pathlib import Path
@@ -23,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import CheckpointError, DataError, ParameterError
-from ..privacy.ledger import STEP, Ledger
+from ..privacy.ledger import FITS, STEP, Ledger
 from ..ranks import current
 from ..util.files import json_text, jsonable, read_json, write_json
 from .checkpoint import (
@@ -33,21 +30,18 @@ from .checkpoint import (
     save_checkpoint,
     say_unnamed,
 )
+from .hold import hold
 
 CONFIG, LEDGER, CHECKPOINT, RESULT = "config.json", "ledger.json", "checkpoint.npz", "result.json"
 METRICS, CURVES, MODEL, STATEMENT = "metrics.csv", "curves.png", "model.npz", "privacy.md"
 MANIFEST, KEY, LOCK = "manifest.json", "folder.key", "run.lock"
 # where figures computed from training data stand
-MAY_BE_PRIVATE = (
-    RESULT,
-    METRICS,
-    CURVES,
-    CHECKPOINT,
-)
+MAY_BE_PRIVATE = (RESULT, METRICS, CURVES, CHECKPOINT)
 FILES = (CONFIG, LEDGER, MODEL, STATEMENT, *MAY_BE_PRIVATE)
 EARLIER = "earlier"  # purpose of steps whose checkpoint was gone when an unseeded run began again
 CHARGED = "charged"  # in config.json: a charge was made, so ledger.json must be there
 VERSION = "minidp"  # in config.json: the version that made the first charge
+FIT = "fit_id"  # in config.json: the id of the run's entries in a ledger that fits share
 UNNAMED = "0.1.0"  # the version of folders that name none
 
 
@@ -76,6 +70,7 @@ class RunFolder:
         """
         self.resume, self.began, self._unlock = resume, time.perf_counter(), lambda: None
         self.version = sys.modules["minidp"].__version__  # that the run began with
+        self.fit = self.on_charge = None
         # it may have been named by the time of day
         self.path = current().of_first(lambda: Path(path))
         self._check_place()
@@ -143,7 +138,7 @@ class RunFolder:
         CheckpointError if the configuration differs, or if the files do not belong together.
         """
         self.path.mkdir(parents=True, exist_ok=True)
-        self._lock()
+        self._unlock = hold(self.path, LOCK, self)
         try:
             return self._opened(config, relation, seeded, private_digest)
         except BaseException:  # whose traceback would keep the folder locked
@@ -172,6 +167,10 @@ class RunFolder:
             self._refuse_second()  # another process may have begun a run here since the first look
             saved = read_json(path, CheckpointError)
             self._charged, version = saved.pop(CHARGED, False), saved.pop(VERSION, UNNAMED)
+            fit = saved.pop(FIT, None)
+            if not (fit is None or isinstance(fit, str) and FITS.fullmatch(fit)):
+                raise CheckpointError(f"{path}: damaged: {FIT} is {fit!r:.80}")
+            self.fit = fit
             if self._charged or used:
                 self.version = version
                 refuse_differences(self.path, saved, self.config)
@@ -193,12 +192,12 @@ class RunFolder:
                 (event, times, EARLIER if purpose == STEP else purpose)
                 for event, times, purpose in stood.entries()
             ]
-            return Ledger(relation, [] if seeded else earlier), None
+            return Ledger(relation, [] if seeded else earlier, stood.unit), None
         _, header = saved = load_checkpoint(self.path / CHECKPOINT, self.config)
         charged = header["ledger"]
         if seeded:
             return charged, saved
-        if charged.relation is not stood.relation or counted(charged) - counted(stood):
+        if charged.relation is not stood.relation or charged.counted() - stood.counted():
             raise DataError(
                 f"{self.path}: {LEDGER} shows less than {CHECKPOINT} had charged; it was changed "
                 "by hand"
@@ -212,10 +211,23 @@ class RunFolder:
         """
         self._check_own()
         ledger.save(self.path / LEDGER)
-        self._on_disk = f"{ledger.canonical()}\n".encode()
+        before, self._on_disk = self._on_disk, f"{ledger.canonical()}\n".encode()
         if not self._charged:
             self._charged = True
             self._write_config()
+        if self._on_disk != before:
+            self.renew()
+
+    @by_first
+    def renew(self):
+        """Call `on_charge`, if there is one: what the folder held before pays for nothing more."""
+        if self.on_charge:
+            self.on_charge()
+
+    def name_fit(self, fit):
+        """Write the id of the run's entries in a ledger that fits share into config.json."""
+        self.fit = fit
+        self._write_config()
 
     @by_first
     def checkpoint(self, network, optimizer, ledger, progress, *more):
@@ -317,6 +329,8 @@ class RunFolder:
 
     def _write_config(self):
         found = {**self.config, CHARGED: self._charged, VERSION: self.version}
+        if self.fit is not None:
+            found[FIT] = self.fit
         write_json(self.path / CONFIG, found)
 
     def _read_ledger(self):
@@ -331,28 +345,6 @@ class RunFolder:
                 f"{self.path / LEDGER} is not what this process wrote last: another process runs "
                 "in this folder, or the file was changed; stopped before anything more was released"
             )
-
-    def _lock(self):
-        """Keep other processes out of the folder until this one ends, however it ends."""
-        busy = (
-            f"{self.path}: another process is running in this folder; wait for it, or choose "
-            "another folder"
-        )
-        held = os.open(self.path, os.O_RDONLY)
-        self._unlock = weakref.finalize(self, os.close, held)
-        try:  # the folder itself, where nobody can delete the lock
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError as error:
-            raise ParameterError(busy) from error
-        except OSError:  # a file system without such locks
-            self._unlock()
-        path = self.path / LOCK
-        try:
-            path.touch(exist_ok=False)
-        except FileExistsError as error:
-            raise ParameterError(f"{busy}; if none is (after a crash), delete {path}") from error
-        self._unlock = weakref.finalize(self, path.unlink, missing_ok=True)
 
     def _refuse_second(self):
         if self.resume is False and self.holds_run:
@@ -389,11 +381,3 @@ def changed_files(folder):
             yield f"{name} was changed"
     if text != json.dumps(manifest, indent=2) + "\n" or set(manifest["files"]) != set(FILES):
         yield f"{MANIFEST} was changed"
-
-
-def counted(ledger):
-    """{(event, purpose): how often}."""
-    counts = Counter()
-    for event, count, purpose in ledger.entries():
-        counts[event, purpose] += count
-    return counts

@@ -141,6 +141,13 @@ class Tested(Part):
     loss: float
     constant_loss: float
     majority_accuracy: float
+    shares: list[float] | None = optional()
+
+    @classmethod
+    def of_shares(cls, loss: float, shares: list[float]) -> Any:
+        """What follows from the shares of the classes, which sum to at most 1."""
+        constant = -math.fsum(share * math.log(share) for share in shares if share > 0)
+        return cls(loss=loss, constant_loss=constant, majority_accuracy=max(shares), shares=shares)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,6 +183,7 @@ class Config(Part):
     dataset_sha256: str | None
     settings: Setting
     trained: dict[str, Any] | None = optional()  # names of the loss and the layers
+    facts: dict[str, list[str]] | None = optional()  # `public` and `disclosed` of the Record
 
 
 @dataclass(frozen=True, kw_only=True)

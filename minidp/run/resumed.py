@@ -4,13 +4,11 @@ Another processor or library finds another last digit of a noise multiplier. So 
 what was derived from its folder, and its second derivation decides nothing.
 """
 
-import math
 from typing import Any
 
 from ..errors import CheckpointError
 from ..mechanism import Plan
 from ..mechanism.schedule import from_json
-from ..privacy.event_json import event_to_json
 from ..privacy.events import Event
 from ..privacy.ledger import SETUP
 from ..ranks import current
@@ -19,10 +17,9 @@ from ..train.progress import check_charged
 from ..util.files import damage_named, read_json
 from ..util.notices import say
 from ..util.text import upper_text
-from .checkpoint import differences, steps_lost
+from .checkpoint import steps_lost
+from .covered import ROUNDING, differs
 from .folder import CHARGED, CHECKPOINT, CONFIG, LEDGER, RESULT, RunFolder
-
-ROUNDING = 1e-6  # relative: two derivations of one number are closer, two settings are not
 
 
 def as_begun(plan: Plan, folder: RunFolder) -> Plan:
@@ -87,13 +84,11 @@ def as_charged(run: Any, name: str, event: Event) -> Event:
     charged = released_first(run)[len(run.setup) :]
     if not charged:
         return event  # of a ledger that does not say which charges came first
-    for where, was, now in differences(event_to_json(charged[0]), event_to_json(event)):
-        numbers = {type(was), type(now)} <= {int, float}
-        if not (numbers and math.isclose(was, now, rel_tol=ROUNDING)):
-            raise CheckpointError(
-                f"{run.folder.path}: release {name} was charged as {charged[0]} and is {event} now "
-                f"({where}); make the same calls of release_first, in the same order"
-            )
+    if (where := differs(charged[0], event)) is not None:
+        raise CheckpointError(
+            f"{run.folder.path}: release {name} was charged as {charged[0]} and is {event} now "
+            f"({where}); make the same calls of release_first, in the same order"
+        )
     return charged[0]
 
 

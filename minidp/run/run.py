@@ -13,6 +13,7 @@ import numpy as np
 from ..backend import namespace_of, to_host
 from ..data.arrays import as_rows, refuse_bad_rows, try_rows
 from ..errors import CheckpointError, DivergedError, ParameterError
+from ..examples import check_weights
 from ..mechanism.schedule import value_at
 from ..privacy import Filter, Ledger
 from ..privacy.accountant import called
@@ -234,6 +235,7 @@ class Run:
             self.examples, self.example_weight = (x, y), example_weight
             self.units = units_of(person, self.privacy.rows_per_person, x.shape[0])
             self.tested = None if x_test is None else (x_test, y_test)
+            check_weights(example_weight, self.units)
             self.check_rows(x, y, example_weight)
             self.open()
             versions.refuse_false_weights(self.folder, self.privacy, example_weight)
@@ -289,6 +291,7 @@ class Run:
                 # Taken over now; a crash before the next checkpoint must not let them be used
                 # twice.
                 course.save(Progress(progress.step, progress.step))
+                self.folder.renew()
             trained = trainer.train(
                 *self.examples,
                 self.streams,

@@ -5,16 +5,19 @@ drawn.
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+from collections import Counter
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from secrets import token_hex
 
-from ..errors import BudgetExceededError, ParameterError
+from ..errors import BudgetExceededError, CheckpointError, ParameterError
 from ..privacy.budget import Filter
 from ..privacy.ledger import UNKNOWN, Ledger
-from ..util.atomic import StrPath, remove_leftovers
+from ..util.atomic import StrPath, atomic_write, remove_leftovers
 from ..util.files import waiting_lock
+from ..util.notices import say
 from ..util.text import upper_text
-from .folder import CONFIG, counted
+from .folder import CONFIG, RunFolder
 
 
 def charge_shared(
@@ -22,9 +25,10 @@ def charge_shared(
     charges: Ledger,
     budget: Filter | None = None,
     limit: float | None = None,
+    folder: RunFolder | None = None,
     again: bool = False,
 ) -> Ledger:
-    """Append all entries of `charges` to the ledger file at `path`, which is made if it is not
+    """Append the entries of `charges` to the ledger file at `path`, which is made if it is not
     there; returns the sum.
 
     Clones and worker processes that share the file wait for each other, so that no charge is lost.
@@ -35,11 +39,99 @@ def charge_shared(
     and no charge, where the sum would exceed the epsilon `limit` at the delta and by the accountant
     of `budget`.
 
-    again: the charges were made before, by a run that goes on: nothing is appended, and
-    ParameterError raised unless the ledger contains them all.
+    folder: of the run. The entries get an id, which config.json also holds, and which `renew`
+    changes. What the file holds under this id is not appended again, so that a run that was stopped
+    before its first release pays once. Where the file holds another id of the run, a copy of the
+    folder may have used its charge: then all is appended once more, after a NOTICE.
+    again: the run has a checkpoint, or is finished. ParameterError is raised unless the ledger has
+    all its charges under its ids, or without an id for a run that an older version began.
     """
     file = _resolved(path)
     _check_place(file)
+    with _locked(file) as check_lock:
+        total = _charged(file, charges)
+        missing, fit = charges.counted(), None if folder is None else folder.fit
+        held = _of_run(total, fit) if again or fit is not None else {}
+        if again and missing - sum(held.values(), Counter()):
+            raise ParameterError(
+                f"{file}: expected the ledger that holds the charges of the run that goes on; this "
+                "one lacks them, and its sum would be too small: name the ledger that the run was "
+                "begun with"
+            )
+        if folder is not None and folder.finished:
+            return total
+        if fit in held:
+            missing = missing - held[fit]
+        elif held:
+            say(
+                f"NOTICE: {file}: a copy of this run's folder, or an attempt that was stopped just "
+                "when it wrote this file, may have used the charge of this run, which is charged "
+                "once more"
+            )
+        if not missing:
+            return total
+        if folder is not None and fit not in held:
+            fit = _new_id(fit)
+        for (event, purpose), times in missing.items():
+            total.append(event, times, purpose, fit)
+        _refuse_above(file, total, budget, limit)
+        check_lock()
+        if folder is not None and fit != folder.fit:
+            folder.name_fit(fit)
+        total.save(file)
+    return total
+
+
+def renew(path: StrPath, folder: RunFolder) -> None:
+    """Give the run's entries in the ledger at `path` a new id, before what they pay for is
+    released, so that a copy of the folder from before cannot use them, too.
+
+    Raises CheckpointError where the ledger lacks them.
+    """
+    file, fit = _resolved(path), _new_id(folder.fit)
+    with _locked(file) as check_lock:
+        text = file.read_text(encoding="ascii") if holds(file, folder) else None
+        if text is None:
+            raise CheckpointError(
+                f"{file}: expected the charges of the run in {folder.path}: a copy of this folder "
+                "resumed the run, or the file was changed; stopped before anything more was "
+                "released"
+            )
+        check_lock()
+        before = folder.fit
+        folder.name_fit(fit)  # an attempt that is stopped here is charged once more
+        with atomic_write(file) as renewed:
+            renewed.write(text.replace(before, fit))
+
+
+def holds(path: StrPath, folder: RunFolder) -> bool:
+    """True if the ledger at `path` has entries with the id of the folder's run."""
+    try:
+        return folder.fit is not None and folder.fit.encode() in Path(path).read_bytes()
+    except (OSError, ValueError):
+        return False
+
+
+def _new_id(fit):
+    """Another id of the same run; of a new one for None."""
+    run = token_hex(16) if fit is None else fit.split("-")[0]
+    return f"{run}-{token_hex(8)}"
+
+
+def _of_run(total, fit):
+    """{id: {(event, purpose): how often}} of the entries that have an id of the run of `fit`; of
+    those without an id for None.
+    """
+    found = {}
+    for event, times, purpose, name in total.entries_of_fits():
+        if name == fit or name and fit and name.split("-")[0] == fit.split("-")[0]:
+            found.setdefault(name, Counter())[event, purpose] += times
+    return found
+
+
+@contextmanager
+def _locked(file):
+    """Hold the lock of the file; yields a function that raises ParameterError if it was lost."""
     with ExitStack() as held:
         try:
             locked = held.enter_context(waiting_lock(file.with_name(f"{file.name}.lock")))
@@ -49,32 +141,28 @@ def charge_shared(
                 "its own folder, and add up their ledgers"
             ) from None
         remove_leftovers(file)
-        total = _charged(file, charges)
-        if again:
-            if counted(charges) - counted(total):
+
+        def check_lock():
+            if not locked():
                 raise ParameterError(
-                    f"{file}: expected the ledger that holds the charges of the run that goes on; "
-                    "this one lacks them, and its sum would be too small: name the ledger that the "
-                    "run was begun with"
+                    f"{file}: its lock, {file.name}.lock, was deleted while this fit held it; "
+                    "nothing was charged: leave the lock where it is, and try again"
                 )
-            return total
-        for entry in charges.entries():
-            total.append(*entry)
-        if budget is not None and limit is not None:
-            spent = spent_of(total, budget)
-            if not spent <= limit:
-                raise BudgetExceededError(
-                    f"{file}: with this fit its sum would be epsilon {upper_text(spent)} at delta "
-                    f"{budget.delta:g}, above ledger_limit={limit:g}; nothing was charged: choose "
-                    "a smaller epsilon, or end here"
-                )
-        if not locked():
-            raise ParameterError(
-                f"{file}: its lock, {file.name}.lock, was deleted while this fit held it; nothing "
-                "was charged: leave the lock where it is, and try again"
-            )
-        total.save(file)
-    return total
+
+        yield check_lock
+
+
+def _refuse_above(file, total, budget, limit):
+    """Raise BudgetExceededError where the sum exceeds the limit, if there is one."""
+    if budget is None or limit is None:
+        return
+    spent = spent_of(total, budget)
+    if not spent <= limit:
+        raise BudgetExceededError(
+            f"{file}: with this fit its sum would be epsilon {upper_text(spent)} at delta "
+            f"{budget.delta:g}, above ledger_limit={limit:g}; nothing was charged: choose "
+            "a smaller epsilon, or end here"
+        )
 
 
 def _resolved(path):

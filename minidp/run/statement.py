@@ -69,6 +69,7 @@ def _rows(record):
         (f"{share} q = L/N", f"{settings.sampling_probability:g}"),
         ("delta times N", f"{record.delta * settings.dataset_size:.2g}"),
         ("steps (lots)", f"{record.steps}, charged {record.steps_charged}"),
+        *_views(record),
         ("per-example gradients", _gradients(record)),
         *(
             (f"released before the first step: {each.name}", f"sigma = {noise:.4g}")
@@ -306,6 +307,15 @@ def _files(record):
 
 def _table(rows):
     return "\n".join(f"| {' | '.join(map(str, row))} |" for row in rows)
+
+
+def _views(record):
+    """The row on views, where there are any; records of version 0.1.0 have no `facts`, and no such
+    row.
+    """
+    views = record.settings.augmentation_multiplicity
+    if views > 1 and record.facts is not None:
+        yield "views of each row, whose gradients are averaged before they are clipped", views
 
 
 def _gradients(record):

@@ -46,7 +46,7 @@ from .folder import (
     changed_files,
 )
 from .progress import read_metrics
-from .record import MODEL_FACTS, Record
+from .record import MODEL_FACTS, Record, Tested
 from .statement import FORMATS, render
 from .versions import FALSE_WEIGHTS, weights_were_false
 
@@ -263,6 +263,13 @@ class Files:
             yield "row_bits of a float32 run hold a trial that only float64 has"
         if record.settings.planned_steps < record.steps:
             yield f"{record.steps} lots ran, and {record.settings.planned_steps} were planned"
+        facts = {"public": record.public, "disclosed": record.disclosed}
+        if record.facts is not None:
+            yield from _unlike({"facts": record.facts}, {"facts": facts}, RESULT)
+        tested = record.test
+        if tested is not None and tested.shares is not None:
+            again = Tested.of_shares(tested.loss, tested.shares)
+            yield from self._unlike("its shares of the classes", CLOSE, test=again)
         asked = record.config
         found = {
             "weighted": record.weighted,

@@ -312,3 +312,29 @@ def test_rows_of_persons_of_weight_0_change_no_weight_of_the_model(most):
     first, held = trained(x, y), weight[names] > 0
     assert np.array_equal(changed(~held), first)
     assert not np.allclose(changed(held), first, atol=1e-3)
+
+
+def moved(copies, person=None, views=1):
+    """How many clip norms a lot of equal rows moves the weights of one step, from all of them."""
+    network = nn.Sequential([nn.Dense(INPUTS, CLASSES, rng=np.random.default_rng(0))], (INPUTS,))
+    before = {key: array.copy() for key, array in network.params.items()}
+    plan = Plan(PoissonSampler(1.0), Sanitizer(flat_group(network.params, 1.0, 0.0)), 1, 1)
+    trainer = Trainer(
+        network,
+        nn.SoftmaxCrossEntropy(),
+        SGD(1.0),
+        plan,
+        augmentation_multiplicity=views,
+        rows_per_person=person and copies,
+    )
+    x, y = np.full((copies, INPUTS), 100, "float32"), np.zeros(copies, int)
+    names = None if person is None else np.full(copies, person)
+    trainer.train(x, y, Streams(0), person=names)
+    squares = [((array - before[key]) ** 2).sum() for key, array in network.params.items()]
+    return float(np.sqrt(np.sum(squares)))
+
+
+def test_views_are_of_one_row_and_rows_that_are_views_already_need_a_person():
+    assert moved(1, views=4) == pytest.approx(1, rel=1e-5)
+    assert moved(4) == pytest.approx(4, rel=1e-5) == moved(4, views=4)
+    assert moved(4, person="ann") == pytest.approx(1, rel=1e-5)

@@ -231,3 +231,15 @@ def test_a_model_or_rows_that_do_not_fit_are_one_line(folder, run, refused):
     ):
         assert words in refused("predict", "--out", "y.csv", flags)
     assert not (folder / "y.csv").exists()
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_draft_is_written_where_the_terminal_cannot_write_its_names(tmp_path, encoding):
+    rows = "".join(f"{n},c{n % 2},{3 * n},oui\n" for n in range(40))
+    (tmp_path / "a.csv").write_text(f"âge,città,体重,réponse\n{rows}", encoding="utf-8")
+    words = ["-m", "minidp", "schema", "a.csv", "--label", "réponse", "--out", "draft.json"]
+    env = environment() | {"PYTHONIOENCODING": encoding}
+    done = python(*words, cwd=tmp_path, env=env, encoding=encoding)
+    assert done.returncode == 0 and "\\u4f53\\u91cd: a number" in done.stdout, done.stderr
+    held = json.loads((tmp_path / "draft.json").read_text(encoding="utf-8"))
+    assert "体重" in json.dumps(held, ensure_ascii=False)

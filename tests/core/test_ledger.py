@@ -77,6 +77,35 @@ def test_the_unit_is_in_the_file_and_under_the_hash_and_an_older_file_keeps_its_
     example().protect("row")
 
 
+A, B = (f"{digit * 32}-{digit * 16}" for digit in "ab")
+
+
+def with_ids(unit="row"):
+    """The events of `example`, of two fits and of one without an id."""
+    ledger, step = Ledger(unit=unit), PoissonSampled(0.01, Gaussian(4.0))
+    ledger.append(Gaussian(7.0), fit=A)
+    for fit in (None, A, B):
+        ledger.append(step, fit=fit)
+    return ledger
+
+
+@pytest.mark.parametrize("unit", ["row", "unknown"])
+def test_ids_of_fits_are_in_the_file_and_not_under_the_hash(tmp_path, unit):
+    ledger, plain = with_ids(unit), Ledger(entries=example().entries(), unit=unit)
+    assert ledger.sha256() == plain.sha256() and ledger.entries() == plain.entries()
+    assert ledger.to_json()["format"] == 4 and plain.to_json()["format"] == (2, 3)[unit == "row"]
+    ledger.save(tmp_path / "ledger.json")
+    loaded = Ledger.load(tmp_path / "ledger.json")
+    assert loaded == ledger.copy() == ledger and loaded.sha256() == plain.sha256()
+    assert loaded.counted() == plain.counted() and loaded.items() == plain.items()
+    assert [fit for *_, fit in loaded.entries_of_fits()] == [A, None, A, B]
+
+
+def test_the_hash_of_a_ledger_is_what_it_was():
+    ledgers = example(), Ledger(entries=example().entries(), unit="row")
+    assert [each.sha256()[:16] for each in ledgers] == ["bd21b904c0ef8f8b", "e48ea139a26a4fad"]
+
+
 def test_equal_neighbours_of_one_purpose_merge_and_order_is_kept():
     charged = [(Gaussian(7), *of) for of in ((2, "setup"), (4, "step"), (5, "setup"))]
     ledger = Ledger(entries=[(Gaussian(7.0), 1, "setup"), (Laplace(3.0), 0), *charged])
@@ -139,6 +168,13 @@ WRONG_EVENTS = [
         {"format": 3, "unit": "person"},
         {"format": 3, "unit": ["row"]},
         {"format": 2, "unit": "row"},
+        {"format": 4, "unit": "row"},
+        {"format": 5, "unit": "row"},
+        *(
+            {"format": number, "unit": "row", "entries": [entry | {"fit": fit}]}
+            for entry in example().to_json()["entries"][:1]
+            for number, fit in ((3, A), (3, None), (4, A[:-1]), (4, A.upper()), (4, A[:32]), (4, 1))
+        ),
         {"format": 1},
         {"format": True},
         {"relation": "neighbours"},

@@ -108,3 +108,13 @@ def test_a_schedule_that_changes_as_it_is_asked_is_charged_as_it_is_used():
     charged = [event for event, _ in plan.charges(0, 5)]
     used = [plan.at(step, 600)[0].event(rounding=plan.products.factor) for step in range(5)]
     assert charged == list(map(plan.sampler.wrap, used)) and len(set(map(str, used))) == 5
+
+
+@pytest.mark.parametrize("base", [PoissonSampler, ShuffleSampler])
+@pytest.mark.parametrize("name", ["lots", "_lots"])
+def test_a_sampler_with_lots_of_its_own_must_say_what_they_cost(base, name):
+    own = {name: lambda *given: iter([[0]]), "__module__": __name__}
+    with pytest.raises(ParameterError, match=r"class First: .* define wrap\(event\)"):
+        type("First", (base,), own)
+    type("First", (base,), {**own, "wrap": lambda self, event: event})
+    type("Renamed", (base,), {"__module__": __name__})

@@ -26,6 +26,7 @@ KNOWN = {"epsilon": 1.0, "delta": 1e-4, "steps": 2, "bounds": (-4, 4), "classes"
 PACKAGE = Path(minidp.__file__).parent
 PARTS = "fitting/fit fitting/temporary run/run run/folder run/progress run/shared_ledger "
 PARTS += "run/checkpoint train/trainer util/atomic util/notices fitting/model"
+WRITING = "shared_ledger.py", "atomic.py", "folder.py"
 TRACED = {str(PACKAGE / f"{part}.py") for part in PARTS.split()}
 
 
@@ -327,15 +328,39 @@ def stopped(tmp_path, place, **named):
 
 
 @pytest.mark.parametrize("every", [31, pytest.param(1, marks=pytest.mark.slow)])
-def test_after_an_interrupt_at_any_line_the_same_call_gives_the_model(every, lines, tmp_path):
+def test_after_an_interrupt_at_any_line_the_same_call_gives_the_model(
+    every, lines, tmp_path, capfd
+):
     for place in range(0, len(lines), every):
         at, model, _ = stopped(tmp_path, place)
+        capfd.readouterr()
         if model is None:
             model = small(at)
+        told = "charged once more" in capfd.readouterr().err
         assert set(model.predict(X)) <= set(NAMES), lines[place]
         assert not verify(at / "run").failed, lines[place]
-        # before the first checkpoint, the same call charges the shared ledger once more
-        assert Ledger.load(at / "led.json").count_of("step") in (2, 4), lines[place]
+        # once more only where the ledger may or may not have been written
+        assert not told or lines[place][0].endswith(WRITING), lines[place]
+        steps = Ledger.load(at / "led.json").count_of("step")
+        assert steps == (4 if told else 2), lines[place]
+
+
+def test_without_a_folder_an_interrupt_after_the_shared_charge_says_what_was_charged(
+    tmp_path, monkeypatch
+):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    known = {**KNOWN, "dataset_size": 240, "ledger": tmp_path / "led.json"}
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt) as stopped:
+        patch.setattr("minidp.fitting.fit.sum_line", stop)
+        minidp.fit(X, Y, **known)
+    (note,) = stopped.value.__notes__
+    assert note.endswith(f"led.json holds the charge of all {KNOWN['steps']} lots")
+    folder = note.split("'")[1]
+    minidp.fit(X, Y, folder=folder, **known)
+    assert Ledger.load(tmp_path / "led.json").count_of("step") == 2
+    shutil.rmtree(folder)
 
 
 @pytest.mark.parametrize("part", ["Fitted", "tell"])

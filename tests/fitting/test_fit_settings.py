@@ -87,5 +87,9 @@ def test_whole_floats_are_integers_as_in_the_shell():
     assert repr(Settings(steps=1e4, hidden=8.0).steps) == "10000"
     with pytest.raises(ParameterError, match="steps=1.5 to be an integer"):
         Settings(steps=1.5)
+    with pytest.raises(ParameterError, match=r"steps=array\(100\) to be an integer"):
+        minidp.epsilon(
+            steps=np.array(100), noise_multiplier=4, sampling_probability=0.01, delta=1e-5
+        )
     planned = {"noise_multiplier": 4, "sampling_probability": 0.01, "delta": 1e-5}
     assert minidp.epsilon(steps=1e4, **planned) == minidp.epsilon(steps=10_000, **planned)

@@ -83,13 +83,16 @@ def test_labels_and_probabilities(classes, tmp_path):
     np.testing.assert_allclose(found["probabilities"], model.predict_proba(x), atol=1e-6)
 
 
-def test_a_fitted_regression_and_its_ledger(tmp_path):
+def test_a_fitted_regression_and_its_ledger(tmp_path, capfd):
     import onnx
 
     x = RNG.normal(size=(400, 3))
     given = {"epsilon": 3.0, "seed": 1, "quiet": True, "steps": 40, "scale": "unit-norm"}
     model = minidp.fit(x, 1e9 + 5 * x[:, 0], target_bounds=(1e9 - 5, 1e9 + 5), hidden=8, **given)
+    capfd.readouterr()
     model.export(tmp_path / "model.onnx")
+    (line,) = capfd.readouterr().err.splitlines()
+    assert "model.onnx takes x as float32, with 7 digits" in line
     found = ran(tmp_path / "model.onnx", x.astype("f"))["prediction"]
     np.testing.assert_allclose(found, model.predict(x), rtol=0, atol=1e-4)
     (stated,) = onnx.load(tmp_path / "model.onnx").metadata_props
@@ -98,7 +101,7 @@ def test_a_fitted_regression_and_its_ledger(tmp_path):
 
 @pytest.mark.parametrize("spread", [10, 1_000])
 @pytest.mark.parametrize("public", [None, "bounds", "schema"])
-def test_a_time_stamp_keeps_its_digits(public, spread, tmp_path):
+def test_a_time_stamp_keeps_its_digits(public, spread, tmp_path, capfd):
     rng = np.random.default_rng(0)
     x = np.stack([1.7e9 + spread * rng.normal(size=1000), rng.normal(size=1000)], axis=1)
     low, high = [1.7e9 - 5 * spread, -4], [1.7e9 + 5 * spread, 4]
@@ -113,6 +116,7 @@ def test_a_time_stamp_keeps_its_digits(public, spread, tmp_path):
     model = minidp.fit(rows, y, epsilon=3.0, seed=1, quiet=True, steps=40, **given)
     Model(model.network, model.classes).export(tmp_path / "model.onnx")
     encoded = x if model.schema is None else model.schema.encode(rows).astype("float64")
+    assert "float32" not in capfd.readouterr().err
     found = ran(tmp_path / "model.onnx", encoded)
     assert found["label"].tolist() == model.predict(rows).tolist()
     np.testing.assert_allclose(found["probabilities"], model.predict_proba(rows), atol=1e-6)

@@ -2,13 +2,15 @@
 the layers by their names.
 """
 
+import base64
+import bz2
 import json
 
 import numpy as np
 import pytest
 
 from minidp import nn
-from minidp.errors import CheckpointError, TrialError
+from minidp.errors import CheckpointError, DataError, ParameterError, TrialError
 from minidp.mechanism.schedule import LinearDecay, Tabulated, from_json, text, to_json
 from minidp.run import Run
 from minidp.run.checkpoint import load_arrays, save_arrays
@@ -78,6 +80,52 @@ def test_numbers_of_a_schedule_are_written_in_runs_and_read_back():
     assert to_json(read, 0) == written and text(written) == "halved(from=1.0, to=2.0)"
     assert to_json(lambda step: float("inf"), 2)["runs"] == [["inf", 2]]
     assert "runs" not in to_json(LinearDecay(1.0, 0.5, 3), 8)
+
+
+@pytest.mark.parametrize("steps", [1001, 60_000])
+def test_many_numbers_of_a_schedule_are_packed_and_read_back(steps):
+    def wave(step):
+        return 1.0 + np.sin(step)
+
+    written = to_json(wave, steps)
+    assert isinstance(written["runs"], str) and len(json.dumps(written)) < 2**20
+    read = from_json(json.loads(json.dumps(written)))
+    assert [*map(read, range(steps))] == [*map(wave, range(steps))]
+    assert to_json(read, 0) == written == to_json(wave, steps)
+    low, high = min(map(wave, range(steps))), max(map(wave, range(steps)))
+    assert text(written).endswith(f".wave(from={float(low)}, to={float(high)})")
+
+
+def test_a_million_steps_whose_numbers_repeat_are_short_and_others_are_refused_with_the_cure():
+    assert len(to_json(lambda step: 1.0 / (1 + step // 1000), 10**6)["runs"]) == 1000
+    saw = to_json(lambda step: 1.0 / (1 + step % 1000), 10**6)
+    assert len(saw["runs"]) < 2**18 and from_json(saw)(123_456) == 1 / 457
+    with pytest.raises(
+        ParameterError, match=r"it changes 1,000,000 times.*f\(step // 100 \* 100\)"
+    ):
+        to_json(lambda step: np.cos(step / 1e6), 10**6)
+    with pytest.raises(ParameterError, match="got NaN"):
+        to_json(lambda step: float("nan"), 3)
+
+
+def test_damaged_numbers_of_a_schedule_are_refused(monkeypatch):
+    monkeypatch.setattr("minidp.mechanism.schedule.LARGEST", 2**20)
+    written = to_json(lambda step: 1.0 / (1 + step), 2000)
+    bombs = [base64.b64encode(bz2.compress(bytes(size))).decode() for size in (0, 8, 2**21)]
+    cut = base64.b64encode(base64.b64decode(written["runs"])[:-9]).decode()
+    for runs in (*bombs, cut, "!", written["runs"] + "=x", "AAAA", 3):
+        with pytest.raises(DataError, match="damaged: the numbers of a schedule"):
+            from_json(written | {"runs": runs})
+
+
+def test_a_run_with_a_packed_schedule_is_resumed_and_verified(tmp_path, monkeypatch):
+    monkeypatch.setattr("minidp.mechanism.schedule.READABLE", 2)
+    assert train(tmp_path, stop=interrupt, sigma=Plain(4.0)) is None
+    with pytest.raises(CheckpointError, match="noise_multiplier.runs"):
+        train(tmp_path, sigma=Plain(4.1))
+    record = train(tmp_path, sigma=Plain(4.0))
+    assert isinstance(record["settings"]["clip_groups"][0]["noise_multiplier"]["runs"], str)
+    assert not verify(tmp_path).failed
 
 
 def mean_loss(z, target):

@@ -65,7 +65,8 @@ def test_a_fit_is_resumed_on_another_processor(tmp_path):
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     resumed = run_script(tmp_path, "go on", NPY_DISABLE_CPU_FEATURES=" ".join(features()))
     assert resumed.returncode == 0, resumed.stderr
-    assert json.loads((tmp_path / "run" / "config.json").read_text()) == config
+    after = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert after | {"fit_id": config["fit_id"]} == config
     assert Ledger.load(tmp_path / "all.json").count_of("step") == 400
     report = verify(tmp_path / "run")
     assert not report.failed and report.record.steps == 400
@@ -103,6 +104,25 @@ def test_what_a_fit_derived_comes_from_its_folder(tmp_path, monkeypatch, factor,
     assert fitted(tmp_path, seed=seed).epsilon.upper <= 0.5  # the finished one
 
 
+def test_an_attempt_without_a_checkpoint_is_no_other_release_on_another_processor(
+    tmp_path, monkeypatch
+):
+    def first(self, *given, **named):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Run, "train", first)
+        fitted(tmp_path)
+    own = Ledger.load(tmp_path / "run" / "ledger.json")
+    assert own.count_of("setup") == 1
+    derived = other_digits(plan.noise_multiplier_for, 1 + 1e-12)
+    monkeypatch.setattr(plan, "noise_multiplier_for", derived)
+    assert fitted(tmp_path).epsilon.upper > 0
+    assert not verify(tmp_path / "run").failed
+    held = Ledger.load(tmp_path / "run" / "ledger.json")
+    assert held.count_of("setup") == 2 and len(held.entries()) == 3
+
+
 def test_a_configuration_that_exceeds_the_target_is_refused(tmp_path, monkeypatch):
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(Trainer, "step", stopped)
@@ -138,6 +158,18 @@ def run_of(folder, event=Gaussian(5.0)):
     run = Run(folder, training, Privacy(steps, budget), About(quiet=True))
     run.release_first("first", event, "zeros", lambda: np.zeros(2, np.float32))
     return run
+
+
+def test_a_plan_of_more_steps_than_the_target_allows_is_refused(tmp_path):
+    run_of(tmp_path).folder.close()
+    path = tmp_path / "config.json"
+    config = json.loads(path.read_text())
+    config["settings"]["planned_steps"] *= 10
+    path.write_text(json.dumps(config))
+    before = (tmp_path / "ledger.json").read_bytes()
+    with pytest.raises(CheckpointError, match=r"above the target 2: the file was changed"):
+        run_of(tmp_path)
+    assert (tmp_path / "ledger.json").read_bytes() == before
 
 
 @pytest.mark.parametrize("more", [-1, 1])

@@ -12,6 +12,7 @@ from minidp.errors import (
     BudgetExceededError,
     CheckpointError,
     ParameterError,
+    ShapeError,
 )
 from minidp.privacy import Gaussian, Ledger, MomentsAccountant, RenyiAccountant
 from minidp.run import RunFolder
@@ -140,3 +141,13 @@ def test_a_target_is_kept_and_one_that_nothing_fits_into_leaves_nothing(tmp_path
 def test_wrong_calls_are_refused(tmp_path, make, message):
     with pytest.raises(ParameterError, match=message):
         make(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    "weight", [np.ones((SIZE, 1)), [1.0] * SIZE, "x", np.array(["1"] * SIZE), np.ones(SIZE - 1)]
+)
+def test_weights_that_do_not_fit_are_refused_before_any_charge(tmp_path, weight):
+    run = make_run(tmp_path)
+    with pytest.raises(ShapeError, match="example_weight"):
+        run.train(*make_arrays(), example_weight=weight)
+    assert not (tmp_path / "ledger.json").exists()

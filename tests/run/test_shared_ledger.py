@@ -2,14 +2,17 @@
 
 import json
 import os
+import pkgutil
+import shutil
 import signal
 
 import numpy as np
 import pytest
 
 import minidp
-from minidp.errors import ParameterError
+from minidp.errors import CheckpointError, ParameterError
 from minidp.privacy import Filter, Gaussian, Ledger, MomentsAccountant
+from minidp.run import Run
 from minidp.run import shared_ledger as shared
 from minidp.run.folder import CONFIG
 from minidp.train import Trainer
@@ -76,6 +79,153 @@ def test_a_run_that_goes_on_is_refused_a_ledger_that_lacks_its_charges(tmp_path,
     model = minidp.fit(x, x[:, 0] > 0, ledger=tmp_path / "a", **given)
     assert Ledger.load(tmp_path / "a").count_of("step") == 40
     assert model.result["shared_ledger"] >= model.epsilon.lower
+
+
+def ended(tmp_path, monkeypatch, method, folder="run", calls=1, **named):
+    """A fit charged to a shared ledger, stopped before a method of the run is called again."""
+    owner, name = method.rsplit(".", 1)
+    owner = pkgutil.resolve_name(owner.replace(".Run", ":Run").replace(".Trainer", ":Trainer"))
+    before, left = getattr(owner, name), [None] * (calls - 1)
+
+    def stop(*given, **rest):
+        if not left:
+            raise KeyboardInterrupt
+        left.pop()
+        return before(*given, **rest)
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(owner, name, stop)
+        small(tmp_path, folder, **named)
+
+
+def small(tmp_path, folder="run", ledger="a", **named):
+    x = np.random.default_rng(0).normal(size=(200, 3))
+    given = {"epsilon": 1.0, "steps": 3, "quiet": True} | named
+    return minidp.fit(x, x[:, 0] > 0, folder=tmp_path / folder, ledger=tmp_path / ledger, **given)
+
+
+def fit_id(run):
+    return json.loads((run / CONFIG).read_text())["fit_id"]
+
+
+def ids(path):
+    return {fit for *_, fit in Ledger.load(path).entries_of_fits()}
+
+
+STEP, FIRST, TRAIN = (
+    "minidp.train.Trainer.step",
+    "minidp.run.run.Run.release_first",
+    "minidp.run.run.Run.train",
+)
+
+
+def test_another_fit_of_equal_events_is_not_taken_for_this_one(tmp_path, monkeypatch):
+    ended(tmp_path, monkeypatch, STEP)
+    small(tmp_path, "other", "b")
+    a, b = (Ledger.load(tmp_path / name) for name in "ab")
+    assert a.sha256() == b.sha256() and a != b
+    before = (tmp_path / "b").read_bytes()
+    with pytest.raises(ParameterError, match="this one lacks them"):
+        small(tmp_path, ledger="b")
+    assert (tmp_path / "b").read_bytes() == before
+    small(tmp_path)
+    assert Ledger.load(tmp_path / "a").counted() == a.counted()
+    with pytest.raises(ParameterError, match="this one lacks them"):  # the finished one, too
+        small(tmp_path, ledger="b")
+    fit = fit_id(tmp_path / "run")
+    assert ids(tmp_path / "a") == {fit}
+    others = [each for each in (tmp_path / "run").iterdir() if each.name != CONFIG]
+    assert not any(fit.encode() in each.read_bytes() for each in others)
+
+
+def test_a_run_without_an_id_is_not_found_among_entries_with_one(tmp_path, monkeypatch):
+    ended(tmp_path, monkeypatch, STEP)
+    path, older = tmp_path / "run" / CONFIG, Ledger.load(tmp_path / "a")
+    config = json.loads(path.read_text())
+    del config["fit_id"]
+    path.write_text(json.dumps(config))
+    with pytest.raises(ParameterError, match="this one lacks them"):
+        small(tmp_path)
+    Ledger(older.relation, older.entries(), older.unit).save(tmp_path / "a")  # in format 3
+    small(tmp_path, "other")
+    small(tmp_path)
+    assert ids(tmp_path / "a") == {None, fit_id(tmp_path / "other")}
+    assert Ledger.load(tmp_path / "a").count_of("step") == 6
+
+
+@pytest.mark.parametrize("fit", ["", 1, "a" * 32])
+def test_a_damaged_id_is_refused(tmp_path, monkeypatch, fit):
+    ended(tmp_path, monkeypatch, STEP)
+    path, before = tmp_path / "run" / CONFIG, (tmp_path / "a").read_bytes()
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"fit_id": fit}))
+    with pytest.raises(CheckpointError, match="damaged: fit_id is"):
+        small(tmp_path)
+    assert (tmp_path / "a").read_bytes() == before
+
+
+@pytest.mark.parametrize("seed", [None, 1])
+def test_a_fit_stopped_before_its_first_checkpoint_pays_for_its_steps_once(
+    tmp_path, monkeypatch, seed
+):
+    ended(tmp_path, monkeypatch, FIRST, seed=seed)
+    charged = Ledger.load(tmp_path / "a")
+    ended(tmp_path, monkeypatch, TRAIN, seed=seed)
+    assert Ledger.load(tmp_path / "a").counted() == charged.counted()
+    looks = Ledger.load(tmp_path / "run" / "ledger.json").count_of("setup")
+    assert looks == charged.count_of("setup") > 0  # these were drawn; without a seed, once more
+    small(tmp_path, seed=seed)
+    paid, own = (Ledger.load(tmp_path / name) for name in ("a", "run/ledger.json"))
+    assert not own.counted() - paid.counted()
+    assert (paid.count_of("step"), paid.count_of("setup")) == (3, (1 if seed else 2) * looks)
+    assert own.to_json()["format"] == 3
+
+
+def test_another_run_in_a_folder_that_charged_nothing_pays_for_itself(tmp_path, monkeypatch):
+    ended(tmp_path, monkeypatch, FIRST)
+    small(tmp_path, epsilon=2.0)
+    paid, own = (Ledger.load(tmp_path / name) for name in ("a", "run/ledger.json"))
+    assert not own.counted() - paid.counted() and paid.count_of("step") == 6
+
+
+@pytest.mark.parametrize("method, calls", [(FIRST, 1), (TRAIN, 1), (STEP, 1), (STEP, 2)])
+def test_a_copy_of_a_folder_is_charged_for_itself(tmp_path, monkeypatch, capfd, method, calls):
+    ended(tmp_path, monkeypatch, method, calls=calls)
+    shutil.copytree(tmp_path / "run", tmp_path / "copy")
+    once = Ledger.load(tmp_path / "a").count_of("step")
+    small(tmp_path)
+    capfd.readouterr()
+    small(tmp_path, "copy")
+    assert "NOTICE: " in capfd.readouterr().err
+    paid = Ledger.load(tmp_path / "a")
+    own = [Ledger.load(tmp_path / name / "ledger.json").counted() for name in ("run", "copy")]
+    assert paid.count_of("step") == 2 * once and not own[0] + own[1] - paid.counted()
+    small(tmp_path, "copy")  # finished, and nothing more is charged
+    assert Ledger.load(tmp_path / "a") == paid
+
+
+@pytest.mark.parametrize("method", [FIRST, STEP])
+def test_a_copy_that_is_resumed_while_the_first_one_runs_stops_it(tmp_path, monkeypatch, method):
+    """Both together release no more lots than the ledger holds."""
+    released, copies, step = [], [], Trainer.step
+    monkeypatch.setattr(Trainer, "step", lambda *given: (released.append(given), step(*given)))
+    owner, name = (Run, "release_first") if method == FIRST else (Trainer, "step")
+    then = getattr(owner, name)
+
+    def copied(*given, **named):
+        if not copies:
+            copies.append("copy")
+            shutil.copytree(tmp_path / "run", tmp_path / "copy")
+            with monkeypatch.context() as patched:
+                patched.setattr("minidp.run.hold.fcntl.flock", lambda *_: None)
+                small(tmp_path, "copy")
+        return then(*given, **named)
+
+    monkeypatch.setattr(owner, name, copied)
+    with pytest.raises(CheckpointError, match="a copy of this folder"):
+        small(tmp_path)
+    assert len(released) <= Ledger.load(tmp_path / "a").count_of("step") == 3
+    small(tmp_path)
+    assert Ledger.load(tmp_path / "a").count_of("step") == 6
 
 
 def test_a_ledger_of_an_older_format_goes_on_once_its_unit_is_named(tmp_path, charges):

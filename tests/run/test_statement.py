@@ -5,12 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from minidp.mechanism import PoissonSampler
 from minidp.privacy.accountants import all_bounds
 from minidp.privacy.ledger import Ledger
 from minidp.run.record import Record
 from minidp.run.statement import render
 from minidp.run.summary import summary
+from minidp.run.verify import verify
 from minidp.util.text import upper_text
+from tests.support.running import LOT, SIZE, train
 from tests.support.sealed import put
 
 
@@ -126,3 +129,11 @@ def test_the_lines_on_the_screen_hold_the_figure_to_quote_and_no_other_accountan
     assert "quote: epsilon 0.8032 at delta 1e-05 (pld, the tightest" in text
     assert "kept by the paper's accountant (moments); the tightest" in text
     assert "kept by" not in lines({"target_epsilon": 2.0, "accountant": "loss_distribution"})
+
+
+@pytest.mark.parametrize("q", [0.199, 0.201])
+def test_the_sampling_probability_of_a_run_is_the_samplers(tmp_path, q):
+    record = train(tmp_path, sampler=PoissonSampler(q), dataset_size=SIZE)
+    assert record["settings"]["sampling_probability"] == q != LOT / SIZE
+    assert f"| sampling probability q = L/N | {q} |" in (tmp_path / "privacy.md").read_text()
+    assert not verify(tmp_path).failed

@@ -95,7 +95,7 @@ def test_an_unfinished_run_is_told_what_it_has_spent(run, capsys):
     [
         (lambda run: (run / "ledger.json").unlink(), "holds no ledger.json"),
         (
-            lambda run: edit(run, "result.json", {"settings expected_lot_size": []}),
+            lambda run: edit(run, "result.json", {"settings dataset_size": []}),
             "not a run of this program (TypeError",
         ),
         (lambda run: edit(run, "result.json", {"statement_format": 8}), "has format 8, and"),

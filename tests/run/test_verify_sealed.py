@@ -30,7 +30,6 @@ def another(value):
 
 # What nothing else says: notes and versions are text, the rest is of the one process.
 UNSEEN = r"command|ranks|seconds_\w+|versions (?!minidp|begun_by)\w+|epsilon \w+ note"
-UNSEEN += r"|test (constant_loss|majority_accuracy)"  # of public rows, which are in no file
 
 
 @pytest.mark.usefixtures("answered_once")
@@ -182,6 +181,12 @@ def test_noise_that_follows_a_schedule_is_rebuilt_from_it(tmp_path):
     assert "not charged" in failed(run)
 
 
+def test_a_number_of_views_that_is_edited_in_all_but_the_statement_is_named(run):
+    for name in ("config", "result"):
+        edit(run, f"{name}.json", {"settings augmentation_multiplicity": 2})
+    assert "privacy.md is not what result.json gives" in failed(run)
+
+
 @pytest.mark.parametrize(
     "change, named",
     [
@@ -189,6 +194,16 @@ def test_noise_that_follows_a_schedule_is_rebuilt_from_it(tmp_path):
         ({"settings planned_steps": 4}, "lots ran, and 4 were planned"),
         ({"shared_ledger": 0.1}, "below the run's own"),
         ({"shared_ledger": 0.0}, "below the run's own"),
+        ({"disclosed": ["x"]}, "facts.disclosed[0] is 'the names' (result.json: 'x')"),
+        ({"public": ["x"]}, "facts.public[0] is 'the number of rows' (result.json: 'x')"),
+        ({"facts public 0": "x"}, "facts.public[0] is 'x' (result.json: 'the number of rows')"),
+        ({"facts public 0": "x", "public 0": "x"}, "facts.public[0] is 'x' (config.json: 'the "),
+        ({"test constant_loss": 0.1}, "test.constant_loss is 0.1 (its shares of the classes: "),
+        ({"test majority_accuracy": 0.9}, "test.majority_accuracy is 0.9 (its shares of the "),
+        (
+            {"settings augmentation_multiplicity": 2},
+            "augmentation_multiplicity is 2 (config.json: ",
+        ),
     ],
 )
 def test_what_a_statement_may_not_say_is_named(run, change, named):
