@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minidp.mechanism.samplers import sampler_from
-from minidp.mechanism.schedule import from_json, value_at
+from minidp.mechanism.schedule import value_at
 from minidp.privacy import (
     Gaussian,
     JointGaussian,
@@ -25,6 +25,7 @@ from minidp.privacy import (
 from minidp.privacy.event_json import event_from_json
 from minidp.privacy.ledger import SETUP, STEP, unit_text
 from minidp.run.progress import read_metrics
+from minidp.run.schedules import from_json
 from minidp.util.files import read_json
 
 EXPECTED = Path(__file__).resolve().parents[1] / "expected.json"

@@ -14,7 +14,6 @@ from ..errors import DataError
 from ..mechanism import ClipGroup, Plan, Sanitizer
 from ..mechanism.noise import noise_grid
 from ..mechanism.samplers import sampler_from
-from ..mechanism.schedule import from_json, to_json
 from ..nn import SoftmaxCrossEntropy
 from ..privacy import Composed, Ledger, PoissonSampled
 from ..privacy.accountant import NAMES
@@ -38,6 +37,7 @@ from .record import (
     Setting,
     Tested,
 )
+from .schedules import from_json, to_json
 from .statement import FORMAT
 from .versions import versions
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from ..errors import CheckpointError
 from ..mechanism import Plan
-from ..mechanism.schedule import from_json
 from ..privacy.events import Event
 from ..privacy.ledger import SETUP
 from ..ranks import current
@@ -20,6 +19,7 @@ from ..util.text import upper_text
 from .checkpoint import steps_lost
 from .covered import ROUNDING, differs
 from .folder import CHARGED, CHECKPOINT, CONFIG, LEDGER, RESULT, RunFolder
+from .schedules import from_json
 
 
 def as_begun(plan: Plan, folder: RunFolder) -> Plan:

@@ -6,10 +6,10 @@ statement follows from result.json alone, so that anybody can render it again an
 
 import math
 
-from ..mechanism.schedule import text
 from ..privacy.accountant import called
 from ..util.text import estimate_text, lower_text, upper_text
 from .attacker import in_words
+from .schedules import text
 from .summary import in_short, is_not_private, shortened, unit_of
 
 FORMAT = 21  # of the text: one more whenever `render` would write other bytes for the same result

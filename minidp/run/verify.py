@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import DataError, MinidpError
-from ..mechanism.schedule import from_json
 from ..privacy import Filter, Ledger
 from ..privacy.accountant import NAMES, called
 from ..privacy.accountants import ACCOUNTANTS, all_bounds, make
@@ -47,6 +46,7 @@ from .folder import (
 )
 from .progress import read_metrics
 from .record import MODEL_FACTS, Record, Tested
+from .schedules import from_json
 from .statement import FORMATS, render
 from .versions import FALSE_WEIGHTS, weights_were_false
 

@@ -11,9 +11,10 @@ import pytest
 
 from minidp import nn
 from minidp.errors import CheckpointError, DataError, ParameterError, TrialError
-from minidp.mechanism.schedule import LinearDecay, Tabulated, from_json, text, to_json
+from minidp.mechanism.schedule import LinearDecay
 from minidp.run import Run
 from minidp.run.checkpoint import load_arrays, save_arrays
+from minidp.run.schedules import Tabulated, from_json, text, to_json
 from minidp.run.verify import verify
 from minidp.train import SGD
 from tests.support.running import interrupt, make_run, train
@@ -109,7 +110,7 @@ def test_a_million_steps_whose_numbers_repeat_are_short_and_others_are_refused_w
 
 
 def test_damaged_numbers_of_a_schedule_are_refused(monkeypatch):
-    monkeypatch.setattr("minidp.mechanism.schedule.LARGEST", 2**20)
+    monkeypatch.setattr("minidp.run.schedules.LARGEST", 2**20)
     written = to_json(lambda step: 1.0 / (1 + step), 2000)
     bombs = [base64.b64encode(bz2.compress(bytes(size))).decode() for size in (0, 8, 2**21)]
     cut = base64.b64encode(base64.b64decode(written["runs"])[:-9]).decode()
@@ -119,7 +120,7 @@ def test_damaged_numbers_of_a_schedule_are_refused(monkeypatch):
 
 
 def test_a_run_with_a_packed_schedule_is_resumed_and_verified(tmp_path, monkeypatch):
-    monkeypatch.setattr("minidp.mechanism.schedule.READABLE", 2)
+    monkeypatch.setattr("minidp.run.schedules.READABLE", 2)
     assert train(tmp_path, stop=interrupt, sigma=Plain(4.0)) is None
     with pytest.raises(CheckpointError, match="noise_multiplier.runs"):
         train(tmp_path, sigma=Plain(4.1))
