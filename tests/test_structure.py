@@ -45,7 +45,9 @@ INTERNAL = (
     "minidp.run.summary",
     "minidp.run.versions",
     "minidp.steptest.",
+    "minidp.train.crowd",
     "minidp.train.selfcheck",
+    "minidp.train.tried",
     "minidp.audit.trial",
 )
 MODULES = [
@@ -202,7 +204,7 @@ def test_no_file_function_or_line_is_too_long():
 
 def test_comments_stand_above_what_they_explain():
     """Behind a line of closing brackets only labels stand, which belong to the line before."""
-    behind = re.compile(r"^\s*[])}]+:?\s+#(?! (\[[A-Z]\d+\] ?)+$| fmt: skip$)", re.MULTILINE)
+    behind = re.compile(r"^[ ]*[])}]+:?[ ]+#(?! (\[[A-Z]\d+\] ?)+$| fmt: skip$)", re.MULTILINE)
     paths = [
         path for part in ("minidp", "tools", "experiments") for path in (ROOT / part).rglob("*.py")
     ]
@@ -290,7 +292,10 @@ def test_the_version_is_the_same_everywhere():
     assert f"\nversion: {minidp.__version__}\n" in citation
 
 
-@pytest.mark.parametrize("package", ["minidp", "minidp.audit", "minidp.data", "minidp.privacy"])
+FACES = "audit data host mechanism nn privacy run train".split()
+
+
+@pytest.mark.parametrize("package", ["minidp", *(f"minidp.{name}" for name in FACES)])
 def test_every_name_that_loads_on_first_use_is_there(package):
     found = importlib.import_module(package)
     assert all(getattr(found, name) is not None for name in found.__all__)

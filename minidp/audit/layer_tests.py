@@ -9,8 +9,8 @@ import numpy as np
 
 from ..errors import DtypeError, ParameterError, ShapeError
 from ..nn.layer import check_written
-from ..train.compare import host_copy, targets
 from ..train.selfcheck import SEED
+from ..train.tried import host_copy, targets
 from .card import card_of_class
 from .checks import WORDS, printed
 from .checks.layers_and_losses import printed_gradient

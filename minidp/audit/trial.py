@@ -19,20 +19,10 @@ from ..grads.forms import PerExampleGrad
 from ..nn.loss import Loss
 from ..nn.network import Sequential
 from ..streams import Streams
-from ..train.compare import (
-    CENTRAL,
-    JITTER,
-    QUICK,
-    Differences,
-    arrays_of,
-    compare,
-    direction,
-    host_copy,
-    per_example,
-    targets,
-)
 from ..train.selfcheck import ROWS, SEED
+from ..train.tried import JITTER, arrays_of, direction, host_copy, targets
 from ..util.text import listed
+from .differences import CENTRAL, QUICK, Differences, compare, per_example
 
 THOROUGH = Differences(CENTRAL, 1e-6)
 COMPLEX_STEP = Differences((1e-200j,), 1e-13)

@@ -2,32 +2,18 @@
 verification.
 """
 
-from ..util.words import hint
-from .asked import About, Privacy, Training
-from .checkpoint import load_arrays, load_checkpoint, restore, restore_training, save_checkpoint
-from .folder import RunFolder
-from .model import Model
-from .model_file import load_model, save_model
-from .run import Run
-from .safetensors import load_safetensors
+from ..util.lazy import names_of
 
-__all__ = [
-    "About",
-    "Model",
-    "Privacy",
-    "Run",
-    "RunFolder",
-    "Training",
-    "load_arrays",
-    "load_checkpoint",
-    "load_model",
-    "load_safetensors",
-    "restore",
-    "restore_training",
-    "save_checkpoint",
-    "save_model",
-]
-
-
-def __getattr__(name):
-    raise AttributeError(f"minidp.run has no {name}; {hint(name, __all__)}")
+# module: its names, which __init__.pyi repeats for type checkers
+__getattr__, __dir__, __all__ = names_of(
+    __name__,
+    {
+        "asked": "About Privacy Training",
+        "checkpoint": ("load_arrays load_checkpoint restore restore_training save_checkpoint"),
+        "folder": "RunFolder",
+        "model": "Model",
+        "model_file": "load_model save_model",
+        "run": "Run",
+        "safetensors": "load_safetensors",
+    },
+)

@@ -21,9 +21,9 @@ from ..mechanism.sanitizer import Watcher
 from ..nn.loss import Loss
 from ..nn.network import Sequential
 from ..streams import Streams
-from ..train.compare import direction, targets
 from ..train.selfcheck import SEED
 from ..train.trainer import Trainer
+from ..train.tried import direction, targets
 
 STRANGE = (0.0, np.nan, 1e300)  # padding, and what a row may hold that nobody checked
 

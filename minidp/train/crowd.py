@@ -18,7 +18,7 @@ from ..grads.forms import PerExampleGrad
 from ..nn.loss import Loss
 from ..nn.network import Sequential
 from ..streams import Streams
-from .compare import direction, host_copy, targets
+from .tried import direction, host_copy, targets
 
 ROWS, TIMES = 64, 3
 TAKEN = 8  # examples whose rows are taken together and by themselves

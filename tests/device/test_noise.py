@@ -10,8 +10,8 @@ from minidp.fast.twins import DEVICE
 from minidp.host.chacha import STRETCH
 from minidp.mechanism.noise import add_gaussian
 from minidp.streams import Streams
-from tests.conftest import BACKENDS
 from tests.support import shim
+from tests.support.fixtures import BACKENDS
 
 NO_COMPILER = "no C++ compiler: the CUDA source was not executed"
 CASES = [  # number of the first one drawn, how many, std, grid

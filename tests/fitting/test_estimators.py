@@ -52,7 +52,8 @@ def test_scikit_learns_checks_pass(make):
 
 def test_without_scikit_learn_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.base", None)
-    monkeypatch.delitem(sys.modules, "minidp.sklearn")
+    for name in ("minidp.sklearn", "minidp.fitting.estimators"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
     with pytest.raises(ImportError, match=r"need scikit-learn 1.6 or later: pip install 'minidp\["):
         minidp.PrivateClassifier
 

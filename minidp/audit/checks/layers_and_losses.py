@@ -13,9 +13,9 @@ import numpy as np
 
 from ... import nn
 from ...backend import to_host
-from ...train.compare import compare
 from ..card import labels_of
 from ..cases import LAYERS, LOSSES, to_backend
+from ..differences import compare
 from ..equation import Case, value
 from ..layer_case import case_of, stated
 from ..names import card_of

@@ -10,7 +10,7 @@ from ...backend import to_host
 from ...mechanism import LinearDecay, Plan, PoissonSampler, Sanitizer, per_layer_groups
 from ...mechanism.noise import noise_grid
 from ...streams import Streams
-from ...train.compare import host_copy
+from ...train.tried import host_copy
 from ..equation import Case
 from . import in_words, measures, states, worst
 

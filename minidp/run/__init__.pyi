@@ -1,0 +1,14 @@
+from .asked import About as About
+from .asked import Privacy as Privacy
+from .asked import Training as Training
+from .checkpoint import load_arrays as load_arrays
+from .checkpoint import load_checkpoint as load_checkpoint
+from .checkpoint import restore as restore
+from .checkpoint import restore_training as restore_training
+from .checkpoint import save_checkpoint as save_checkpoint
+from .folder import RunFolder as RunFolder
+from .model import Model as Model
+from .model_file import load_model as load_model
+from .model_file import save_model as save_model
+from .run import Run as Run
+from .safetensors import load_safetensors as load_safetensors
