@@ -42,7 +42,7 @@ def homeless():
     at = Path(tempfile.mkdtemp(prefix="minidp-homeless-"))
     at.chmod(0o755)
     shutil.copytree(ROOT, at / "minidp", ignore=shutil.ignore_patterns("__pycache__"))
-    for folder in ("host", "privacy", "certified"):
+    for folder in ("fast", "host", "layers", "privacy", "certified"):
         (at / "minidp" / folder / "__pycache__").touch()
     x = np.random.default_rng(0).normal(size=(200, 3)).astype("f4")
     known = dict(classes=[0, 1], dataset_size=200, steps=2, hidden=4, seed=1, quiet=True)
