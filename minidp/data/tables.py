@@ -28,6 +28,8 @@ def table_of(x: Any) -> dict[str, NDArray] | None:
             raise ParameterError(f"x: {str(x)!r:.80}: expected a table, such as a .csv file")
         x = read_table(x)
     x = _by_columns(x)
+    if hasattr(x, "tocsr"):  # SciPy 1.13 has a sparse array that is a dict
+        return None
     if not (isinstance(x, Mapping) or hasattr(x, "columns") or hasattr(x, "column_names")):
         return None
     # pyarrow calls the names so, and polars and pandas columns

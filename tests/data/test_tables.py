@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from minidp.data.draft import draft
 from minidp.data.schema import Schema
@@ -203,3 +204,14 @@ def test_a_draft_knows_truth_values_codes_and_a_saved_index(name, cells, kind, w
     entries, (said, _) = draft(table_of({name: cells, "y": cells}), "y")
     assert entries[name]["type"] == kind and words in said
     assert (entries[name].get("low") == 0) == (cells[0] is True)
+
+
+def test_a_sparse_array_is_no_table_although_it_may_be_a_dict():
+    class Keys(dict):
+        """As SciPy 1.13 has arrays by a dictionary of keys."""
+
+        def tocsr(self):
+            raise NotImplementedError
+
+    assert table_of(Keys({(0, 0): 1.0})) is None
+    assert table_of(sparse.dok_array(np.eye(3))) is None
