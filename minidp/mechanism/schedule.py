@@ -104,8 +104,8 @@ SCHEDULES = {each.__name__: each for each in (LinearDecay, Stages)}
 
 
 def to_json(setting: Setting, steps: int, asked: Setting | None = None) -> Any:
-    """A number as it is; a schedule as {"schedule": its class, its fields}, and "runs", its numbers
-    at the steps 0 to steps - 1 as `Tabulated` has them, where it is none of SCHEDULES.
+    """A number as it is; a schedule as {"schedule": class name, its fields}. A schedule that is not
+    one of SCHEDULES also gets "runs", its numbers at steps 0 to steps - 1, as in `Tabulated`.
 
     asked: the function to call for these numbers, by default the schedule.
     """

@@ -13,7 +13,7 @@ MOST_PIXELS = 2**16  # of a window, numbered in 16 bits
 
 
 class _Pool(Layer):
-    """What the two have in common: windows over (B, H, W, C)."""
+    """Base of the two pooling layers: windows over images (B, H, W, C)."""
 
     input_shape = ("H", "W", "C")
 
@@ -115,7 +115,7 @@ class AvgPool2D(_Pool):
         return self._sum(x, counts) * share, (share, x.shape)  # [F1]
 
     def _sum(self, x, counts):
-        """Over the pixels that each window sees."""
+        """Sum over the pixels of each window."""
         padded = self.window.pad(x)
         return sum(padded[seen] for seen in self.window.slices(counts))
 

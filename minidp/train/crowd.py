@@ -49,9 +49,8 @@ GROWN = 100  # times such a change that passes for rounding
 
 
 def faults(network: Sequential, loss: Loss, y: NDArray, rng: np.random.Generator) -> Iterator[str]:
-    """Yield, in words, what rows give in a large batch and not by themselves.
-
-    y: the targets of training, (N, ...), whose dtype and shape of one are read.
+    """Describe each result that a row gives in a large batch but not by itself. y: the targets of
+    training, (N, ...), of which only the dtype and the shape of one are used.
     """
     tried = host_copy(network, None, namespace_of(*network.params.values()).asarray)
     for part in (_Network, _Loss):
@@ -205,7 +204,7 @@ def spread(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray:
 
 
 def _of_rows(found, rows):
-    """The results of these rows, on the host, in float64."""
+    """Results for these rows, on the host, in float64."""
     if not isinstance(found, PerExampleGrad):
         return to_host(found)[rows].astype("float64")
     one = found.xp.ones(1)
@@ -213,8 +212,8 @@ def _of_rows(found, rows):
 
 
 def _apart(found, expected, tolerance):
-    """(B,) how far the rows are apart, infinite where other numbers are finite, and how far they
-    may be.
+    """(B,) differences between the rows' results, infinite where only one is finite; and the
+    largest that are allowed.
     """
     finite = np.isfinite(expected)
     same = (finite == np.isfinite(found)).reshape((len(expected), -1)).all(axis=1)
