@@ -74,7 +74,7 @@ def _twin(name, xp, number, dtype):
 
 
 def by_twin(name: str, *arrays: Any) -> Any:
-    """What a twin makes of arrays of one shape, coordinate by coordinate; None without a twin."""
+    """The result of an elementwise twin for arrays of one shape; None without a twin."""
     twin = kernel(name, *arrays)
     if twin is None:
         return None
@@ -91,7 +91,7 @@ def allow(xp: Any, names: Collection[str]) -> None:
 
 @contextmanager
 def only(xp: Any, names: Collection[str]) -> Iterator[None]:
-    """Within it, use these twins of an array library and no others."""
+    """A context in which these twins of an array library are used, and no others."""
     before = _allowed.get((xp, _number(xp)), ())
     allow(xp, names)
     try:

@@ -47,7 +47,7 @@ class Solo:
         return function()
 
     def any(self, flag: bool) -> bool:
-        """True if it is true on any rank."""
+        """True if the value is true on any rank."""
         return any(self.collect(flag))
 
     def collect(self, value: Any) -> list:
@@ -66,7 +66,7 @@ class Solo:
 
     @contextmanager
     def one_voice(self) -> Iterator[None]:
-        """A context in which rank 0 alone is heard on stdout and stderr."""
+        """A context in which only rank 0 prints on stdout and stderr."""
         if self.rank == 0:
             yield
             return
@@ -193,10 +193,9 @@ class Mpi(Solo):
 
 
 def current() -> Any:
-    """The ranks that this process is one of: Solo, or Mpi under a launcher that started several.
-
-    Raises ParameterError where several were started and mpi4py cannot join them, where torchrun
-    started several, or where the launcher's variable is no number of processes.
+    """The ranks that this process is one of: Solo, or Mpi if a launcher started several processes.
+    Raises ParameterError if several were started and mpi4py cannot join them, if torchrun started
+    them, or if the launcher's variable is no number of processes.
     """
     global _current
     if _current is None or getattr(_current, "pid", os.getpid()) != os.getpid():
@@ -230,7 +229,9 @@ def _end_with(launcher):
 
 
 def _launched(*names):
-    """The number of processes that the first of these environment variables says; 1 without any."""
+    """The number of processes in the first of these environment variables that is set; 1 if none
+    is.
+    """
     for name in names:
         text = os.environ.get(name)
         if text is None:
