@@ -120,6 +120,6 @@ def add_products(total, a, d, rows):
 
 
 def synchronise(xp):
-    """Wait until the device has finished what it was given."""
+    """Wait until the device has finished all its work."""
     if xp is not np:
         xp.cuda.get_current_stream().synchronize()

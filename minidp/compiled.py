@@ -85,7 +85,7 @@ def only(xp: Any, twins: Twins) -> Iterator[None]:
 
 
 def by_twin(name: str, *arrays: Any) -> Any:
-    """What a twin makes of arrays of one shape, coordinate by coordinate; None without a twin."""
+    """The result of an elementwise twin for arrays of one shape; None without a twin."""
     twin = kernel(name, *arrays)
     if twin is None:
         return None

@@ -40,7 +40,7 @@ class Solo:
         return function()
 
     def any(self, flag: bool) -> bool:
-        """True if it is true on any rank."""
+        """True if the value is true on any rank."""
         return any(self.collect(flag))
 
     def collect(self, value: Any) -> list:
@@ -59,7 +59,7 @@ class Solo:
 
     @contextmanager
     def one_voice(self) -> Iterator[None]:
-        """A context in which rank 0 alone is heard on stdout and stderr."""
+        """A context in which only rank 0 prints on stdout and stderr."""
         if self.rank == 0:
             yield
             return
@@ -87,10 +87,9 @@ SOLO = Solo()
 
 
 def current() -> Any:
-    """The ranks that this process is one of: Solo, or Mpi under a launcher that started several.
-
-    Raises ParameterError where several were started and mpi4py cannot join them, where torchrun
-    started several, or where the launcher's variable is no number of processes.
+    """The ranks that this process is one of: Solo, or Mpi if a launcher started several processes.
+    Raises ParameterError if several were started and mpi4py cannot join them, if torchrun started
+    them, or if the launcher's variable is no number of processes.
     """
     global _current
     if _current is None or getattr(_current, "pid", os.getpid()) != os.getpid():

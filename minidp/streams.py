@@ -32,7 +32,7 @@ _forks, _claims = 0, threading.Lock()
 
 
 class _Single:
-    """What must not exist twice without a seed: two copies would draw the same noise."""
+    """Base of objects that must not be copied without a seed: both would draw the same noise."""
 
     def __reduce_ex__(self, protocol):
         if self._key.seed is None:
@@ -44,7 +44,7 @@ class _Single:
 
 
 class _Key(_Single):
-    """32 bytes, and what they were used for."""
+    """A key of 32 bytes, and the releases that used it."""
 
     def __init__(self, seed):
         self.seed = seed

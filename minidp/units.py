@@ -1,4 +1,4 @@
-"""What the guarantee protects: units, each of one or several rows, which count as one."""
+"""The units that the guarantee protects: each is one row, or several rows that count as one."""
 
 from collections.abc import Iterator
 from typing import Any, ClassVar

@@ -63,8 +63,8 @@ def dtype_option():
     """The field of --dtype."""
     return option(
         "float32",
-        "of the network; float64: slower, and an example's gradient does not depend on the other "
-        "examples of its batch, as far as a trial on this machine shows",
+        "number type of the weights; float64 is slower, and then an example's gradient does not "
+        "depend on the other examples of its batch, as far as a trial on this machine shows",
         choices=("float32", "float64"),
     )
 
@@ -131,7 +131,9 @@ class RunFlags(Checked):
     device: str = device_option()
     data_dir: str | None = option(None, "folder that holds the data set's files")
     seed: int | None = option(
-        None, "one seed for everything: reproducible, and not to be released", seed_number
+        None,
+        "one seed for everything: reproducible, and therefore never to be published",
+        seed_number,
     )
     folder: str | None = option(
         None, "folder of the run (default: runs/EXPERIMENT-TIME)", also=("--out",)

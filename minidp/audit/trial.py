@@ -78,7 +78,7 @@ class Trial:
         self.at = self.x.astype(np.result_type(self.x, how.steps[0]), copy=False)
 
     def faults(self):
-        """All faults, without those that only follow from another."""
+        """All faults, without those that follow from another one."""
         return list(self.forms()) or list(self.independence()) or list(self.derivatives())
 
     def results(self, rows=slice(None)):
@@ -177,7 +177,7 @@ class Trial:
         return {f"P{n}" if n else "B1": found for n, found in enumerate(self.errors.items())}
 
     def _moved(self, array, kept, move):
-        """The function's value at kept + move; the array is put back."""
+        """The function's value where the array is kept + move; the array is then restored."""
         put = namespace_of(array).asarray
         array[...] = put(kept + move)
         value = self.ahead() + 0  # a copy: a layer may return a view of x
@@ -290,8 +290,8 @@ def _array(found):
 
 
 def _close(found, expected, apart):
-    """Whether all numbers agree to `apart` of the largest; what is not finite has to be so in
-    both.
+    """True if all numbers agree to `apart` times the largest, and are infinite or NaN at the same
+    places.
     """
     finite = np.isfinite(expected)
     if not np.array_equal(finite, np.isfinite(found)):
@@ -301,5 +301,5 @@ def _close(found, expected, apart):
 
 
 def _size(array):
-    """The largest absolute value, 0 of nothing."""
+    """The largest absolute value; 0 for an empty array."""
     return float(np.abs(array).max(initial=0))

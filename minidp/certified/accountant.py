@@ -97,8 +97,8 @@ class LossDistributionAccountant(Accountant):
         return self._grids[key]
 
     def _kept(self, grid):
-        """A grid whose sums of many kinds of releases are kept, if it serves as well and was not
-        tried for this question yet.
+        """A grid for which sums are kept, if it serves this question as well and was not tried for
+        it yet.
         """
         for kept in reversed(self._sums):
             if kept not in self._tried and kept.covers(grid):
@@ -107,8 +107,8 @@ class LossDistributionAccountant(Accountant):
         return grid
 
     def composed(self, parts, grid):
-        """The sum of the parts' losses on the grid. Of many parts it is kept, so that a longer run
-        adds what is new.
+        """The sum of the parts' losses on the grid. The sum of many parts is kept, so that a longer
+        run only adds its new parts.
         """
         if len(parts) <= FEW:
             return super().composed(parts, grid)

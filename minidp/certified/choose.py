@@ -80,7 +80,7 @@ def merged(parts):
 
 
 def _out_of_range(parts):
-    """Whether noise is so small that a step's losses span too many grid points, or so large that
+    """True if noise is so small that a step's losses span too many grid points, or so large that
     they vanish.
     """
     for event, _ in parts:

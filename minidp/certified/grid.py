@@ -44,7 +44,7 @@ class LossGrid:
     left_order: float
 
     def covers(self, other: "LossGrid") -> bool:
-        """Whether it serves where the other was asked for: for a run of fewer steps, say."""
+        """True if this grid serves in place of the other, such as for a run of fewer steps."""
         return (
             (self.direction, self.upper) == (other.direction, other.upper)
             and self.step <= 1.3 * other.step

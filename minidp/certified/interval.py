@@ -19,7 +19,7 @@ ROUNDED = 1.2 * RUNG  # of epsilon, at most about, between both ends of a ladder
 
 
 class Question:
-    """What both questions share. `room` is the growth in points that must fit into memory before a
+    """Base of the two questions. `room` is the growth in points that must fit into memory before a
     finer grid is tried; an interval within `width` is never wide.
 
     accountant  the LossDistributionAccountant that composes

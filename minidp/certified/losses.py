@@ -1,5 +1,5 @@
-"""The composed privacy loss: what adds up over releases, and epsilon or delta read off it with
-every error counted.
+"""The composed privacy loss: sums over releases, from which epsilon or delta is read with every
+error counted.
 """
 
 import math

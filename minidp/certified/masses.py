@@ -1,4 +1,4 @@
-"""What an event's privacy loss looks like: masses on a grid of losses.
+"""The distribution of an event's privacy loss, as masses on a grid of losses.
 
 A direction is REMOVE (loss of the data set with the example against that without) or ADD (the
 reverse). The masses of the second are those of the first at the negative losses, times e^-loss.

@@ -20,23 +20,26 @@ from .flags import Parser, add_flags, user_errors, with_flags
 COMMANDS = {  # name: module, what it does
     "epsilon": (
         "accounting",
-        "epsilon of a run at a given delta, by every accountant that has a bound",
+        "compute the epsilon of a run at a given delta, by every accountant that has a bound",
     ),
-    "delta": ("accounting", "delta of a run at a given epsilon"),
+    "delta": ("accounting", "compute the delta of a run at a given epsilon"),
     "calibrate": (
         "accounting",
-        "noise multiplier or number of steps for a target epsilon",
+        "find the noise multiplier or the number of steps for a target epsilon",
     ),
     "verify": (
         "checking",
         "compare a run's files with each other, and compute its figures again from its ledger",
     ),
-    "train": ("training", "a private model and its statement from a file of your own data"),
-    "schema": ("training", "a draft of the public schema of a .csv table"),
-    "predict": ("training", "predictions of a model file for new rows, as CSV"),
+    "train": (
+        "training",
+        "train a private model on a file of your own data, with a privacy statement",
+    ),
+    "schema": ("training", "draft the public schema of a .csv table"),
+    "predict": ("training", "predict new rows by a model file, as CSV"),
     "audit": (
         "checking",
-        "every equation, its line of code and its error, measured now in about a minute",
+        "measure how far each equation is from its line of code (about a minute)",
     ),
 }
 
@@ -62,8 +65,8 @@ def build_parser(loaded=tuple(COMMANDS)):
     """
     parser = Parser(
         prog=program(),
-        description="Differential privacy: what a run "
-        "costs, how much noise it needs, whether its files hold.",
+        description="Train with differential privacy, compute what a run costs, and check its "
+        "files and every formula.",
         epilog="example: %(prog)s epsilon "
         "--delta 1e-5 --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4\neach command "
         "has --help",
@@ -93,6 +96,9 @@ def run(argv=None):
     argv = sys.argv[1:] if argv is None else argv
     if hasattr(sys.stdout, "reconfigure"):  # what its encoding lacks is written as escapes
         sys.stdout.reconfigure(errors="backslashreplace")
+    if not argv:
+        build_parser(()).print_help()
+        return 2
     with user_errors():
         given = vars(build_parser(argv[:1]).parse_args(argv))
         command = given.pop("command")

@@ -14,7 +14,7 @@ from .output import json_option, refuse_unbounded, show
 
 
 def _group_option():
-    return option(1, "rows of one person, all in the data or none", metavar="K")
+    return option(1, "how many rows one person may have: all are in the data, or none", metavar="K")
 
 
 def _delta_option():
@@ -27,20 +27,20 @@ class Comparison(Setting):
 
     ledger: str | None = option(
         None,
-        "ledger.json of a run, or its folder, in place of noise, sampling and steps",
+        "a run's folder or ledger.json, in place of noise, sampling and steps",
         metavar="FILE",
     )
     group_size: int = _group_option()
     json: bool = json_option()
     accountant: str = option(
         "bounds",
-        "whose figure: all that are bounds, all, or one by name",
+        "which accountants to print: all that prove a bound, all, or one by name",
         names={"bounds": "bounds", "all": "all", **NAMES},
         exclusive="accountant",
     )
     all: bool = option(
         False,
-        "--accountant all: approximations and comparisons too, which guarantee nothing",
+        "the same as --accountant all: approximations and comparisons too, which prove nothing",
         exclusive="accountant",
     )
 
@@ -131,17 +131,17 @@ class CalibrateCommand(Setting):
     )
     target_epsilon: float = option(
         REQUIRED,
-        "epsilon that must not be exceeded, at --delta",
+        "the target: epsilon must not exceed it at --delta",
         metavar="EPSILON",
         also=("--epsilon",),
     )
     delta: float = _delta_option()
     group_size: int = _group_option()
     accountant: str = option(
-        "loss_distribution", "whose figure holds the target (default: pld)", names=NAMES
+        "loss_distribution", "accountant that must meet the target (default: pld)", names=NAMES
     )
     json: bool = json_option()
-    quiet: bool = option(False, "say nothing while it computes")
+    quiet: bool = option(False, "no progress output")
 
     def run(self):
         """Run the command."""

@@ -19,11 +19,11 @@ class VerifyCommand:
     examples = "example: %(prog)s runs/mnist_pca-20260101-120000 --html verdict.html"
     folder: str = option(
         REQUIRED,
-        "the folder that a run wrote: it holds ledger.json",
+        "a run's folder, which holds ledger.json",
         metavar="FOLDER",
         positional=True,
     )
-    html: str | None = option(None, "write the verdict as one page", metavar="FILE")
+    html: str | None = option(None, "write the verdict as an HTML page", metavar="FILE")
     force: bool = force_option()
     json: bool = json_option()
 
@@ -109,29 +109,29 @@ class AuditCommand:
     examples = "example: %(prog)s --card Dense"
     folder: str | None = option(
         None,
-        "a run's folder, which is verified and put into the same page",
+        "a run's folder: verify it, and add it to the page with its own numbers",
         metavar="FOLDER",
         positional=True,
     )
     card: str | None = option(
         None,
-        "only this class or function, and its bases (Conv2D), or what a part of the paper has here "
-        '("Theorem 2")',
+        "check only this class or function and its bases, or the cards of a part of the paper: "
+        'Conv2D, "Theorem 2"',
         metavar="NAME",
         also=("--layer",),
     )
     step: str | None = option(
         None,
-        "test your own private step: NAME (check, if not given) is a dictionary of the arguments "
-        "of minidp.audit.check_step",
+        "test your own private step: NAME (default: check) is a dictionary with the arguments of "
+        "minidp.audit.check_step",
         metavar="FILE.py[:NAME]",
     )
-    list: bool = option(False, "print the names that --card takes, and end")
-    all: bool = option(False, "print each equation, not only those that fail")
+    list: bool = option(False, "print the names that --card takes, and exit")
+    all: bool = option(False, "print every equation, not only failures")
     device: str = option("auto", "auto, cpu, gpu or gpu:N")
     html: str | None = option(
         None,
-        "write a page with the equations beside their code (a minute or two)",
+        "write an HTML page with the equations beside their code (a minute or two)",
         metavar="FILE",
     )
     json: str | None = option(None, "write the same as JSON", metavar="FILE")

@@ -189,8 +189,8 @@ def _add_flag(parser, field, required):
 
 
 def with_flags(names, function):
-    """What `function` returns; its errors name flags in place of Python's arguments of these names,
-    --lot-size 0 for lot_size=0.
+    """Call `function`; its errors name flags instead of Python's arguments: --lot-size 0 instead of
+    lot_size=0.
     """
     try:
         return function()

@@ -14,7 +14,7 @@ def json_option():
 
 def force_option():
     """The field of --force."""
-    return option(False, "replace files that are there already")
+    return option(False, "overwrite existing files")
 
 
 def show(flags, record, lines):

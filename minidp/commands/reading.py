@@ -30,21 +30,24 @@ class Files:
 
     data: str | None = option(
         None,
-        ".npz with x_train, y_train and, of a public test set, x_test, y_test; or .csv with names "
-        "in its first line, and --label: numbers, or any columns with --schema",
+        ".npz with x_train and y_train, and x_test and y_test if there is a public test set; or "
+        ".csv with column names in its first line, and --label (columns of numbers, or any with "
+        "--schema)",
         metavar="DATA",
         positional=True,
     )
     x: str | None = option(
         None,
-        ".npy file of training inputs in place of DATA: (N, ...) numbers, read as needed",
+        "in place of DATA: .npy file of training inputs, numbers of shape (N, ...), read as needed",
         metavar="FILE",
     )
     y: str | None = option(
-        None, ".npy file of their labels, or of numbers to predict", metavar="FILE"
+        None, ".npy file of the labels, or of the numbers to predict", metavar="FILE"
     )
     x_test: str | None = option(None, f".npy file of {PUBLIC_TEST}", metavar="FILE")
-    y_test: str | None = option(None, ".npy file of their labels or numbers", metavar="FILE")
+    y_test: str | None = option(
+        None, ".npy file of the labels or numbers of the test set", metavar="FILE"
+    )
     columns: tuple[str, ...] = option(
         (),
         "inputs of a .csv file (default: all but the label)",

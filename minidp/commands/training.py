@@ -48,8 +48,8 @@ class TrainCommand(Settings, Files):
     )
     target_epsilon: float = option(
         REQUIRED,
-        "epsilon that must not be exceeded; inf: the same without noise and clipping, which is not "
-        "private, for comparison",
+        "the target: epsilon must not exceed it; inf trains without noise and clipping, for "
+        "comparison, and is not private",
         metavar="EPSILON",
         also=("--epsilon",),
     )
@@ -65,13 +65,14 @@ class TrainCommand(Settings, Files):
     )
     ledger: str | None = option(
         None,
-        "ledger that runs on the same data share, charged first; the sum is printed",
+        "ledger file that all runs on the same data share; the run is charged to it first, and the "
+        "sum is printed",
         metavar="FILE",
     )
     seed: int | None = option(
-        None, "for tests only: who knows it can subtract the noise; release nothing"
+        None, "for tests only: never publish the result, because the noise can be recomputed"
     )
-    quiet: bool = option(False, "no bar, and only the last three lines")
+    quiet: bool = option(False, "print no progress bar, and only the last three lines")
     json: bool = json_option()
 
     def run(self):
@@ -138,9 +139,9 @@ class SchemaCommand:
 
     examples = "example: %(prog)s table.csv --label sick --out schema.json"
     table: str = option(
-        REQUIRED, ".csv file with names in its first line", metavar="FILE", positional=True
+        REQUIRED, ".csv file with column names in its first line", metavar="FILE", positional=True
     )
-    label: str = option(REQUIRED, "column that is to be predicted", metavar="COLUMN")
+    label: str = option(REQUIRED, "column to predict", metavar="COLUMN")
     out: str = option(REQUIRED, "JSON file to write", metavar="FILE")
     force: bool = force_option()
 
@@ -172,8 +173,8 @@ class PredictCommand:
     )
     x: str = option(
         REQUIRED,
-        "rows to predict for: .npy (read as they are needed), .npz, or .csv with names in its "
-        "first line, from which the columns that the model learned from are taken",
+        "rows to predict for: .npy (read as needed), .npz, or .csv with column names in its first "
+        "line, of which the model takes the columns that it learned from",
         metavar="X",
         positional=True,
     )
@@ -181,10 +182,10 @@ class PredictCommand:
         None, "array of a .npz file (default: x or x_test, whichever is there)"
     )
     out: str = option(
-        REQUIRED, ".csv file to write: prediction, and below one per line", metavar="FILE"
+        REQUIRED, ".csv file to write: one prediction per line under a header", metavar="FILE"
     )
     proba: bool = option(
-        False, "write the probability of each class, under the names of the classes"
+        False, "write the probability of each class, in a column named like the class"
     )
     force: bool = force_option()
 

@@ -67,7 +67,7 @@ def _maxima(x, dy, window=Window((3, 2), (1, 2), "same")):
 
 
 def _weighted(a, d, g, own):
-    """Of two batches, clipped by parameter and all together."""
+    """Sums of two batches, clipped parameter by parameter and all together."""
     found = []
     for layout in (per_layer_groups, flat_group):
         grads = {("a", "W"): Outer(a, d), ("a", "b"): Explicit(d), ("c", "W"): Explicit(g)}
@@ -95,7 +95,7 @@ def _noise(x):
 
 
 def _released(raw):
-    """Two parameters, of whom one has no noise, and plain descent."""
+    """A release of two parameters, one of them without noise, with plain descent."""
     sizes, stds = {("a", "W"): 1300, ("b", "W"): 700, ("c", "W"): 40}, (3.0, 0.0, 0.5)
     draws, scale, rate = Streams(0).noise(0), 0.25, 0.3
     layout = Layout.of({key: np.empty(size) for key, size in sizes.items()}, [*sizes])
@@ -184,7 +184,9 @@ def _listed(found):
 
 
 def _agree(tolerance, got, expected):
-    """True for equal arrays, NaN with NaN, or off by `tolerance` of the largest finite number."""
+    """True if the arrays differ by at most `tolerance` times the largest finite number; NaN equals
+    NaN.
+    """
     margin = tolerance * np.max(np.abs(expected[np.isfinite(expected)]), initial=0)
     alike = got.dtype == expected.dtype and got.shape == expected.shape
     return alike and np.allclose(got, expected, 0, margin, equal_nan=True)

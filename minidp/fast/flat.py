@@ -79,7 +79,7 @@ def fits(network: Sequential, optimizer: Any) -> bool:
     """True on a device that draws noise, if all parameters have one dtype and memory of their own,
     and optimizer and layers are minidp's: those of others may keep an array by another name.
 
-    On the host it would gain nothing: every sum is at hand without a start of a kernel.
+    On the host it would gain nothing, because no kernel has to be started.
     """
     arrays: list[Any] = [*network.params.values()]
     xp = namespace_of(*arrays)
@@ -96,11 +96,11 @@ def fits(network: Sequential, optimizer: Any) -> bool:
 
 @contextmanager
 def flattened(trainer: Any) -> Iterator[None]:
-    """A context in which `trainer.flat` is a Flat, and the network's parameters are views of it;
-    nothing changes where they cannot be, or on several ranks.
+    """A context in which `trainer.flat` is a Flat and the network's parameters are views of it. It
+    does nothing on several ranks, or where `fits` is False.
 
-    Afterwards the layers have their own arrays again, with the values of the views. Who keeps one
-    of these arrays sees it change when the context ends.
+    Afterwards the layers have their own arrays again, with the values of the views. A caller who
+    keeps one of these arrays sees it change when the context ends.
     """
     network, optimizer = trainer.network, trainer.optimizer
     if trainer.ranks.size > 1 or not fits(network, optimizer):

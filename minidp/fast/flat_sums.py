@@ -68,8 +68,8 @@ class FlatSums:
     out: NDArray
 
     def begin(self) -> "RawSum":
-        """The raw sum of a step, of nothing yet. What a step before it left is overwritten by the
-        first batch, so that what an exception left there is in no release.
+        """An empty raw sum for a step. The first batch overwrites whatever the step before left
+        there, so that nothing left by an exception enters a release.
         """
         return RawSum(self.layout.views(self.raw))
 
@@ -82,7 +82,7 @@ class FlatSums:
         theta: NDArray | None = None,
         rate: float = 0.0,
     ) -> None:
-        """Write scale times the raw sum with noise to `out`, with the bits of `noise.released`.
+        """Write scale times (raw sum + noise) to `out`; the bits are those of `noise.released`.
 
         theta: parameters in one array, from which rate times the release is then subtracted.
         """

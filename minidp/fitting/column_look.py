@@ -64,7 +64,7 @@ class ColumnLook:
         non_negative_finite(noise_multiplier_of_a_look=self.noise_multiplier)
 
     def event(self) -> Gaussian:
-        """The event of each release."""
+        """The event that each release is charged as."""
         return Gaussian(self.noise_multiplier)  # [S2]
 
     def noise_std(self, columns: int) -> float:
@@ -102,7 +102,9 @@ def raw_counts(x: Any, edges: NDArray, units: Units | None = None) -> NDArray[np
 
 
 def widest(columns: int) -> NDArray:
-    """(D, J) the edges of a first look that knows nothing: powers of two, of both signs."""
+    """(D, J) edges of the cells of the first look, which knows nothing of the column: plus and
+    minus powers of two.
+    """
     powers = 2.0 ** np.arange(SMALLEST, LARGEST)
     return np.tile(np.concatenate([-powers[::-1], powers]), (columns, 1))
 
@@ -194,6 +196,6 @@ def _hull(counts, edges, inside):
 
 
 def _apart(low, high):
-    """(low, high), high above low by what float64 tells apart."""
+    """(low, high) with high raised, where needed, until float64 tells the two apart."""
     least = np.maximum(np.maximum(np.abs(low), np.abs(high)) * LEAST_WIDTH, 2.0**SMALLEST)
     return low, np.maximum(high, low + least)

@@ -1,4 +1,4 @@
-"""Numbers beside how near they are to fixed knots: a linear layer then learns a curve of each."""
+"""Piecewise-linear features: a linear layer above them learns a curve for each column."""
 
 from collections.abc import Sequence
 
@@ -11,8 +11,8 @@ from ..util.validate import shape
 
 
 class Pieces(Layer):
-    r"""Appends to the numbers of a row, for some of them, how near they are to each of J knots. A
-    linear layer behind it then learns a curve of straight pieces between the knots.
+    r"""Appends, for each of K columns, J hat functions of its number: how near it is to each knot.
+    A linear layer above then learns a curve of straight pieces between the knots.
 
     Shapes
         x (B, I)   knots (K, J), rising along J, of K of the I columns   y (B, O), O = I + K J

@@ -116,7 +116,7 @@ class Settings(Checked):
     )
     classes: ArrayLike | None = option(
         None,
-        "public list of classes (default: those there, not protected)",
+        "public list of classes (default: those found in the data, which discloses them)",
         metavar="A,B,...",
         public="classes",
         recorded=True,
@@ -160,9 +160,8 @@ class Settings(Checked):
     network: nn.Sequential | None = option(None, public="layers and initial weights of the network")
     dataset_size: int | None = option(
         None,
-        "public number of rows, or of persons, about right: too small a number makes lots and the "
-        "default delta too large, too large a number makes lots too small (default: theirs, not "
-        "protected)",
+        "public number of rows, or of persons. About right will do: a number that is too small "
+        "makes lots and the default delta too large (default: counted, which discloses it)",
         POSITIVE,
         metavar="N",
         public="the number of {units}",
@@ -187,15 +186,15 @@ class Settings(Checked):
     example_weight: ArrayLike | None = None
     check: bool = option(
         True,
-        "rows not finite, labels of no class add nothing (default: stop)",
+        "ignore rows that are not finite and unknown labels, instead of stopping",
         flag,
         recorded=True,
     )
     device: str = option("cpu", "where to compute: cpu, gpu, gpu:N or auto")
     dtype: str = option(
         "float32",
-        "of what is trained; float64: slower, and a row's gradient does not depend on the other "
-        "rows of its batch, as far as a trial on this machine shows",
+        "number type of the weights; float64 is slower, and then a row's gradient does not depend "
+        "on the other rows of its batch, as far as a trial on this machine shows",
         choices=("float32", "float64"),
         recorded=True,
     )

@@ -44,9 +44,9 @@ class PerExampleGrad:
 
     `shape` is the parameter's shape. Subclasses define sq_norms, sq_norms_upper, add_weighted_sum
     and materialise. Norms and sums are float64 for gradients of any dtype. An example with weight 0
-    contributes 0, even if its gradient or a factor of it is not finite. numpy.asarray of one is (B,
-    *shape), on the host. Factors that differ in examples or positions, or have the wrong number of
-    axes, raise ShapeError.
+    contributes 0, even if its gradient or a factor of it is not finite. numpy.asarray(gradients)
+    has the shape (B, *shape) and is on the host. Factors that differ in examples or positions, or
+    have the wrong number of axes, raise ShapeError.
     """
 
     n_examples: int
@@ -68,13 +68,13 @@ class PerExampleGrad:
 
     def sq_norms_upper(self):
         """(B,) squared norms, rounded up: never below the true ones, in any dtype, as long as no
-        square vanishes: from norms of 1e-18 on in float32, of 1e-150 in float64. A clip norm is
-        larger, and so a shorter gradient has weight 1 whatever its norm is taken for.
+        square vanishes: from norms of 1e-18 on in float32, of 1e-150 in float64. Clip norms are
+        larger than that, so a shorter gradient gets weight 1 in any case.
         """
         return self.sq_norms() * (1 + self._lost)  # [N2]
 
     def zeros(self):
-        """A sum of no gradients, float64, of the parameter's shape."""
+        """Zeros of the parameter's shape, float64: the sum of no gradients."""
         return self.xp.zeros(self.shape)
 
     def weighted_sum(self, w, rows=0):
@@ -207,7 +207,7 @@ class _Factored(PerExampleGrad):
         self.n_examples, self.shape = a.shape[0], (a.shape[-1], d.shape[-1])
 
     def _weighted(self, w):
-        """The factors, the shorter one times w, without the rows that weigh 0."""
+        """Both factors, the smaller one multiplied by w, without rows of weight 0."""
         a, d = (zero_rows_unless(w != 0, factor) for factor in self.arrays)
         w = w.reshape(w.shape + (1,) * (a.ndim - 1))
         return (w * a, d) if self.shape[0] <= self.shape[1] else (a, w * d)
@@ -249,7 +249,7 @@ class Outer(_Factored):
 
     @property
     def _single(self):
-        """Whether the sum may be a product in float32."""
+        """True if the sum may be computed as one float32 product."""
         return self.a.dtype == self.d.dtype == self.xp.float32
 
     def weighted_sum(self, w, rows=0):

@@ -5,7 +5,7 @@ from functools import cache
 
 
 def kernels():
-    """The name of the kernels that run, "SkylakeX" for example; None without an OpenBLAS."""
+    """The name of OpenBLAS's current kernels, such as "SkylakeX"; None without an OpenBLAS."""
     function = _function("get_corename")
     if function is None:
         return None

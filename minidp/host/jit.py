@@ -28,7 +28,7 @@ CACHED = _finds_folder()
 
 
 class _Once(events.Listener):
-    """Notified of each compilation, but not of kernels from the cache."""
+    """Prints one line when the first kernel is compiled; kernels from the cache do not count."""
 
     told = False
 

@@ -101,7 +101,7 @@ class RowsGrad(PerExampleGrad):
         self.arrays = x, self.d
 
     def sq_norms(self) -> NDArray:
-        """(B,) squared L2 norms, through the ids that meet."""
+        """(B,) squared L2 norms; positions of an example with the same id share a row."""
         sq, positions = self.xp.empty(self.n_examples), self.ids.shape[1]
         for start, stop in in_chunks(self.d, 3 * positions**2):
             ids, d = self.ids[start:stop], self.d[start:stop].astype("float64")
@@ -118,7 +118,7 @@ class RowsGrad(PerExampleGrad):
         return self.xp.maximum(self.sq_norms() + lost * most**2, (most / CANCELLING) ** 2)  # [N3]
 
     def add_weighted_sum(self, total: NDArray, w: NDArray, rows: int = 0) -> None:
-        """total += sum_b w_b g_b, in place, in float64; only rows that are met are touched."""
+        """total += sum_b w_b g_b, in place, in float64; only the rows of ids that occur change."""
         n, width = self.ids.size, self.shape[1]
         met, places = self.xp.unique(self.ids, return_inverse=True)
         places = places.reshape((n, 1)) * width + self.xp.arange(width)
@@ -150,7 +150,7 @@ class RowsGrad(PerExampleGrad):
 
 
 def ids_of(x: NDArray, vocabulary: int) -> tuple[NDArray, NDArray]:
-    """(ids, whether each is one of 0..vocabulary-1); the others are 0."""
+    """(ids, whether each is known, that is, in 0..vocabulary-1); unknown ids become 0."""
     xp = namespace_of(x)
     ids = xp.rint(x.real) if x.dtype.kind in "fc" else x
     known = (ids >= 0) & (ids < vocabulary)
@@ -158,6 +158,6 @@ def ids_of(x: NDArray, vocabulary: int) -> tuple[NDArray, NDArray]:
 
 
 def taken(x: NDArray, E: NDArray) -> NDArray:
-    """The rows of E at the ids x, zeros for those of no row."""
+    """Rows of E for the ids x; zeros for an unknown id."""
     ids, known = ids_of(x, len(E))
     return E[ids] * known[..., None]  # [F1]

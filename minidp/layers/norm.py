@@ -87,7 +87,7 @@ class _Norm(Layer):
         return {"scale": Explicit(scale.reshape(shape)), "shift": Explicit(shift.reshape(shape))}
 
     def _mean(self, v):
-        """Over the set S, with axes of length 1 in its place."""
+        """Mean over the set S; its axes are kept with length 1."""
         for axis in self.axes:  # one by one: ten times as fast in NumPy
             v = v.mean(axis=axis, keepdims=True)
         return v

@@ -20,8 +20,8 @@ FINENESS = 20  # bits of the noise's standard deviation that its grid resolves
 
 
 def noise_grid(noise_std: float) -> float:
-    r"""The grid that a release is rounded to: a power of two, public as noise_std is; 0, no grid,
-    without noise.
+    r"""The grid that a release is rounded to: a power of two that follows from noise_std, which is
+    public; 0 (no grid) without noise.
 
     Forward
         [F1]  g = max(2^(floor(log2 noise_std) - 20), 2^-1000) where noise_std > 0, else 0
@@ -78,8 +78,8 @@ def released(
     scale: float = 1.0,
     dtype: DTypeLike | None = None,
 ) -> list[NDArray]:
-    """scale times each raw sum with normal noise of its standard deviation; others: for each, sums
-    that are added to it first.
+    """Add normal noise to each raw sum, each with its own standard deviation, and multiply by
+    scale. others: for each raw sum, more sums that are added to it first.
     """
     for noise_std in noise_stds:
         non_negative(noise_std=noise_std)
@@ -92,8 +92,8 @@ def released(
 
 
 def _released(parts, noise_std, draws, scale, dtype):
-    """scale times the sum of the parts with noise, where they are; drawn on the host unless their
-    device has a kernel.
+    """Add the parts and noise, multiply by scale, on the parts' own device; the noise is drawn on
+    the host unless the device has a kernel.
     """
     xp = namespace_of(*parts)
     if xp is not np:

@@ -112,7 +112,9 @@ class PrivatePCA:
         return np.clip(raw, -(2**53), 2**53).astype(np.float64) * QUANTUM
 
     def noisy_second_moments(self, raw: NDArray, draws: Draws) -> NDArray[np.float64]:
-        """(D, D): all that is released; what is computed from it costs nothing more."""
+        """(D, D) second moments with noise. Only this is released; what is computed from it costs
+        nothing more.
+        """
         released, sigma = np.empty_like(raw), self.noise_multiplier
         diagonal, above = np.diag_indices(len(raw)), np.triu_indices(len(raw), 1)
         off = sigma * math.sqrt(0.5)

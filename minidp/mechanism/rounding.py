@@ -30,8 +30,8 @@ class Products(NamedTuple):
     lot: int | None = None
 
     def for_lot(self, lot_size: int) -> Products:
-        """The rule for a lot of this size: float64 if it is larger than `most`. The error is then
-        below the one that is charged.
+        """How a lot of this size is summed: in float64 if it is larger than `most`, so that the
+        error stays below the one that is charged.
         """
         return self._replace(rows=self.rows if lot_size <= self.most else 0, lot=lot_size)
 

@@ -80,7 +80,7 @@ class _Sampler(Named):
 
 @dataclass(frozen=True)
 class PoissonSampler(_Sampler):
-    r"""Every example independently with probability q, as Algorithm 1 has it. Lots vary in size.
+    r"""Draw every example independently with probability q, as in Algorithm 1. Lots vary in size.
 
     Shapes
         a lot: sorted indices (size,), possibly empty
@@ -134,14 +134,14 @@ class PoissonSampler(_Sampler):
         return epochs / self.sampling_probability if self.sampling_probability else math.inf
 
     def wrap(self, event: Event) -> PoissonSampled:
-        """The event of releasing `event` from a lot drawn so."""
+        """The event of releasing `event` from a Poisson lot."""
         return PoissonSampled(self.sampling_probability, event)  # [S1]
 
 
 @dataclass(frozen=True)
 class ShuffleSampler(_Sampler):
-    r"""A random order each epoch, cut into lots: what most training loops do. It gets no
-    amplification.
+    r"""Shuffle the examples each epoch and cut the order into lots, as most training loops do. Its
+    analysis gains nothing from sampling.
 
     Shapes
         a lot: indices (lot_size,), the last lot of an epoch possibly smaller

@@ -224,7 +224,7 @@ class Sanitizer(Named):
             add(whole, weights[0])  # [F1]
 
     def _weights(self, group, raw_sq_norms, example_weight):
-        """(B,) what each example counts in the sum: its clip weight, times its own weight."""
+        """(B,) weight of each example in the sum: its clip weight times its own weight."""
         weights = clip_weights(raw_sq_norms, group.clip_norm)
         if example_weight is not None:
             weights = weights * example_weight  # [F3]
@@ -250,8 +250,8 @@ class Sanitizer(Named):
         """Release the lot's clipped sum: add the noise of each group. The result may be published.
 
         draws: the numbers of this release alone, `streams.noise(step)`. others: more raw sums of
-        the same lot, which are added first. scale, dtype: of what is returned, public. ranks: whose
-        raw sums are added; None for this process alone.
+        the same lot, which are added first. scale, dtype: factor and dtype of the result, both
+        public. ranks: the processes whose raw sums are added; None for this process alone.
         """
         self.watcher.end_lot()
         stds = {key: group.noise_std for group in self.groups for key in group.keys}
@@ -290,8 +290,8 @@ class Sanitizer(Named):
         return counts.pop()
 
     def _chunks(self, chunked, size):
-        """(start, stop) of as many examples each, whose materialised gradients about fit into
-        memory; one chunk if none is materialised.
+        """(start, stop) of chunks of examples, equally many in each, whose materialised gradients
+        about fit into memory; a single chunk if nothing is materialised.
         """
         each = sum(g.explicit_bytes for g in chunked.values())
         if each == 0 or size == 0:

@@ -96,7 +96,7 @@ class Layer(_Bare):
 
     @property
     def known_shape(self) -> Shape | None:
-        """The one shape of an example that the layer is made for, None if it takes several."""
+        """Shape of one example if the layer takes only one shape, else None."""
         known = self.input_shape
         return None if known is None or any(isinstance(size, str) for size in known) else known
 
@@ -210,8 +210,9 @@ class Layer(_Bare):
 
 
 def check_written(layer: Any) -> None:
-    """Raise ParameterError, which says how a layer is written, for one that is written in another
-    way: as a class of PyTorch, or with its own forward, backward or param_grads.
+    """Refuse a layer that is not written as a minidp layer, and say how to write it. Refused are a
+    class of PyTorch, and a layer with its own forward, backward or param_grads. Raises
+    ParameterError.
     """
     if isinstance(layer, type):
         raise ParameterError(f"expected a layer, such as nn.ReLU(), got the class {layer.__name__}")

@@ -135,8 +135,8 @@ class Sequential:
         return any(layer.takes_ids for layer in self.layers[:1])
 
     def __call__(self, x: NDArray) -> NDArray:
-        """y for x of shape (B, *input_shape), as outside of training: nothing is dropped out.
-        `predict` bounds the memory. Raises as `forward` does.
+        """Output for x of shape (B, *input_shape), in evaluation: nothing is dropped out. `predict`
+        does the same in bounded memory. Raises as `forward` does.
         """
         return self.forward(x)[0]
 
@@ -155,7 +155,7 @@ class Sequential:
         """(y, caches), of which `param_grads` makes gradients. rng.random(shape): for layers that
         draw (dropout).
 
-        x is checked, and with it what the layers get: they are not asked again.
+        Only x is checked; shapes between layers were checked when the network was built.
         """
         if not self.takes_ids:
             inexact("network", x=x)
@@ -211,7 +211,7 @@ class Sequential:
         return self
 
     def predict(self, x: Any, batch_size: int = 4096) -> NDArray:
-        """y for all of x, in batches of bounded memory."""
+        """Output for all rows of x, computed in batches, so that memory is bounded."""
         parts = [self.forward(x[i : i + batch_size])[0] for i in range(0, x.shape[0], batch_size)]
         if not parts:
             return self.forward(x)[0]
@@ -219,7 +219,7 @@ class Sequential:
 
 
 def _known_shape(layers):
-    """The shape of one example that the first layer says."""
+    """The shape of one example, as the first layer states it."""
     known = layers[0].known_shape if layers else None
     if known is None:
         raise ParameterError(
@@ -232,8 +232,7 @@ def _known_shape(layers):
 def _in_order(layers):
     """The layers as they are computed: max pooling before the ReLU that it follows.
 
-    The largest of positive parts is the positive part of the largest, bit for bit, and what a ReLU
-    lets through moves with the same pixel; but there are fewer numbers after pooling.
+    The two commute bit for bit, gradients included, and after pooling there are fewer numbers.
     """
     steps: list[Any] = []
     for layer in layers:

@@ -1,4 +1,4 @@
-"""Windows that slide over images: where they lie, what they see, and the adjoint of that."""
+"""Windows that slide over images: their places, their pixels, and the adjoint operation."""
 
 import math
 from copy import copy

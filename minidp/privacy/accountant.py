@@ -65,14 +65,14 @@ def _pure_epsilon(parts):
 
 
 class Charged(NamedTuple):
-    """What a ledger comes down to."""
+    """A ledger as the accountants compute with it."""
 
     parts: list[tuple[Event, int]]  # the primitives with a cost curve, in a fixed order
     exposure: float  # the probability that something is given away for certain
 
     @property
     def lost(self) -> bool:
-        """Whether a release has no noise at all."""
+        """True if some release has no noise at all."""
         return any(isinstance(event, NonPrivate) for event, _ in self.parts)
 
 
@@ -113,7 +113,7 @@ class Accountant:
         self._costs: dict[Any, Any] = {}
 
     def covers(self, primitive: Event) -> bool:
-        """Whether there is a theorem for this primitive; by default for pure DP, and for Gaussian
+        """True if there is a theorem for this primitive; by default for pure DP, and for Gaussian
         noise, unsampled or in Poisson lots.
         """
         if primitive.pure_epsilon is not None:
@@ -204,7 +204,7 @@ class Accountant:
         return rare, by_share[len(rare) :] if rare else parts
 
     def _capped(self, parts, delta):
-        """epsilon of the parts, at most what is known without a curve."""
+        """Epsilon of the parts, cut to what is known without a curve."""
         if not parts:
             return NOTHING
         no_part = 0.0 if _exposure(parts) <= delta else math.inf
@@ -214,7 +214,7 @@ class Accountant:
         return self.epsilon_of(parts, delta).at_most(cap)
 
     def _cap(self, *caps):
-        """What no bound is above."""
+        """A cap on every bound, known without a curve."""
         return min(caps) if self.kind == "bound" else math.inf  # [C1] [C2]
 
     def cached_cost(self, event: Event, grid: Any) -> Any:

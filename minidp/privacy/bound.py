@@ -1,5 +1,5 @@
-"""Intervals around the truth, and what they become for a mechanism that is not quite the one
-described.
+"""Intervals around a true value, and how they change for a mechanism that sometimes gives
+everything away.
 """
 
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ class Bound:
         return {name: number_to_json(value) for name, value in self.as_dict().items()}
 
     def at_most(self, cap: float) -> "Bound":
-        """The same, where the number is known not to be above `cap`."""
+        """The Bound of a number that is known to be at most `cap`."""
         if self.upper <= cap:
             return self
         return Bound(self.lower and min(self.lower, cap), min(self.estimate, cap), cap)

@@ -1,6 +1,4 @@
-"""Odometer and filter: what was spent so far, and a stop before the step that would spend too
-much.
-"""
+"""Odometer and filter: read what was spent so far, and stop before a step would spend too much."""
 
 import os
 import threading
@@ -73,8 +71,8 @@ class Filter(Named):
         self.charge_all([(event, count)], purpose)
 
     def charge_all(self, charges: Sequence[tuple[Event, int]], purpose: str = STEP) -> None:
-        """Record all (event, count) pairs if the budget allows them together; otherwise none.
-        Threads come one after the other.
+        """Record all (event, count) pairs if the budget allows them together; otherwise none. Safe
+        to call from several threads.
         """
         with _charging:
             after = self.ledger.copy()

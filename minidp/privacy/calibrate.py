@@ -1,4 +1,4 @@
-"""From a target epsilon to the noise or the number of steps, on the safe side."""
+"""Find the noise or the number of steps for a target epsilon, rounded to the safe side."""
 
 import math
 from collections.abc import Callable, Iterable

@@ -43,7 +43,7 @@ def is_compiled() -> bool:
 
 
 def compile_all() -> None:
-    """Ask every accountant for a figure, after the training steps that need the processor."""
+    """Compute a figure by every accountant, at low priority, so that its kernels are compiled."""
     os.nice(10)
     ledger = Ledger()
     ledger.append(PoissonSampled(0.01, Gaussian(4.0)), 100)

@@ -1,4 +1,4 @@
-"""What accountants found, for people: the table of their bounds, and the dictionaries that
+"""The accountants' results for people: a table of bounds, and the dictionaries that
 `minidp.epsilon` and `minidp.calibrate` return.
 """
 
@@ -81,12 +81,12 @@ class Answer(dict[str, Any]):
 
     @property
     def upper(self) -> float:
-        """The upper end, infinite where nothing is guaranteed."""
+        """The upper end of epsilon, infinite if nothing is guaranteed."""
         return self._bound["upper"]
 
     @property
     def lower(self) -> float | None:
-        """The lower end, None if unknown."""
+        """The lower end of epsilon, None if unknown."""
         return self._bound["lower"]
 
     @property

@@ -1,4 +1,6 @@
-"""What is asked of a run, in three parts: what is trained, what it may cost, what is said of it."""
+"""The three parts of a run's description: what is trained, what it may cost, and what its files say
+about it.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -96,7 +98,7 @@ class Privacy:
 
 @dataclass(frozen=True)
 class About:
-    """What is said of a run, in its files and on the screen.
+    """What a run's files and the screen say about the run.
 
     name       of the experiment
     data       an object with name, nominal_size, sha256, published and notice; None for your own

@@ -136,7 +136,7 @@ def in_words(meaning: dict[str, Any], group_size: int = 1, others: str = "row") 
 
 
 def large_delta(delta: float, size: int) -> str:
-    """Why a delta is too large for `size` examples; empty where it is not."""
+    """Why a delta is too large for `size` examples; empty if it is small enough."""
     if delta * size < 1:
         return ""
     return f"not below 1/{size}, so that publishing somebody's whole row would pass the guarantee"

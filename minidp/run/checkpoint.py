@@ -1,7 +1,7 @@
-"""One file from which training goes on: parameters, optimizer, ledger, progress; no pickle.
+"""The file from which training resumes: parameters, optimizer, ledger, progress; no pickle.
 
-Nothing of the random streams is in it: their numbers follow from the seed and the step, and a run
-without a seed goes on with fresh entropy. Lots that a crash took from it stay charged.
+It does not hold the random streams: their numbers follow from the seed and the step, and a run
+without a seed resumes with fresh entropy. Lots that a crash lost stay charged.
 """
 
 import json
@@ -108,9 +108,7 @@ def _check_archive(path, archive):
 def refuse_misfits(
     path: StrPath, stored: Mapping[str, NDArray], target: Mapping[str, NDArray]
 ) -> None:
-    """Raise CheckpointError where {name: array} `stored` has not the names and shapes of
-    `target`.
-    """
+    """Raise CheckpointError unless {name: array} `stored` has the names and shapes of `target`."""
     odd = [f"{name} is missing" for name in sorted({*target} - {*stored})] + [
         f"{name} is not expected" for name in sorted({*stored} - {*target})
     ]
@@ -141,10 +139,10 @@ def restore(path: StrPath, stored: Mapping[str, NDArray], target: Mapping[str, N
 
 
 def refuse_differences(path: StrPath, before: object, now: object) -> None:
-    """Raise CheckpointError where a run's configuration is not what it was. It names what the
-    caller changed, or where that is unknown every setting. A setting that this version does not
-    know may be there if nothing was set, or its one value that is left; what an older version did
-    not name may be anything.
+    """Raise CheckpointError if a run's configuration has changed. The message names what the caller
+    changed, or every setting if that is unknown. A setting that this version does not know may be
+    there if nothing was set, or its one value that is left; what an older version did not name may
+    be anything.
     """
     unset = ("sampler", "poisson", None)
     unnamed = _unnamed(before, now)
@@ -218,7 +216,7 @@ def save_checkpoint(
     extra: Any = None,
     releases: Mapping[str, NDArray] | None = None,
 ) -> None:
-    """Write all that training needs to go on. config, history and extra (the caller's own) are
+    """Write all that training needs to resume. config, history and extra (the caller's own) are
     JSON-able.
 
     releases: {name: array} of what was released before the first step, which are stored as
@@ -277,7 +275,7 @@ def _arrays(network, optimizer):
 
 
 def steps_lost(plan: Plan, ledger: Ledger, progress: Progress) -> int:
-    """Steps of an unseeded run that a crash took: charged in the ledger on disk, but not in the
+    """Steps of an unseeded run that a crash lost: charged in the ledger on disk, but not in the
     checkpoint.
 
     Their noise is unknown, so they are counted as released.
@@ -291,8 +289,8 @@ def steps_lost(plan: Plan, ledger: Ledger, progress: Progress) -> int:
 
 
 def hashed_bytes(array: NDArray) -> Iterator[bytes | memoryview]:
-    """What a resumed run recognises an array by: blocks of rows, of a very large one evenly spread
-    ones, so that it need not fit into memory.
+    """Bytes by which a resumed run recognises an array: its blocks of rows. Of a very large array
+    only evenly spread blocks are read, so that it need not fit into memory.
     """
     yield repr((array.shape, array.dtype.str)).encode()
     if array.dtype.kind not in "OUS":

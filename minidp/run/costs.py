@@ -1,5 +1,5 @@
-"""Epsilon of a run that is only planned, and what fits a target: `minidp.epsilon` and
-`minidp.calibrate`, which the commands of these names print.
+"""Epsilon of a planned run, and noise or steps for a target: `minidp.epsilon` and
+`minidp.calibrate`, whose answers the commands of the same names print.
 """
 
 import math
@@ -42,7 +42,8 @@ class Setting(Checked):
 
     noise_multiplier: tuple[float, ...] | None = option(
         None,
-        "noise standard deviation / clip norm; of the layers of one joint step such as 4,4",
+        "noise standard deviation / clip norm; several, such as 4,4, for layers that a step "
+        "releases together",
         metavar="SIGMA",
         also=("--noise-multipliers",),
     )
@@ -50,20 +51,20 @@ class Setting(Checked):
         None, "each example's chance per step: 0.01 or 1/60", metavar="Q"
     )
     dataset_size: int | None = option(
-        None, "public number of examples; with --lot-size q = L / N", metavar="N"
+        None, "public number of examples; with --lot-size, q = L / N", metavar="N"
     )
     lot_size: int | None = option(
         None, "examples per step, on average with --sampler poisson", metavar="L"
     )
     sampler: str | None = option(
         None,
-        "each example with probability q (poisson, the default), or a shuffled order cut into "
-        "lots, which gains nothing (shuffle)",
+        "poisson (default): each example with probability q; shuffle: a shuffled order cut into "
+        "lots, which costs much more",
         choices=tuple(SAMPLERS),
     )
     relation: str | None = option(
         None,
-        "which data sets are neighbours; the sampler says it, and another one is refused",
+        "neighbouring relation; must match the sampler",
         choices=tuple(relation.value for relation in NeighbouringRelation),
     )
     pca_noise_multiplier: float | None = option(

@@ -9,7 +9,7 @@ from .progress import COLUMNS
 
 
 def draw_course(path, history, record):
-    """`save_course`; a picture that fails stops nothing, and leaves an empty file."""
+    """Call `save_course`; if drawing fails, the run goes on and the file is empty."""
     try:
         save_course(path, history, record)
     except Exception as error:  # of the library that draws, or of a full disk

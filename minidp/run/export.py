@@ -59,7 +59,7 @@ def _project(graph, layer, x, shape):
 
 
 def _windows(graph, layer, x, shape, operator, *more, **attributes):
-    """An operator on images, which ONNX has with their channels first."""
+    """Add an operator on images, with the transposes to ONNX's channels first and back."""
     (top, bottom), (left, right) = layer.window.around((1, *shape))
     x = graph.node("Transpose", x, perm=[0, 3, 1, 2])
     y = graph.node(
@@ -192,7 +192,7 @@ def export(model: Any, path: StrPath) -> None:
 
 
 def _outputs(graph, model, z):
-    """{name: (dtype, shape)} of what the file gives, computed in float64."""
+    """{name: (dtype, shape)} of the file's outputs, computed in float64."""
     wide = graph.cast(z, "DOUBLE")
     if model.classes is not None:
         graph.node("Softmax", wide, name="probabilities", axis=-1)

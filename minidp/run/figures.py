@@ -104,7 +104,7 @@ def _trained(loss, network):
 
 
 def _data(about):
-    """What a record says of the training data: nothing of arrays but their name."""
+    """The record's entries on the training data; of your own arrays only their name."""
     data = about.data
     if data is None:
         return {"dataset": about.source, "dataset_sha256": None, "notice": ""}
@@ -113,7 +113,7 @@ def _data(about):
 
 
 def unit_name(rows_per_person):
-    """Whom one unit of the guarantee is."""
+    """The unit of the guarantee: "row" or "person"."""
     return "row" if rows_per_person is None else "person"
 
 
@@ -210,7 +210,7 @@ def _tested(run, loss):
 
 
 def _gradients_bytes(plan, params):
-    """What explicit gradients of a lot take on a device; None on the host."""
+    """The Memory that the explicit gradients of a lot take on a device; None on the host."""
     xp = namespace_of(*params.values())
     if xp.__name__ == "numpy":
         return None
@@ -319,7 +319,7 @@ def plan_of(record):
 
 
 def group_of(ledger, bounds, delta, size):
-    """What the run costs k examples together, by the tightest bound; None for k = 1."""
+    """Epsilon of k examples together, by the tightest bound; None for k = 1."""
     if size == 1:
         return None
     kinds = [
@@ -333,8 +333,8 @@ def group_of(ledger, bounds, delta, size):
 
 
 def unamplified(accountant, charged, delta, steps_per_epoch):
-    """Epsilon of what was charged if each example were in one lot of every epoch, and nothing
-    gained from sampling; steps in periods.
+    """Epsilon of the charges without amplification: as if each example were in one lot of every
+    epoch. Steps are counted in periods.
     """
     ledger = Ledger(charged.relation)
     for event, times in charged.items():

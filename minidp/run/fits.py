@@ -1,5 +1,7 @@
 """Whether the planned steps of a run fit its budget, asked before the first of them is charged."""
 
+import math
+
 from ..errors import BudgetExceededError
 from ..privacy.accountant import called
 from ..privacy.budget import Filter
@@ -18,6 +20,8 @@ def check_steps(asked: Privacy, budget: Filter, ledger: Ledger) -> None:
     """
     plan = asked.plan
     if asked.stop_early or "steps" in plan.derived or ledger.count_of(EARLIER):
+        return
+    if budget.epsilon == math.inf:
         return
     after = ledger.copy()
     for event, times in plan.charges(0, plan.steps):

@@ -46,8 +46,8 @@ UNNAMED = "0.1.0"  # the version of folders that name none
 
 
 def by_first(method):
-    """A method that rank 0 alone runs; what it returns or raises comes to all ranks, which wait for
-    it.
+    """Decorate a method so that rank 0 alone runs it; all ranks wait, and get what it returns or
+    raises.
     """
 
     @wraps(method)
@@ -63,7 +63,7 @@ class RunFolder:
     """
 
     def __init__(self, path, resume=None):
-        """resume: True for a run that is there, False for a new one, None for either.
+        """resume: True to resume a run that exists, False for a new one, None for either.
 
         Raises ParameterError where `path` holds a run and resume is False, or holds none and resume
         is True.
@@ -184,7 +184,7 @@ class RunFolder:
             self._write_config()
 
     def _standing(self, relation, seeded):
-        """(the charges that stand, the loaded checkpoint or None)."""
+        """(the charges that remain valid, the loaded checkpoint or None)."""
         stood = Ledger(relation) if self._on_disk is None else Ledger.load(self.path / LEDGER)
         if not (self.path / CHECKPOINT).exists():
             # A seeded run draws the same noise again; without a seed what was charged is gone.
@@ -206,8 +206,8 @@ class RunFolder:
 
     @by_first
     def charge(self, ledger):
-        """Put the ledger on disk, before what it covers is released; config.json remembers that
-        there is one.
+        """Write the ledger to disk before anything that it covers is released, and note in
+        config.json that charges exist.
         """
         self._check_own()
         ledger.save(self.path / LEDGER)
@@ -231,7 +231,7 @@ class RunFolder:
 
     @by_first
     def checkpoint(self, network, optimizer, ledger, progress, *more):
-        """Write everything that training needs to go on: `save_checkpoint` with the folder's path
+        """Write everything that training needs to resume: `save_checkpoint` with the folder's path
         and configuration.
         """
         self._check_own()
@@ -248,8 +248,8 @@ class RunFolder:
         return found.hexdigest()
 
     def identity(self, given):
-        """A keyed hash of the arrays among `given`, by which a resumed run notices others; None
-        where there are none.
+        """A keyed hash of the arrays among `given`, by which a resumed run notices other arrays;
+        None without arrays.
         """
         arrays = [getattr(each, "source", each) for each in given]
         arrays = [array for array in arrays if isinstance(array, np.ndarray)]
@@ -318,13 +318,13 @@ class RunFolder:
 
     @by_first
     def give_up(self):
-        """Let others in, and delete the configuration of a run that charged nothing."""
+        """Unlock the folder, and delete the configuration if the run charged nothing."""
         if not self._charged:
             (self.path / CONFIG).unlink(missing_ok=True)
         self.close()
 
     def close(self):
-        """Let others in."""
+        """Unlock the folder."""
         self._unlock()
 
     def _write_config(self):
@@ -354,7 +354,7 @@ class RunFolder:
 
 
 def fingerprint(content, key=None):
-    """What manifest.json says of a file."""
+    """The entry of a file in manifest.json."""
     return (
         {"sha256": hashlib.sha256(content).hexdigest()}
         if key is None
@@ -363,7 +363,7 @@ def fingerprint(content, key=None):
 
 
 def changed_files(folder):
-    """Yield what is not as `RunFolder.seal` found it, in words."""
+    """Describe every file that changed since `RunFolder.seal`."""
     if not (folder / MANIFEST).is_file():
         yield f"{MANIFEST} is missing"
         return

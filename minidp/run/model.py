@@ -1,4 +1,4 @@
-"""A network with the meaning of what it takes and gives: what a run releases, and what predicts."""
+"""A network with the meaning of its inputs and outputs, which a run releases and which predicts."""
 
 import warnings
 from math import prod
@@ -237,7 +237,7 @@ def as_model(network: nn.Sequential | Model, loss: object, y: Any = None) -> Mod
 
 
 def _with_batch(shape):
-    """(B, 28, 28) of the shape (28, 28), as text."""
+    """The shape with B before it, as text: (B, 28, 28) for (28, 28)."""
     return f"({', '.join(map(str, ('B', *shape)))})"
 
 

@@ -126,7 +126,7 @@ def _classes(network):
 
 
 def _build(path, found: dict, arrays: dict, own: dict) -> nn.Sequential:
-    """The network that `describe` described, with these arrays; whatever does not fit raises."""
+    """Build the network of a description, with these arrays; raises if they do not fit."""
     _refuse_too_many(found["layers"])
     layers = [_layer(path, row, arrays, own) for row in found["layers"]]
     return _network(path, found, layers, arrays, own)
@@ -158,9 +158,7 @@ def _row(layer):
 
 
 def _layer(path, row, arrays, own):
-    """A layer out of its constructor; those of minidp hold no memory for their parameters yet,
-    whatever their size.
-    """
+    """Make a layer by its constructor; minidp's layers take no memory for their parameters yet."""
     cls, name = _known(path, row["class"], own), row["name"]
     prefix = f"{name}."
     dtype = next(
@@ -203,5 +201,5 @@ def _known(path, name, own):
 
 
 def _tuples(value):
-    """JSON's lists as tuples, which constructors take for shapes."""
+    """Turn JSON's lists into tuples, which constructors expect for shapes."""
     return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""How this process was started, for hints of commands."""
+"""The command that started this process, for messages that name the next command."""
 
 import os
 import shutil
@@ -7,7 +7,9 @@ from shlex import quote
 
 
 def program() -> str:
-    """What starts a command of minidp as this process was started, such as `python -m minidp`."""
+    """The words that start a command of minidp the way this process was started, such as `python -m
+    minidp`.
+    """
     script = sys.argv[0]
     if os.path.basename(script) != "minidp":
         return f"{quote((sys.orig_argv or ['python'])[0])} -m minidp"

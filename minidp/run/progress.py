@@ -87,7 +87,7 @@ class Course:
         return in_all + elapsed, in_steps + self.trainer.seconds
 
     def save(self, at):
-        """Write the checkpoint of this Progress. Raises DivergedError where there is none."""
+        """Write the checkpoint of this Progress. Raises DivergedError if weights are not finite."""
         run = self.run
         extra = {
             "seconds": list(self.seconds()),
@@ -108,7 +108,7 @@ class Course:
             raise run.diverged(at.step) from error
 
     def on_block(self, at):
-        """Measure and save after a block, which ended with this Progress."""
+        """After a block of steps: measure, update the bar, and write a checkpoint."""
         if at.step == at.charged:
             with self.run.released():
                 self.history.append(measure(self.run, at.step))
@@ -133,7 +133,9 @@ def make_bar(total, done, quiet):
 
 
 def still_charged(run, error):
-    """The error to raise for one that ended a run: with what stays charged, and how to resume."""
+    """Add to an error that ended a run what stays charged, and how to resume; returns the error to
+    raise.
+    """
     if run.ledger is None or not run.ledger.items() or isinstance(error, DivergedError):
         return error
     charged = f"what {LEDGER} holds stays charged, and the same lines resume the run"
@@ -155,8 +157,8 @@ def shown(row):
 
 @contextmanager
 def stop_on_interrupt():
-    """Yields a function that turns true at the first Ctrl-C or SIGTERM; a second Ctrl-C interrupts
-    at once.
+    """Yield a function that returns True after the first Ctrl-C or SIGTERM; a second Ctrl-C
+    interrupts at once.
     """
     asked = []
 

@@ -16,7 +16,7 @@ MODEL_FACTS = ("experiment", "dataset", "steps", "arithmetic", "statement_sha256
 
 
 def optional() -> Any:
-    """A field that has no key in place of null."""
+    """A field whose key is left out of the JSON if the value is None."""
     return field(default=None, metadata={"optional": True})
 
 
@@ -126,7 +126,7 @@ class Epsilon(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class GroupEpsilon(Part):
-    """What the run costs so many examples together."""
+    """Epsilon for `size` examples together."""
 
     size: int
     epsilon: float
@@ -134,8 +134,8 @@ class GroupEpsilon(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class Tested(Part):
-    """Log loss on the public test rows, and what their own shares of the classes give there: the
-    log loss of these shares, and the accuracy of the largest.
+    """Log loss on the public test rows, beside a constant answer: the log loss of the classes'
+    shares in these rows, and the accuracy of the most frequent class.
     """
 
     loss: float
@@ -152,7 +152,7 @@ class Tested(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class Memory(Part):
-    """Bytes that explicit gradients of a lot take, and may take."""
+    """Bytes that the explicit gradients of a lot take, and the bytes that they may take at once."""
 
     lot: int
     budget: int

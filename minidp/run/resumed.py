@@ -1,7 +1,7 @@
 """Where a run begins or resumes, and with which numbers.
 
-Another processor or library finds another last digit of a noise multiplier. So a resumed run takes
-what was derived from its folder, and its second derivation decides nothing.
+Processors and libraries differ in the last digits of a derived noise multiplier. So a resumed run
+takes derived numbers from its folder, and does not use those that it derives again.
 """
 
 from typing import Any

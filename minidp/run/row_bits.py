@@ -1,8 +1,8 @@
-"""A trial of float64 on this machine: does a row of a batch have the same bits wherever it stands,
-and beside whatever other rows?
+"""A trial of float64 on this machine: does a row have the same bits at every place of a batch, and
+beside any other rows?
 
-It is made before the first step, of random public rows, in batches of the size that training has.
-It is evidence and no proof.
+The trial runs before the first step, on random public rows, in batches as large as those of
+training. It is evidence and no proof.
 """
 
 from collections.abc import Mapping
@@ -53,11 +53,11 @@ def tried(trainer: Trainer, x: NDArray | Examples, y: NDArray) -> dict[str, Any]
 def differing(
     network: Sequential, loss: Loss, y: NDArray, examples: int, rows: int, strategy: str
 ) -> list[str]:
-    """Names of the layers, and of the loss, of which one bit of an output, a gradient or its norm
-    changes with the example's place or with the other examples.
+    """Names of the layers, and of the loss, for which a bit of an example's output, gradient or
+    norm changes with its place in the batch or with the other examples.
 
-    y: the targets of training; their dtype and the shape of one are read. examples: of a batch.
-    rows: of an example. strategy: of the sanitizer.
+    y: the targets of training, of which only the dtype and the shape of one are used. examples: how
+    many a batch has. rows: how many an example has. strategy: that of the sanitizer.
     """
     rng, spare = np.random.default_rng(SEED), examples // 2
     known, strange = examples + spare, len(STRANGE) * rows
@@ -81,7 +81,7 @@ def differing(
 
 
 def of_both(before: Mapping[str, Any] | None, now: dict[str, Any]) -> dict[str, Any]:
-    """What the trials of both parts of a resumed run found; before: None if there was no trial."""
+    """Merge the trials made before and after a run was resumed; before: None without a trial."""
     if before == now or "differ" not in now:
         return now
     differ = {"steps before the run was resumed", *(before or {}).get("differ", ()), *now["differ"]}

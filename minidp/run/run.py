@@ -121,8 +121,7 @@ class Run:
     def open(self):
         """Lock the folder, and begin or resume its run; `release_first` and `train` call it.
 
-        begun, ledger, saved: whether there is a checkpoint, so that what comes before the first
-        step is done; the charges; the checkpoint or None.
+        It sets `ledger` (the charges) and `saved` (the loaded checkpoint or None).
         """
         if self.ledger is not None:
             return
@@ -144,7 +143,7 @@ class Run:
 
     @property
     def begun(self) -> bool:
-        """True if the folder holds a checkpoint: what comes before the first step is done."""
+        """True if the folder holds a checkpoint: all that precedes the first step was done."""
         self.open()
         return self.saved is not None
 
@@ -306,8 +305,8 @@ class Run:
         return trained, history, course.seconds()
 
     def rehearse(self, x, y, plan=None):
-        """The Trainer of a plan, by default the run's, after its trials on x and y; done earlier,
-        before a charge that comes before `train`, what fails there fails then.
+        """Make the Trainer of a plan (default: the run's), and try it on x and y. Call it before
+        `release_first`, and a faulty network fails before anything is charged.
         """
         trainer = Trainer(
             self.network,
@@ -330,14 +329,16 @@ class Run:
 
     @property
     def unvouched(self):
-        """The arrays that no data set vouches for."""
+        """The caller's own arrays, which no hash of a data set identifies."""
         if self.about.data is not None:
             return ()
         person = getattr(self.units, "number", None)
         return (*self.examples, self.example_weight, person)
 
     def diverged(self, step):
-        """The error that ends a run whose weights overflowed: no model, and what was spent."""
+        """The error for a run whose weights overflowed: it says that there is no model, and what
+        was spent.
+        """
         budget, charged = self.budget, self.ledger.count_of(STEP) * self.plan.sampler.period
         spent = budget.accountant.epsilon(self.ledger, budget.delta).upper
         return DivergedError(

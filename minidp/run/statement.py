@@ -263,7 +263,7 @@ def _not_covered(record):
 
 
 def _tested(record):
-    """Whether something was measured on a test set."""
+    """True if something was measured on a test set."""
     return {record.test_accuracy, record.test_r2} != {None}
 
 
@@ -342,7 +342,7 @@ def _noise(group):
 
 
 def _times(sensitivity, c):
-    """A sensitivity, and how many times the clip norm it is."""
+    """A sensitivity as text, with its multiple of the clip norm."""
     return (
         "infinite"
         if math.isinf(c)

@@ -198,17 +198,19 @@ def summary(record, path):
             yield "NOTICE: the mean of the test set's targets does better than the model"
     if (test := record.test) is not None:
         yield (
-            f"log loss of the test set {test.loss:.4f}; saying the same of every row: log loss "
-            f"{test.constant_loss:.4f}, accuracy {test.majority_accuracy:.2%}"
+            f"log loss of the test set {test.loss:.4f} (a constant answer: log loss "
+            f"{test.constant_loss:.4f}, accuracy {test.majority_accuracy:.2%})"
         )
-        if test.loss > test.constant_loss or record.test_accuracy < test.majority_accuracy:
-            yield "NOTICE: in one of the two the model is worse than saying the same of every row"
+        if test.loss > test.constant_loss:
+            yield "NOTICE: its log loss is worse than that of a constant answer"
+        if record.test_accuracy < test.majority_accuracy:
+            yield "NOTICE: its accuracy is worse than that of a constant answer"
     if record.train_r2 is not None:
         yield f"R2 of the training data (not private): {record.train_r2:.4f}"
     if record.train_accuracy is not None:
         yield f"training accuracy {record.train_accuracy:.2%} (not private)"
     if record.reproducible:
-        yield f"seed {record.seed}: reproducible, therefore not to be released"
+        yield f"seed {record.seed}: reproducible, therefore never to be published"
     threads, kernels = (record.versions[name] for name in ("threads", "openblas_kernels"))
     yield (
         f"{record.seconds_total:.1f} s, {1000 * (record.seconds_per_step or 0):.2f} ms per "

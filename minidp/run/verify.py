@@ -1,4 +1,4 @@
-"""Whether the files of a run agree with each other, with its ledger, and with what was written.
+"""Check that the files of a run agree with each other, with its ledger, and with manifest.json.
 
 A verdict is the answer to five questions. An answer names everything that differs.
 """

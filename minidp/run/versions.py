@@ -22,7 +22,7 @@ FALSE_WEIGHTS = (
 
 
 def weights_were_false(version: str, rows_per_person: int | None, weighted: bool) -> bool:
-    """True of a run whose `example_weight` this version of minidp gave to other persons."""
+    """True for a run of a minidp version that gave its `example_weight` to the wrong persons."""
     return version == BY_ROW and rows_per_person == 1 and weighted
 
 

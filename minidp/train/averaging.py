@@ -43,7 +43,7 @@ class Averaged:
 
     @property
     def learning_rate(self) -> Setting:
-        """The optimizer's."""
+        """The learning rate of the optimizer inside."""
         return self.optimizer.learning_rate
 
     @property

@@ -25,14 +25,15 @@ class Batching:
 
     In float64 every batch has the same number of rows, which follows from public numbers: the bits
     of a row of a matrix product depend on how many rows there are. Rows of zeros of weight 0 fill
-    it up. In float32 batches are as large as each other and end with the lot.
+    it up. In float32 the batches of a lot are equally large and have no empty rows.
     """
 
     def __init__(
         self, network: Sequential, rows: int, batch_size: int | None, expected: float
     ) -> None:
-        """rows: of an example, its views or the places of a person's rows. batch_size: examples
-        computed at once, None for what the cache holds. expected: the public expected lot size.
+        """rows: how many rows an example has: its views, or places for a person's rows. batch_size:
+        how many examples are computed at once; None for as many as fit the cache. expected: the
+        public expected lot size.
         """
         params = network.params.values()
         self.rows, self.batch_size, self.expected = rows, batch_size, expected

@@ -33,9 +33,8 @@ GROWN = 100  # times such a change that passes for rounding
 
 
 def faults(network: Sequential, loss: Loss, y: NDArray, rng: np.random.Generator) -> Iterator[str]:
-    """Yield, in words, what rows give in a large batch and not by themselves.
-
-    y: the targets of training, (N, ...), whose dtype and shape of one are read.
+    """Describe each result that a row gives in a large batch but not by itself. y: the targets of
+    training, (N, ...), of which only the dtype and the shape of one are used.
     """
     tried = host_copy(network, None, namespace_of(*network.params.values()).asarray)
     for part in (_Network, _Loss):
@@ -219,8 +218,8 @@ def rows_of(found, rows):
 
 
 def _apart(found, expected, tolerance):
-    """(B,) how far the rows are apart, infinite where other numbers are finite, and how far they
-    may be.
+    """(B,) differences between the rows' results, infinite where only one is finite; and the
+    largest that are allowed.
     """
     finite = np.isfinite(expected)
     same = (finite == np.isfinite(found)).reshape((len(expected), -1)).all(axis=1)

@@ -20,7 +20,7 @@ from ..util.words import Named
 
 
 def check_parts(loss: Any, optimizer: Any) -> None:
-    """Raise ParameterError unless a loss and an optimizer are objects that can be one."""
+    """Raise ParameterError unless the loss can be called and the optimizer has `update`."""
     able("nn.SoftmaxCrossEntropy()", "__call__", loss=loss)
     able("train.SGD(0.1)", "update", optimizer=optimizer)
 

@@ -1,4 +1,4 @@
-"""How far training is, and whether the ledger has paid for it."""
+"""How far training has come, and whether the ledger covers it."""
 
 from dataclasses import dataclass
 
@@ -25,10 +25,10 @@ class Progress:
 
 
 def check_charged(plan: Plan, ledger: Ledger, progress: Progress) -> None:
-    """Refuse to resume where the ledger has not paid for the steps that are still to run.
+    """Refuse to resume unless the ledger covers the steps that were charged and did not run.
 
-    The plan is asked for its steps progress.step to progress.charged - 1 again, because a schedule
-    may have changed since they were charged: their events must be the last steps of the ledger.
+    The plan computes the events of steps progress.step to progress.charged - 1 again, because a
+    schedule may have changed since they were charged. They must be the last steps of the ledger.
 
     Raises ParameterError where the ledger holds fewer steps than progress.charged, CheckpointError
     where its last steps are other events.

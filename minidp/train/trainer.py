@@ -110,11 +110,11 @@ class Trainer:
         """budget: a privacy.Filter, whose ledger is charged; or a ledger; or None for a new ledger.
 
         dataset_size: the public number of examples, if there is one: a plan whose expected_lot_size
-        is not q times it is then refused. (len(x) is not asked: under ADD_REMOVE it is private.)
+        is not q times it is then refused. (len(x) is not used: under ADD_REMOVE it is private.)
         batch_size: examples computed at once; None for up to MAX_BATCH, on the host what a cache
         holds. augmentation_multiplicity: augmented views of each example of a lot. `x.take_views`,
-        if there is one, is asked for an example this many times and gives a different view each
-        time. ranks: between which each lot is divided; by default those that a launcher started
+        if x has it, gives that many different views of an example; otherwise the example is
+        repeated. ranks: the processes that share each lot; default: those that a launcher started
         (`minidp.ranks`). rows_per_person: protect persons; `train` then needs `person`, and uses at
         most so many rows of each.
         """
@@ -285,13 +285,13 @@ class Trainer:
             return start + steps
 
     def _check_budget(self):
-        """Raise BudgetExceededError if the budget was too small for a single step, not used up."""
+        """Raise BudgetExceededError if not even the first step fits into the budget."""
         budget = self.budget
         if self.ledger.count_of(STEP) == 0:
             self.plan.check_budget(budget.accountant, self.ledger, budget.epsilon, budget.delta)
 
     def _block(self, examples, lots, streams, progress, should_stop):
-        """Run the charged steps; returns (progress, whether it was asked to stop)."""
+        """Run the charged steps; returns (progress, whether should_stop returned True)."""
         step, end, asked = progress.step, progress.charged, False
         for lot in islice(lots, end - step):
             self.step(examples, lot, step, streams)

@@ -12,7 +12,7 @@ _quiet = _silent = False
 
 @contextmanager
 def quietly(quiet: bool = True, silent: bool = False) -> Iterator[None]:
-    """Within it, `say` nothing but what the data's owner must know; nothing at all if `silent`."""
+    """A context in which `say` prints only NOTICE lines, or nothing at all if `silent`."""
     global _quiet, _silent
     before = _quiet, _silent
     _quiet, _silent = _quiet or bool(quiet), _silent or silent

@@ -38,7 +38,7 @@ def estimate_text(value: Any, digits: int = 4) -> str:
 
 
 def listed(names: Any) -> str:
-    """The first twenty names, and how many there are if there are more.
+    """The first twenty names, separated by commas; if there are more, their number too.
 
     >>> listed(["no", "yes"]), listed([])
     ('no, yes', 'none')

@@ -101,8 +101,8 @@ def instance(kind: type, **named: Any) -> None:
 
 
 def able(like: str, method: str, **named: Any) -> None:
-    """Check that each named value is an object with a method, and not its class. like: one that
-    is.
+    """Check that each named value is an object, not a class, with this method. like: an example for
+    the message.
     """
     for name, value in named.items():
         if isinstance(value, type) or not callable(getattr(value, method, None)):

@@ -1,4 +1,4 @@
-"""Names that minidp does not know, the words of other libraries among them, answered with ours."""
+"""Answers to names that minidp does not have, such as the words of other libraries."""
 
 from collections.abc import Callable, Collection, Iterable
 from functools import cache, wraps

@@ -7,6 +7,7 @@ import pytest
 
 import minidp
 from minidp.__main__ import main
+from minidp.commands import COMMANDS
 from minidp.errors import ParameterError
 from minidp.mechanism import Plan, Sanitizer, flat_group
 from minidp.mechanism.samplers import SAMPLERS, make_sampler
@@ -264,7 +265,6 @@ OTHERS = [
     (f"{EPSILON} {RUN} --accountant ledger_2016", "expected one of bounds, all, moments, rdp, "),
     (f"{CALIBRATE} {NOISE} {SAMPLING} --accountant best", "moments, rdp, pld, gdp, advanced, bas"),
     ("fly", "invalid choice: 'fly'"),
-    ("", "required: COMMAND"),
     (f"{CALIBRATE} {SAMPLING} {NOISE} --pca-noise-multiplier 1 --quiet", "before the first step"),
     (f"{CALIBRATE} {NOISE} {SAMPLING} {STEPS}", "expected one of these two"),
     (f"calibrate {SAMPLING} {STEPS}", "required: --target-epsilon/--epsilon, --delta"),
@@ -282,6 +282,12 @@ OTHERS = [
 )
 def test_what_a_user_does_wrong_is_one_line(flags, message, refused):
     assert message in refused(flags)
+
+
+def test_without_a_command_the_help_names_all(capsys):
+    assert main([]) == 2
+    printed = capsys.readouterr().out
+    assert all(f"\n    {name}" in printed for name in COMMANDS)
 
 
 def test_accountants_figures_are_found_by_short_names_beside_those_of_files():
