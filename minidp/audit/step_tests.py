@@ -20,6 +20,7 @@ from ..privacy import (
 from .step_noise import alike, directions, fresh, noise
 from .step_trials import LOUD, SCALES, Lot, Undecided
 
+NEARLY = 0.9  # of C, which rows whose gradients are clipped to it move
 UNLIKELY = 1e-6  # a right step's chance
 EXTREME = (1e-30, 1e12)  # of row 0, besides SCALES
 FEW, MUCH = (1, 2, 3, 5, 9), 3  # rows of small lots; how many C too much they are to show
@@ -52,6 +53,21 @@ def sensitivity(trials):
             yield from _unclipped(trials, 1, *lots, n=calls)
     if min(trials.reached.values()) < 0.5:
         raise Undecided("no rows come near the clip norm in each part: see trained")
+    if trials.integers:
+        for part in trials.parts:
+            lots = [Lot(0, m, scale) for scale in SCALES]
+            most = max(
+                each[3]
+                for lot in lots
+                for each in trials.moved(m, (1, lot))
+                if each[2] == part.name
+            )
+            if most < NEARLY * m:
+                raise Undecided(
+                    f"integer rows in the range of make_rows move {part.name} by {most / m:.2g} C "
+                    "each at most, so whether larger ones are clipped is not known: give "
+                    "make_rows whose gradients are larger than the clip norm"
+                )
 
 
 def _unclipped(trials, rows, *lots, n=None):
@@ -103,7 +119,10 @@ def empty_lot(trials):
     elif "poisson" in trials.stated.claims:
         yield 0.0, f"an empty lot raises {trials.empty!r:.200}"
     else:
-        raise Undecided(f"it raises {trials.empty!r:.200}: a step of Poisson lots must take it")
+        raise Undecided(
+            f"it raises {trials.empty!r:.200}: a step of Poisson lots must take it. In JAX, pad "
+            "the lot with rows of weight 0 to a fixed size before the gradient"
+        )
 
 
 def finite(trials):
@@ -114,7 +133,12 @@ def finite(trials):
     )
     for value in (math.nan, math.inf, largest):
         for p, _, part, norm in trials.moved(m, (1, Lot(m, m, value)), (-1, Lot(m))):
-            yield p, f"{m} rows of {value} are not left out: they move {part} by {norm:.3g} C"
+            moved = f"move {part} by {norm:.3g} C" if norm < math.inf else "make it not finite"
+            yield (
+                p,
+                f"{m} rows of {value:.3g} are not left out: they {moved}; claim finite only if "
+                "such rows may come",
+            )
 
 
 def bits(trials):
@@ -245,7 +269,7 @@ TESTS = (
     Test("sensitivity", sensitivity),
     Test("divisor", divisor),
     Test("noise", noise),
-    Test("directions", directions),
+    Test("directions", directions, claim="directions"),
     Test("empty lot", empty_lot),
     Test("independence of rows", independence),
     Test("trained", trained, claim="trained"),
