@@ -7,10 +7,11 @@ import math
 import numpy as np
 from scipy import stats
 
-from .step_trials import LOUD, Lot, Undecided
+from .step_trials import LOUD, SPREAD, Lot, Undecided
 
 FINE = 4e-6  # of the noise: numbers this close are taken for the same one
 POOLED = 200_000  # numbers among which equal ones are looked for
+MOST_PAIRS = 8192  # rows that are all compared with each other; of more, so many at random
 AT_ONCE = 1024  # coordinates compared with all others at once
 
 
@@ -18,13 +19,13 @@ def noise(trials):
     """The noise has the stated size in every coordinate and every call, whatever the rows are, is
     new each time, and is Gaussian.
     """
-    lots = {"few": trials.quiet}
+    lots, others = {"few": trials.quiet}, min(trials.for_law, SPREAD)
     if trials.varies:
         lots["many"] = Lot(0, 2 * trials.copies)
         lots["loud"] = Lot(0, 1, LOUD)
         lots["zero"] = Lot(0, trials.copies, 0)
     for rows, lot in lots.items():
-        released = np.array(list(trials.releases(lot, trials.for_law)))
+        released = np.array(list(trials.releases(lot, trials.for_law if rows == "few" else others)))
         found = fresh(released)
         yield from _sizes(trials, rows, found)
         if rows == "few":
@@ -114,16 +115,25 @@ def _dependent(trials, released, found):
     """Whether noise depends on other noise: of other coordinates, parts or calls."""
     yield alike("releases", found, 0)
     yield alike("coordinates", found, 1)
-    yield _pairs("coordinates", found.T)
-    yield _pairs("releases", found)
-    yield _copies(released)
+    yield pairs("coordinates", found.T)
+    yield pairs("releases", found)
+    # where rows are there too, what they add is no noise
+    yield _copies(
+        released - released.mean(axis=0) if trials.quiet.copies or trials.quiet.made else released,
+        trials.spacing,
+    )
     yield from _sums(trials, found)
     yield _ranks(found)
 
 
-def _pairs(what, numbers):
+def pairs(what, numbers):
     """Whether two rows of independent normal numbers (k, n) are multiples of each other."""
     k, n = numbers.shape
+    if k < 2 or n < 2:  # any two numbers are multiples of each other
+        return 1.0, ""
+    if k > MOST_PAIRS:
+        chosen = np.random.default_rng(0).choice(k, MOST_PAIRS, replace=False)
+        numbers, k = numbers[np.sort(chosen)], MOST_PAIRS
     lengths = np.linalg.norm(numbers, axis=1, keepdims=True)
     rows = (numbers / np.where(lengths > 0, lengths, 1)).astype(np.float32)
     best, where = 0.0, (0, 0)
@@ -141,14 +151,14 @@ def _pairs(what, numbers):
     return p, f"{what} {where[0]} and {where[1]} have the same noise, but for sign and factor"
 
 
-def _copies(released):
+def _copies(released, spacing):
     """Whether numbers come again, in any order, at any place and with either sign."""
     sizes = np.sort(np.abs(released.ravel()[:POOLED]))
     sizes = sizes[sizes > 0]
     sizes = sizes / math.sqrt(np.mean(sizes**2) or 1.0)
     n, apart = len(sizes), np.diff(sizes)
     # numbers on a grid, which may be public, are as close as that allows
-    cell = max(FINE, 16 * apart[apart > 0].min(initial=math.inf))
+    cell = max(FINE, 64 * spacing, 16 * apart[apart > 0].min(initial=math.inf))
     held = np.unique(np.floor(sizes / cell), return_counts=True)[1].astype(float)
     equal = (held * (held - 1)).sum() / 2
     # pairs in a cell, by the integrals of the density's square (.5642) and cube (.3676)

@@ -17,12 +17,14 @@ from ..privacy import (
     NeighbouringRelation,
     PoissonSampled,
 )
+from .step_calls import calls
 from .step_noise import alike, directions, fresh, noise
 from .step_trials import LOUD, SCALES, Lot, Undecided
 
 NEARLY = 0.9  # of C, which rows whose gradients are clipped to it move
+PERIOD, TOGETHER = 100, 2000  # steps of a run's part; rows of which pairs are counted
 UNLIKELY = 1e-6  # a right step's chance
-EXTREME = (1e-30, 1e12)  # of row 0, besides SCALES
+EXTREME = (1e-30, 1e12, 1e25)  # of row 0, besides SCALES
 FEW, MUCH = (1, 2, 3, 5, 9), 3  # rows of small lots; how many C too much they are to show
 # rows that are whole batches of nearly any size up to 64, or the least that a step may wait for
 WHOLE = (120, 126, 128, 16, 32, 64)
@@ -232,8 +234,20 @@ def sampler(trials):
     yield p, f"rows are drawn with probability {there.mean():.4g}, not {q:g}"
     sizes, times = (np.sum(far.sum(axis=axis) ** 2) / far.shape[axis] for axis in (1, 0))
     if q < 1:
+        yield stats.chi2.sf(sizes / 1.05, steps), "lots vary too much: rows come together"
         yield stats.chi2.cdf(sizes, steps), "lots vary too little: fixed lots, not Poisson"
         yield stats.chi2.cdf(times, size), "rows come equally often: shuffled, not Poisson lots"
+    rarest = stats.binom.cdf(there.sum(axis=0).min(), steps, q) * size
+    yield rarest, "a row is hardly ever drawn"
+    for begin in range(0, steps, PERIOD):
+        drawn = int(there[begin : begin + PERIOD].sum())
+        law = stats.binom(PERIOD * size, q)
+        p = 2 * min(law.cdf(drawn), law.sf(drawn - 1))
+        yield p, f"the probability of a row changes: {drawn / PERIOD / size:.4g} from {begin} on"
+    some = there[:, :TOGETHER].astype(np.float32)
+    together = np.triu(some.T @ some, 1).max()
+    p = stats.binom.sf(together - 1, steps, q * q) * some.shape[1] ** 2 / 2
+    yield p, f"two rows come together in {together:.0f} of {steps} lots"
     yield stats.chi2.sf(times / 1.05, size), "some rows come more often, or lots come again"
 
 
@@ -272,6 +286,7 @@ TESTS = (
     Test("directions", directions, claim="directions"),
     Test("empty lot", empty_lot),
     Test("independence of rows", independence),
+    Test("calls", calls),
     Test("trained", trained, claim="trained"),
     Test("finite", finite, claim="finite"),
     Test("bits", bits, claim="bits"),

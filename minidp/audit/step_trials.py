@@ -20,6 +20,7 @@ SCALES = (0.01, 0.1, 1, 10, 100, 1000)  # of row 0
 LOUD = SCALES[-1]
 ALIKE = 0.1  # relative difference of two factors
 RAISED = (Exception, SystemExit)  # by the user's code, which may raise anything
+MOST_KEPT = 256  # numbers of each call that are compared with all other calls
 MANY = 1e6  # squared deviations, of which the non-central law is a normal one
 ROUNDING = 1e-5  # of what rows move: sums in float32 are no fault
 
@@ -50,6 +51,17 @@ class Part:
     sigma: float
 
 
+def _spacing(numbers):
+    """Of floating-point numbers near 1 with as many bits as these have: float16 and bfloat16 keep
+    few, in an array of any dtype.
+    """
+    mantissa = np.frexp(numbers[np.isfinite(numbers)])[0]
+    for digits in (8, 11):
+        if np.array_equal(np.ldexp(mantissa, digits) % 1, np.zeros(len(mantissa))):
+            return 2.0 ** (1 - digits) if mantissa.any() else 0.0
+    return 0.0
+
+
 class Undecided(Exception):
     """Why a test could not decide, and what would let it."""
 
@@ -73,6 +85,10 @@ class Trials:
         self.size = first.size
         self.parts, self.unit = self._parts()
         self.first = first / self.unit  # the very first release
+        self.spacing = _spacing(first)
+        self.every: list = []  # numbers of each call's noise, in the calls' order
+        most = min(self.size, MOST_KEPT)
+        self.kept = np.sort(np.random.default_rng(0).permutation(self.size)[:most])
         self.alone = {part.name: [] for part in self.parts}  # squares of each call's noise
         self.empty = None
         try:
@@ -170,6 +186,8 @@ class Trials:
             for n, release in enumerate(self.releases(lot, n), 1):
                 apart = release - mean
                 if n > 1:
+                    keep = apart[self.kept] * math.sqrt((n - 1) / n)
+                    self.every.append(keep.astype(np.float32))
                     for part in self.parts:
                         noise = apart[part.where]
                         self.alone[part.name].append(noise @ noise * (n - 1) / n)
@@ -190,7 +208,9 @@ class Trials:
         for i, part in enumerate(self.parts):
             mean = sum(weight * each[part.where] for weight, each, _ in means)
             variance = sum(weight**2 * each[i] for weight, _, each in means)
-            rounding = ROUNDING * max(np.linalg.norm(each[part.where]) for _, each, _ in means)
+            rounding = max(ROUNDING, self.spacing / 4) * max(
+                np.linalg.norm(each[part.where]) for _, each, _ in means
+            )
             square, allowed = float(mean @ mean), most / part.sigma + rounding
             if allowed**2 > MANY * variance:  # so many deviations that the law is a normal one
                 far = math.sqrt(square) - math.hypot(allowed, math.sqrt(part.size * variance))
