@@ -34,15 +34,28 @@ class Report:
     subject: object
     errors: dict
     note: str = ""
+    undecided: str = ""
+
+    @property
+    def passed(self) -> bool | None:
+        """False if a test failed; None if none did, but something was not decided; else True."""
+        if any(problem for _, problem in self.rows):
+            return False
+        return None if self.undecided else True
 
     def __bool__(self):
-        return not any(problem for _, problem in self.rows)
+        if self.passed is None:
+            raise ParameterError(
+                f"{self.undecided}; the report is neither true nor false: ask for .passed"
+            )
+        return self.passed
 
     def __repr__(self):
         lines = [
             f"FAIL  {name}: {problem}" if problem else f"ok    {name}"
             for name, problem in self.rows
         ]
+        lines += [f"not decided  {self.undecided}"] if self.undecided else []
         return "\n".join([*lines, f"note  {self.note}"] if self.note else lines)
 
 
@@ -94,7 +107,7 @@ class _Tests:
     def __init__(self, subject):
         self.subject = subject
         self.rng = np.random.default_rng(SEED)
-        self.errors, self.notes = {}, []
+        self.errors, self.notes, self.undecided = {}, [], ""
         self.tests = {
             f"shapes, norms and sums, of batches of {ROWS}, 1 and 0": self.forms,
             "float32 stays float32, float64 float64": self.dtypes,
@@ -119,6 +132,11 @@ class _Tests:
     def derivatives(self):
         for trial in self.both():
             yield from trial.derivatives()
+            if trial.y.size and not np.isfinite(trial.y).any():
+                self.undecided = (
+                    "no output is finite at the numbers tried, so no gradient was compared: give "
+                    "inputs or targets that the formulas take"
+                )
         self.errors.update(trial.labelled())
 
     def both(self):
@@ -137,7 +155,7 @@ class _Tests:
             text = "; ".join(problems)
             rows.append((name, "as above" if text and text in said else text))
             said.add(text)
-        return Report(tuple(rows), self.subject, self.errors, "; ".join(self.notes))
+        return Report(tuple(rows), self.subject, self.errors, "; ".join(self.notes), self.undecided)
 
 
 class _LossTests(_Tests):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minidp.audit import check_step
+from minidp.audit import check_loss, check_step
 from minidp.commands.checking import AuditCommand
 from minidp.errors import ParameterError
 from tests.audit.test_step import STATED, D, Plain
@@ -82,3 +82,13 @@ def test_the_report_of_a_right_step_names_no_infinite_move():
             return -rows.astype(float)
 
     assert "inf C" not in repr(check_step(Open(), **STATED))
+
+
+def test_a_loss_that_is_never_finite_is_undecided():
+    def nowhere(z, target):
+        return z[:, 0] * np.nan, z * np.nan
+
+    report = check_loss(nowhere)
+    assert report.passed is None and "not decided" in repr(report)
+    with pytest.raises(ParameterError, match="neither true nor false"):
+        bool(report)
