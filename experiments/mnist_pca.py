@@ -168,7 +168,8 @@ def train(ready, make_network=make_network, make_sanitizer=make_sanitizer, about
 
         def release():  # of a new run; a resumed one has it
             tell(config, f"DP-PCA of {size:,} images")
-            return pca.release(pca.raw_second_moments(images), streams.noise("pca"))
+            rows = backend.asarray(images)  # sums of whole numbers, exact on any device
+            return pca.release(pca.raw_second_moments(rows), streams.noise("pca"))
 
         head = [nn.Project(run.release_first("pca", *before, what, release))]
     elif config.projection == "random":

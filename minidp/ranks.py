@@ -195,15 +195,31 @@ class Mpi(Solo):
 def current() -> Any:
     """The ranks that this process is one of: Solo, or Mpi under a launcher that started several.
 
-    Raises ParameterError where several were started and mpi4py cannot join them, or where the
-    launcher's variable is no number of processes.
+    Raises ParameterError where several were started and mpi4py cannot join them, where torchrun
+    started several, or where the launcher's variable is no number of processes.
     """
     global _current
     if _current is None or getattr(_current, "pid", os.getpid()) != os.getpid():
         solo = os.environ.get("MINIDP_RANKS") == "solo"
         expected = 1 if solo else _launched(*LAUNCHED)
+        if expected == 1 and not solo:
+            _refuse_torchrun()
         _current = SOLO if expected == 1 else Mpi(expected)
     return _current
+
+
+def _refuse_torchrun():
+    """Raise ParameterError in one of several processes of torchrun: each would release a result of
+    its own, from the same rows.
+    """
+    size = os.environ.get("WORLD_SIZE", "1")
+    if "RANK" in os.environ and size.isdecimal() and int(size) > 1:
+        raise ParameterError(
+            f"this is one of {size} processes (WORLD_SIZE, RANK: torchrun, accelerate), each of "
+            "which would make a release of its own and spend epsilon again: start ranks by mpiexec "
+            "or srun, or set MINIDP_RANKS=solo for processes that have nothing to do with each "
+            "other"
+        )
 
 
 def _end_with(launcher):

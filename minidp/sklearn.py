@@ -24,6 +24,7 @@ from .data.schema import Schema, places_among
 from .errors import ParameterError
 from .fitting.fit import fit
 from .util.atomic import StrPath
+from .util.notices import tell
 from .util.text import upper_text
 from .util.words import Named, names_checked
 
@@ -103,7 +104,7 @@ class _Private(Named, BaseEstimator):
         _spent.append((self.epsilon_, self.delta_))
         if not self.quiet and self.ledger is None:
             epsilon, delta = map(math.fsum, zip(*_spent))  # 1e-05 three times is 3e-05
-            print(
+            tell(
                 f"fits in this process: {len(_spent)}, epsilon {upper_text(epsilon)} at delta "
                 f"{upper_text(delta)} together if all are of the same rows, by adding up. Fits of "
                 "other processes, as of a search with n_jobs, are not in this sum: ledger=FILE "

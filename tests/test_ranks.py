@@ -140,6 +140,20 @@ def test_processes_of_a_launcher_that_cannot_be_joined_are_refused(monkeypatch):
     assert ranks.current() is ranks.SOLO
 
 
+def test_processes_of_torchrun_are_refused_before_a_second_release(monkeypatch):
+    monkeypatch.setattr(ranks, "_current", None)
+    for key in ranks.LAUNCHED:
+        monkeypatch.delenv(key, raising=False)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert ranks.current() is ranks.SOLO  # a size alone is any program's
+    monkeypatch.setattr(ranks, "_current", None)
+    monkeypatch.setenv("RANK", "1")
+    with pytest.raises(ParameterError, match="one of 2 processes .*torchrun.*MINIDP_RANKS=solo"):
+        ranks.current()
+    monkeypatch.setenv("MINIDP_RANKS", "solo")
+    assert ranks.current() is ranks.SOLO
+
+
 @pytest.mark.parametrize("name, value", [("PMI_SIZE", "abc"), ("OMPI_COMM_WORLD_SIZE", "0")])
 def test_a_number_of_processes_that_is_none_is_refused(name, value, monkeypatch):
     monkeypatch.setattr(ranks, "_current", None)

@@ -93,6 +93,8 @@ ROOTS |= {"privacy/budget.py", "privacy/accountants.py", "run/folder.py", "run/s
 EXCUSED = {  # file: why a fault in it does not make a quoted epsilon false
     "backend.py": "where arrays live, and how much memory to use",
     "compiled.py": "gives compiled twins, each of which tests compare with its definition",
+    "device/__init__.py": "twins of a GPU, each compared with its definition before a charge",
+    "device/launching.py": "how those twins are started",
     "host/blas.py": "how many threads BLAS uses",
     "host/threads.py": "which part is computed first; each number is a function of its place",
     "privacy/calibrate.py": "proposes noise or steps, whose events are charged like others",

@@ -26,7 +26,8 @@ from minidp.mechanism import (
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
 from minidp.train.batching import MAX_BATCH, cache_examples
-from minidp.train.noise_trial import try_noise
+from minidp.train.device_trial import try_twins
+from minidp.train.flat import flattened
 
 STRATEGIES = ("auto", "factored", "explicit")
 SUM_DTYPE = {"cpu": np.float32, "gpu": np.float64}  # which each device's kernel of noise takes
@@ -130,11 +131,13 @@ def trainer_of(workload, strategy, backend, seed=None):
 def private_step(workload, device, strategy):
     """minidp's private step."""
     backend = Backend.pick(device)
-    try_noise(backend.xp)
+    try_twins(backend.xp)
     trainer, examples, streams = trainer_of(workload, strategy, backend)
     numbers = itertools.count()
+    run = flattened(trainer)  # as while it trains, for as long as the process lives
+    run.__enter__()
 
-    def step():
+    def step(run=run):
         number = next(numbers)
         (lot,) = trainer.plan.sampler.lots(len(examples), 1, streams.sampling, number)
         trainer.step(examples, lot, number, streams)
@@ -158,7 +161,7 @@ def products(network):
 def floor_step(workload, device):
     """The products of one lot, in the trainer's batches, and one draw of the noise."""
     rng, streams, backend = np.random.default_rng(0), Streams(), Backend.pick(device)
-    try_noise(backend.xp)
+    try_twins(backend.xp)
     xp, network = backend.xp, workload.network().to(backend)
     rows = min(MAX_BATCH, cache_examples(network))
     batches = [min(rows, workload.lot - start) for start in range(0, workload.lot, rows)]

@@ -16,7 +16,7 @@ import numpy
 
 from ..backend import Backend
 from ..errors import ParameterError
-from ..train.noise_trial import try_noise
+from ..train.device_trial import try_twins
 from ..train.trial import THOROUGH
 from ..util.atomic import atomic_write
 from ..util.files import write_json
@@ -257,7 +257,7 @@ def measure(layer=None, device="auto", on_row=None, reports=(), run=None):
     """
     need_extra()
     backend, started = Backend.pick(device), time.perf_counter()
-    try_noise(backend.xp)
+    try_twins(backend.xp)
     own = [row for n, each in enumerate(reports, 1) for row in _own(each, n)]
     rows = own + audit(layer, backend, on_row)
     return {

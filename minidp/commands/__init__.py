@@ -91,6 +91,8 @@ def build_parser(loaded=tuple(COMMANDS)):
 def run(argv=None):
     """Run one command; returns the exit status. What a user did wrong is one line, and status 2."""
     argv = sys.argv[1:] if argv is None else argv
+    if hasattr(sys.stdout, "reconfigure"):  # what its encoding lacks is written as escapes
+        sys.stdout.reconfigure(errors="backslashreplace")
     with user_errors():
         given = vars(build_parser(argv[:1]).parse_args(argv))
         command = given.pop("command")
@@ -99,7 +101,8 @@ def run(argv=None):
             try:
                 with quietly(given.get("quiet", False)):
                     status = with_flags(given, lambda: command(**given).run()) or 0
-                sys.stdout.flush()
+                if sys.stdout is not None:
+                    sys.stdout.flush()
                 return status
             except BrokenPipeError:  # the reader, such as `head`, has what it wanted
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

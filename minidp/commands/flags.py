@@ -21,6 +21,7 @@ from typing import Any, NoReturn, get_args
 
 from ..errors import MinidpError
 from ..ranks import SOLO, current
+from ..util.notices import Steady
 from ..util.words import WORDS
 
 
@@ -240,7 +241,7 @@ def user_errors() -> Iterator[SimpleNamespace]:
         )
     ranks.failing(line)
     with ranks.one_voice():
-        print(line, file=sys.stderr)
+        print(line, file=Steady(sys.stderr))
     sys.exit(status)
 
 
@@ -255,4 +256,5 @@ def error_line(error: BaseException) -> str:
         library = error.name.partition(".")[0]
         package = {"sklearn": "scikit-learn"}.get(library, library)
         text = f"{library} is not installed: pip install {package}, or install minidp again"
-    return f"error: {' '.join(text.split())}"
+    notes = getattr(error, "__notes__", ())
+    return f"error: {' '.join('; '.join([text, *notes]).split())}"

@@ -25,6 +25,7 @@ from ..run.shared_ledger import sum_line
 from ..run.summary import quote_line
 from ..util.atomic import atomic_write
 from ..util.files import jsonable
+from ..util.notices import Steady
 from ..util.options import REQUIRED, option
 from ..util.program import program
 from ..util.validate import positive
@@ -90,7 +91,7 @@ class TrainCommand(Settings, Files):
             ) from None
         if done:
             said = "this run had finished before; nothing was trained now"
-            print(f"{folder}: {said}", file=sys.stderr)
+            print(f"{folder}: {said}", file=Steady(sys.stderr))
         path, record = str(folder / MODEL), model.record
         new = "x.csv" if str(self.data).lower().endswith(".csv") else "x.npy"
         found = {

@@ -5,7 +5,7 @@ No message shows a value of a row.
 import copy
 import math
 import mmap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,9 +62,14 @@ class Inputs:
     def take(self, indices: Any, axis: int = 0) -> NDArray:
         """The rows at an array of indices, converted."""
         indices = np.asarray(indices.get() if hasattr(indices, "get") else indices)
-        if hasattr(self.source, "take"):
+        if isinstance(self.source, np.ndarray) or hasattr(self.source, "xp"):
             return self._converted(self.source.take(indices, axis=0))
-        return self._converted(self.source[indices])
+        if not len(indices):
+            return self[:0]
+        if (np.diff(indices) > 0).all():
+            return self._converted(self.source[indices])
+        each, places = np.unique(indices, return_inverse=True)  # HDF5 takes rising indices alone
+        return self._converted(np.asarray(self.source[each])[places])
 
     def __getitem__(self, span: slice) -> NDArray:
         return self._converted(self.source[span])
@@ -126,10 +131,10 @@ def as_source(x: Any) -> Any:
             "features"
         )
     if kind not in "fiub":
-        raise DtypeError(
-            f"x: expected real numbers, got dtype {x.dtype}{why}; encode other columns as numbers "
-            "first"
-        )
+        cure = "encode other columns as numbers first"
+        if "float" in str(x.dtype):  # bfloat16 and others that NumPy does not know
+            cure = 'give x.astype("float32")'
+        raise DtypeError(f"x: expected real numbers, got dtype {x.dtype}{why}; {cure}")
     if len(x.shape) < 2:
         raise ShapeError(
             f"x: expected rows of features, shape (N, D) or more axes, got {tuple(x.shape)}. "
@@ -164,12 +169,15 @@ def as_rows(where: str, x: Any, y: Any, like: NDArray) -> tuple[Any, Any]:
 
 
 def _indexable(name, x):
-    """x, lists as arrays. Raises ShapeError for rows of different lengths, ParameterError for an
-    object without shape and indexing.
+    """x, lists and tensors as arrays. Raises ShapeError for rows of different lengths, DtypeError
+    for a tensor whose type NumPy lacks, ParameterError for an object without shape and indexing.
     """
-    if isinstance(x, (list, tuple)) or hasattr(x, "__array__") and not hasattr(x, "shape"):
+    if hasattr(x, "detach") and hasattr(x, "cpu"):
+        return _of_tensor(name, x)
+    listed = isinstance(x, Sequence) and not hasattr(x, "shape")
+    if listed or hasattr(x, "__array__") and not hasattr(x, "shape"):
         try:
-            return np.asarray(x)
+            return np.asarray(x[:] if listed else x)
         except ValueError:
             raise ShapeError(
                 f"{name}: expected rows of one length, got a list of rows of different lengths"
@@ -182,6 +190,16 @@ def _indexable(name, x):
             "first"
         )
     return x
+
+
+def _of_tensor(name, x):
+    """A tensor of PyTorch as an array that shares its memory, if it is on the host."""
+    try:
+        return np.asarray(x.detach().cpu())
+    except TypeError:
+        raise DtypeError(
+            f"{name}: NumPy has no numbers of the type {x.dtype}; give {name}.float()"
+        ) from None
 
 
 def rows_not_finite(x: Any) -> int:
@@ -209,12 +227,20 @@ def one_axis(y: Any, name: str = "y") -> NDArray:
         y = y.to_numpy()
     elif hasattr(y, "get") and hasattr(y, "dtype"):
         y = y.get()  # from a device
-    y = np.asarray(y)
+    elif hasattr(y, "detach") and hasattr(y, "cpu"):
+        y = _of_tensor(name, y)
+    y = np.asarray(y[:] if isinstance(y, Sequence) else y)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim != 1:
+        cure = ""
+        if y.ndim == 2:
+            cure = (
+                f"; of one-hot rows give {name}.argmax(axis=1); of several labels or targets a "
+                "row, fit each column by itself, with one ledger=FILE for all"
+            )
         raise ShapeError(
-            f"{name}: expected one label or target for each row, shape (N,), got {y.shape}"
+            f"{name}: expected one label or target for each row, shape (N,), got {y.shape}{cure}"
         )
     if y.dtype.kind == "S":
         try:

@@ -3,6 +3,7 @@ lines are for the owner's eyes: they show values of rows.
 """
 
 import math
+from collections import Counter
 from shlex import quote
 from typing import Any
 
@@ -18,6 +19,7 @@ MOST_CATEGORIES = 64  # the categories of a column of more texts are left to fil
 SOME = 200  # texts that show in which format most are
 FOR_GAPS = (-9999, -999, -99, 999, 9999)  # numbers that may stand for a gap
 MOST_GAPS = 10  # different texts that are taken for gaps among numbers or dates
+FEWEST_ROWS = 10  # that hold a text which a draft may quote: a file may be published
 MOST_NUMBERED = 10  # classes that are numbers: a label of more is a number to predict
 FORMATS: dict[str, tuple[str | None, ...]] = {
     "number": (None, "1234,5", "1,234.5", "1.234,5", "1 234.5", "1 234,5", "1'234.5"),
@@ -34,15 +36,16 @@ FORMATS: dict[str, tuple[str | None, ...]] = {
 def draft(table: dict[str, NDArray], label: str) -> tuple[dict[str, Any], list[str]]:
     """(a schema's JSON, a line for each column on what it is taken for and what to write instead).
 
-    Types, formats and categories are read from the rows, which the draft says by "from"; what is
-    null is for you to fill in from public knowledge.
+    Types, formats, categories and texts for gaps are read from the rows, which the draft says by
+    "from"; what is null is for you to fill in from public knowledge. The draft quotes no text that
+    fewer than FEWEST_ROWS rows hold; lines, which no file keeps, may.
     """
     picked(table, [label])
     entries, lines = {}, []
     for name, cells in table.items():
         texts = [text_in(cell) for cell in cells.tolist()]
         found, says = _drafted(name, texts, name == label)
-        if gaps := sum(text in (*GAPS, *found.get("gaps", ())) for text in texts):
+        if gaps := sum(text in (*GAPS, *(found.get("gaps") or ())) for text in texts):
             says += f"; {gaps} of {len(texts)} are empty or gaps"
         if name == label:
             found, says = found | {"role": "label"}, f"the label: {says}"
@@ -68,18 +71,9 @@ def _drafted(name, cells, label):
     if kind:
         return _measured(kind, formats, texts)
     odd = _mostly(texts)
+    rows = Counter(known)
     if count <= MOST_CATEGORIES:
-        says = f"a category of {count} values"
-        if all(plain_number(text) is not None for text in texts):
-            says += '; for a number write "type": "number", "low" and "high"'
-        elif odd and not label and count > MOST_NUMBERED:
-            says += (
-                f'; for a {odd[0]} write "type": "{odd[0]}", "low", "high", and "gaps", a list of '
-                "the texts that stand for a missing one"
-            )
-        if gaps := sorted(set(cells).intersection(GAPS) - {""}):
-            says += f'; {listed(gaps)} is *other*, unless "values" lists it'
-        return {"type": "category", "values": texts}, says
+        return _category(rows, cells, None if label or count <= MOST_NUMBERED else odd)
     if odd:
         kind, others = odd
         shown = listed([repr(text)[:40] for text in others[:MOST_GAPS]])
@@ -88,7 +82,12 @@ def _drafted(name, cells, label):
         readable = any(_read(kind, text) for text in others)  # in another format
         if kind_of_kept and len(others) <= MOST_GAPS and not readable:
             found, says = _measured(kind_of_kept, formats, kept)
-            return found | {"gaps": others}, f"{says}; gaps are {shown}"
+            if all(rows[text] >= FEWEST_ROWS for text in others):
+                return found | {"gaps": others}, f"{says}; gaps are {shown}"
+            return found | {"gaps": None}, (
+                f"{says}; {shown} may be gaps, and fewer than {FEWEST_ROWS} rows hold some of "
+                'them: fill in "gaps" with those that are publicly known'
+            )
         return {"type": "ignore"}, (
             f"ignored, because most of its {count} texts are {kind}s, but not {shown}"
             f"{', ...' * (len(others) > MOST_GAPS)}: list "
@@ -103,6 +102,29 @@ def _drafted(name, cells, label):
     if not label:
         says += '; all others are *other*. Or write "type": "ignore"'
     return {"type": "category", "values": None}, says
+
+
+def _category(rows, cells, odd):
+    """(the entry of a category, what it is taken for); rows: {text: rows that hold it}; odd: as of
+    `_mostly`, where it may be a number or a date.
+    """
+    says = f"a category of {len(rows)} values"
+    values = [text for text in sorted(rows) if rows[text] >= FEWEST_ROWS]
+    if rare := len(rows) - len(values):
+        says += (
+            f"; {rare} of them, which fewer than {FEWEST_ROWS} rows hold, are not quoted: add to "
+            '"values" those that are publicly known'
+        )
+    if all(plain_number(text) is not None for text in rows):
+        says += '; for a number write "type": "number", "low" and "high"'
+    elif odd:
+        says += (
+            f'; for a {odd[0]} write "type": "{odd[0]}", "low", "high", and "gaps", a list of the '
+            "texts that stand for a missing one"
+        )
+    if gaps := sorted(set(cells).intersection(GAPS) - {""}):
+        says += f'; {listed(gaps)} is *other*, unless "values" lists it'
+    return {"type": "category", "values": values or None}, says
 
 
 def _of_names(name, count, rows):

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backend import namespace_of, to_host
+from ..compiled import kernel
+from ..errors import ParameterError
 from ..units import Rows, Units
 from ..util.validate import same_batch
 
@@ -150,12 +152,42 @@ class LabelledExamples:
     def __len__(self):
         return len(self.units)
 
+    def _taken(self, rows):
+        """(x, y) of rows: faster than x[indices]; of arrays on a device in one start."""
+        gather = None
+        if self.y.ndim == 1 and self.y.dtype == np.int64 and isinstance(self.x, self.xp.ndarray):
+            gather = kernel("gather", self.x)
+        if not gather or not (self.x.flags.c_contiguous and self.y.flags.c_contiguous):
+            return self.x.take(rows, axis=0), self.y.take(rows, axis=0)
+        x = self.xp.empty((len(rows), *self.x.shape[1:]), self.x.dtype)
+        y = self.xp.empty(len(rows), self.y.dtype)
+        gather(self.x, self.y, rows, x, y)
+        return x, y
+
     @property
     def in_host_memory(self) -> bool:
         """True if taking a batch waits for nothing, so that shards of a lot may run side by
         side.
         """
         return all(map(_side_by_side, (self.x, self.y)))
+
+    def try_rows(self) -> None:
+        """Take the first and the last row by their indices, as each step takes its lot. Raises
+        ParameterError where that fails: before any charge.
+        """
+        ends = self.xp.asarray(np.unique([0, self.x.shape[0] - 1]) if self.x.shape[0] else [])
+        for name, rows in (("x", self.x), ("y", self.y)):
+            try:
+                found = rows.take(ends.astype(np.int64), axis=0)
+                fits = tuple(found.shape) == (len(ends), *rows.shape[1:])
+                why = f"got an array of shape {tuple(found.shape)}"
+            except Exception as error:  # of any library; its message may hold values
+                fits, why = False, f"got {type(error).__name__}"
+            if not fits:
+                raise ParameterError(
+                    f"{name}: expected {len(ends)} rows by an array of their indices, {why}: every "
+                    f"lot is taken so; give numpy.asarray({name}), or a memory map"
+                )
 
     def check_shared(self, ranks: Any) -> None:
         """Raise RanksError unless all ranks hold the same rows, weights and units."""
@@ -177,6 +209,8 @@ class LabelledExamples:
         """
         take_views = None if draws is None else getattr(self.x, "take_views", None)
         per_unit, at = self.units.rows_per_unit, 0
+        if len(lot) and not 0 <= lot.min() <= lot.max() < len(self.units):
+            raise IndexError(f"expected a lot of numbers from 0 to {len(self.units) - 1}")
         places, share = self.units.slots(lot)
         shares = None if per_unit == 1 else self.xp.asarray(share.ravel())
         there = self.xp.asarray(places.ravel())
@@ -189,9 +223,9 @@ class LabelledExamples:
             weight = None if weights is None else weights[at:stop]
             rows = (part[:, None] * per_unit + np.arange(per_unit)).ravel()
             if take_views is None:
-                x = self.x.take(there[span], axis=0)  # faster than x[indices]
+                x, y = self._taken(there[span])
             else:
                 x = take_views(there[span], draws.rows(rows))
-            y = self.y.take(there[span], axis=0)
+                y = self.y.take(there[span], axis=0)
             yield Batch(x, y, weight, rows, None if shares is None else shares[span])
             at = stop

@@ -24,6 +24,11 @@ NAMES = re.compile(  # of columns that say whose row each is
 )
 FEWEST_NAMES = 10  # different ones; a column of fewer is a category
 NUMBER = re.compile(r"[-+]?\d+(\.\d*)?")
+# other ways to write a number: with an exponent, hexadecimal, or with groups of three digits
+WRITTEN = re.compile(r"\+?\d+(\.\d*)?(e[+]?\d{1,2})?|0x[0-9a-f]{1,16}")
+GROUPED = re.compile(r"\d{1,3}([,_' .]\d{3})+")
+THOUSANDS = re.compile(r"[,_' .]")
+DASHES = re.compile(r"(?<=\w)[-\u2010-\u2015\u2212](?=\w)")
 LARGEST_NAME = 2**53  # from here on, different whole numbers may be the same float
 
 
@@ -205,10 +210,29 @@ def _check_spellings(names):
             f"person: {twice} of {len(names)} names are a number that another name is too, as 7, "
             f"7.0 and 07 are: write each person in one way. {OWNER}"
         )
-    alike = {unicodedata.normalize("NFKC", name).casefold() for name in names}
-    if less := len(names) - len(alike):
+    if less := len(names) - len(set(map(as_read, names))):
         say(
-            f"NOTICE: person: {less} of {len(names)} names differ from another in case or Unicode "
-            "form alone, and count as other persons. This line is for the owner of the data, and "
-            "is in no file"
+            f"NOTICE: person: {less} of {len(names)} names differ from another in case, Unicode "
+            "form, blanks, hyphens or the way a number is written alone, and count as other "
+            "persons. This line is for the owner of the data, and is in no file"
         )
+
+
+def as_read(name: str) -> str | Decimal:
+    """A name as a reader takes it: without case, invisible characters, and kinds of blanks and
+    hyphens; a number that is written in any way as that number.
+    """
+    shown = unicodedata.normalize("NFKC", name).casefold()
+    shown = "".join(each for each in shown if unicodedata.category(each) != "Cf")
+    shown = " ".join(DASHES.sub(" ", shown).split())
+    plain = THOUSANDS.sub("", shown) if GROUPED.fullmatch(shown) else shown.replace(",", ".")
+    plain = plain.replace("_", "")
+    if WRITTEN.fullmatch(plain):
+        return Decimal(int(plain, 16)) if plain.startswith("0x") else Decimal(plain)
+    return shown
+
+
+def as_one(name: str) -> str | Decimal:
+    """What `Persons` takes for one name: a text without outer blanks, or a plain number."""
+    name = name.strip()
+    return Decimal(name) if NUMBER.fullmatch(name) else name

@@ -3,7 +3,7 @@ row.
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,9 @@ from .files import is_table, read_table
 
 
 def table_of(x: Any) -> dict[str, NDArray] | None:
-    """{name: cells (N,)} of a data frame of any library, of a dict of columns, or of the path of a
-    table's file; None of other data.
+    """{name: cells (N,)} of a data frame or data set of any library, of a dict of columns, of a
+    list of dicts, one for each row, of a structured array, or of the path of a table's file; None
+    of other data.
 
     Raises ParameterError for two columns of one name and for the path of another file, DataError
     for a file that cannot be read, ShapeError unless all have one length.
@@ -26,7 +27,8 @@ def table_of(x: Any) -> dict[str, NDArray] | None:
         if not is_table(x):
             raise ParameterError(f"x: {str(x)!r:.80}: expected a table, such as a .csv file")
         x = read_table(x)
-    if not (isinstance(x, Mapping) or hasattr(x, "columns")):
+    x = _by_columns(x)
+    if not (isinstance(x, Mapping) or hasattr(x, "columns") or hasattr(x, "column_names")):
         return None
     # pyarrow calls the names so, and polars and pandas columns
     names = list(getattr(x, "column_names", getattr(x, "columns", x)))
@@ -38,7 +40,19 @@ def table_of(x: Any) -> dict[str, NDArray] | None:
     return found
 
 
+def _by_columns(x):
+    """A list of dicts, and a structured array, as a dict of columns; what a row lacks is None."""
+    if isinstance(x, (list, tuple)) and x and all(isinstance(row, Mapping) for row in x):
+        names = dict.fromkeys(name for row in x for name in row)
+        return {name: [row.get(name) for row in x] for name in names}
+    if isinstance(x, np.ndarray) and x.dtype.names and x.ndim == 1:
+        return {name: x[name] for name in x.dtype.names}
+    return x
+
+
 def _cells(column):
+    if isinstance(column, Sequence):  # a list, or a column that gives one
+        column = column[:]
     if hasattr(column, "to_numpy"):
         column = column.to_numpy()
     # a list keeps what it mixes

@@ -1,8 +1,6 @@
-// The GPU's twin of minidp/host/drawing.py, add_normals: the same bits as minidp/host/chacha.py. Constants come from the
+// Normal noise on a GPU: the twin of minidp/host/drawing.py, add_normals: the same bits as minidp/host/chacha.py. Constants come from the
 // definitions as -D options. Compile with --fmad=false: no product and sum become one operation, as on the host.
-typedef long long i64;
-typedef unsigned int u32;
-typedef unsigned long long u64;
+#include "common.cuh"
 
 union Bits { double value; i64 bits; };
 struct State { u32 words[16]; };  // a block's input without its number
@@ -65,5 +63,38 @@ extern "C" __global__ void add_normals(State state, i64 begin, double std, doubl
         if (i < 0 || i >= size) continue;
         double value = out[i] + std * z[q];
         out[i] = grid != 0 ? rint(value / grid) * grid : value;
+    }
+}
+
+// mechanism.flat.FlatSums [F1]: g (size,) = scale (raw + std z_i), rounded to the grid unless that is 0, and where there is a
+// theta, theta -= rate g (train.SGD). Each stretch of STRETCH numbers has its own std and grid, and `first`, which set of normal
+// numbers is its own; raw and g are of whole stretches.
+struct Law { double std, grid; i64 first, end; };
+
+extern "C" __global__ void release(State state, Parts<Law> laws, const double* raw, REAL* g, REAL* theta, double scale, double rate,
+                                   i64 blocks) {
+    i64 thread = (i64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (thread >= blocks) return;
+    i64 stretch = thread / LANES;
+    int k = 0;
+    while (k < laws.count - 1 && stretch >= laws.part[k].end) k++;
+    const Law& law = laws.part[k];
+    u32 x[16];
+    double z[8];
+    if (law.std != 0) {
+        i64 start = k ? laws.part[k - 1].end : 0;
+        chacha(state, (u64)((law.first + stretch - start) * LANES + thread % LANES), x);
+        normals(x, z);
+    }
+    for (int q = 0; q < 8; q++) {
+        i64 i = stretch * STRETCH + q * LANES + thread % LANES;
+        double value = raw[i];
+        if (law.std != 0) {
+            value = value + law.std * z[q];
+            if (law.grid != 0) value = rint(value / law.grid) * law.grid;
+        }
+        REAL released = (REAL)(value * scale);
+        g[i] = released;
+        if (theta) theta[i] -= released * (REAL)rate;
     }
 }

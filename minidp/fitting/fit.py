@@ -1,8 +1,6 @@
 """From arrays to a private model and its statement in one call."""
 
 import math
-import shutil
-import tempfile
 import weakref
 from contextlib import ExitStack
 from dataclasses import fields, replace
@@ -13,18 +11,20 @@ from numpy.typing import ArrayLike
 from .. import nn
 from ..backend import to_host
 from ..data.arrays import Inputs
+from ..data.examples import LabelledExamples
 from ..errors import DivergedError, MinidpError, ParameterError
 from ..mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ..privacy import Filter, Ledger
 from ..privacy.attacker import large_delta
 from ..ranks import current
 from ..run import About, Model, Privacy, Run, Training
+from ..run.resumed import released_first
 from ..run.shared_ledger import charge_shared, spent_of, sum_line
 from ..run.versions import git_commit
 from ..streams import Streams
 from ..train import SGD, Averaged, Momentum, selfcheck
 from ..util.atomic import StrPath
-from ..util.notices import quietly, say
+from ..util.notices import quietly, say, tell
 from ..util.validate import open_probability
 from .copies import remark_copies
 from .defaults import Choice, choose_for
@@ -34,6 +34,7 @@ from .outputs import Head
 from .records import choices_of, config_of, public_facts
 from .rows import data_of
 from .settings import Request, Settings, names_checked
+from .temporary import kept, temporary
 
 SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
 MEASUREMENTS = 20  # along a run, with a checkpoint each
@@ -152,10 +153,7 @@ def fit(
     other = current().rank > 0
     quiet = quiet or other
     with quietly(quiet, silent=other):
-        model = _fitted(x, y, replace(request, quiet=quiet))
-    if not quiet:
-        print(model)
-    return model
+        return _fitted(x, y, replace(request, quiet=quiet))
 
 
 def _fitted(x, y, request):
@@ -168,21 +166,23 @@ def _fitted(x, y, request):
         budget, how_delta = _budget(request, data.size)
         planned = _Planned(request, data, budget, streams)
         remark_copies(data, planned.plan.ledger(before=planned.before), budget.delta)
-        at = _temporary(undo) if folder is None else folder
+        at = temporary(undo) if folder is None else folder
         run = Run(at, planned.training(streams), planned.privacy(budget), planned.about(how_delta))
-        _charge(run, data, planned.before, ledger, settings.ledger_limit)
+        _rehearse(run, data, planned.head)
         planned.head.remark()
-        result = _train(run, data, planned.head, ledger)
-        if result is None:
-            raise KeyboardInterrupt(
-                run.summary() if folder is not None else "interrupted; nothing was kept"
-            )
-        kinds = {type(layer).__name__: type(layer) for layer in planned.network.layers}
-        fitted = current().of_first(lambda: Fitted(at, result, kinds))
-        if folder is not None:
-            current().of_first(lambda: _draw(fitted, request, data))
-        weakref.finalize(fitted, undo.pop_all().close)  # a temporary folder ends with it
-    return fitted
+        with kept(undo, run):
+            _charge(run, planned.before, ledger, settings.ledger_limit)
+            result = _train(run, data, planned.head, ledger)
+            if result is None:
+                raise KeyboardInterrupt(run.summary())
+            kinds = {type(layer).__name__: type(layer) for layer in planned.network.layers}
+            fitted = current().of_first(lambda: Fitted(at, result, kinds))
+            if folder is not None:
+                current().of_first(lambda: _draw(fitted, request, data))
+            if not request.quiet:
+                tell(fitted)
+            weakref.finalize(fitted, undo.pop_all().close)  # a temporary folder ends with it
+            return fitted
 
 
 def _draw(fitted, request, data):
@@ -302,21 +302,23 @@ def _budget(request, size):
     return Filter("loss_distribution", float(request.epsilon), delta), how
 
 
-def _temporary(undo):
-    """A folder that ends with `undo`."""
-    at = current().of_first(lambda: tempfile.mkdtemp(prefix="minidp-"))
-    if current().rank == 0:
-        undo.callback(shutil.rmtree, at, ignore_errors=True)
-    return at
-
-
-def _charge(run, data, before, ledger, limit):
-    """Check all that could make training fail, then charge the whole plan to the shared ledger."""
+def _rehearse(run, data, head):
+    """Do all that could make the training fail, as far as it can be done before any charge."""
     run.check_rows(data.inputs, data.targets, data.weight, data.labels)
-    # before anything is charged, the scaling included
     selfcheck.check(run.network, run.loss, data.targets)
+    if data.measured is not None:
+        _ = data.measured[0][:1]
+    run.rehearse(scaled(data.inputs, head.unreleased), data.targets)
+    selfcheck.check_rows(LabelledExamples(data.inputs, data.targets, data.units))
+
+
+def _charge(run, before, ledger, limit):
+    """Charge the whole plan to the shared ledger, before anything is released, the scaling
+    included.
+    """
     if ledger is None:
         return
+    before = released_first(run) if run.begun else before
     charges = Ledger(run.plan.relation, run.plan.ledger(before=before).entries(), run.privacy.unit)
     again = run.begun or run.folder.finished
 
@@ -330,7 +332,7 @@ def _charge(run, data, before, ledger, limit):
             run.folder.give_up()
         raise
     if not run.quiet:
-        print(sum_line(ledger, total, run.budget))
+        tell(sum_line(ledger, total, run.budget))
 
 
 def _model(data, layers, **about):
@@ -371,7 +373,13 @@ def _train(run, data, head, ledger):
 
 
 def _sum_of(ledger, run):
-    """{"shared_ledger": epsilon of all fits in it so far}; {} without one."""
+    """{"shared_ledger": epsilon of all fits in it so far}; {} without one, and after a NOTICE where
+    the file cannot be read any more: the model is paid for.
+    """
     if ledger is None:
         return {}
-    return {"shared_ledger": spent_of(Ledger.load(ledger), run.budget)}
+    try:
+        return {"shared_ledger": spent_of(Ledger.load(ledger), run.budget)}
+    except (MinidpError, OSError) as error:
+        say(f"NOTICE: {ledger}: the sum of all fits is in no file of this run ({error})")
+        return {}

@@ -14,7 +14,7 @@ from ..data.cells import text_in
 from ..data.examples import check_weights
 from ..data.files import labels_of
 from ..data.labels import as_target_bounds, targets_of
-from ..data.persons import remark_names, units_of
+from ..data.persons import as_one, remark_names, units_of
 from ..data.schema import Schema
 from ..data.tables import numbers_of, table_of
 from ..errors import DtypeError, ParameterError, ShapeError
@@ -26,6 +26,15 @@ from ..util.validate import count, same_batch
 
 SOME = 0.05  # of a column's cells that do not fit: its owner is told
 FAR = 10  # times the rows, or persons, or a tenth: a public N that is probably a mistake
+
+FACTS = {  # in words: keys of a column's entry
+    "the types": ("type",),
+    "the limits": ("low", "high"),
+    "the categories": ("values",),
+    "which are gaps": ("gaps",),
+    "the formats": ("format",),
+    "which one is the label": ("role",),
+}
 
 
 @dataclass
@@ -136,8 +145,8 @@ def _check_apart(column, person, test):
     others = None if test is None else table_of(test[0])
     if others is None or column not in others:
         return
-    names = {text_in(name) for name in others[column].tolist()}
-    if both := names.intersection(map(text_in, person.tolist())):
+    names = {as_one(text_in(name)) for name in others[column].tolist()}
+    if both := names.intersection(as_one(text_in(name)) for name in person.tolist()):
         raise ParameterError(
             f"test: {len(both)} of its {len(names)} persons are also trained on, so that epsilon "
             "does not cover what is measured on them; split the table by the column "
@@ -267,9 +276,10 @@ def _disclosed(settings, door, units):
     """Lines for the statement on what was read from the data and is not protected."""
     disclosed = []
     if settings.schema is not None and (names := settings.schema.from_data):
-        disclosed.append(
-            f"the types, and the categories if there are any, of the columns {listed(names)}"
-        )
+        entries = [each.entry for each in settings.schema.columns if each.from_data]
+        keys = {key for entry in entries for key, value in entry.items() if value is not None}
+        facts = listed([words for words, found in FACTS.items() if keys.intersection(found)])
+        disclosed.append(f"as the schema has them: {facts} of the columns {listed(names)}")
     if door.classes is not None and settings.classes is None:
         disclosed.append(f"which classes there are: {listed(door.classes)}")
     if settings.dataset_size is None:

@@ -7,6 +7,7 @@ Letters: b example, i, o sides of a product, t position.
 """
 
 import math
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -168,6 +169,23 @@ class Explicit(PerExampleGrad):
         """One gradient per example, the sum of its rows."""
         g = self.g.reshape((self.n_examples // views, views, *self.shape))
         return Explicit(g.sum(axis=1))  # [V1]
+
+
+class PositionSums(Explicit):
+    """Explicit gradients that are sums over positions, of a bias: made when they are needed.
+
+    d (B, T, O) to g (B, O)
+    """
+
+    def __init__(self, d):
+        self.d, self.arrays = d, (d,)
+        self.n_examples, self.shape = d.shape[0], (d.shape[2],)
+        self._lost = (math.prod(self.shape) + 32) * 2.0**-52
+
+    @cached_property
+    def g(self):
+        """(B, O), the sums."""
+        return self.xp.einsum("bto->bo", self.d)
 
 
 class _Factored(PerExampleGrad):

@@ -10,14 +10,14 @@ from numba import float64, int32, uint32, uint64
 
 from .chacha import COS, LANES, ROUNDS, SIN, SPLIT, STRETCH
 from .inlined import horner, horner_on, inlined, log_of
-from .jit import njit
+from .jit import CACHED, njit
 
 U1, U7, U8, U12, U16, U20, U24, U25, U32 = (np.uint32(n) for n in (1, 7, 8, 12, 16, 20, 24, 25, 32))
 U64_1, U64_6, U64_32, U64_63, LOW = (np.uint64(n) for n in (1, 6, 32, 63, 2**32 - 1))
 PAIRS = 4 * LANES
 FRACTION = 2**52 - 1
 COS_LOW, COS_HIGH, SIN_LOW, SIN_HIGH = COS[:5], COS[5:], SIN[:5], SIN[5:]
-_options = {"cache": True, "nogil": True, "error_model": "numpy"}
+_options = {"cache": CACHED, "nogil": True, "error_model": "numpy"}
 
 
 @inlined

@@ -1,13 +1,31 @@
-"""Numba's `njit`, and a line on stderr before the first kernel is compiled; later runs find it in
-the cache.
+"""Numba's `njit`, and a line on stderr before the first kernel is compiled.
+
+Numba keeps compiled kernels in a folder. Where it finds none that can be written (no home, a
+read-only installation), each process compiles the kernels that it needs.
 """
 
-from numba import njit
+from numba import config, njit
 from numba.core import event as events
 
 from ..util.notices import say
 
-__all__ = ["compiled", "njit"]
+__all__ = ["CACHED", "OFF", "compiled", "njit"]
+
+OFF = bool(
+    getattr(config, "DISABLE_JIT", 0)
+)  # NUMBA_DISABLE_JIT=1: the definitions are faster than kernels then
+
+
+def _finds_folder():
+    """True if Numba finds a folder for the kernels of this package."""
+    try:
+        njit(cache=True)(_finds_folder)
+    except RuntimeError:
+        return False
+    return True
+
+
+CACHED = _finds_folder()
 
 
 class _Once(events.Listener):
@@ -17,8 +35,14 @@ class _Once(events.Listener):
 
     def on_start(self, event):
         if not self.told:
-            say("compiling kernels, once per machine: up to a minute")
-        self.told = True
+            self.told = True
+            line = "compiling kernels, once per machine: up to a minute"
+            if not CACHED:
+                line = (
+                    "compiling kernels for this process, up to a minute; to keep them, set "
+                    "NUMBA_CACHE_DIR to a folder that can be written"
+                )
+            say(line)
 
     def on_end(self, event):
         pass
@@ -27,4 +51,4 @@ class _Once(events.Listener):
 once = _Once()
 events.register("numba:compile", once)
 # the interpreter's lock is released; without fastmath no product and sum become one operation
-compiled = njit(cache=True, nogil=True, error_model="numpy")
+compiled = njit(cache=CACHED, nogil=True, error_model="numpy")

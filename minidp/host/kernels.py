@@ -10,14 +10,14 @@ are kept.
 
 import numpy as np
 
-from .jit import compiled, njit
+from .jit import CACHED, compiled, njit
 
 STRETCH = (
     2048  # numbers of the sum that stay in the nearest cache while all examples are added to them
 )
 
 _options = {
-    "cache": True,
+    "cache": CACHED,
     "nogil": True,
     "error_model": "numpy",
     "fastmath": {"reassoc", "contract"},

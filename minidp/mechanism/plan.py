@@ -6,8 +6,8 @@ sigma and q are written once: the trainer executes the plan, and the accountant 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
@@ -34,6 +34,8 @@ class Plan(Named):
     sanitizer          clip groups, each with its C and sigma (or schedules of them)
     steps              T, lots to process
     expected_lot_size  L, the public constant that the released sum is divided by
+    derived            which of "steps" and "noise_multiplier" `fitted` and `calibrated` found; a
+                       resumed run takes these from its folder
 
     Event
         [S1]  of all steps: for each step, the sanitizer's release with that step's C and sigma, in
@@ -64,6 +66,7 @@ class Plan(Named):
     sanitizer: Sanitizer
     steps: int
     expected_lot_size: float
+    derived: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
 
     def __post_init__(self):
         count(steps=self.steps)
@@ -151,7 +154,15 @@ class Plan(Named):
 
     def with_steps(self, steps: int) -> Plan:
         """The same plan over another number of steps."""
-        return replace(self, steps=steps)
+        return replace(self, steps=steps, derived=self.derived - {"steps"})
+
+    def with_noise(self, noise_multipliers: Sequence[float]) -> Plan:
+        """The same plan with other noise multipliers, one for each clip group."""
+        groups = tuple(
+            replace(group, noise_multiplier=noise)
+            for group, noise in zip(self.sanitizer.groups, noise_multipliers, strict=True)
+        )
+        return replace(self, sanitizer=replace(self.sanitizer, groups=groups))
 
     def fitted(self, accountant: Any, ledger: Ledger, epsilon: float, delta: float) -> Plan:
         """The plan with the most steps whose epsilon, on top of `ledger`, stays at or below the
@@ -163,7 +174,7 @@ class Plan(Named):
         steps = max_steps(accountant, ledger, lambda n: self.charges(0, n), epsilon, delta)
         if steps == 0:
             self.check_budget(accountant, ledger, epsilon, delta)
-        return self.with_steps(steps)
+        return replace(self, steps=steps, derived=self.derived | {"steps"})
 
     def calibrated(
         self,
@@ -197,11 +208,7 @@ class Plan(Named):
         ratios = [noise / least for noise in noises] if least > 0 else [1.0 for _ in noises]
 
         def with_noise(noise):
-            groups = (
-                replace(group, noise_multiplier=noise * ratio)
-                for group, ratio in zip(self.sanitizer.groups, ratios)
-            )
-            return replace(self, sanitizer=replace(self.sanitizer, groups=tuple(groups)))
+            return self.with_noise([noise * ratio for ratio in ratios])
 
         before = tuple(before)
 
@@ -213,7 +220,8 @@ class Plan(Named):
             )
 
         accountant = as_accountant(accountant, self.relation)
-        return with_noise(noise_multiplier_for(accountant, ledger_of, epsilon, delta))
+        found = with_noise(noise_multiplier_for(accountant, ledger_of, epsilon, delta))
+        return replace(found, derived=self.derived | {"noise_multiplier"})
 
     def check_budget(self, accountant: Any, ledger: Ledger, epsilon: float, delta: float) -> None:
         """Raise BudgetExceededError, with advice, if the first lot does not fit on top of

@@ -21,8 +21,10 @@ from ..privacy.events import Gaussian, JointGaussian
 from ..streams import Draws
 from ..util.validate import one_of, shape
 from ..util.words import Named
+from .at_once import add_at_once
 from .clip import ClipGroup, clip_weights
 from .exchange import release_over_ranks
+from .flat import FlatSums
 from .noise import released
 from .rounding import DOUBLE, Products
 
@@ -188,6 +190,8 @@ class Sanitizer(Named):
             xp = namespace_of(example_weight)
             allowed = (example_weight >= 0) & (example_weight <= 1)
             example_weight = xp.where(allowed, example_weight, 0).astype("float64")
+        if size and add_at_once(self, grads, total, example_weight, products):
+            return total
         for group in self.groups:
             part = {key: grads[key] for key in group.keys}
             self._add_group(group, part, size, total, example_weight, products)
@@ -257,6 +261,14 @@ class Sanitizer(Named):
         rest = [[other[key] for other in others] for key in stds]
         noisy = released(raws, [*stds.values()], draws, rest, scale, dtype)  # [F2]
         return dict(zip(stds, noisy))
+
+    def release_flat(self, sums: FlatSums, raw_sum: Arrays, draws: Draws, *more: Any) -> None:
+        """`release` of a lot into one array on a device: the same bits; more: as in
+        `FlatSums.release`.
+        """
+        self.watcher.end_lot()
+        stds = {key: group.noise_std for group in self.groups for key in group.keys}
+        sums.release(raw_sum, stds, draws, *more)  # [F2]
 
     def _check(self, grads):
         missing = set(self.keys).symmetric_difference(grads)

@@ -5,8 +5,10 @@ and does not look at the data (Abadi et al. 2016, Section 3.1, "time-dependent p
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
+from itertools import accumulate, groupby
 from typing import Any
 
 from ..errors import DataError
@@ -79,28 +81,57 @@ class Stages:
         return self.first + (self.last - self.first) * stage / (self.stages - 1)  # [F1]
 
 
+@dataclass(frozen=True)
+class Tabulated:
+    """The numbers of a schedule that only its author can make again.
+
+    description   {"schedule": its name, and its fields if it is a dataclass}
+    runs          [number, steps] of each run of equal numbers; the last number has no end
+
+    >>> Tabulated({"schedule": "mine"}, [[2.0, 3], [1.0, 1]])(4)
+    1.0
+    """
+
+    description: dict[str, Any]
+    runs: list[list[Any]]
+
+    def __call__(self, step: int) -> float:
+        ends = list(accumulate(steps for _, steps in self.runs))
+        return self.runs[min(bisect_right(ends, step), len(ends) - 1)][0]
+
+
 SCHEDULES = {each.__name__: each for each in (LinearDecay, Stages)}
 
 
-def to_json(setting: Setting) -> Any:
-    """A number as it is; a schedule as {"schedule": its class, its fields}, without fields where it
-    is no dataclass.
+def to_json(setting: Setting, steps: int, asked: Setting | None = None) -> Any:
+    """A number as it is; a schedule as {"schedule": its class, its fields}, and "runs", its numbers
+    at the steps 0 to steps - 1 as `Tabulated` has them, where it is none of SCHEDULES.
+
+    asked: the function to call for these numbers, by default the schedule.
     """
     if not callable(setting):
         return setting
-    if is_dataclass(setting):
-        return {"schedule": type(setting).__name__, **jsonable(setting)}
-    return {"schedule": getattr(setting, "__qualname__", type(setting).__name__)}
+    if isinstance(setting, Tabulated):
+        return {**setting.description, "runs": jsonable(setting.runs)}
+    name = getattr(setting, "__qualname__", type(setting).__name__)
+    found = {"schedule": name, **(jsonable(setting) if is_dataclass(setting) else {})}
+    if type(setting) in SCHEDULES.values():
+        return found
+    numbers = (float(value_at(asked or setting, step)) for step in range(steps))
+    runs = [[number, len(list(run))] for number, run in groupby(numbers)]
+    return {**found, "runs": jsonable(runs)}
 
 
 def from_json(value: Any) -> Any:
     """The number or schedule that `to_json` wrote; "inf" is infinity.
 
-    Raises DataError for another schedule.
+    Raises DataError for a schedule whose numbers are neither known nor given.
     """
     if not isinstance(value, dict):
         return math.inf if value == "inf" else value
     fields = dict(value)
+    if runs := fields.pop("runs", None):
+        return Tabulated(fields, [[from_json(number), steps] for number, steps in runs])
     name = fields.pop("schedule")
     if name not in SCHEDULES:
         raise DataError(f"the schedule {name} is not one of {', '.join(SCHEDULES)}")
@@ -111,5 +142,9 @@ def text(value: Any) -> Any:
     """The value of `to_json` as text: LinearDecay(initial=0.1, final=0.05, steps=100)."""
     if not isinstance(value, dict):
         return value
-    fields = ", ".join(f"{name}={field}" for name, field in value.items() if name != "schedule")
+    shown = {name: each for name, each in value.items() if name not in ("schedule", "runs")}
+    if runs := value.get("runs"):
+        numbers = [float(number) for number, _ in runs]
+        shown["from"], shown["to"] = min(numbers), max(numbers)
+    fields = ", ".join(f"{name}={field}" for name, field in shown.items())
     return f"{value['schedule']}({fields})"

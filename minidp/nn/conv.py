@@ -6,7 +6,8 @@ from typing import Any
 from numpy.typing import DTypeLike, NDArray
 
 from ..backend import namespace_of, patch_budget
-from ..grads.forms import Explicit, OuterSum, PerExampleGrad, gram_is_cheaper
+from ..compiled import kernel
+from ..grads.forms import OuterSum, PerExampleGrad, PositionSums, gram_is_cheaper
 from ..util.validate import count, same_batch
 from .init import Initializer, Rng, truncated_normal
 from .layer import Drawn
@@ -73,7 +74,7 @@ class ConvGrad(SumInChunks):
         self.patches = patches
 
     def first(self, start, stop):
-        return self.patches.cut(slice(start, stop))  # [P1]
+        return self.patches.cut(slice(start, stop), turned=True)  # [P1]
 
     def rows(self, start, stop):
         some = slice(start, stop)
@@ -167,14 +168,18 @@ class Conv2D(Drawn):
         counts = self.window.output(self.where, x.shape[1:])
         positions, (inputs, outputs) = prod(counts), W.shape
         y = xp.empty((x.shape[0], positions * outputs), xp.result_type(x, W))
+        add_bias = kernel("add_bias", y) if "b" in self.params else None
         # of a whole image, because NumPy is slow on short rows
-        bias = xp.tile(self.params["b"], positions) if "b" in self.params else None
+        whole = "b" in self.params and not add_bias
+        bias = xp.tile(self.params["b"], positions) if whole else None
         patches = self.window.patches(x)
         for start, stop in in_chunks(x, positions * inputs):
             here, rows = slice(start, stop), (stop - start) * positions
             P = patches.cut(here).reshape((rows, inputs))
             xp.matmul(P, W, out=y[here].reshape((rows, outputs)))  # [F1]
-            if bias is not None:
+            if add_bias:
+                add_bias(y[here], self.params["b"])
+            elif bias is not None:
                 y[here] += bias  # [F1]
         return y.reshape((x.shape[0], *counts, outputs)), (x, patches)
 
@@ -182,18 +187,19 @@ class Conv2D(Drawn):
         x, _ = kept
         xp, W = namespace_of(dy), self._matrix()
         counts, (inputs, outputs) = dy.shape[1:3], W.shape
-        dx = xp.empty(x.shape, xp.result_type(dy, W))
+        parts = []
         for start, stop in in_chunks(dy, prod(counts) * inputs):
             rows = dy[start:stop].reshape(((stop - start) * prod(counts), outputs))
             patches = (rows @ W.T).reshape((stop - start, *counts, *self.window.size, x.shape[3]))
-            dx[start:stop] = self.window.fold(patches, (stop - start, *x.shape[1:]))  # [B1]
-        return dx
+            parts.append(self.window.fold(patches, (stop - start, *x.shape[1:])))  # [B1]
+        return parts[0] if len(parts) == 1 else xp.concatenate(parts)
 
     def compute_grads(self, dy, kept):
         x, patches = kept
         grads = {"W": ConvGrad(x, dy, patches)}  # [P1]
         if "b" in self.params:
-            grads["b"] = Explicit(namespace_of(dy).einsum("bhwo->bo", dy))  # [P2]
+            positions = prod(dy.shape[1:3])
+            grads["b"] = PositionSums(dy.reshape((dy.shape[0], positions, dy.shape[3])))  # [P2]
         return grads
 
     def _matrix(self):

@@ -52,8 +52,8 @@ class _Bare(Named):
 class Layer(_Bare):
     """A function that acts on each example separately, with gradients written by hand.
 
-    name         set by the network if not given; the first half of a parameter's key, and in
-                 messages
+    name         a network calls its copy by kind and number if there is none; the first half of
+                 a parameter's key, and in messages
     params       {parameter name: array}, trained; empty where there are none
     constants    {name: array}, public and fixed: saved with the model, never trained
     input_shape  of one example, free axes as strings, for example (28, 28, "C"); None if any shape
@@ -86,6 +86,7 @@ class Layer(_Bare):
     """
 
     kind = "layer"
+    numbered = False  # True if a network gave the name
     draws = False  # True if batches must run one after the other, in the order of the lot
     takes_ids = False
     input_shape: Any = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from copy import copy
 from math import prod
 from typing import Any
 
@@ -70,16 +71,24 @@ class Sequential:
         where the first layer knows it, such as Dense. frozen: names of layers that are not
         trained.
 
-        A layer without a name gets its kind and its number among its kind: dense1, relu1, dense2.
+        A layer without a name is called by its kind and its number among its kind: dense1, relu1,
+        dense2. The network holds copies of such layers, with the same arrays, so that each may be
+        in other networks too.
         """
         if layers and isinstance(layers[0], Iterable):
-            more: list[Any] = [input_shape, frozen]
-            more[: len(layers) - 1] = layers[1:]
-            layers, (input_shape, frozen) = tuple(layers[0]), more
-        self.layers = layers
-        for layer in self.layers:
+            more = layers[1:]
+            if len(more) > 2:
+                raise ParameterError(
+                    "Sequential: expected at most input_shape and frozen behind a list of layers, "
+                    f"got {len(more)} more arguments"
+                )
+            given = [*more, *(input_shape, frozen)[len(more) :]]
+            input_shape, frozen = given
+            layers = tuple(layers[0])
+        for layer in layers:
             check_written(layer)
-        names = name_layers(self.layers)
+        self.layers = named(layers)
+        names = [layer.name for layer in self.layers]
         if input_shape is None:
             input_shape = _known_shape(self.layers)
         self.input_shape = (input_shape,) if isinstance(input_shape, int) else tuple(input_shape)
@@ -233,15 +242,25 @@ def _in_order(layers):
     return steps
 
 
-def name_layers(layers: Sequence[Layer]) -> list[str]:
-    """Name those without a name by their kind and number; all names. ParameterError if two have
-    one.
+def named(layers: Sequence[Layer]) -> tuple[Layer, ...]:
+    """The layers, those without a name of the caller's as copies that are called by their kind and
+    number and hold the same arrays. Raises ParameterError if one stands twice, or two have one
+    name.
     """
-    seen: Counter[str] = Counter()
+    if len(set(map(id, layers))) < len(layers):
+        raise ParameterError(
+            "expected each layer once, got one that stands twice: make a layer for each place"
+        )
+    given = [layer.name for layer in layers if layer.name is not None and not layer.numbered]
+    if len(set(given)) < len(given):
+        raise ParameterError(f"expected layers with different names, got {given}")
+    found, seen = [], Counter[str]()
     for layer in layers:
         seen[layer.kind] += 1
-        layer.name = f"{layer.kind}{seen[layer.kind]}" if layer.name is None else layer.name
-    names = [layer.name for layer in layers]
-    if len(set(names)) < len(names):
-        raise ParameterError(f"expected layers with different names, got {names}")
-    return names
+        if layer.name is None or layer.numbered:
+            layer = copy(layer)
+            while f"{layer.kind}{seen[layer.kind]}" in given:
+                seen[layer.kind] += 1
+            layer.name, layer.numbered = f"{layer.kind}{seen[layer.kind]}", True
+        found.append(layer)
+    return tuple(found)

@@ -145,6 +145,11 @@ class Window:
         where they see it), or by the twin `name` of the arrays.
         """
         first, xp = arrays[0], namespace_of(*arrays)
+        if twin := kernel(f"{name}_image", first):  # which sees the padding where it is not
+            (above, _), (left, _) = self.around(shape)
+            dx = xp.empty(shape, first.dtype)
+            twin(*map(xp.ascontiguousarray, arrays), dx, (*self.geometry, above, left))
+            return dx
         counts, twin = first.shape[1:3], kernel(name, first)
         dx = (xp.empty if twin else xp.zeros)(self._padded(shape), first.dtype)
         if twin:
@@ -175,10 +180,13 @@ class Patches:
     def __init__(self, window, x):
         """x: images (B, H, W, C)."""
         xp, channels = namespace_of(x), x.shape[3]
-        counts = window.output("patches", x.shape[1:])
+        self.counts = counts = window.output("patches", x.shape[1:])
         (down, right), (rows, columns) = window.stride, window.size
-        self.window = window
+        self.window, self.x = window, x
         self.shape = prod(counts), rows * columns * channels
+        self.twin = kernel("patches", x)  # which sees the padding where it is not
+        if self.twin:
+            return
         self.padded = xp.ascontiguousarray(window.pad(x))
         example, row, pixel, channel = self.padded.strides
         self.runs = xp.lib.stride_tricks.as_strided(
@@ -190,11 +198,17 @@ class Patches:
     def of(self, examples):
         """The `Patches` of a slice of the examples."""
         part = copy(self)
-        part.padded, part.runs = self.padded[examples], self.runs[examples]
+        part.x = self.x[examples]
+        if not self.twin:
+            part.padded, part.runs = self.padded[examples], self.runs[examples]
         return part
 
-    def cut(self, examples):
-        """(b, T, kh kw C) of a slice of the examples, a copy."""
+    def cut(self, examples, turned=False):
+        """(b, T, kh kw C) of a slice of the examples, a copy; turned: with the positions last in
+        memory if a device's kernel cuts, as a product over positions reads them.
+        """
+        if self.twin:
+            return self._cut_by_twin(self.x[examples], turned)
         runs = self.runs[examples]
         twin = kernel("short_runs", self.padded)
         if twin and runs.shape[-1] <= SHORT:
@@ -203,6 +217,14 @@ class Patches:
         else:
             y = _copied(runs)
         return y.reshape((y.shape[0], *self.shape))
+
+    def _cut_by_twin(self, x, turned):
+        xp, window = namespace_of(x), self.window
+        (above, _), (left, _) = window.around(x.shape)
+        y = xp.empty((x.shape[0], *(self.shape[::-1] if turned else self.shape)), x.dtype)
+        geometry = *window.geometry, above, left, *self.counts
+        self.twin(xp.ascontiguousarray(x), y, geometry, turned)
+        return y.transpose(0, 2, 1) if turned else y
 
 
 def _copied(runs):

@@ -2,6 +2,8 @@
 much.
 """
 
+import os
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +15,8 @@ from .accountant import Bound
 from .accountants import as_accountant
 from .events import Event, NeighbouringRelation
 from .ledger import STEP, Ledger
+
+_charging = threading.RLock()  # between the look at a budget and the charge nobody else may charge
 
 
 class Odometer:
@@ -69,16 +73,29 @@ class Filter(Named):
         self.charge_all([(event, count)], purpose)
 
     def charge_all(self, charges: Sequence[tuple[Event, int]], purpose: str = STEP) -> None:
-        """Record all (event, count) pairs if the budget allows them together; otherwise none."""
-        after = self.ledger.copy()
-        for event, count in charges:
-            after.append(event, count, purpose)
-        spent = self.accountant.epsilon(after, self.delta).upper
-        if not spent <= self.epsilon:
-            listed = ", ".join(f"{count} x {event!r}" for event, count in charges)
-            raise BudgetExceededError(
-                f"{listed} would bring epsilon to {upper_text(spent, 6)} at delta={self.delta:g}, "
-                f"above the budget of {self.epsilon:g}; nothing was released"
-            )
-        for event, count in charges:
-            self.ledger.append(event, count, purpose)
+        """Record all (event, count) pairs if the budget allows them together; otherwise none.
+        Threads come one after the other.
+        """
+        with _charging:
+            after = self.ledger.copy()
+            for event, count in charges:
+                after.append(event, count, purpose)
+            spent = self.accountant.epsilon(after, self.delta).upper
+            if not spent <= self.epsilon:
+                listed = ", ".join(f"{count} x {event!r}" for event, count in charges)
+                raise BudgetExceededError(
+                    f"{listed} would bring epsilon to {upper_text(spent, 6)} at "
+                    f"delta={self.delta:g}, above the budget of {self.epsilon:g}; nothing was "
+                    "released"
+                )
+            for event, count in charges:
+                self.ledger.append(event, count, purpose)
+
+
+def _forked():
+    global _charging
+    _charging = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

@@ -10,6 +10,10 @@ from ..util.validate import non_negative, open_probability
 from .accountant import Accountant, Bound
 from .events import Gaussian
 
+FAR = -5.0  # from here on down, tails are computed by themselves
+SMALL = 0.01  # mu, below which two tails are too near each other for a difference
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(5)  # of an integral over (-1, 1)
+
 
 class GaussianAccountant(Accountant):
     r"""mu^2 added up over the releases, then the (epsilon, delta) of telling N(0, 1) from N(mu, 1).
@@ -78,6 +82,8 @@ def _cancelled(epsilon, mu):
     from scipy.special import ndtr
 
     low = epsilon / mu - mu / 2 if 0 < mu < math.inf else 0.0
+    if mu < SMALL and low >= FAR:  # an integral of positive numbers
+        return 0.0
     return 4e-15 * (1 + low * low) * float(ndtr(-low))
 
 
@@ -105,7 +111,12 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     from scipy.special import erfcx, ndtr
 
     low, high = epsilon / mu - mu / 2, epsilon / mu + mu / 2
-    if low < -5:
+    if mu < SMALL and low >= FAR:
+        # the difference of scaled tails below is the integral of this derivative, without its loss
+        places = low + mu * (NODES + 1) / 2
+        slopes = 1 / math.sqrt(2 * math.pi) - places * erfcx(places / math.sqrt(2)) / 2
+        return float(math.exp(-0.5 * low * low) * mu * (WEIGHTS @ slopes) / 2)  # [C1]
+    if low < FAR:
         scaled = (
             math.exp(epsilon) * ndtr(-high)
             if epsilon < 700 and high < 30

@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from ..host.jit import njit
+from ..host.jit import CACHED, njit
 
 TAIL = 11.0  # Phi(-11) = 2e-28: what the integration leaves out on each side, relative
 MOST_POINTS = 2**15  # of one integral: a millisecond
@@ -23,7 +23,7 @@ RELATIVE_ERROR = (
 )
 
 
-@njit(cache=True)
+@njit(cache=CACHED)
 def excess(s, n):
     """(1+s)^n - 1 - n s as (value, log scale): value * exp(log scale); s > -1."""
     if abs(s) * n < 0.3:
@@ -40,7 +40,7 @@ def excess(s, n):
     return 1.0 - (1.0 + n * s) * math.exp(-t), t
 
 
-@njit(cache=True)
+@njit(cache=CACHED)
 def trapezoid_step(m, n):
     """A step for which the trapezoidal rule errs by less than 1e-14 of the integral.
 
@@ -60,7 +60,7 @@ def trapezoid_step(m, n):
     return 2.0 * math.pi * a / (33.0 + growth)
 
 
-@njit(cache=True)
+@njit(cache=CACHED)
 def integration_range(q, m, n):
     """An interval outside of which the integrand holds less than 1e-24 of the integral.
 
@@ -79,7 +79,7 @@ def integration_range(q, m, n):
     return -TAIL, max(peak, 2.0 * m) + TAIL + 1.0
 
 
-@njit(cache=True)
+@njit(cache=CACHED)
 def log_excess_moment(q, sigma, n):
     """log (E_Q[(dP/dQ)^n] - 1) by the trapezoidal rule, for 0 < q <= 1 and n > 1; NaN for too many
     points.
@@ -108,7 +108,7 @@ def log_excess_moment(q, sigma, n):
     return math.log(total) + scale + math.log(step / math.sqrt(2.0 * math.pi))
 
 
-@njit(cache=True)
+@njit(cache=CACHED)
 def binomial_sum(q, sigma, n):
     """(value, error) of log E_Q[(dP/dQ)^n] at an integer n >= 2.
 
@@ -133,7 +133,7 @@ def binomial_sum(q, sigma, n):
     return value, (1e-14 * n + 2e-15 * largest) * -math.expm1(-value) + 4e-16 * value
 
 
-@njit(cache=True)
+@njit(cache=CACHED)
 def log_moments(q, sigma, exponents):
     """(value, error), both (len(exponents),): log E_Q[(dP/dQ)^n] of each n by integration is at
     most value + error.

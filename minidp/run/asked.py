@@ -23,7 +23,9 @@ class Training:
     optimizer      one of `train`, or an `Averaged` one
     streams        `Streams`, or a seed
     batch_size     rows that are differentiated at once; by default what fits into memory
-    augmentation_multiplicity  consecutive rows that are views of one example
+    augmentation_multiplicity  K: each row of a lot is taken K times, as K views that `take_views`
+                   of x makes, or as K copies. Rows that are views of each other already are no
+                   views here: give them one person
     measure_every  steps between two measurements, with a checkpoint each; default an epoch
     """
 

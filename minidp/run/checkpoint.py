@@ -20,9 +20,10 @@ from ..errors import CheckpointError, DivergedError
 from ..mechanism import Plan
 from ..nn import Sequential
 from ..privacy.ledger import STEP, Ledger
-from ..train.trainer import Progress
+from ..train.progress import Progress
 from ..util.atomic import StrPath, atomic_write
 from ..util.files import check_path, damage_named, jsonable
+from ..util.notices import say
 
 FORMAT = 1
 HASHED = 2**28  # bytes of an array that a resumed run recognises it by
@@ -142,10 +143,16 @@ def restore(path: StrPath, stored: Mapping[str, NDArray], target: Mapping[str, N
 def refuse_differences(path: StrPath, before: object, now: object) -> None:
     """Raise CheckpointError where a run's configuration is not what it was. It names what the
     caller changed, or where that is unknown every setting. A setting that this version does not
-    know may be there if nothing was set, or its one value that is left.
+    know may be there if nothing was set, or its one value that is left; what an older version did
+    not name may be anything.
     """
     unset = ("sampler", "poisson", None)
-    found = [each for each in differences(before, now) if each[1:] != ({}, None) and each != unset]
+    unnamed = _unnamed(before, now)
+    found = [
+        each
+        for each in differences(before, now)
+        if each[1:] != ({}, None) and each != unset and each[0] not in unnamed
+    ]
     if found:
         # what was asked, before what follows from it: scaling, shapes, the noise of clip groups
         given = [each for each in found if not each[0].startswith(("settings.", "scale", "shapes"))]
@@ -159,6 +166,29 @@ def refuse_differences(path: StrPath, before: object, now: object) -> None:
             f"{path}: this run has another configuration: {named}; choose another folder, or the "
             "settings that it had"
         )
+
+
+def say_unnamed(path: StrPath, before: object, now: object) -> bool:
+    """True, and a line with NOTICE, if an older version wrote a configuration that does not name
+    all that this version compares.
+    """
+    if unnamed := _unnamed(before, now):
+        say(
+            f"NOTICE: {path}, of an older version, does not name {', '.join(unnamed)}: whether the "
+            "run is resumed with the same ones is not known"
+        )
+    return bool(unnamed)
+
+
+def _unnamed(before, now):
+    """The places that only the configuration of a newer version names: loss and layers, and the
+    numbers of schedules.
+    """
+    return [
+        where
+        for where, was, _ in differences(before, now)
+        if was is None and (where == "trained" or where.endswith(".runs"))
+    ]
 
 
 def differences(before: Any, now: Any, where: str = "") -> Iterator[tuple[str, Any, Any]]:

@@ -14,6 +14,7 @@ from .model import Model
 
 OPSET = 18
 WIDE = np.dtype("float64")  # of what the file gives
+LABELS = {"U": object, "b": bool, "i": np.int64, "u": np.uint64, "f": np.float64}  # of classes
 AXIS = np.array([2])
 
 
@@ -179,7 +180,7 @@ def _outputs(graph, model, z):
     wide = graph.cast(z, "DOUBLE")
     if model.classes is not None:
         graph.node("Softmax", wide, name="probabilities", axis=-1)
-        classes = model.classes.astype(object if model.classes.dtype.kind == "U" else None)
+        classes = model.classes.astype(LABELS[model.classes.dtype.kind])
         found = graph.node("ArgMax", z, axis=1, keepdims=0)
         graph.node("Gather", classes, found, name="label")
         return {"label": (classes.dtype, ["N"]), "probabilities": (WIDE, ["N", len(classes)])}

@@ -66,7 +66,7 @@ def facts_of(run):
         augmentation_multiplicity=training.augmentation_multiplicity,
         optimizer=type(optimizer).__name__,
         average=decay,
-        learning_rate=to_json(optimizer.learning_rate),
+        learning_rate=to_json(optimizer.learning_rate, plan.steps),
         **_planned(plan, run.dataset_size),
     )
     return Record(
@@ -81,6 +81,7 @@ def facts_of(run):
         command=about.command,
         config=about.flags,
         settings=setting,
+        trained=_trained(run.loss, run.network),
         public=about.public,
         disclosed=about.disclosed,
         choices=about.choices,
@@ -90,6 +91,15 @@ def facts_of(run):
         statement_format=FORMAT,
         commit=about.commit,
     )
+
+
+def _trained(loss, network):
+    """The names of what is trained, by which a resumed run notices another loss or network."""
+    return {
+        "loss": getattr(loss, "__qualname__", type(loss).__qualname__),
+        "network": type(network).__qualname__,
+        "layers": {layer.name: type(layer).__qualname__ for layer in network.layers},
+    }
 
 
 def _data(about):
@@ -112,21 +122,27 @@ def _planned(plan, size):
     sensitivity = plan.sanitizer.for_step(0).sensitivity(rounding=factor)
     return {
         "expected_lot_size": lot,
-        "sampling_probability": lot / size,
+        "sampling_probability": getattr(plan.sampler, "sampling_probability", lot / size),
         **plan.sampler.settings(),
         "clip_groups": [
-            _clipped(group, lot, sensitivity[group.name], factor) for group in plan.sanitizer.groups
+            _clipped(group, plan, sensitivity[group.name]) for group in plan.sanitizer.groups
         ],
     }
 
 
-def _clipped(group, lot, sensitivity, factor):
-    """What a record says of a ClipGroup."""
+def _clipped(group, plan, sensitivity):
+    """What a record says of a ClipGroup of a plan."""
+
+    def stated(name):
+        return to_json(
+            getattr(group, name), plan.steps, lambda step: getattr(group.for_step(step), name)
+        )
+
     found = ClippedGroup(
         name=group.name,
-        clip_norm=to_json(group.clip_norm),
-        noise_multiplier=to_json(group.noise_multiplier),
-        sensitivity_factor=factor,
+        clip_norm=stated("clip_norm"),
+        noise_multiplier=stated("noise_multiplier"),
+        sensitivity_factor=plan.products.factor,
         parameters=[".".join(key) for key in group.keys],
     )
     if not group.constant:
@@ -134,7 +150,7 @@ def _clipped(group, lot, sensitivity, factor):
     return replace(
         found,
         noise_std_on_sum=group.noise_std,
-        noise_std_on_mean=group.noise_std / lot,
+        noise_std_on_mean=group.noise_std / plan.expected_lot_size,
         sensitivity=sensitivity,
         grid=noise_grid(group.noise_std),
     )

@@ -26,7 +26,13 @@ from ..errors import CheckpointError, DataError, ParameterError
 from ..privacy.ledger import STEP, Ledger
 from ..ranks import current
 from ..util.files import json_text, jsonable, read_json, write_json
-from .checkpoint import hashed_bytes, load_checkpoint, refuse_differences, save_checkpoint
+from .checkpoint import (
+    hashed_bytes,
+    load_checkpoint,
+    refuse_differences,
+    save_checkpoint,
+    say_unnamed,
+)
 
 CONFIG, LEDGER, CHECKPOINT, RESULT = "config.json", "ledger.json", "checkpoint.npz", "result.json"
 METRICS, CURVES, MODEL, STATEMENT = "metrics.csv", "curves.png", "model.npz", "privacy.md"
@@ -145,7 +151,7 @@ class RunFolder:
             raise
 
     def _opened(self, config, relation, seeded, private_digest):
-        self.config, self._charged = jsonable(config), False
+        self.config, self._charged, self._unnamed = jsonable(config), False, False
         if private_digest is not None:
             self.config["dataset_hmac_sha256"] = self.digest(private_digest.encode())
         self._on_disk = self._read_ledger()
@@ -169,6 +175,7 @@ class RunFolder:
             if self._charged or used:
                 self.version = version
                 refuse_differences(self.path, saved, self.config)
+                self._unnamed = not self.finished and say_unnamed(path, saved, self.config)
         elif used:
             raise CheckpointError(
                 f"{path} is missing, so that it cannot be told which run the charges belong to"
@@ -270,6 +277,8 @@ class RunFolder:
 
     def finish(self, record):
         """Write manifest.json, and last of all result.json, which says that the run is finished."""
+        if self._unnamed:
+            self._write_config()
         self.seal(bool(record.not_private), json_text(record).encode())
         write_json(self.path / RESULT, record)
 

@@ -3,6 +3,7 @@
 import csv
 import math
 import signal
+import sys
 import time
 from contextlib import contextmanager
 
@@ -10,7 +11,9 @@ from ..errors import DivergedError
 from ..train import evaluate
 from ..util.atomic import atomic_write
 from ..util.files import jsonable
+from ..util.notices import Steady
 from ..util.text import upper_text
+from .folder import LEDGER
 
 SUBSET = 10_000  # training examples that every epoch evaluates; the end of the run takes all
 COLUMNS = (
@@ -115,16 +118,32 @@ class Course:
 
 
 def make_bar(total, done, quiet):
-    """A progress bar on stderr, if that is a terminal."""
+    """A progress bar on stderr, if that is a terminal or a notebook. It never raises."""
     from tqdm import tqdm
 
+    notebook = type(sys.stderr).__module__.startswith("ipykernel")
     return tqdm(
         total=total,
         initial=done,
         bar_format=BAR,
-        disable=True if quiet else None,  # None: where stderr is no terminal
+        file=Steady(sys.stderr),
+        disable=True if quiet else False if notebook else None,  # None: unless at a terminal
         dynamic_ncols=True,
     )
+
+
+def still_charged(run, error):
+    """The error to raise for one that ended a run: with what stays charged, and how to resume."""
+    if run.ledger is None or not run.ledger.items() or isinstance(error, DivergedError):
+        return error
+    charged = f"what {LEDGER} holds stays charged, and the same lines resume the run"
+    if not isinstance(error, OSError) or error.strerror is None:
+        error.add_note(f"{run.folder.path}: {charged}")
+        return error
+    why = f"{error.strerror}; {charged} once its files can be written"
+    told = OSError(error.errno, why, error.filename or str(run.folder.path))
+    told.__suppress_context__ = True
+    return told
 
 
 def shown(row):

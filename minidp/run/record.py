@@ -175,6 +175,7 @@ class Config(Part):
     device: str
     dataset_sha256: str | None
     settings: Setting
+    trained: dict[str, Any] | None = optional()  # names of the loss and the layers
 
 
 @dataclass(frozen=True, kw_only=True)

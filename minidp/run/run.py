@@ -3,7 +3,6 @@ in the folder.
 """
 
 import math
-import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from hashlib import sha256
@@ -13,6 +12,7 @@ import numpy as np
 
 from ..backend import namespace_of, to_host
 from ..data.arrays import as_rows, refuse_bad_rows
+from ..data.examples import LabelledExamples
 from ..data.persons import units_of
 from ..errors import CheckpointError, DivergedError, ParameterError
 from ..mechanism.schedule import value_at
@@ -37,6 +37,7 @@ from .figures import facts_of, finished, first_events, release_of
 from .model import as_model
 from .model_file import describe, write_model
 from .record import MODEL_FACTS, Record, Release
+from .resumed import as_begun, as_charged, check_target, start_of
 from .statement import render
 from .summary import summary
 
@@ -83,7 +84,7 @@ class Run:
         self.loss = training.loss
         self.optimizer = training.optimizer
         self.quiet = about.quiet
-        self.plan = plan = privacy.plan
+        self.plan = plan = as_begun(privacy.plan, self.folder)
         self.budget = budget = privacy.budget
         if budget.ledger.items():  # also that of another run, as `open` leaves it
             raise ParameterError(
@@ -135,6 +136,8 @@ class Run:
         self.ledger.protect(self.privacy.unit)
         self.budget = Filter(given.accountant, given.epsilon, given.delta, self.ledger)
         given.ledger = self.ledger  # where the caller reads what was spent
+        if self.plan != self.privacy.plan:
+            check_target(self)
 
     @property
     def begun(self) -> bool:
@@ -155,6 +158,8 @@ class Run:
             raise ParameterError(
                 f"expected name={name!r} to be a word that no other release of the run has"
             )
+        if self.begun:
+            event = as_charged(self, name, event)
         self.setup.append(release_of(name, event, what))
         if self.begun:
             stored = self.releases[name] = self.saved[0].get(f"release/{name}")
@@ -233,7 +238,7 @@ class Run:
             self._found = self.folder.finished
             if self._found:
                 if self.saved:
-                    self._check_same()
+                    self.check_same()
                 result = self.folder.result()
                 self.stopped = Record.from_json(result).stopped
                 return result
@@ -242,20 +247,10 @@ class Run:
             if self.stopped == "interrupted":
                 return None
             return self.ranks.of_first(lambda: self._finish(about, *trained))
-        except OSError as error:
-            raise self._still_charged(error) from None
+        except Exception as error:
+            raise seen.still_charged(self, error)
         finally:
             self.folder.close()
-
-    def _still_charged(self, error):
-        """An error of the system, with what it leaves charged."""
-        if self.ledger is None or not self.ledger.items() or error.strerror is None:
-            return error
-        why = (
-            f"{error.strerror}; what {folders.LEDGER} holds stays charged, and the same lines "
-            "resume the run once its files can be written"
-        )
-        return OSError(error.errno, why, error.filename or str(self.folder.path))
 
     def summary(self):
         """Lines on the outcome, then the figure to quote, the file to read and the next command."""
@@ -270,20 +265,10 @@ class Run:
 
     def _train(self, model):
         """(TrainRecord, history, (seconds in all, seconds in steps))."""
-        plan, progress, history, before = self._start()
+        plan, progress, history, before = start_of(self)
         every = self.training.measure_every
         self.curve_epsilon = self._epsilon_of_curve()
-        trainer = Trainer(
-            self.network,
-            self.loss,
-            self.optimizer,
-            plan,
-            self.budget,
-            batch_size=self.training.batch_size,
-            augmentation_multiplicity=self.training.augmentation_multiplicity,
-            rows_per_person=self.privacy.rows_per_person,
-        )
-        self.row_bits = trainer.row_bits(*self.examples)
+        trainer = self.rehearse(*self.examples, plan)
         if self.begun:
             self.row_bits = of_both(self.saved[1]["extra"].get("row_bits"), self.row_bits)
             path = self.folder.path / folders.CHECKPOINT
@@ -312,23 +297,27 @@ class Run:
             )
         return trained, history, course.seconds()
 
-    def _start(self):
-        """(plan, Progress, history, seconds spent before) of a new run, or of the checkpoint."""
-        plan = self.plan
-        if not self.begun:
-            return plan, Progress(), [], (0.0, 0.0)
-        self._check_same()
-        header = self.saved[1]
-        progress = header["progress"]
-        if not self.streams.reproducible:
-            left = plan.steps - checkpoint.steps_lost(plan, self.ledger, progress)
-            plan = plan.with_steps(max(left, progress.step))
-        if not self.quiet and self.ranks.rank == 0:
-            line = f"resuming from step {progress.step} of {plan.steps}"
-            print(line, file=sys.stderr, flush=True)
-        return plan, progress, header["history"], header["extra"]["seconds"]
+    def rehearse(self, x, y, plan=None):
+        """The Trainer of a plan, by default the run's, after its trials on x and y; done earlier,
+        before a charge that comes before `train`, what fails there fails then.
+        """
+        trainer = Trainer(
+            self.network,
+            self.loss,
+            self.optimizer,
+            plan or self.plan,
+            self.budget,
+            batch_size=self.training.batch_size,
+            augmentation_multiplicity=self.training.augmentation_multiplicity,
+            rows_per_person=self.privacy.rows_per_person,
+        )
+        if self.row_bits is None:
+            LabelledExamples(x, y).try_rows()
+            self.row_bits = trainer.row_bits(x, y)
+        return trainer
 
-    def _check_same(self):
+    def check_same(self):
+        """Raise CheckpointError or DataError unless this is the run of the loaded checkpoint."""
         self.folder.check_same(self.saved, self.releases, self.unvouched)
 
     @property

@@ -38,22 +38,22 @@ def charge_shared(
     again: the charges were made before, by a run that goes on: nothing is appended, and
     ParameterError raised unless the ledger contains them all.
     """
-    path = Path(os.path.realpath(path))
-    _check_place(path)
+    file = _resolved(path)
+    _check_place(file)
     with ExitStack() as held:
         try:
-            locked = held.enter_context(waiting_lock(path.with_name(f"{path.name}.lock")))
+            locked = held.enter_context(waiting_lock(file.with_name(f"{file.name}.lock")))
         except OSError as error:
             raise ParameterError(
-                f"{path}: a shared ledger needs a file system with locks ({error}); give each fit "
+                f"{file}: a shared ledger needs a file system with locks ({error}); give each fit "
                 "its own folder, and add up their ledgers"
             ) from None
-        remove_leftovers(path)
-        total = _charged(path, charges)
+        remove_leftovers(file)
+        total = _charged(file, charges)
         if again:
             if counted(charges) - counted(total):
                 raise ParameterError(
-                    f"{path}: expected the ledger that holds the charges of the run that goes on; "
+                    f"{file}: expected the ledger that holds the charges of the run that goes on; "
                     "this one lacks them, and its sum would be too small: name the ledger that the "
                     "run was begun with"
                 )
@@ -64,17 +64,37 @@ def charge_shared(
             spent = spent_of(total, budget)
             if not spent <= limit:
                 raise BudgetExceededError(
-                    f"{path}: with this fit its sum would be epsilon {upper_text(spent)} at delta "
+                    f"{file}: with this fit its sum would be epsilon {upper_text(spent)} at delta "
                     f"{budget.delta:g}, above ledger_limit={limit:g}; nothing was charged: choose "
                     "a smaller epsilon, or end here"
                 )
         if not locked():
             raise ParameterError(
-                f"{path}: its lock, {path.name}.lock, was deleted while this fit held it; nothing "
+                f"{file}: its lock, {file.name}.lock, was deleted while this fit held it; nothing "
                 "was charged: leave the lock where it is, and try again"
             )
-        total.save(path)
+        total.save(file)
     return total
+
+
+def _resolved(path):
+    """The file behind symbolic links. Raises ParameterError for links in a circle and for names
+    that the system does not take.
+    """
+    try:
+        found = Path(os.path.realpath(path))
+        found.exists()
+        found.with_name(f"{found.name}.lock").exists()
+    except (OSError, ValueError) as error:
+        raise ParameterError(
+            f"ledger={str(path)!r:.80}: no file can have this name ({error.args[-1]:.60}); name "
+            "another file"
+        ) from None
+    if found.is_symlink():
+        raise ParameterError(
+            f"ledger={str(path)!r:.80}: its symbolic links lead in a circle; name a file"
+        )
+    return found
 
 
 def _check_place(path):

@@ -5,7 +5,6 @@ A verdict is the answer to five questions. An answer names everything that diffe
 
 import hashlib
 import math
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,12 +15,12 @@ from ..mechanism.schedule import from_json
 from ..privacy import Filter, Ledger
 from ..privacy.accountant import called
 from ..privacy.accountants import ACCOUNTANTS, all_bounds, make
-from ..privacy.event_json import event_to_json
-from ..privacy.ledger import SETUP, STEP, UNKNOWN, unit_text
+from ..privacy.ledger import UNKNOWN
 from ..util.atomic import StrPath
 from ..util.files import read_json
 from ..util.text import lower_text, upper_text
 from .checkpoint import differences, load_arrays, short
+from .covered import uncovered
 from .figures import (
     TRAINING_FIGURES,
     derived,
@@ -32,7 +31,6 @@ from .figures import (
 from .folder import (
     CHARGED,
     CONFIG,
-    EARLIER,
     FILES,
     KEY,
     LEDGER,
@@ -197,7 +195,7 @@ class Files:
             f"{record.steps} lots ran, {record.steps_charged} are charged, and "
             f"{record.earlier_lots_charged} of earlier attempts; {record.sampler} under "
             f"{record.relation} of {record.unit}s{unsaid}",
-            [*false_weights, *_uncovered(record, self.ledger, self.plan, self.before)],
+            [*false_weights, *uncovered(record, self.ledger, self.plan, self.before)],
         )
         group_size = self.config.get("group_size", record.group.size if record.group else 1)
         again = derived(record, self.plan, self.budget, group_size)
@@ -253,6 +251,23 @@ class Files:
             figures.update(TRAINING_FIGURES)
         for name in sorted(figures - set(record.not_private)):
             yield f"{name} is not named as not private"
+        bits = record.row_bits
+        if bits.dtype == "float32" and (bits.rows or bits.kernels or bits.differ is not None):
+            yield "row_bits of a float32 run hold a trial that only float64 has"
+        if record.settings.planned_steps < record.steps:
+            yield f"{record.steps} lots ran, and {record.settings.planned_steps} were planned"
+        asked = record.config
+        found = {
+            "weighted": record.weighted,
+            "dtype": bits.dtype,
+            "seed": record.seed,
+            "shared_ledger": record.shared_ledger is not None,
+        }
+        for name in found.keys() & asked.keys():
+            if asked[name] != found[name]:
+                yield f"{name} is {short(asked[name])} in config, {short(found[name])} else"
+        if asked.get("check") and not record.rows_checked:
+            yield "rows_checked is false, and config asks for the check"
 
     def _of_the_model(self):
         """Yield what the model file contradicts: facts, and parameters with their shapes."""
@@ -299,6 +314,9 @@ class Files:
         run that are too small.
         """
         record, budget = self.record, self.budget
+        shared = record.shared_ledger
+        if shared is not None and not shared >= total * (1 - CLOSE):
+            yield f"shared_ledger is {short(shared)}, below the run's own {upper_text(total, 6)}"
         if not total <= budget.epsilon:
             yield f"epsilon is {upper_text(total, 6)}, above the target {budget.epsilon:g}"
         done = record.steps_charged >= record.settings.planned_steps
@@ -336,61 +354,3 @@ def _unlike(stated, found, source, close=0.0):
         # a note is text of the version that wrote it
         if not near and not where.endswith(".note"):
             yield f"{where} is {short(said)} ({source}: {short(now)})"
-
-
-def _uncovered(record, ledger, plan, before):
-    """Yield charges that are missing, and charges for something else, in words.
-
-    before: the events before the first step. The ledger of a run may hold more than the run
-    needed, because a run that begins again forgets no charge.
-    """
-    steps, unit = record.steps, unit_text(record.rows_per_person)
-    charged = ledger.count_of(STEP) * plan.sampler.period
-    if ledger.unit not in (unit, UNKNOWN):
-        yield f"{LEDGER} protects a {ledger.unit}, the run a {unit}"
-    if ledger.relation is not plan.relation:
-        yield f"{LEDGER} is under {ledger.relation.value}, the plan {plan.relation.value}"
-    elif steps > charged:
-        yield f"{steps} lots ran, {charged} charged"
-    else:
-        yield from _of_run(steps, ledger, plan, before)
-
-
-def _of_run(steps, ledger, plan, before):
-    held = _counts(ledger, ledger)
-    missing = _counts(plan.ledger(steps, before), ledger) - held
-    known = _counts(plan.ledger(held.total() * plan.sampler.period, before), ledger)
-    if missing:
-        listed = ", ".join(f"{count} x {event}" for event, count in missing.items())
-        yield f"not charged: {listed}"
-    if unknown := sorted(held.keys() - known.keys()):
-        yield f"charged, and not in the plan: {', '.join(unknown)}"
-    entries = ledger.entries()
-    if {event for event, _, purpose in entries if purpose == SETUP} != set(before):
-        yield f"{LEDGER} has other releases before the first step"
-    if {purpose for _, _, purpose in entries} - {SETUP, STEP, EARLIER}:
-        yield f"{LEDGER} has charges for another purpose"
-
-
-def _counts(ledger, own):
-    """{event: how often}; an event that is one of the ledger `own` but for rounding counts as
-    that.
-    """
-    stored = {repr(event): event_to_json(event) for event, _ in own.items()}
-    counts = Counter()
-    for event, count in ledger.items():
-        name, found = repr(event), event_to_json(event)
-        if name not in stored:
-            name = next((each for each in stored if _same(stored[each], found)), name)
-        counts[name] += count
-    return counts
-
-
-def _same(a, b):
-    """True if two events, as JSON, are equal up to 1e-12 in tau: processors round logarithms
-    differently.
-    """
-    return all(
-        where.endswith("tau") and math.isclose(one, other, rel_tol=1e-12)
-        for where, one, other in differences(a, b)
-    )

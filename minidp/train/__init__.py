@@ -3,7 +3,8 @@
 from .averaging import Averaged
 from .metrics import Metrics, evaluate
 from .optimizer import OPTIMIZERS, SGD, AdaGrad, Adam, Momentum, Nesterov, Optimizer
-from .trainer import Progress, Trainer, TrainRecord
+from .progress import Progress
+from .trainer import Trainer, TrainRecord
 
 __all__ = [
     "OPTIMIZERS",

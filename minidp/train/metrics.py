@@ -18,6 +18,8 @@ from ..nn.loss import Loss
 from ..nn.network import Sequential
 from ..util.validate import count, same_batch
 
+HOST_ROWS, DEVICE_ROWS = 1024, 16_384  # computed at once
+
 
 @dataclass(frozen=True)
 class Metrics:
@@ -40,19 +42,22 @@ def evaluate(
     loss: Loss,
     x: NDArray | Examples,
     y: NDArray,
-    batch_size: int = 1024,
+    batch_size: int | None = None,
     limit: float | None = None,
 ) -> Metrics:
     """Metrics of `network` on x (N, ...) with class labels or floating point targets y (N, ...), in
     bounded memory.
 
+    batch_size: rows computed at once; None for 1,024, and on a device, where each start of a kernel
+    takes time, 16,384.
     limit: R2 is that of outputs limited to [-limit, limit], as a model with target bounds gives.
 
     Raises ShapeError if x and y differ in number.
     """
-    x, y = as_rows(
-        "evaluate", x, y, like=next(iter(network.params.values()), np.zeros(0, "float32"))
-    )
+    like = next(iter(network.params.values()), np.zeros(0, "float32"))
+    x, y = as_rows("evaluate", x, y, like=like)
+    if batch_size is None:
+        batch_size = HOST_ROWS if isinstance(like, np.ndarray) else DEVICE_ROWS
     count(1, batch_size=batch_size)
     same_batch("evaluate", x=x, y=y)
     examples = x.shape[0]

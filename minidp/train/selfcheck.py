@@ -1,10 +1,12 @@
-"""Check a network and a loss on a few random rows, never on the data.
+"""Check a network and a loss on random rows, never on the data.
 
 The guarantee needs two properties that types cannot express: each example's output, loss and
 gradient depend on that example alone, and nothing is divided by the number of examples. `check`
-tests them before anything is charged. `audit.check_layer`, `audit.check_loss` and the checks of the
-library's own layers run the same trials more thoroughly. The rows are public: they come from a
-fixed seed.
+tests them before anything is charged: layer by layer on four rows in float64 (`train.trial`), then
+the network and the loss on 64 rows as they train (`train.crowd`). `audit.check_layer`,
+`audit.check_loss` and the checks of the library's own layers run the trials of layers more
+thoroughly. The rows are public: they come from a fixed seed. `check_rows` alone looks at data: at a
+few rows of `Examples`, to compare them with themselves.
 """
 
 from collections.abc import Iterator
@@ -14,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backend import namespace_of
+from ..data.examples import LabelledExamples
 from ..errors import TrialError
 from ..nn.loss import Loss
 from ..nn.network import Sequential
-from .trial import LayerTrial, LossTrial, host_copy
+from . import crowd
+from .trial import LayerTrial, LossTrial, host_copy, targets
 
 ROWS, SEED = 4, 20161024
 
@@ -25,7 +29,8 @@ ROWS, SEED = 4, 20161024
 def check(network: Sequential, loss: Loss, y: NDArray) -> None:
     """Raise TrialError, which names the layer or the loss and its fault, unless the trial succeeds.
 
-    The layers are tried on a copy, on the host in float64; the loss on the network's own device.
+    Layers are tried on a copy, first on the host in float64, then in the network's own dtype and on
+    its device, as the loss is.
     y: the targets of training, (N, ...); the trial reads their dtype and the shape of one only.
     """
     rng, tried = np.random.default_rng(SEED), host_copy(network)
@@ -34,10 +39,21 @@ def check(network: Sequential, loss: Loss, y: NDArray) -> None:
     with np.errstate(all="ignore"):
         for trial in trials(tried, loss, x, y, rng, asarray):
             for fault in trial.faults():
-                raise TrialError(
-                    f"{fault}. Nothing was charged; minidp.audit.check_layer and check_loss list "
-                    "every test"
-                )
+                raise _error(fault)
+        for fault in crowd.faults(network, loss, y, rng):
+            raise _error(fault)
+
+
+def check_rows(examples: LabelledExamples) -> None:
+    """Raise TrialError where a row of a few of these examples depends on the others."""
+    for fault in crowd.rows_that_mix(examples):
+        raise _error(fault)
+
+
+def _error(fault):
+    return TrialError(
+        f"{fault}. No step was charged now; minidp.audit.check_layer and check_loss list every test"
+    )
 
 
 def trials(
@@ -63,18 +79,3 @@ def trials(
         yield trial
         x, below = trial.y, below or trained
     yield LossTrial(loss, x, targets(y, x, rng), rng, to_loss)
-
-
-def targets(y, z, rng):
-    """Random targets for z (B, K), with the dtype of y and the shape of its rows: classes, the
-    first two the same, or numbers in (0, 1).
-    """
-    shape, kind = (len(z), *y.shape[1:]), y.dtype.kind
-    if kind == "f":
-        return rng.uniform(0, 1, shape).astype(y.dtype.name)
-    if kind not in "iub":
-        return np.zeros(shape, y.dtype)
-    classes = max(z.shape[-1], 2) if len(shape) == z.ndim - 1 and kind in "iu" else 2
-    found = rng.integers(0, classes, shape).astype(y.dtype.name)
-    found[1:2] = found[:1]
-    return found

@@ -31,24 +31,10 @@ from ..streams import Streams, as_streams
 from ..util.validate import count, inexact, instance, shape
 from . import row_bits, selfcheck
 from .batching import Batching
-from .noise_trial import try_noise
+from .device_trial import try_twins
+from .flat import Flat, flattened
 from .optimizer import check_parts
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Progress of training.
-
-    step      lots processed
-    charged   lots that the ledger covers, never fewer than ran
-    """
-
-    step: int = 0
-    charged: int = 0
-
-    def __post_init__(self):
-        count(step=self.step)
-        count(self.step, charged=self.charged)
+from .progress import Progress, check_charged
 
 
 @dataclass(frozen=True)
@@ -99,10 +85,12 @@ class Trainer:
 
     Raises
         TrialError       a layer or the loss mixes examples, carries a 1/B or has wrong gradients:
-                         tried on random rows before the first charge (`train.selfcheck`)
+                         tried on random rows before anything is charged (`train.selfcheck`)
+        CheckpointError  lots that were charged and did not run would cost something else now
         BudgetExceededError  not one lot fits into the budget
         ParameterError   the clip groups are not the network's parameters; the ledger has another
-                         relation; expected_lot_size does not fit dataset_size
+                         relation, or covers fewer lots than `progress` says; expected_lot_size does
+                         not fit dataset_size
         DtypeError       parameters that are not float32 or float64
         ShapeError       x and y differ in number, or do not fit the network
     """
@@ -152,7 +140,7 @@ class Trainer:
                 raise DtypeError(
                     f"{'.'.join(key)}: expected float32 or float64 to train, got {array.dtype}"
                 )
-        try_noise(namespace_of(*network.params.values()))
+        try_twins(namespace_of(*network.params.values()))
         if dataset_size is not None:
             plan.check_lot_size(dataset_size)
         if budget is not None and ledger is not None:
@@ -166,6 +154,7 @@ class Trainer:
         self._rows = rows_per_person or augmentation_multiplicity  # of an example in a batch
         expected = plan.expected_lot_size / self.ranks.size
         self._batching = Batching(network, self._rows, batch_size, expected)
+        self.flat: Flat | None = None
         self.seconds = 0.0  # time spent in steps, without charging and callbacks
         self.ledger = (
             budget.ledger if budget else Ledger(plan.relation) if ledger is None else ledger
@@ -215,8 +204,9 @@ class Trainer:
         streams, plan = as_streams(streams), self.plan
         count(1, block_steps=block_steps)
         examples = self._checked(x, y, example_weight, person)
-        if progress == Progress():
-            selfcheck.check(self.network, self.loss, examples.y)
+        check_charged(plan, self.ledger, progress)
+        selfcheck.check(self.network, self.loss, examples.y)
+        selfcheck.check_rows(examples)
         examples.check_shared(self.ranks)
         forms = self.gradient_forms()
 
@@ -228,27 +218,28 @@ class Trainer:
             len(examples), plan.steps - progress.step, streams.sampling, progress.step
         )
         block_steps = -(-block_steps // plan.sampler.period) * plan.sampler.period
-        while progress.step < plan.steps:
-            if progress.charged == progress.step:
-                stop = min(progress.step + block_steps, plan.steps)
-                stop = self._charge(progress.step, stop)  # [F1]
-                self._check_equal(stop, streams)
-                if stop == progress.step:
-                    self._check_budget()
-                    stopped = "budget"
+        with flattened(self):
+            while progress.step < plan.steps:
+                if progress.charged == progress.step:
+                    stop = min(progress.step + block_steps, plan.steps)
+                    stop = self._charge(progress.step, stop)  # [F1]
+                    self._check_equal(stop, streams)
+                    if stop == progress.step:
+                        self._check_budget()
+                        stopped = "budget"
+                        break
+                    progress = replace(progress, charged=stop)
+                    if on_charge:
+                        self.ranks.of_first(lambda: on_charge(self.ledger))
+                started = time.perf_counter()
+                progress, interrupted = self._block(examples, lots, streams, progress, stop_wanted)
+                self.seconds += time.perf_counter() - started
+                self._check_equal(progress.step, streams)
+                if on_block:
+                    self.ranks.of_first(lambda: on_block(progress))
+                if interrupted or progress.step < plan.steps and stop_wanted():
+                    stopped = "interrupted"
                     break
-                progress = replace(progress, charged=stop)
-                if on_charge:
-                    self.ranks.of_first(lambda: on_charge(self.ledger))
-            started = time.perf_counter()
-            progress, interrupted = self._block(examples, lots, streams, progress, stop_wanted)
-            self.seconds += time.perf_counter() - started
-            self._check_equal(progress.step, streams)
-            if on_block:
-                self.ranks.of_first(lambda: on_block(progress))
-            if interrupted or progress.step < plan.steps and stop_wanted():
-                stopped = "interrupted"
-                break
         return TrainRecord(progress, self.ledger, stopped, forms)
 
     def _checked(self, x, y, example_weight, person):
@@ -339,13 +330,15 @@ class Trainer:
         raw_sum, *others = threads.map_parallel(clipped, shards)
         scale = 1 / self.plan.expected_lot_size  # [F3]
         noise, dtype = streams.noise(step), self._array.dtype
+        if self.flat:
+            return self.flat.descend(sanitizer, raw_sum, noise, scale, step)  # [F2] to [F4]
         g = sanitizer.release(raw_sum, noise, others, scale, dtype, self.ranks)  # [F2] [F3]
         self.optimizer.update(self.network.params, g, step)  # [F4]
 
     @np.errstate(all="ignore")  # of the thread that this runs in
     def _clipped_sum(self, sanitizer, products, dropout, batches):
         """The raw sum of the clipped gradients of some batches."""
-        raw_sum = {}
+        raw_sum = self.flat.sums.begin() if self.flat else {}
         for batch in batches:
             grads = self._per_example_grads(batch, dropout.rows(batch.rows))
             sanitizer.add_clipped(grads, raw_sum, batch.weight, products)

@@ -246,13 +246,17 @@ class LayerTrial(Trial):
             )
 
     def _arrays(self):
-        """{name: bytes} of the arrays of the layer, or of the network's layers."""
+        """{name: bytes} of the arrays of the layer, or of the network's layers, and {name: length}
+        of its lists.
+        """
         found = {}
         for layer in getattr(self.layer, "layers", [self.layer]):
             held = {**vars(layer), **layer.params, **layer.constants}
             for name, value in held.items():
                 if isinstance(getattr(value, "shape", None), tuple):
                     found[f"{layer.where}.{name}"] = to_host(value).tobytes()
+                elif isinstance(value, list):
+                    found[f"{layer.where}.{name}"] = len(value)
         return found
 
     def _named(self, name):
@@ -324,6 +328,21 @@ def host_copy(network, dtype="float64", asarray=np.asarray):
         raise TrialError(
             f"the network cannot be copied to be tried ({error}); give its layers __deepcopy__"
         ) from error
+
+
+def targets(y, z, rng):
+    """Random targets for z (B, K), with the dtype of y and the shape of its rows: classes, the
+    first two the same, or numbers in (0, 1).
+    """
+    shape, kind = (len(z), *y.shape[1:]), y.dtype.kind
+    if kind == "f":
+        return rng.uniform(0, 1, shape).astype(y.dtype.name)
+    if kind not in "iub":
+        return np.zeros(shape, y.dtype)
+    classes = max(z.shape[-1], 2) if len(shape) == z.ndim - 1 and kind in "iu" else 2
+    found = rng.integers(0, classes, shape).astype(y.dtype.name)
+    found[1:2] = found[:1]
+    return found
 
 
 def _array(found):

@@ -1,8 +1,11 @@
-"""Lines on stderr. `quiet=True` and `--quiet` turn off all but those that begin with NOTICE."""
+"""Lines on stderr and stdout that never raise, because a run prints some between its charge and
+its model. `quiet=True` and `--quiet` turn off all lines on stderr but those that begin with NOTICE.
+"""
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Any
 
 _quiet = _silent = False
 
@@ -19,7 +22,44 @@ def quietly(quiet: bool = True, silent: bool = False) -> Iterator[None]:
         _quiet, _silent = before
 
 
+class Steady:
+    """A text stream that may be missing, closed, full, or unable to write a character: writing to
+    it never raises. Characters that its encoding lacks are written as escapes.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+    def write(self, text: str) -> None:
+        """Write the text, or as much of it as the stream takes."""
+        with suppress(Exception):
+            try:
+                self.stream.write(text)
+            except UnicodeEncodeError as error:
+                code = error.encoding
+                self.stream.write(text.encode(code, "backslashreplace").decode(code))
+
+    def flush(self) -> None:
+        """Flush the stream if that can be done."""
+        with suppress(Exception):
+            self.stream.flush()
+
+    def isatty(self) -> bool:
+        """True for a terminal."""
+        with suppress(Exception):
+            return bool(self.stream.isatty())
+        return False
+
+
 def say(line: str) -> None:
-    """Print a line on stderr at once, unless `quietly`."""
+    """Print a line on stderr at once, unless `quietly`. Never raises."""
     if not (_silent or _quiet and not line.startswith("NOTICE")):
-        print(line, file=sys.stderr, flush=True)
+        print(line, file=Steady(sys.stderr), flush=True)
+
+
+def tell(text: str) -> None:
+    """Print a text on stdout at once. Never raises."""
+    print(text, file=Steady(sys.stdout), flush=True)

@@ -1,7 +1,7 @@
 """Fields of a dataclass that are also flags of a command line; `commands.flags` reads them."""
 
 import dataclasses
-from typing import Any
+from typing import Any, get_args
 
 from .validate import one_of
 from .words import Named
@@ -27,11 +27,18 @@ def option(default: Any, help: str | None = None, check: Any = None, **more: Any
 
 
 class Checked(Named):
-    """Base of a dataclass of options whose names and values are checked. Raises ParameterError."""
+    """Base of a dataclass of options whose names and values are checked; where an integer belongs,
+    1e4 is 10000, as in the shell. Raises ParameterError.
+    """
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):  # type: ignore[arg-type]  # of its subclasses
             value = getattr(self, field.name)
+            kinds = get_args(field.type) or (field.type,)
+            if isinstance(value, float) and int in kinds and float not in kinds:
+                if value.is_integer() and abs(value) < 2**53:
+                    value = int(value)
+                    object.__setattr__(self, field.name, value)
             if value is None:
                 continue
             if check := field.metadata.get("check"):

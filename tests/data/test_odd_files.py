@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import sys
 import zipfile
 from datetime import date
@@ -13,7 +14,7 @@ import polars
 import pyarrow
 import pytest
 
-from minidp.data.draft import draft
+from minidp.data.draft import FEWEST_ROWS, draft
 from minidp.data.files import is_table, read_table
 from minidp.data.schema import Schema
 from minidp.data.tables import table_of
@@ -197,8 +198,10 @@ def test_what_comes_is_read_as_its_draft_says_or_a_sentence_says_why_not(given, 
     elif isinstance(given, list):
         given = {"a": given, "b": np.arange(len(given)) % 2}
     try:
-        table = table_of(given)
-        entries, (line, *_) = draft(table, "b")
+        drafted = table = table_of(given)
+        if isinstance(given, dict) and isinstance(expected, list):  # a draft quotes no rare text
+            drafted = table_of({name: FEWEST_ROWS * list(cells) for name, cells in given.items()})
+        entries, (line, *_) = draft(drafted, "b")
     except MinidpError as error:
         line = str(error)
     if isinstance(expected, str):
@@ -219,3 +222,18 @@ def test_tables_of_other_programs_are_read_by_pandas_or_called_by_their_name(
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(DataError, match=rf"convert it .*pandas.read_{name}\('.*/t.{suffix}'\)"):
         read_table(path)
+
+
+def test_a_draft_quotes_no_text_that_fewer_than_ten_rows_hold():
+    """Neither for gaps, nor as a category, nor as a class; it asks."""
+    rare, common = "see J. Smith (HIV+)", FEWEST_ROWS * ["refused"]
+    numbers = [*map(str, range(200)), *common, rare]
+    cities = [*(100 * ["Bern"]), *(110 * ["Rome"]), rare]
+    for column, key in ((numbers, "gaps"), (cities, "values")):
+        table = table_of({"a": column, "b": [*(100 * ["no"]), *(110 * ["yes"]), rare]})
+        entries, (line, said) = draft(table, "b")
+        assert rare not in json.dumps(entries) and f"fewer than {FEWEST_ROWS} rows" in line
+        assert entries["b"]["values"] == ["no", "yes"] and f"{FEWEST_ROWS} rows" in said
+        assert entries["a"][key] == (None if key == "gaps" else ["Bern", "Rome"])
+    entries, _ = draft(table_of({"a": numbers[:-1], "b": np.arange(210) % 2}), "b")
+    assert entries["a"]["gaps"] == ["refused"]

@@ -40,7 +40,8 @@ def test_the_estimators_have_every_parameter_of_fit():
 def test_every_field_is_documented_with_its_default():
     for name, field in FIELDS.items():
         default = f'"{field.default}"' if isinstance(field.default, str) else field.default
-        (line,) = [line for line in Settings.__doc__.splitlines() if f"    {name}: " in line]
+        lines = map(str.strip, Settings.__doc__.splitlines())  # Python 3.13 strips the indent
+        (line,) = [line for line in lines if line.startswith(f"{name}: ")]
         assert line.endswith(f", default {default}")
 
 

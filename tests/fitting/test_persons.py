@@ -35,6 +35,10 @@ def test_a_person_on_both_sides_is_refused_and_notices_are_never_quiet(capsys):
         ParameterError, match=f"{PERSONS} of its {PERSONS} persons are also trained"
     ):
         minidp.fit(table, y, person="patient", rows_per_person=MOST, test=test, **named)
+    for write in ("{}.0", "00{}", " {} "):  # other ways to write the same numbers
+        other = {**table, "patient": np.array([write.format(name) for name in person])}
+        with pytest.raises(ParameterError, match="persons are also trained"):
+            minidp.fit(table, y, person="patient", rows_per_person=MOST, test=(other, y), **named)
     minidp.fit({**table, "patient": person}, y, **named)
     assert "NOTICE: the values of column patient repeat" in capsys.readouterr().err
 

@@ -7,6 +7,8 @@ import json
 import numpy as np
 import pytest
 
+import minidp
+from minidp.fitting.rows import FACTS
 from minidp.run.verify import verify
 from tests.support.fitting import fitted
 
@@ -86,3 +88,32 @@ def test_what_a_unit_holds_shows_in_weights_and_metrics_alone(by_person, how, ca
         found[change] = lines, told, shown(model.folder)
     for change in found:
         assert found[change] == found["none"]
+
+
+def test_the_statement_names_all_that_a_schema_has_from_the_rows(tmp_path):
+    """Every key of a column that was read from the data, compared with the files."""
+    rng = np.random.default_rng(0)
+    table = {
+        "amount": rng.integers(0, 9, 300).astype(str),
+        "flag": rng.choice(["true", "false"], 300),
+        "city": rng.choice(["Bern", "Rome"], 300),
+        "y": rng.choice(["a", "b"], 300),
+    }
+    table["amount"][:20] = "refused"
+    data = {"from": "data"}
+    schema = {
+        "amount": data | {"type": "number", "low": 0, "high": 9, "gaps": ["refused"]},
+        "flag": data | {"type": "number", "low": 0, "high": 1},
+        "city": data | {"type": "category", "values": ["Bern", "Rome"]},
+        "y": data | {"type": "category", "values": ["a", "b"], "role": "label"},
+    }
+    folder = tmp_path / "run"
+    minidp.fit(table, epsilon=1.0, steps=2, schema=schema, folder=folder, quiet=True)
+    result = json.loads((folder / "result.json").read_text())
+    (line,) = (each for each in result["disclosed"] if each.startswith("as the schema has them"))
+    assert line in (folder / "privacy.md").read_text()
+    stored = json.loads((folder / "config.json").read_text())["schema"]
+    for name, entry in stored.items():
+        assert name in line
+        for key in entry.keys() - {"from"}:
+            assert any(key in keys and words in line for words, keys in FACTS.items()), key

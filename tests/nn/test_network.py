@@ -60,7 +60,9 @@ def test_pooling_before_the_relu_in_front_of_it_changes_no_bit(rng):
 def test_layers_are_given_one_by_one_or_as_a_list(rng):
     layers = [nn.Dense(4, 3, rng=rng), nn.ReLU()]
     one, frozen = nn.Sequential(*layers), nn.Sequential(*layers, frozen="dense1")
-    assert one.layers == nn.Sequential(layers, 4).layers and one.input_shape == (4,)
+    listed = nn.Sequential(layers, 4)
+    assert [*one.params] == [*listed.params] and one.input_shape == (4,)
+    assert all(one.params[key] is array for key, array in listed.params.items())
     assert not frozen.params and not nn.Sequential(layers, (5, 4), "dense1").params
     assert nn.Sequential(layers, input_shape=(5, 4)).output_shape == (5, 3)
     assert nn.Sequential([nn.Project(np.eye(3)[:, :2])], frozen=()).input_shape == (3,)
@@ -119,3 +121,28 @@ def test_a_layer_that_is_written_as_in_pytorch_is_answered(layer, why):
     for door in (lambda: nn.Sequential(layer), lambda: check_layer(layer, 3)):
         with pytest.raises(ParameterError, match=re.escape(why) + ": derive .* compute_grads"):
             door()
+
+
+def test_a_layer_may_be_in_other_networks_and_keeps_the_name_that_its_maker_gave(rng):
+    dense, relu = nn.Dense(5, 4, rng=rng), nn.ReLU()
+    first = nn.Sequential(dense, relu, nn.Dense(4, 2, rng=rng))
+    assert dense.name is None and relu.name is None
+    second = nn.Sequential(nn.Dense(3, 5, rng=rng), *first.layers)
+    assert [layer.name for layer in second.layers] == ["dense1", "dense2", "relu1", "dense3"]
+    assert [layer.name for layer in first.layers] == ["dense1", "relu1", "dense2"]
+    assert second.params["dense2", "W"] is first.params["dense1", "W"] is dense.params["W"]
+    third = nn.Sequential(nn.Dense(5, 5, name="relu1", rng=rng), relu)
+    assert [layer.name for layer in third.layers] == ["relu1", "relu2"]
+
+
+def test_a_layer_that_stands_twice_and_equal_names_are_refused(rng):
+    dense = nn.Dense(4, 4, rng=rng)
+    with pytest.raises(ParameterError, match="each layer once"):
+        nn.Sequential(dense, dense)
+    with pytest.raises(ParameterError, match=r"different names, got \['a', 'a'\]"):
+        nn.Sequential(nn.Dense(4, 4, name="a", rng=rng), nn.ReLU("a"))
+
+
+def test_more_than_shape_and_frozen_behind_a_list_is_refused(rng):
+    with pytest.raises(ParameterError, match="at most input_shape and frozen"):
+        nn.Sequential([nn.Dense(4, 4, rng=rng)], 4, (), "more")

@@ -3,6 +3,8 @@ the target.
 """
 
 import math
+import threading
+import time
 
 import pytest
 
@@ -80,3 +82,30 @@ def test_what_no_noise_can_reach_is_refused_at_once():
     with pytest.raises(BudgetExceededError, match="beside the steps"):
         noise_multiplier_for(LossDistributionAccountant(), with_pca, 0.1, 1e-5)
     assert asked == [math.inf, 1e7]
+
+
+def test_threads_that_charge_one_filter_stay_within_its_budget():
+    accountant = MomentsAccountant()
+    right = accountant.epsilon
+
+    def slow(ledger, delta):
+        found = right(ledger, delta)
+        time.sleep(0.01)  # others run between the look at the budget and the charge
+        return found
+
+    accountant.epsilon = slow
+    budget = Filter(accountant, 1.0, 1e-5)
+
+    def charge():
+        for _ in range(5):
+            try:
+                budget.charge(PoissonSampled(0.01, Gaussian(4.0)), 1000)
+            except BudgetExceededError:
+                return
+
+    threads = [threading.Thread(target=charge) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert 0 < right(budget.ledger, 1e-5).upper <= 1.0

@@ -3,6 +3,8 @@
 import math
 import random
 
+import mpmath
+import numpy as np
 import pytest
 
 import minidp
@@ -13,6 +15,7 @@ from minidp.privacy import (
     Gaussian,
     GaussianAccountant,
     Laplace,
+    Ledger,
     LossDistributionAccountant,
     NonPrivate,
     PoissonSampled,
@@ -21,6 +24,7 @@ from minidp.privacy import (
     group_epsilon,
 )
 from minidp.privacy.accountants import all_bounds, make
+from minidp.privacy.gaussian import gaussian_delta
 from tests.support.accountants import ledger_of, spent
 
 TIGHT, RENYI = LossDistributionAccountant(), RenyiAccountant()
@@ -132,3 +136,20 @@ def test_noise_too_small_for_a_grid_falls_back_on_the_exact_curve_of_one_release
     assert spent(TIGHT, (Gaussian(2e-3), 1)) == exact
     bound = spent(TIGHT, (PoissonSampled(0.999, Gaussian(2e-3)), 1))
     assert exact.upper * 0.99 < bound.upper <= exact.upper and bound.fallback == "basic"
+
+
+def test_the_delta_of_very_little_privacy_loss_has_all_its_digits():
+    """By mpmath with 60 digits: of sigma 1e12 at epsilon 8e-12, and of others."""
+    ledger = Ledger()
+    ledger.append(Gaussian(1e12))
+    found = GaussianAccountant().delta(ledger, 8e-12)
+    assert found.estimate == pytest.approx(7.550262411976699e-29, rel=1e-11)
+    assert found.lower <= 7.550262411976699e-29 <= found.upper < 7.5503e-29
+    mpmath.mp.dps = 60
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        mu, place = 10.0 ** rng.uniform(-14, -1), rng.uniform(-4, 30)
+        epsilon = place * mu
+        m, e = mpmath.mpf(mu), mpmath.mpf(epsilon)
+        exact = mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
+        assert gaussian_delta(epsilon, mu) == pytest.approx(float(exact), rel=1e-9)

@@ -146,7 +146,7 @@ PARTS = {
         "rng to be a generator, such as Streams ... got module": lambda: nn.Dense(
             4, 2, rng=np.random
         ),
-        "expected layers with different names": lambda: nn.Sequential([DENSE, DENSE], 3),
+        "expected each layer once": lambda: nn.Sequential([DENSE, DENSE], 3),
         "frozen to name layers of ['dense1'], got ['dense9": lambda: nn.Sequential(
             [DENSE], 3, ["dense9"]
         ),

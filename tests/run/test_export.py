@@ -106,3 +106,14 @@ def test_what_has_no_translation_is_refused_by_name(tmp_path):
     with pytest.raises(ParameterError, match="one with a schema"):
         model.export(tmp_path / "model.onnx")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("classes", [[10**17 + 1, 10**17 + 3], [False, True], [-1, 1]])
+def test_labels_that_are_integers_or_booleans_stay_so(tmp_path, classes):
+    runtime = pytest.importorskip("onnxruntime")
+    network = nn.Sequential([nn.Dense(2, 2)], (2,))
+    model = Model(network, classes)
+    model.export(tmp_path / "model.onnx")
+    x = np.random.default_rng(0).normal(size=(20, 2)).astype("float32")
+    label, _ = runtime.InferenceSession(str(tmp_path / "model.onnx")).run(None, {"x": x})
+    assert label.dtype == model.classes.dtype and label.tolist() == model.predict(x).tolist()

@@ -41,6 +41,20 @@ def test_a_link_to_the_ledger_of_a_run_is_refused(tmp_path, charges):
         shared.charge_shared(link, charges)
 
 
+@pytest.mark.parametrize("kind", ["circle", "long", "null"])
+def test_a_name_that_no_file_can_have_is_refused_in_words(tmp_path, charges, kind):
+    path = tmp_path / "a"
+    if kind == "circle":
+        path.symlink_to(tmp_path / "b")
+        (tmp_path / "b").symlink_to(path)
+    elif kind == "long":
+        path = tmp_path / ("x" * 300)
+    else:
+        path = f"{tmp_path}/a\0b"
+    with pytest.raises(ParameterError, match="ledger=.*name (a|another) file"):
+        shared.charge_shared(path, charges)
+
+
 def test_a_run_that_goes_on_is_refused_a_ledger_that_lacks_its_charges(tmp_path, monkeypatch):
     x = np.random.default_rng(0).normal(size=(200, 3))
     given = {"folder": tmp_path / "run", "epsilon": 1.0, "steps": 40, "quiet": True, "seed": 1}

@@ -180,3 +180,17 @@ def test_noise_that_follows_a_schedule_is_rebuilt_from_it(tmp_path):
     assert told in (run / "privacy.md").read_text()
     edit(run, "result.json", {"settings clip_groups 0 noise_multiplier length": 4})
     assert "not charged" in failed(run)
+
+
+@pytest.mark.parametrize(
+    "change, named",
+    [
+        ({"row_bits": {"dtype": "float32", "rows": 48, "kernels": "x", "differ": []}}, "float64"),
+        ({"settings planned_steps": 4}, "lots ran, and 4 were planned"),
+        ({"shared_ledger": 0.1}, "below the run's own"),
+        ({"shared_ledger": 0.0}, "below the run's own"),
+    ],
+)
+def test_what_a_statement_may_not_say_is_named(run, change, named):
+    tell(run, change)
+    assert named in failed(run)

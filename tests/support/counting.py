@@ -12,7 +12,7 @@ NO_KERNEL = {"empty", "empty_like", "result_type"}
 class Counts:
     """Requests to a device.
 
-    launches      kernels, as far as calls tell: copies of factors before a product are not seen
+    launches      kernels, as far as calls tell
     to_device     bytes of each copy to the device
     to_host       bytes of each copy back
     waits         calls that return when all work before them is done
@@ -47,6 +47,8 @@ def counting():
 def called(name, arguments, keywords, result):
     """Count one kernel for a function or operator, unless its result is a view of an argument."""
     taken = arrays([*arguments, *(value for key, value in keywords.items() if key != "out")])
+    if name == "matmul" and max(array.ndim for array in taken) > 2:  # CuPy copies a transposed one
+        counts().launches += sum(not array.flags.c_contiguous for array in taken)
     view = any(np.may_share_memory(given, array) for given in arrays(result) for array in taken)
     if name not in NO_KERNEL and (keywords.get("out") is not None or not view):
         counts().launches += 1

@@ -1,7 +1,8 @@
 """CUDA sources run on the host: CuPy's RawModule for guarded arrays.
 
-The same source is compiled as C++. Blocks run one after the other, and so do the threads of a
-block.
+The same source is compiled as C++. Blocks run one after the other. The threads of a block are a
+loop, or where the source waits for them, as many of std::thread as BARRIER says, with a
+std::barrier for __syncthreads. Shared memory is static.
 """
 
 import atexit
@@ -19,7 +20,8 @@ import numpy as np
 from tests.support import counting
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")
-FLAGS = ("-std=c++20", "-O1", "-ffp-contract=off", "-fPIC", "-w")
+FLAGS = ("-std=c++20", "-O1", "-ffp-contract=off", "-fPIC", "-pthread", "-w")
+BARRIER = 2  # threads of a block that really run side by side; tests of kernels have 4
 
 
 @lru_cache(maxsize=1)
@@ -37,8 +39,8 @@ def _library(code, options):
     """The source as a shared library, compiled once."""
     names = re.findall(r"__global__ void (\w+)\(", code)
     launches = "".join(
-        f'extern "C" void launch_{name}(unsigned b, unsigned n, void** a) {{ '
-        f"run({name}, b, n, a); }}\n"
+        f'extern "C" void launch_{name}(unsigned b, unsigned n, unsigned s, void** a) {{ '
+        f"run({name}, b, n, s, a); }}\n"
         for name in names
     )
     stem = _header().parent / hashlib.sha256(repr((code, options)).encode()).hexdigest()[:16]
@@ -72,8 +74,10 @@ class RawModule:
         def kernel(grid, block, arguments):
             values = [_value(each) for each in arguments]
             pointers = (ctypes.c_void_p * len(values))(*(value.ctypes.data for value in values))
-            launch = getattr(_library(self.code, self.options), f"launch_{name}")
-            launch(grid[0], block[0], pointers)
+            side_by_side = min(block[0], BARRIER) if "__syncthreads" in self.code else 0
+            getattr(_library(self.code, self.options), f"launch_{name}")(
+                grid[0], block[0], side_by_side, pointers
+            )
             counting.counts().launches += 1
 
         return kernel

@@ -50,13 +50,19 @@ def make_plan(
 
 
 def make_trainer(
-    backend=NUMPY, optimizer=None, dtype="float64", batch_size=4096, budget=None, **plan
+    backend=NUMPY,
+    optimizer=None,
+    dtype="float64",
+    batch_size=4096,
+    budget=None,
+    ledger=None,
+    **plan,
 ):
     """A trainer of the network above; other keywords go to `make_plan`."""
     network = make_network(backend, dtype)
     loss, optimizer = nn.SoftmaxCrossEntropy(), optimizer or SGD(0.5)
     plan = make_plan(network, **plan)
-    return Trainer(network, loss, optimizer, plan, budget, batch_size=batch_size)
+    return Trainer(network, loss, optimizer, plan, budget, ledger, batch_size)
 
 
 def side_by_side(count, monkeypatch):

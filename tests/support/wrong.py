@@ -41,6 +41,18 @@ class Keeping(Scaled):
         return {"s": Explicit(self.kept * dy)}
 
 
+class Listing(Scaled):
+    """Keeps the means of all batches in a list, which nothing reads."""
+
+    def __init__(self):
+        super().__init__()
+        self.means = []
+
+    def compute_y(self, x, rng):
+        self.means.append(x.mean(axis=0))
+        return super().compute_y(x, rng)
+
+
 class Normalising(Scaled):
     """Batch normalisation that keeps its means: other rows matter in training only."""
 
@@ -49,6 +61,70 @@ class Normalising(Scaled):
             self.constants["mean"] = x.mean(axis=0)
             x = x - self.constants["mean"]
         return super().compute_y(x, rng)
+
+
+class Own(nn.Sequential):
+    """A network whose own `param_grads` divides by the number of examples."""
+
+    def param_grads(self, dy, caches):
+        return super().param_grads(dy / len(dy), caches)
+
+
+def mixing(network):
+    """The network, whose `forward` was replaced on the instance by one that mixes examples."""
+    forward = network.forward
+
+    def mixed(x, *, rng=None):
+        z, caches = forward(x, rng=rng)
+        return z - z.mean(axis=0), caches
+
+    network.forward = mixed
+    return network
+
+
+class Counting(Scaled):
+    """Subtracts the batch mean from the fourth call on; the count is in a closure."""
+
+    def __init__(self):
+        calls = []
+
+        def f(x):
+            calls.append(0)
+            return x - x.mean(axis=0) if len(calls) > 3 else x
+
+        super().__init__(f)
+
+
+def above(rows, f):
+    """f(x) for batches of more than so many rows, else x."""
+    return lambda x: f(x) if len(x) > rows else x
+
+
+def gathered(g):
+    """All gradients in the first row, in batches of more than four rows."""
+    if len(g) <= 4:
+        return {"s": Explicit(g)}
+    found = np.zeros_like(g)
+    found[0] = g.sum(axis=0)
+    return {"s": Explicit(found)}
+
+
+class SlightlyShort(Explicit):
+    """Norms that are too small in batches of more than 16 rows."""
+
+    def sq_norms_upper(self):
+        return super().sq_norms_upper() * (0.999 if self.n_examples > 16 else 1)
+
+
+class Overwriting(Explicit):
+    """Adds up only the first 32 examples."""
+
+    def add_weighted_sum(self, total, w, rows=0):
+        super().add_weighted_sum(total, np.where(np.arange(len(w)) < 32, w, 0), rows)
+
+
+def centre(x):
+    return x - x.mean(axis=0)
 
 
 class Underestimated(Explicit):
@@ -89,6 +165,7 @@ LAYERS = [
         r"\(relative error 0\.\d",
     ),
     (Keeping(), r"scaled1?: scaled1?\.kept changes in a forward pass: what the layer keeps"),
+    (Listing(), r"scaled1?: scaled1?\.means changes in a forward pass: what the layer keeps"),
     (
         Normalising(),
         r"scaled1?: the output of example \d changes with",
@@ -143,3 +220,37 @@ LOSSES = [
     (changed(lambda losses, dz: (losses, 2 * dz)), "loss wrong: dz is not the derivative"),
     (centred, r"loss centred: (dz|the loss) of example \d changes with the other examples"),
 ]
+# what shows in large batches, in float32, at large or small numbers or at exact zeros only
+LARGE = {
+    "scaled by the largest number of the batch, if above 3": Scaled(
+        lambda x: 3 * x / max(abs(x).max(), 3)
+    ),
+    "batch norm of more than 4 rows": Scaled(above(4, centre)),
+    "batch norm of more than 8 rows": Scaled(above(8, centre)),
+    "batch norm of more than 16 rows": Scaled(above(16, centre)),
+    "float32 only": Scaled(lambda x: centre(x) if x.dtype == np.float32 else x),
+    "beyond 10 only": Scaled(lambda x: centre(x) if abs(x).max() > 10 else x),
+    "at zeros only": Scaled(lambda x: centre(x) if (x == 0).any() else x),
+    "sorted rows": Scaled(above(4, lambda x: np.sort(x, axis=0))),
+    "the next row is added": Scaled(above(4, lambda x: x + np.roll(x, 1, axis=0))),
+    "from the fourth call on": Counting(),
+    "gradients gathered in the first row": Scaled(grads=gathered),
+    "norms a little too small": Scaled(grads=lambda g: {"s": SlightlyShort(g)}),
+    "a sum of the first rows": Scaled(grads=lambda g: {"s": Overwriting(g)}),
+}
+LARGE_LOSSES = {
+    "a mean over more than 4 rows": changed(
+        lambda losses, dz: (losses, dz / (len(dz) if len(dz) > 4 else 1))
+    ),
+    "the hardest half of more than 16 rows": changed(
+        lambda losses, dz: (
+            (losses, dz * (losses >= np.median(losses))[:, None]) if len(dz) > 16 else (losses, dz)
+        )
+    ),
+    "float32 only": changed(
+        lambda losses, dz: (losses, dz - dz.mean(axis=0) if dz.dtype == np.float32 else dz)
+    ),
+    "beyond 100 only": changed(
+        lambda losses, dz: (losses, dz / len(dz) if abs(dz).max() > 100 else dz)
+    ),
+}

@@ -9,11 +9,12 @@ from minidp import nn
 from minidp.backend import to_host
 from minidp.errors import TrialError
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group
+from minidp.privacy import Ledger
 from minidp.streams import NAMES, Streams
-from minidp.train import SGD, Progress, Trainer, selfcheck
+from minidp.train import SGD, Progress, Trainer, crowd, selfcheck
 from tests.support.guarded import guarded_backend
 from tests.support.training import NUMPY, make_data, make_network, make_trainer, values
-from tests.support.wrong import LAYERS, LOSSES
+from tests.support.wrong import LARGE, LARGE_LOSSES, LAYERS, LOSSES, Own, mixing
 
 LABELS, LOSS = np.zeros(10, int), nn.SoftmaxCrossEntropy()
 
@@ -23,14 +24,14 @@ def network_of(*layers):
     return nn.Sequential([nn.Dense(4, 3, rng=rng), *layers, nn.Dense(3, 3, rng=rng)], (4,))
 
 
+def trainer_of(network, loss=LOSS, ledger=None):
+    plan = Plan(PoissonSampler(0.5), Sanitizer(flat_group(network.params, 1.0, 1.0)), 2, 5)
+    return Trainer(network, loss, SGD(0.1), plan, ledger=ledger)
+
+
 def refusal(network, loss=LOSS, y=LABELS):
     """The message with which training is refused, before anything is charged."""
-    trainer = Trainer(
-        network,
-        loss,
-        SGD(0.1),
-        Plan(PoissonSampler(0.5), Sanitizer(flat_group(network.params, 1.0, 1.0)), 2, 5),
-    )
+    trainer = trainer_of(network, loss)
     with pytest.raises(TrialError) as caught:
         trainer.train(np.zeros((10, 4)), y, Streams(1))
     assert trainer.ledger.items() == []
@@ -46,6 +47,44 @@ def test_wrong_layers_are_refused_by_name(layer, words):
 @pytest.mark.parametrize("loss, words", LOSSES)
 def test_wrong_losses_are_refused_by_name(loss, words):
     assert re.match(words, refusal(network_of(), loss, np.zeros((10, 3))))
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_layers_that_are_wrong_in_large_batches_are_refused(name):
+    LARGE[name].name = None
+    assert re.match(r"(network|scaled1|dense\d\.[Wb])", refusal(network_of(LARGE[name])))
+
+
+@pytest.mark.parametrize("name", LARGE_LOSSES)
+def test_losses_that_are_wrong_in_large_batches_are_refused(name):
+    y = np.zeros((10, 3), "float32")
+    assert refusal(network_of(), LARGE_LOSSES[name], y).startswith("loss wrong: ")
+
+
+def test_a_networks_own_gradients_and_a_replaced_forward_are_refused():
+    layers = network_of().layers
+    assert "per-example gradient of example" in refusal(Own(layers, (4,)))
+    assert refusal(mixing(network_of())).startswith("network: the output of example")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+def test_right_networks_pass_whatever_their_weights_are(dtype, scale):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        network = nn.Sequential(
+            [
+                nn.Dense(6, 40, rng=rng, dtype=dtype),
+                nn.ReLU(),
+                nn.LayerNorm(40, dtype=dtype),
+                nn.Dense(40, 3, rng=rng, dtype=dtype),
+            ],
+            (6,),
+        )
+        for array in network.params.values():
+            array += scale * rng.standard_normal(array.shape).astype(dtype)
+        with np.errstate(all="ignore"):
+            assert not list(crowd.faults(network, LOSS, LABELS, rng))
 
 
 def test_a_layer_that_needs_positive_numbers_passes():
@@ -73,29 +112,35 @@ def test_a_network_with_a_forward_of_its_own_is_tried_as_a_whole():
     assert refusal(Mixing(network_of().layers, (4,))).startswith("network: the output of example")
 
 
-def test_neither_streams_nor_data_nor_parameters_are_touched(backend):
-    class Untouchable:
-        """Inputs of which only the shape may be asked for."""
+def test_neither_streams_nor_parameters_are_touched(backend):
+    class Barely:
+        """Inputs of which the shape may be asked for, and a few rows, to compare them."""
 
         xp, shape, ndim = backend.xp, (40, 5), 2
         __getitem__ = None
 
+        def take(self, indices, axis=0):
+            return backend.asarray(np.repeat(to_host(indices)[:, None] % 5 == 0, 5, axis=1) * 1.0)
+
     trainer, streams = make_trainer(backend, steps=0), Streams()
     before = values(trainer.network)
-    trainer.train(Untouchable(), make_data(backend)[1], streams)
+    trainer.train(Barely(), make_data(backend)[1], streams)
     selfcheck.check(trainer.network, trainer.loss, make_data(backend)[1])
     assert all(getattr(streams, name)(0) for name in NAMES[1:])  # not handed out yet
     for key, array in trainer.network.params.items():
         np.testing.assert_array_equal(to_host(array), before[key])
 
 
-def test_a_resumed_run_is_not_tried_again(monkeypatch):
-    tried = []
-    monkeypatch.setattr(selfcheck, "check", lambda *arguments: tried.append(arguments))
-    make_trainer().train(*make_data(), Streams(1), progress=Progress(4, 4))
-    assert tried == []
-    make_trainer().train(*make_data(), Streams(1))
-    assert len(tried) == 1
+@pytest.mark.parametrize("layer", [layer for layer, _ in LAYERS])
+def test_a_resumed_run_is_tried_again(layer):
+    layer.name, ledger = None, Ledger()
+    begun = trainer_of(network_of(), ledger=ledger)
+    progress = begun.train(np.zeros((10, 4)), LABELS, 1, should_stop=lambda: True).progress
+    assert progress == Progress(1, 2) and ledger.count_of("step") == 2
+    with pytest.raises(TrialError):
+        trainer_of(network_of(layer), ledger=ledger).train(
+            np.zeros((10, 4)), LABELS, 1, progress=progress
+        )
 
 
 def test_arrays_anywhere_in_a_layer_come_to_the_host():
@@ -160,3 +205,53 @@ def test_a_loss_that_counts_the_classes_of_its_batch_is_refused(classes):
     network = nn.Sequential([nn.Dense(4, classes, rng=np.random.default_rng(0))], (4,))
     with pytest.raises(TrialError, match="loss balanced: .* changes with the other examples"):
         selfcheck.check(network, balanced, np.arange(20) % classes)
+
+
+class Rows:
+    """`Examples` whose rows are change(rows of an array)."""
+
+    xp, shape, ndim = np, (40, 5), 2
+
+    def __init__(self, change):
+        self.rows, self.change = make_data()[0], change
+
+    def take(self, indices, axis=0):
+        return self.change(self.rows.take(indices, axis=0))
+
+    def __getitem__(self, span):
+        return self.change(self.rows[span])
+
+
+class Views(Rows):
+    """Their views are change(rows plus numbers of their own)."""
+
+    def take_views(self, indices, draws):
+        return self.change(self.rows.take(indices, axis=0) + draws.random((len(indices), 5)))
+
+
+DRAWN = np.random.default_rng(0)
+MIXING = {
+    "standardised": lambda x: (x - x.mean(axis=0)) / (x.std(axis=0) + 1),
+    "mixed up": lambda x: 0.5 * (x + x[DRAWN.permutation(len(x))]),
+    "in another order": lambda x: x[::-1],
+    "scaled": lambda x: x / max(abs(x).max(), 1),
+}
+OF_THEIR_OWN = {
+    "as they are": np.copy,
+    "rounded": lambda x: x.astype("float32") * 3,
+    "random": lambda x: x + DRAWN.normal(size=x.shape),
+    "not finite": lambda x: np.where(x > 0, np.nan, x),
+}
+
+
+@pytest.mark.parametrize("kind", [Rows, Views])
+@pytest.mark.parametrize("change", [*MIXING, *OF_THEIR_OWN])
+def test_examples_that_mix_rows_are_refused(kind, change):
+    trainer, y = make_trainer(steps=2), make_data()[1]
+    x = kind({**MIXING, **OF_THEIR_OWN}[change])
+    if change in MIXING:
+        with pytest.raises(TrialError, match=r"x: the row of example \d+ changes with the other"):
+            trainer.train(x, y, 1)
+        assert trainer.ledger.items() == []
+    else:
+        trainer.train(x, y, 1)

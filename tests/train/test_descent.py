@@ -7,8 +7,8 @@ import pytest
 
 from minidp import nn
 from minidp.train import OPTIMIZERS, Averaged, Metrics, Momentum, evaluate
-from tests.support.guarded import allow_sync
-from tests.support.training import make_data, make_network, side_by_side
+from tests.support.guarded import allow_sync, guarded_backend
+from tests.support.training import NUMPY, make_data, make_network, side_by_side
 
 LOSS = nn.SoftmaxCrossEntropy()
 
@@ -90,3 +90,18 @@ def test_parameters_come_back_after_an_error():
         raise RuntimeError()
     np.testing.assert_array_equal(params[KEYS[0]], before)
     assert set(optimizer.slots) == {"velocity", "average"} and optimizer.learning_rate == 0.1
+
+
+def test_a_device_is_given_more_rows_at_once_than_the_host(monkeypatch):
+    for backend, calls in ((NUMPY, 3), (guarded_backend(), 1)):
+        network, seen = make_network(backend), []
+        right = nn.Sequential.forward
+
+        def watched(self, x, **named):
+            seen.append(len(x))
+            return right(self, x, **named)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(nn.Sequential, "forward", watched)
+            evaluate(network, LOSS, *make_data(backend, examples=3000))
+        assert len(seen) == calls and sum(seen) == 3000

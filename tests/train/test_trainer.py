@@ -10,6 +10,7 @@ from minidp.data import LabelledExamples
 from minidp.errors import MinidpError, NoiseReuseError
 from minidp.mechanism import LinearDecay, Sanitizer, flat_group
 from minidp.mechanism.rounding import products
+from minidp.privacy import Ledger
 from minidp.streams import Streams
 from minidp.train import SGD, Progress, Trainer
 from tests.support.training import (
@@ -84,14 +85,14 @@ def test_noise_does_not_repeat_from_step_to_step_nor_after_a_resume():
     """Training on nothing, each step is noise alone. Few numbers of the grid are equal by
     chance.
     """
-    drawn, data = [], make_data(examples=0)
+    drawn, data, ledger = [], make_data(examples=0), Ledger()
 
     class Seeing(SGD):
         def update(self, params, grads, *rest):
             drawn.extend(array.ravel() for array in grads.values())
 
     for steps, progress in ((4, Progress()), (8, Progress(4, 4))):
-        trainer = make_trainer(steps=steps, optimizer=Seeing(0.5))
+        trainer = make_trainer(steps=steps, optimizer=Seeing(0.5), ledger=ledger)
         trainer.train(*data, Streams(), progress=progress)
     noise = np.concatenate(drawn)
     assert noise.size == 8 * 57 and len(np.unique(noise)) > 0.97 * noise.size

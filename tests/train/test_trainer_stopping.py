@@ -6,12 +6,13 @@ import math
 
 import pytest
 
-from minidp.errors import BudgetExceededError
+from minidp.errors import BudgetExceededError, CheckpointError, ParameterError
 from minidp.mechanism import LinearDecay, flat_group
 from minidp.privacy import (
     Filter,
     Gaussian,
     JointGaussian,
+    Ledger,
     MomentsAccountant,
     max_steps,
 )
@@ -136,3 +137,35 @@ def test_shuffled_lots_are_charged_under_their_own_relation_beside_what_came_bef
     charged = JointGaussian((2.0 / trainer.plan.products.factor,) * 2)
     assert record.ledger.items() == [(Gaussian(7.0), 1), (charged, 3)]  # ten lots, three epochs
     assert math.isfinite(limit.accountant.epsilon(record.ledger, DELTA).upper)
+
+
+@pytest.mark.parametrize("progress", [Progress(0, 5), Progress(4, 4)])
+@pytest.mark.parametrize("budgeted", [False, True])
+def test_lots_that_the_ledger_does_not_hold_are_refused(progress, budgeted):
+    trainer = make_trainer(budget=budget(0.01) if budgeted else None)
+    before = values(trainer.network)
+    with pytest.raises(ParameterError, match=f"charged={progress.charged} lots, .* covers 0"):
+        trainer.train(*make_data(), Streams(1), progress=progress)
+    assert trainer.ledger.items() == []
+    assert_same(values(trainer.network), before)
+
+
+def falling(step):
+    return 2.0 if step < 4 else 1.0
+
+
+@pytest.mark.parametrize(
+    "changed", [0.5, lambda step: 1.0 if step < 4 else 2.0, lambda step: falling(step) - 1e-9]
+)
+def test_lots_that_were_charged_and_did_not_run_cost_what_they_were_charged_as(changed):
+    ledger, data = Ledger(), make_data()
+    trainer = make_trainer(noise_multiplier=falling, ledger=ledger)
+    progress = trainer.train(*data, Streams(1), should_stop=after(3)).progress
+    assert progress == Progress(3, 10)
+    with pytest.raises(CheckpointError, match="lots 3 to 9 were charged and did not run yet"):
+        make_trainer(noise_multiplier=changed, ledger=ledger).train(
+            *data, Streams(1), progress=progress
+        )
+    again = make_trainer(noise_multiplier=falling, ledger=ledger)
+    assert again.train(*data, Streams(1), progress=progress).progress == Progress(10, 10)
+    assert ledger.count_of("step") == 10

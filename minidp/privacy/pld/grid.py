@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...host.jit import njit
+from ...host.jit import CACHED, njit
 from .masses import REMOVE
 
 OUTSIDE = (
@@ -204,7 +204,7 @@ def sampled(event, direction, deviations):
     return (losses, logs) if direction == REMOVE else (-losses, logs - losses)
 
 
-@njit(cache=True)
+@njit(cache=CACHED)
 def tilted_statistics(losses, logs, tilt):
     """(ln E e^(tilt L), mean and variance of L under the tilt) for log masses at the losses."""
     largest = np.max(logs + tilt * losses)

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ...host.jit import njit
+from ...host.jit import CACHED, njit
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 NODES, WEIGHTS = 0.5 * (NODES + 1.0), 0.5 * WEIGHTS
@@ -26,7 +26,7 @@ def log_tail(z):
     return -0.5 * z * z - math.log(z) - 0.5 * math.log(2 * math.pi)
 
 
-@njit(cache=True)
+@njit(cache=CACHED)
 def log_ratio_at(q, m, above):
     """ln of (e^l - 1 + q) / q, the unsampled ratio at loss l = ln(1-q) + above (l = above where q =
     1).
@@ -45,7 +45,7 @@ def log_ratio_at(q, m, above):
     return math.log1p(-q) - math.log(q) + log_growth
 
 
-@njit(cache=True)
+@njit(cache=CACHED)
 def knots_between(low, high, h, base, share, widest):
     """Indices from low to high of the knots used, at losses base + k h: all of them near loss 0,
     fewer further out.
@@ -65,7 +65,7 @@ def knots_between(low, high, h, base, share, widest):
     return knots[: count + 1]
 
 
-@njit(cache=True)
+@njit(cache=CACHED)
 def _integrals(start, stop, anchor, m, peak):
     """Integrals over [start, stop] of w (t - 1), of w and of w t; w = e^((peak^2 - x^2)/2), t =
     e^(m (x - anchor)).
@@ -86,7 +86,7 @@ def _integrals(start, stop, anchor, m, peak):
     return excess, plain, tilted
 
 
-@njit(cache=True)
+@njit(cache=CACHED)
 def spread_gaussian_masses(q, m, h, lift, knots):
     """log P-masses at the knots of a pair that dominates P = (1-q) N(0,1) + q N(m,1), Q = N(0,1).
 
@@ -129,7 +129,7 @@ def spread_gaussian_masses(q, m, h, lift, knots):
     return masses
 
 
-@njit(cache=True)
+@njit(cache=CACHED)
 def merged_gaussian_masses(q, m, h, lift, knots, begin):
     """(log P-masses at the knots of a coarser view of the same pair, outcomes merged into atoms;
     the x up to which it goes).
@@ -185,7 +185,7 @@ def merged_gaussian_masses(q, m, h, lift, knots, begin):
     return masses, start
 
 
-@njit(cache=True)
+@njit(cache=CACHED)
 def tilted_masses(log_mass, losses, tilt):
     """(masses times e^(tilt * loss), normalised; ln of their sum)."""
     largest = np.max(log_mass + tilt * losses)
@@ -197,7 +197,7 @@ def tilted_masses(log_mass, losses, tilt):
     return mass / total, largest + math.log(total)
 
 
-@njit(cache=True)
+@njit(cache=CACHED)
 def crossing(mass, h, first, tilt, centre, factor, weighted_error, plain_error, target, safe_up):
     """The epsilon at which delta, from tilted masses at losses first + k h, crosses `target`.
 
@@ -240,7 +240,7 @@ def crossing(mass, h, first, tilt, centre, factor, weighted_error, plain_error, 
     return first if safe_up else -math.inf
 
 
-@njit(cache=True)
+@njit(cache=CACHED)
 def delta_at(mass, h, first, tilt, centre, epsilon):
     """delta at `epsilon`, from tilted masses at losses l = first + k h.
 

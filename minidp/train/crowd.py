@@ -1,0 +1,229 @@
+"""A trial of the network as it trains: in a large batch, in its own dtype and on its own device.
+
+`trial` tries each layer at a few rows in float64, so that it can compare gradients with differences
+and name the layer. This trial tries `network.forward` and `network.param_grads`, whoever wrote
+them, and the loss: rows among 63 others, of very different sizes, have to give what they give by
+themselves. Rounding differs between the two, and may turn a ReLU on; so a fault counts only if it
+is found with three sets of rows.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..backend import namespace_of, to_host
+from ..data.examples import LabelledExamples
+from ..grads.forms import PerExampleGrad
+from ..nn.loss import Loss
+from ..nn.network import Sequential
+from ..streams import Streams
+from .trial import direction, host_copy, targets
+
+ROWS, TIMES = 64, 3
+TAKEN = 8  # examples whose rows are taken together and by themselves
+ALONE = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    15,
+    16,
+    17,
+    23,
+    31,
+    32,
+    47,
+    63,
+)  # rows that are tried by themselves
+# how far a row's results may be from those by itself: relative to its own size, and to the largest
+APART = {"float32": (1e-2, 1e-5), "float64": (1e-6, 1e-9)}
+# how much of a norm, and of the longest one, rounding may take; of a sum of 16 gradients of norm 1
+ROUNDED, VANISHED, SUMMED = 1e-5, 1e-9, 1e-3
+LITTLE = 4  # units in the last place, by which rows are moved to see how rounding changes results
+GROWN = 100  # times such a change that passes for rounding
+
+
+def faults(network: Sequential, loss: Loss, y: NDArray, rng: np.random.Generator) -> Iterator[str]:
+    """Yield, in words, what rows give in a large batch and not by themselves.
+
+    y: the targets of training, (N, ...), whose dtype and shape of one are read.
+    """
+    tried = host_copy(network, None, namespace_of(*network.params.values()).asarray)
+    for part in (_Network, _Loss):
+        for _ in range(TIMES):
+            found = list(part(tried, loss, y, rng).faults())
+            if not found:
+                break
+        yield from found
+
+
+def rows_that_mix(examples: LabelledExamples) -> Iterator[str]:
+    """Say where a row that training takes depends on the other rows of its lot. Rows that come out
+    differently each time cannot be compared, and arrays need no trial.
+    """
+    if not len(examples) or isinstance(examples.x, examples.xp.ndarray):
+        return
+    lot, draws = np.unique(np.linspace(0, len(examples) - 1, TAKEN).astype(int)), Streams(ROWS)
+
+    def taken(units):
+        (batch,) = examples.batches(units, len(units), draws.views(0))
+        return to_host(batch.x).astype("float64")
+
+    together = taken(lot)
+    alone = np.concatenate([taken(lot[i : i + 1]) for i in range(len(lot))])
+    again = np.concatenate([taken(lot[i : i + 1]) for i in range(len(lot))])
+    if together.shape != alone.shape:
+        yield (
+            f"x: expected {alone.shape} numbers of {len(lot)} examples together, as by themselves, "
+            f"got {together.shape}"
+        )
+    elif np.array_equal(alone, again, equal_nan=True):
+        off, allowed = _apart(together, alone, APART["float32"])
+        if not (off <= allowed).all():
+            b = int((off <= allowed).argmin()) // examples.units.rows_per_unit
+            yield (
+                f"x: the row of example {lot[b]} changes with the other rows that are taken with "
+                "it; `take` and `take_views` have to make each row from its own example alone"
+            )
+
+
+class _Crowd:
+    """Rows x together and by themselves; a subclass gives `results(x, rows)`, {what: array (B, ...)
+    or PerExampleGrad} of those rows.
+    """
+
+    def __init__(self, network, rng, shape):
+        array = next(iter(network.params.values()))
+        self.network, self.rng, self.dtype = network, rng, array.dtype.name
+        self.asarray = namespace_of(array).asarray
+        self.x = spread(rng, (ROWS, *shape)).astype(self.dtype)
+
+    def faults(self):
+        """What differs, in words."""
+        every, chosen = np.arange(ROWS), list(ALONE)
+        together = self.results(self.x, every)
+        alone = self._alone(self.x)
+        moved = None
+        for what, whole in together.items():
+            found, expected = _of_rows(whole, chosen), alone[what]
+            off, allowed = _apart(found, expected, APART[self.dtype])
+            if (off <= allowed).all():
+                yield from self._sums(what, whole, found)
+                continue
+            moved = moved or self._alone(self.x * (1 + LITTLE * np.finfo(self.dtype).eps))
+            allowed = allowed + GROWN * _apart(moved[what], expected, (0, 0))[0]
+            if not (off <= allowed).all():
+                at = int((off <= allowed).argmin())
+                yield (
+                    f"{what} of example {chosen[at]} changes with the other examples of a batch of "
+                    f"{ROWS} (by {off[at]:.2g}: {_sizes(expected)[at]:.3g} by itself); each "
+                    "example has to be computed by itself"
+                )
+
+    def _alone(self, x):
+        """{what: array} of the rows ALONE, each by itself, one after the other."""
+        found = [self.results(x[b : b + 1], np.array([b])) for b in ALONE]
+        return {
+            what: np.concatenate([_of_rows(each[what], [0]) for each in found]) for what in found[0]
+        }
+
+    def _sums(self, what, grads, found):
+        """Where norms or weighted sums are not those of the gradients `found` of the rows ALONE."""
+        if not isinstance(grads, PerExampleGrad):
+            return
+        finite = np.isfinite(found).reshape((len(ALONE), -1)).all(axis=1)
+        chosen, found = np.array(ALONE)[finite], found[finite]
+        norms = _sizes(found)
+        longest = norms.max(initial=0)
+        upper = np.sqrt(to_host(grads.sq_norms_upper())[chosen])
+        if (low := upper < norms * (1 - ROUNDED) - VANISHED * longest).any():
+            b = int(low.argmax())
+            yield (
+                f"{what}: example {chosen[b]} has norm {norms[b]:.6g}, and the squared norms, "
+                f"rounded up, say {upper[b]:.6g}: it would be clipped too little"
+            )
+        if longest > 0:
+            weights = np.zeros(ROWS)
+            scale = np.maximum(norms, longest / 1e3)
+            weights[chosen] = self.rng.uniform(0.5, 1, len(chosen)) / scale
+            total = to_host(grads.weighted_sum(self.asarray(weights)))
+            off = np.linalg.norm(total - np.tensordot(weights[chosen], found, 1))
+            if not off <= SUMMED:
+                yield f"{what}: a weighted sum over {ROWS} examples is not that of their gradients"
+
+
+class _Network(_Crowd):
+    """Outputs and gradients of the whole network."""
+
+    def __init__(self, network, loss, y, rng):
+        super().__init__(network, rng, network.input_shape)
+        if network.takes_ids:
+            known = getattr(network.layers[0], "vocabulary", 2)
+            self.x = rng.integers(-1, known, self.x.shape)
+        self.draws = Streams(ROWS).dropout(0)
+        self.dy = direction(rng, (ROWS, *network.output_shape)).astype(self.dtype)
+
+    def results(self, x, rows):
+        x, dy = self.asarray(x), self.asarray(self.dy[rows])
+        z, caches = self.network.forward(x, rng=self.draws.rows(rows))
+        found = {"network: the output": z}
+        for key, grad in self.network.param_grads(dy, caches).items():
+            found[f"{'.'.join(key)}: the per-example gradient"] = grad
+        return found
+
+
+class _Loss(_Crowd):
+    """Losses and their gradients."""
+
+    def __init__(self, network, loss, y, rng):
+        super().__init__(network, rng, network.output_shape)
+        self.loss, self.targets = loss, targets(y, self.x, rng)
+        self.where = f"loss {getattr(loss, '__name__', type(loss).__name__)}"
+
+    def results(self, x, rows):
+        losses, dz = self.loss(self.asarray(x), self.asarray(self.targets[rows]))
+        return {f"{self.where}: the loss": losses, f"{self.where}: dz": dz}
+
+
+def spread(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray:
+    """Rows of sizes from 1e-3 to 1e3; the first are zeros, a constant row, two equal rows, one with
+    zeros and one with ties.
+    """
+    x = rng.standard_normal(shape)
+    x *= 10.0 ** rng.uniform(-3, 3, (shape[0],) + (1,) * (len(shape) - 1))
+    x[0] = 0
+    x[1] = 1
+    x[2] = x[3]
+    x[4] = np.maximum(x[4], 0)
+    x[5] = np.sign(x[5])
+    return x
+
+
+def _of_rows(found, rows):
+    """The results of these rows, on the host, in float64."""
+    if not isinstance(found, PerExampleGrad):
+        return to_host(found)[rows].astype("float64")
+    one = found.xp.ones(1)
+    return np.array([to_host(found.rows(b, b + 1).weighted_sum(one)) for b in rows])
+
+
+def _apart(found, expected, tolerance):
+    """(B,) how far the rows are apart, infinite where other numbers are finite, and how far they
+    may be.
+    """
+    finite = np.isfinite(expected)
+    same = (finite == np.isfinite(found)).reshape((len(expected), -1)).all(axis=1)
+    off = _sizes(np.where(finite, found, 0) - np.where(finite, expected, 0))
+    sizes = _sizes(np.where(finite, expected, 0))
+    relative, largest = tolerance
+    return np.where(same, off, np.inf), relative * sizes + largest * sizes.max()
+
+
+def _sizes(rows):
+    """(B,) the L2 norm of each row."""
+    return np.sqrt((rows**2).reshape((len(rows), -1)).sum(axis=1))

@@ -1,0 +1,63 @@
+"""How far training is, and whether the ledger has paid for it."""
+
+from dataclasses import dataclass
+
+from ..errors import CheckpointError, ParameterError
+from ..mechanism import Plan
+from ..privacy.ledger import STEP, Ledger
+from ..util.validate import count
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Progress of training.
+
+    step      lots processed
+    charged   lots that the ledger covers, never fewer than ran
+    """
+
+    step: int = 0
+    charged: int = 0
+
+    def __post_init__(self):
+        count(step=self.step)
+        count(self.step, charged=self.charged)
+
+
+def check_charged(plan: Plan, ledger: Ledger, progress: Progress) -> None:
+    """Refuse to resume where the ledger has not paid for the steps that are still to run.
+
+    The plan is asked for its steps progress.step to progress.charged - 1 again, because a schedule
+    may have changed since they were charged: their events must be the last steps of the ledger.
+
+    Raises ParameterError where the ledger holds fewer steps than progress.charged, CheckpointError
+    where its last steps are other events.
+    """
+    held = ledger.count_of(STEP) * plan.sampler.period
+    if progress.charged > held:
+        raise ParameterError(
+            f"expected a ledger that covers progress.charged={progress.charged} lots, got one that "
+            f"covers {held}: give the ledger that these lots were charged to, or begin with "
+            "Progress()"
+        )
+    now = Ledger(plan.relation, plan.charges(progress.step, progress.charged))
+    left = now.count_of(STEP)
+    last = []
+    for event, times, purpose in reversed(ledger.entries()):
+        if purpose == STEP:
+            last.append((event, min(times, left)))
+            left -= last[-1][1]
+    before = Ledger(plan.relation, reversed(last))
+    if before.items() != now.items():
+        raise CheckpointError(
+            f"the lots {progress.step} to {progress.charged - 1} were charged and did not run yet: "
+            f"they were charged as {_shown(before)} and would now cost {_shown(now)}; resume with "
+            "the plan that was charged, whose schedules depend on the step alone"
+        )
+
+
+def _shown(ledger):
+    """The first events of a ledger, in a line."""
+    events = [f"{times} x {event}" for event, times in ledger.items()]
+    more = ", ..." if len(events) > 3 else ""
+    return ", ".join(events[:3]) + more
