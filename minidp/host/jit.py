@@ -11,9 +11,8 @@ from ..util.notices import say
 
 __all__ = ["CACHED", "OFF", "compiled", "njit"]
 
-OFF = bool(
-    getattr(config, "DISABLE_JIT", 0)
-)  # NUMBA_DISABLE_JIT=1: the definitions are faster than kernels then
+# NUMBA_DISABLE_JIT=1: the definitions are faster than kernels then
+OFF = bool(getattr(config, "DISABLE_JIT", 0))
 
 
 def _finds_folder():

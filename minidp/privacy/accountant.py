@@ -104,6 +104,7 @@ class Accountant:
 
     name = ""
     kind = "bound"
+    since = "0.1.0"  # the first version whose results have it
     one_sided = True  # no lower end of lots, so that those of schedules may be rounded up
 
     def __init__(self, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE):

@@ -18,7 +18,7 @@ from ..mechanism.schedule import from_json, to_json
 from ..nn import SoftmaxCrossEntropy
 from ..privacy import Composed, Ledger, PoissonSampled
 from ..privacy.accountant import NAMES
-from ..privacy.accountants import all_bounds
+from ..privacy.accountants import all_bounds, make
 from ..privacy.attacker import meaning_of
 from ..privacy.event_json import event_from_json, event_to_json
 from ..privacy.ledger import SETUP, STEP
@@ -238,6 +238,14 @@ def first_events(setup):
     return [event_from_json(each.event) for each in setup]
 
 
+def computed_then(name, record):
+    """False for an accountant that came after the version that wrote the record."""
+    if record.versions is None:  # of a run that ends now
+        return True
+    first, wrote = make(name).since, record.versions["minidp"]
+    return [int(part) for part in first.split(".")] <= [int(part) for part in wrote.split(".")]
+
+
 def derived(record, plan, budget, group_size):
     """The record with all that follows from a run's plan, its charges and other fields.
 
@@ -248,7 +256,8 @@ def derived(record, plan, budget, group_size):
     size, period = record.settings.dataset_size, plan.sampler.period
     steps_per_epoch = size / plan.expected_lot_size
     # by the usual accountants and the one that held the target
-    bounds = all_bounds(ledger, dict.fromkeys((*NAMES.values(), accountant.name)), delta=delta)
+    names = [name for name in NAMES.values() if computed_then(name, record)]
+    bounds = all_bounds(ledger, dict.fromkeys((*names, accountant.name)), delta=delta)
     without = unamplified(accountant, ledger, delta, steps_per_epoch / period)
     setup = [
         release_of(each.name, event_from_json(each.event), each.what)

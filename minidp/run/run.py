@@ -31,6 +31,7 @@ from ..util.validate import count, one_of
 from . import checkpoint, versions
 from . import folder as folders
 from . import progress as seen
+from .ahead import compiled_ahead
 from .asked import About, Privacy, Training
 from .curves import draw_course
 from .figures import facts_of, finished, first_events, release_of
@@ -276,6 +277,7 @@ class Run:
         with (
             seen.make_bar(plan.steps, progress.step, self.quiet or self.ranks.rank) as bar,
             seen.stop_on_interrupt() as stop,
+            compiled_ahead(self.ranks.rank == 0),
         ):
             course = seen.Course(self, model, trainer, history, before, bar)
             if not self.begun:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ..errors import DataError, MinidpError
 from ..mechanism.schedule import from_json
 from ..privacy import Filter, Ledger
-from ..privacy.accountant import called
+from ..privacy.accountant import NAMES, called
 from ..privacy.accountants import ACCOUNTANTS, all_bounds, make
 from ..privacy.ledger import UNKNOWN
 from ..util.atomic import StrPath
@@ -23,6 +23,7 @@ from .checkpoint import differences, load_arrays, short
 from .covered import uncovered
 from .figures import (
     TRAINING_FIGURES,
+    computed_then,
     derived,
     first_events,
     measured,
@@ -116,6 +117,12 @@ def verify(folder: StrPath) -> Report:
         return Report([*sealed, Finding("Can the files be read?", text, False)], {}, None)
 
 
+def _not_then(record):
+    """Accountants that came after the version that wrote the record."""
+    later = [called(name) for name in NAMES.values() if not computed_then(name, record)]
+    return f"; not computed then: {', '.join(later)}" if later else ""
+
+
 def _finding(question, fine, wrong):
     """The answer: `fine`, or everything that is wrong."""
     wrong = list(wrong)
@@ -201,7 +208,7 @@ class Files:
         again = derived(record, self.plan, self.budget, group_size)
         yield _finding(
             "Do all figures come out the same when computed again?",
-            f"epsilon by {', '.join(again.epsilon)}",
+            f"epsilon by {', '.join(again.epsilon)}{_not_then(record)}",
             self._otherwise(again),
         )
         spent = again.epsilon[again.accountant].upper

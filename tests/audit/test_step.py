@@ -170,7 +170,7 @@ FINDINGS = {
     "a sum that is not divided": (
         plain(divide=lambda self, total, rows: total),
         {},
-        r"violated +divisor: sums and noise are both [78]\.\d+ times what is stated",
+        r"violated +divisor: sums and noise are both (7\.\d+|8(\.\d+)?) times what is stated",
     ),
     "divided by twice the lot size": (
         plain(divide=lambda self, total, rows: total / (2 * L)),

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from minidp.__main__ import main
-from minidp.privacy import Ledger, MomentsAccountant
+from minidp.privacy import Ledger, MomentsAccountant, PaperStrongComposition, accountant
 from minidp.run import RunFolder
 from minidp.run.folder import FILES
 from minidp.run.verify import verify
@@ -140,3 +140,14 @@ def test_a_missing_library_is_not_blamed_on_the_files(finished, monkeypatch):
     monkeypatch.setattr("minidp.run.verify.all_bounds", missing)
     with pytest.raises(ModuleNotFoundError):
         verify(finished)
+
+
+def test_an_accountant_that_came_later_is_no_difference_and_is_said(run, monkeypatch):
+    """But a row of one that the version had may not be missing."""
+    monkeypatch.setitem(accountant.NAMES, "paper", "paper_strong_composition")
+    monkeypatch.setattr(PaperStrongComposition, "since", "99.0.0")
+    report = verify(run)
+    assert not report.failed
+    assert any("not computed then: paper" in each.answer for each in report.findings)
+    monkeypatch.setattr(PaperStrongComposition, "since", "0.1.0")
+    assert "paper_strong_composition is None" in failed(run)
