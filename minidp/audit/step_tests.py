@@ -19,7 +19,7 @@ from ..privacy import (
 )
 from .step_calls import calls
 from .step_noise import alike, directions, fresh, noise
-from .step_trials import LOUD, SCALES, Lot, Undecided
+from .step_trials import FEWEST, LOUD, SCALES, Lot, Undecided
 
 NEARLY = 0.9  # of C, which rows whose gradients are clipped to it move
 PERIOD, TOGETHER = 100, 2000  # steps of a run's part; rows of which pairs are counted
@@ -29,7 +29,7 @@ FEW, MUCH = (1, 2, 3, 5, 9), 3  # rows of small lots; how many C too much they a
 # rows that are whole batches of nearly any size up to 64, or the least that a step may wait for
 WHOLE = (120, 126, 128, 16, 32, 64)
 MOST_WHOLE = 1024  # rows of such a lot
-MOST_CALLS = 300  # of each such lot
+MOST_CALLS, MOST_NUMBERS = 150, 1_000_000  # of each such lot
 AT_HAND = "the sum is divided by the number of rows at hand, not by the expected lot size"
 MEAN = "the loss is a mean over the lot, and 1/B is in the gradients that are clipped"
 OTHERS = (
@@ -45,7 +45,9 @@ def sensitivity(trials):
         yield from _unclipped(trials, m, (1, Lot(0, m, scale)))
     if trials.varies:
         yield from _unclipped(trials, 8 * m, (1, Lot(0, 8 * m, LOUD)))
-        calls = min(MOST_CALLS, trials.needed(MUCH))
+        # two lots' means differ by a third of the variance that `needed` allows for
+        calls = min(MOST_CALLS, math.ceil(trials.needed(MUCH) / 3), MOST_NUMBERS // trials.size)
+        calls = max(FEWEST, calls)
         for few in FEW:
             lots = (1, Lot(0, few, LOUD)), (-1, trials.quiet)
             yield from _unclipped(trials, few, *lots, n=calls)

@@ -182,18 +182,20 @@ class Trials:
         if n > self.stated.most_releases:  # fewer releases decide nothing but what is obvious
             self.short, n = n, FEWEST
         if key not in self.means:
-            mean = squares = np.zeros(self.size)
+            mean, squares = np.zeros(self.size), [0.0] * len(self.parts)
             for n, release in enumerate(self.releases(lot, n), 1):
                 apart = release - mean
-                if n > 1:
-                    keep = apart[self.kept] * math.sqrt((n - 1) / n)
-                    self.every.append(keep.astype(np.float32))
-                    for part in self.parts:
-                        noise = apart[part.where]
-                        self.alone[part.name].append(noise @ noise * (n - 1) / n)
                 mean = mean + apart / n
-                squares = squares + apart * (release - mean)
-            spreads = [squares[part.where].mean() / (n - 1) for part in self.parts]
+                if n == 1:
+                    continue
+                keep = apart[self.kept] * math.sqrt((n - 1) / n)
+                self.every.append(keep.astype(np.float32))
+                for i, part in enumerate(self.parts):
+                    noise = apart[part.where]
+                    square = noise @ noise * (n - 1) / n
+                    self.alone[part.name].append(square)
+                    squares[i] += square
+            spreads = [square / part.size / (n - 1) for square, part in zip(squares, self.parts)]
             self.means[key] = mean, [max(1.0, spread) / n for spread in spreads]
         return self.means[key]
 
