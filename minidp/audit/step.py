@@ -138,7 +138,11 @@ class StepReport:
 
     def __bool__(self):
         if self.passed is None:
-            names = [each.name for each in self.findings if each.verdict == "not decided"]
+            names = [
+                each.name
+                for each in self.findings
+                if each.claimed and each.verdict == "not decided"
+            ]
             raise ParameterError(
                 f"check_step: {', '.join(names)} not decided, so the report is neither true nor "
                 "false; do what each of these findings says, or ask for .passed, which is None"

@@ -22,14 +22,14 @@ from .step_noise import alike, directions, fresh, noise
 from .step_trials import FEWEST, LOUD, SCALES, Lot, Undecided
 
 NEARLY = 0.9  # of C, which rows whose gradients are clipped to it move
-PERIOD, TOGETHER = 100, 2000  # steps of a run's part; rows of which pairs are counted
+PERIODS, TOGETHER = (100, 500), 2000  # steps of a run's parts; rows of which pairs are counted
 UNLIKELY = 1e-6  # a right step's chance
 EXTREME = (1e-30, 1e12, 1e25)  # of row 0, besides SCALES
 FEW, MUCH = (1, 2, 3, 5, 9), 3  # rows of small lots; how many C too much they are to show
 # rows that are whole batches of nearly any size up to 64, or the least that a step may wait for
 WHOLE = (120, 126, 128, 16, 32, 64)
 MOST_WHOLE = 1024  # rows of such a lot
-MOST_CALLS, MOST_NUMBERS = 150, 1_000_000  # of each such lot
+MOST_CALLS, MOST_NUMBERS = 300, 1_000_000  # of each such lot
 AT_HAND = "the sum is divided by the number of rows at hand, not by the expected lot size"
 MEAN = "the loss is a mean over the lot, and 1/B is in the gradients that are clipped"
 OTHERS = (
@@ -45,9 +45,8 @@ def sensitivity(trials):
         yield from _unclipped(trials, m, (1, Lot(0, m, scale)))
     if trials.varies:
         yield from _unclipped(trials, 8 * m, (1, Lot(0, 8 * m, LOUD)))
-        # two lots' means differ by a third of the variance that `needed` allows for
-        calls = min(MOST_CALLS, math.ceil(trials.needed(MUCH) / 3), MOST_NUMBERS // trials.size)
-        calls = max(FEWEST, calls)
+        most = min(MOST_CALLS if trials.size > 1 else MOST_CALLS // 2, MOST_NUMBERS // trials.size)
+        calls = max(FEWEST, min(most, trials.needed(MUCH)))
         for few in FEW:
             lots = (1, Lot(0, few, LOUD)), (-1, trials.quiet)
             yield from _unclipped(trials, few, *lots, n=calls)
@@ -241,11 +240,11 @@ def sampler(trials):
         yield stats.chi2.cdf(times, size), "rows come equally often: shuffled, not Poisson lots"
     rarest = stats.binom.cdf(there.sum(axis=0).min(), steps, q) * size
     yield rarest, "a row is hardly ever drawn"
-    for begin in range(0, steps, PERIOD):
-        drawn = int(there[begin : begin + PERIOD].sum())
-        law = stats.binom(PERIOD * size, q)
+    for period, begin in ((each, begin) for each in PERIODS for begin in range(0, steps, each)):
+        drawn = int(there[begin : begin + period].sum())
+        law = stats.binom(period * size, q)
         p = 2 * min(law.cdf(drawn), law.sf(drawn - 1))
-        yield p, f"the probability of a row changes: {drawn / PERIOD / size:.4g} from {begin} on"
+        yield p, f"the probability of a row changes: {drawn / period / size:.4g} from {begin} on"
     some = there[:, :TOGETHER].astype(np.float32)
     together = np.triu(some.T @ some, 1).max()
     p = stats.binom.sf(together - 1, steps, q * q) * some.shape[1] ** 2 / 2
