@@ -45,7 +45,7 @@ def sensitivity(trials):
         yield from _unclipped(trials, m, (1, Lot(0, m, scale)))
     if trials.varies:
         yield from _unclipped(trials, 8 * m, (1, Lot(0, 8 * m, LOUD)))
-        most = min(MOST_CALLS if trials.size > 1 else MOST_CALLS // 2, MOST_NUMBERS // trials.size)
+        most = min(MOST_CALLS if trials.size > 1 else MOST_CALLS // 3, MOST_NUMBERS // trials.size)
         calls = max(FEWEST, min(most, trials.needed(MUCH)))
         for few in FEW:
             lots = (1, Lot(0, few, LOUD)), (-1, trials.quiet)

@@ -13,7 +13,7 @@ from ..util.validate import positive_finite, shape
 LEVEL = 1e-4  # of all tests of a report together
 MISSED = 1e-3  # chance that a fault of the size FAULT is missed
 FAULT = 1.25  # times what is stated: a fault that the trials are to find
-LAW = 4000  # numbers that tell Laplace's law from a Gaussian's
+LAW = 5000  # numbers that tell Laplace's law from a Gaussian's
 SPREAD = 600  # numbers that tell FAULT times the noise
 FEWEST = 16
 SCALES = (0.01, 0.1, 1, 10, 100, 1000)  # of row 0
