@@ -1,7 +1,7 @@
 """CUDA kernels: the twins of definitions on a GPU, where a start of a kernel takes longer than most
 of them compute.
 
-A step of array code starts 112 to 398 kernels; with these it starts 13 to 42. `train.device_trial`
+A step of array code starts 112 to 398 kernels; with these it starts 12 to 41. `train.device_trial`
 compares each with its definition before it is used. The kernels of noise give the host's bits.
 """
 

@@ -144,12 +144,15 @@ LAYERS: dict[type, Callable[..., str]] = {
 
 
 def export(model: Model, path: StrPath) -> None:
-    """Write a model as an ONNX file (opset 18), in float32.
+    """Write a model as an ONNX file (opset 18).
 
-    Its input is x (N, *input_shape), for images pixels from 0 to 1. Its outputs are label (N,) and
-    probabilities (N, K) of a model with classes, prediction (N,) of one with target bounds, else
-    outputs. Needs the extra `onnx`. Raises ParameterError for layers that have no translation, and
-    for a model that takes tables by a schema.
+    Its input is x (N, *input_shape), for images pixels from 0 to 1: float64 if the first layer is a
+    Standardise with `gives`, as in a fit with bounds or a look at the columns, whose numbers may
+    lie far from 0; otherwise (unit-norm, most networks of your own) float32. That first layer
+    computes in float64, the other layers in float32. Its outputs are label (N,) and probabilities
+    (N, K) of a model with classes, prediction (N,) of one with target bounds, else outputs. Needs
+    the extra `onnx`. Raises ParameterError for layers that have no translation, and for a model
+    that takes tables by a schema.
 
     Source
         ONNX operators, https://onnx.ai/onnx/operators/
@@ -198,7 +201,9 @@ def _outputs(graph, model, z):
 def _file(graph, model, outputs):
     """The checked ONNX model."""
     helper, kinds = graph.onnx.helper, graph.onnx.TensorProto
-    given = helper.make_tensor_value_info("x", kinds.FLOAT, ["N", *model.network.input_shape])
+    wide = any(getattr(each, "gives", None) for each in model.network.layers[:1])
+    kind = kinds.DOUBLE if wide else kinds.FLOAT
+    given = helper.make_tensor_value_info("x", kind, ["N", *model.network.input_shape])
     found = []
     for name, (kind, shape) in outputs.items():
         kind = helper.np_dtype_to_tensor_dtype(kind)

@@ -65,14 +65,18 @@ def _maxima(x, dy, window=Window((3, 2), (1, 2), "same")):
     return y, place.astype("int64"), window.spread(dy, place, x.shape)
 
 
-def _weighted(a, d, g, own, layout):
-    grads = {("a", "W"): Outer(a, d), ("a", "b"): Explicit(d), ("c", "W"): Explicit(g)}
-    grads["d", "W"], grads["d", "b"] = Outer(d, a), PositionSums(g.reshape((len(g), 6, 5)))
-    sanitizer, rule = Sanitizer(layout(grads, 1.5, 1.0)), products(600, "auto")._replace(rows=3)
-    total: dict = {}
-    for _ in range(2):
-        sanitizer.add_clipped(grads, total, own, rule)
-    return [total[key].astype("float64") for key in grads]
+def _weighted(a, d, g, own):
+    """Of two batches, clipped by parameter and all together."""
+    found = []
+    for layout in (per_layer_groups, flat_group):
+        grads = {("a", "W"): Outer(a, d), ("a", "b"): Explicit(d), ("c", "W"): Explicit(g)}
+        grads["d", "W"], grads["d", "b"] = Outer(d, a), PositionSums(g.reshape((len(g), 6, 5)))
+        sanitizer, rule = Sanitizer(layout(grads, 1.5, 1.0)), products(600, "auto")._replace(rows=3)
+        total: dict = {}
+        for _ in range(2):
+            sanitizer.add_clipped(grads, total, own, rule)
+        found += [total[key].astype("float64") for key in grads]
+    return found
 
 
 def _noise(x):
@@ -131,12 +135,7 @@ TRIALS: dict[str, tuple] = {  # kernels: how far off they may be, what computes 
     "patches fold_image": (0.0, _patches, [IMAGES, _numbers(2, 6, 3, 3, 2, 3)]),
     "pool pool_gradient_image": (0.0, _maxima, [IMAGES, _numbers(2, 6, 3, 3)]),
     "row_norms": (1e-14, row_norms, [X]),
-    "weigh add_all add_weighted": (
-        1e-6,
-        partial(_weighted, layout=per_layer_groups),
-        [A, D, G, OWN],
-    ),
-    "weigh add_all add_weighted ": (1e-6, partial(_weighted, layout=flat_group), [A, D, G, OWN]),
+    "weigh add_all add_weighted": (1e-6, _weighted, [A, D, G, OWN]),
     "add_normals": (0.0, _noise, [np.linspace(-1, 1, 20_001)]),
     "release": (0.0, _released, [np.linspace(-1, 1, 6 * STRETCH)]),
 }
@@ -155,9 +154,7 @@ def try_twins(xp: Any) -> None:
 @cache
 def _right(xp, number):
     """Names of the kernels of a device that give what their definitions give."""
-    faults: dict[str, str] = {}
-    for names, trial in TRIALS.items():
-        faults[names.strip()] = faults.get(names.strip()) or _fault(xp, names.split(), *trial)
+    faults = {names: _fault(xp, names.split(), *trial) for names, trial in TRIALS.items()}
     wrong = [f"{names.replace(' ', ', ')} ({why})" for names, why in faults.items() if why]
     if wrong and current().rank == 0:
         say(

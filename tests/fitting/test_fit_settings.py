@@ -81,3 +81,11 @@ def test_a_setting_goes_by_its_name_beside_others_in_settings():
         x, y, epsilon=1, delta=1e-3, quiet=True, settings=Settings(steps=4), group_size=2
     )
     assert (model.result["steps"], model.result["group"]["size"]) == (4, 2)
+
+
+def test_whole_floats_are_integers_as_in_the_shell():
+    assert repr(Settings(steps=1e4, hidden=8.0).steps) == "10000"
+    with pytest.raises(ParameterError, match="steps=1.5 to be an integer"):
+        Settings(steps=1.5)
+    planned = {"noise_multiplier": 4, "sampling_probability": 0.01, "delta": 1e-5}
+    assert minidp.epsilon(steps=1e4, **planned) == minidp.epsilon(steps=10_000, **planned)

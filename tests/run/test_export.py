@@ -96,6 +96,28 @@ def test_a_fitted_regression_and_its_ledger(tmp_path):
     assert stated.value == model.ledger_sha256
 
 
+@pytest.mark.parametrize("spread", [10, 1_000])
+@pytest.mark.parametrize("public", [None, "bounds", "schema"])
+def test_a_time_stamp_keeps_its_digits(public, spread, tmp_path):
+    rng = np.random.default_rng(0)
+    x = np.stack([1.7e9 + spread * rng.normal(size=1000), rng.normal(size=1000)], axis=1)
+    low, high = [1.7e9 - 5 * spread, -4], [1.7e9 + 5 * spread, 4]
+    given, rows = {}, x
+    if public == "bounds":
+        given["bounds"] = (low, high)
+    if public == "schema":
+        rows = {"time": x[:, 0], "other": x[:, 1]}
+        ranges = zip(rows, low, high)
+        given["schema"] = {name: {"type": "number", "low": a, "high": b} for name, a, b in ranges}
+    y = np.where((x[:, 0] - 1.7e9) / spread + x[:, 1] > 0, 10**17 + 1, 10**17 + 3)
+    model = minidp.fit(rows, y, epsilon=3.0, seed=1, quiet=True, steps=40, **given)
+    Model(model.network, model.classes).export(tmp_path / "model.onnx")
+    encoded = x if model.schema is None else model.schema.encode(rows).astype("float64")
+    found = ran(tmp_path / "model.onnx", encoded)
+    assert found["label"].tolist() == model.predict(rows).tolist()
+    np.testing.assert_allclose(found["probabilities"], model.predict_proba(rows), atol=1e-6)
+
+
 def test_what_has_no_translation_is_refused_by_name(tmp_path):
     words = nn.Sequential([nn.Embedding(9, 4), nn.LSTM(4, 5), nn.Dense(5, 2)], (6,))
     with pytest.raises(ParameterError, match="got embedding1, lstm1"):

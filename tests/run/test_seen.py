@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from minidp.run import versions as results
 from minidp.run.curves import save_course
-from minidp.run.progress import BAR, shown
+from minidp.run.progress import BAR, make_bar, shown
 
 
 @pytest.mark.parametrize("lots", [20, 10_331, 1_000_000])
@@ -89,3 +89,12 @@ def test_git_commit(tmp_path):
 def test_git_commit_without_git(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert results.git_commit() is None
+
+
+def test_a_notebook_shows_the_bar_and_a_file_does_not(monkeypatch):
+    kernel = type("OutStream", (io.StringIO,), {"__module__": "ipykernel.iostream"})
+    for stream, shows in ((kernel(), True), (io.StringIO(), False)):
+        monkeypatch.setattr("sys.stderr", stream)
+        with make_bar(2, 0, False) as bar:
+            bar.update(2)
+        assert ("2/2 lots" in stream.getvalue()) == shows
