@@ -214,6 +214,7 @@ def _after_noise(findings, trials):
     """The findings, of which those that count on noise as stated say so where it is not."""
     verdicts = {each.name: each.verdict for each in findings}
     wrong = verdicts["noise"] == "violated"
+    mixed = verdicts.get("independence of rows") == "violated"
     factor = trials.factor if wrong and verdicts.get("divisor") == "holds" else None
     for each in findings:
         if factor and each.name == "divisor":
@@ -221,6 +222,9 @@ def _after_noise(findings, trials):
             each = replace(each, verdict="violated", text=text)
         elif factor and each.name in ("sensitivity", "noise") and each.verdict == "violated":
             each = replace(each, text=f"{each.text}; or this follows from the divisor")
+        elif each.name == "calls" and each.verdict == "violated" and not wrong and mixed:
+            text = f"{each.text}; or this follows from rows that depend on the others"
+            each = replace(each, text=text)
         elif wrong and each.name in ON_NOISE and each.verdict == "violated":
             text = f"{each.text}; or this follows from the noise, which is not as stated"
             each = replace(each, text=text)
@@ -257,7 +261,8 @@ def _finding(test, trials, level):
     if p * max(1, len(found)) < level:
         return Finding(test.name, "violated" if claimed else "note", text, level, claimed)
     verdict = "not decided" if undecided else "holds"
-    return Finding(test.name, verdict, undecided, level, claimed)
+    text = undecided or trials.remarks.get(test.name, "")
+    return Finding(test.name, verdict, text, level, claimed)
 
 
 def checked_file(where: str) -> StepReport:

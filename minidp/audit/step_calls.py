@@ -5,34 +5,63 @@ import math
 import numpy as np
 from scipy import stats
 
+from .step_lots import releases
 from .step_noise import pairs
-from .step_trials import Undecided
 
 WINDOWS = (2, 3, 4, 5, 8, 16, 32, 64)  # calls in a row whose noise is added
 NUMBERS = 300_000  # whose law is compared with the normal one
-COMPARED = 8192  # calls
+ALMOST = 0.98  # of the variance of a call, where the fit has hardly changed it
+COMPARED = 256  # coordinates in which calls are compared
 
 
 def calls(trials):
     """The noise of all calls is Gaussian, of one size and new in each."""
-    numbers = np.array(trials.every)
-    if not numbers.size:
-        raise Undecided("no lot was released twice: see sensitivity")
+    found = trials.once(releases)
+    # where rows are random, or their rounding counts, noise is not alone
+    plain = found.spread**2 < 1 + 1e-3
+    numbers, fitted = found.noise[plain], found.fitted[plain]
     n, k = numbers.shape
+    own = 1 - (fitted**2).sum(axis=1)  # the variance that the fit left of each call
     for part in trials.parts:
-        law = stats.chi2(part.size).cdf
-        p = stats.kstest(trials.alone[part.name], law).pvalue
-        yield p, f"the size of the noise in {part.name} changes from call to call, or never does"
-    yield pairs("calls", numbers[:COMPARED])
+        inside = np.isin(found.kept, np.arange(trials.size)[part.where])
+        yield from _sizes(part, (numbers[:, inside] ** 2).sum(axis=1), own, inside.sum())
+    # the fit makes calls alike that it leaves little of
+    yield pairs("calls", numbers[own > ALMOST, :COMPARED])
     for width in WINDOWS:
         if n < 8 * width:
             break
-        sums = numbers[: n // width * width].astype(float).reshape(-1, width, k).sum(axis=1)
+        sums, out = (_in_windows(each, width) for each in (numbers, fitted))
+        freedom = k * (len(sums) - (out**2).sum() / width)
         total = (sums**2).sum() / width
-        p = 2 * min(tail(total, sums.size) for tail in (stats.chi2.cdf, stats.chi2.sf))
-        share = math.sqrt(total / sums.size)
+        p = 2 * min(tail(total, freedom) for tail in (stats.chi2.cdf, stats.chi2.sf))
+        share = math.sqrt(total / freedom)
         yield p, f"{width} calls in a row have {share:.3g} times the noise of independent ones"
-    yield from _law(numbers.ravel()[:NUMBERS].astype(float))
+    numbers = numbers / np.sqrt(own)[:, None]
+    yield from _law(np.random.default_rng(0).permutation(numbers.ravel())[:NUMBERS])
+
+
+def _in_windows(numbers, width):
+    """Sums of so many rows each."""
+    n, k = numbers.shape
+    return numbers[: n // width * width].reshape(-1, width, k).sum(axis=1)
+
+
+def _sizes(part, squares, own, k):
+    """Whether each call by itself, and all together, have noise of the stated size.
+
+    squares, own: of each call, of k numbers; and the variance of one number
+    """
+    alone, n = squares / own, len(squares)
+    p = stats.kstest(alone, stats.chi2(k).cdf).pvalue
+    yield p, f"the size of the noise in {part.name} changes from call to call, or never does"
+    for tail, what in ((stats.chi2.cdf, ""), (stats.chi2.sf, "does not do what it states: ")):
+        share = math.sqrt(squares.sum() / own.sum() / k)
+        text = f"all calls together have {share:.4g} times the stated noise in {part.name}"
+        yield tail(squares.sum(), k * own.sum()), what + text
+        far = alone.min() if tail is stats.chi2.cdf else alone.max()
+        share = math.sqrt(far / k)
+        text = f"one call has {share:.3g} times the stated noise in {part.name}, of {n} calls"
+        yield tail(far, k) * n, what + text
 
 
 def _law(numbers):

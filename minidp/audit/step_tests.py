@@ -18,107 +18,20 @@ from ..privacy import (
     PoissonSampled,
 )
 from .step_calls import calls
+from .step_lots import OTHERS, independence
 from .step_noise import alike, directions, fresh, noise
-from .step_trials import FEWEST, LOUD, SCALES, Lot, Undecided
+from .step_sums import UNLIKELY, divisor, finite, sensitivity, trained
+from .step_trials import LOUD, Lot, Undecided
 
-NEARLY = 0.9  # of C, which rows whose gradients are clipped to it move
 PERIODS, TOGETHER = (100, 500), 2000  # steps of a run's parts; rows of which pairs are counted
-UNLIKELY = 1e-6  # a right step's chance
-EXTREME = (1e-30, 1e12, 1e25)  # of row 0, besides SCALES
-FEW, MUCH = (1, 2, 3, 5, 9), 3  # rows of small lots; how many C too much they are to show
-# rows that are whole batches of nearly any size up to 64, or the least that a step may wait for
-WHOLE = (120, 126, 128, 16, 32, 64)
-MOST_WHOLE = 1024  # rows of such a lot
-MOST_CALLS, MOST_NUMBERS = 300, 1_000_000  # of each such lot
-AT_HAND = "the sum is divided by the number of rows at hand, not by the expected lot size"
-MEAN = "the loss is a mean over the lot, and 1/B is in the gradients that are clipped"
-OTHERS = (
-    "what rows add depends on the other rows: batch statistics, a mean over the lot, sums of "
-    "several rows that are clipped as one, or a clip norm that follows the lot"
-)
-
-
-def sensitivity(trials):
-    """One row moves the sum by at most C: m copies by m C."""
-    m = trials.copies
-    for scale in (*reversed(SCALES), 0, *EXTREME):
-        yield from _unclipped(trials, m, (1, Lot(0, m, scale)))
-    if trials.varies:
-        yield from _unclipped(trials, 8 * m, (1, Lot(0, 8 * m, LOUD)))
-        most = min(MOST_CALLS if trials.size > 1 else MOST_CALLS // 3, MOST_NUMBERS // trials.size)
-        calls = max(FEWEST, min(most, trials.needed(MUCH)))
-        for few in FEW:
-            lots = (1, Lot(0, few, LOUD)), (-1, trials.quiet)
-            yield from _unclipped(trials, few, *lots, n=calls)
-        usual = min(max(2, round(trials.stated.expected_lot_size)), MOST_WHOLE)
-        for whole in dict.fromkeys((*WHOLE, usual)):  # one row less leaves the largest remainder
-            lots = (1, Lot(0, whole, LOUD)), (-1, Lot(0, whole - 1, LOUD))
-            yield from _unclipped(trials, 1, *lots, n=calls)
-    if min(trials.reached.values()) < 0.5:
-        raise Undecided("no rows come near the clip norm in each part: see trained")
-    if trials.integers:
-        for part in trials.parts:
-            lots = [Lot(0, m, scale) for scale in SCALES]
-            most = max(
-                each[3]
-                for lot in lots
-                for each in trials.moved(m, (1, lot))
-                if each[2] == part.name
-            )
-            if most < NEARLY * m:
-                raise Undecided(
-                    f"integer rows in the range of make_rows move {part.name} by {most / m:.2g} C "
-                    "each at most, so whether larger ones are clipped is not known: give "
-                    "make_rows whose gradients are larger than the clip norm"
-                )
-
-
-def _unclipped(trials, rows, *lots, n=None):
-    for p, text, _, norm in trials.moved(rows, *lots, n=n):
-        cause = "rows are not clipped" if norm > 4 * rows else "clipped in pieces, or to more"
-        yield p, f"{text}: {cause}"
-
-
-def trained(trials):
-    """Rows move every part by half the clip norm each, at some scale."""
-    for part, p in trials.reached.items():
-        yield (
-            p,
-            f"no rows move {part} by much: frozen weights, which are charged, a sum that is "
-            "clipped as a whole, or a clip norm far above their gradients: give make_rows with "
-            "larger ones",
-        )
-
-
-def divisor(trials):
-    """Twice the rows move the release twice as far."""
-    m, cause, least = trials.copies, AT_HAND, 1.0
-    for scale in reversed(SCALES):
-        for p, text, *_ in trials.moved(0, (1, Lot(0, 2 * m, scale)), (-2, Lot(0, m, scale))):
-            if scale == LOUD and p > UNLIKELY:
-                cause = MEAN  # clipped rows move the release as they should
-            least = min(least, p)
-            yield p, f"{text}: {cause}"
-    if (
-        least > UNLIKELY and min(trials.reached.values()) < 0.5
-    ):  # lots may move the sum by C, where they should by m C
-        lots = (1, Lot(0, 2 * m, LOUD)), (-2, Lot(0, m, LOUD))
-        for p, text, *_ in trials.moved(0, *lots, n=trials.needed(1)):
-            yield p, f"does not do what it states: {text}: the sum is clipped as a whole"
-
-
-def independence(trials):
-    """What rows add does not change with the other rows, whether these are more or fewer."""
-    m = trials.copies
-    for scale, copies in ((1, m + 1), (LOUD, m - 1), (SCALES[0], 2 * m + 1)):
-        lots = (1, Lot(m, copies, scale)), (-1, Lot(0, copies, scale)), (-1, Lot(m))
-        yield from ((p, f"{text}: {OTHERS}") for p, text, *_ in trials.moved(0, *lots))
+MOST_EMPTY = 300  # calls
 
 
 def empty_lot(trials):
     """An empty lot releases noise alone."""
     if not trials.empty:
-        yield from (each[:2] for each in trials.moved(0, (1, Lot())))
+        n = max(trials.for_shift, min(MOST_EMPTY, trials.needed(0, 1)))
+        yield from (each[:2] for each in trials.moved(0, (1, Lot()), n=n))
     elif "poisson" in trials.stated.claims:
         yield 0.0, f"an empty lot raises {trials.empty!r:.200}"
     else:
@@ -126,22 +39,6 @@ def empty_lot(trials):
             f"it raises {trials.empty!r:.200}: a step of Poisson lots must take it. In JAX, pad "
             "the lot with rows of weight 0 to a fixed size before the gradient"
         )
-
-
-def finite(trials):
-    """Rows that are not finite, or as large as any, move the sum by at most C each."""
-    m, row = trials.copies, trials.rows[0]
-    largest = (
-        float(np.finfo(row.dtype).max / (np.abs(row).max() or 1)) if row.dtype.kind == "f" else 1
-    )
-    for value in (math.nan, math.inf, largest):
-        for p, _, part, norm in trials.moved(m, (1, Lot(m, m, value)), (-1, Lot(m))):
-            moved = f"move {part} by {norm:.3g} C" if norm < math.inf else "make it not finite"
-            yield (
-                p,
-                f"{m} rows of {value:.3g} are not left out: they {moved}; claim finite only if "
-                "such rows may come",
-            )
 
 
 def bits(trials):

@@ -13,29 +13,34 @@ from ..util.validate import positive_finite, shape
 LEVEL = 1e-4  # of all tests of a report together
 MISSED = 1e-3  # chance that a fault of the size FAULT is missed
 FAULT = 1.25  # times what is stated: a fault that the trials are to find
-LAW = 5000  # numbers that tell Laplace's law from a Gaussian's
 SPREAD = 600  # numbers that tell FAULT times the noise
-FEWEST = 16
+FEWEST, LEAST = 16, 16  # releases whose noise is tested; numbers that give its spread
 SCALES = (0.01, 0.1, 1, 10, 100, 1000)  # of row 0
 LOUD = SCALES[-1]
 ALIKE = 0.1  # relative difference of two factors
 RAISED = (Exception, SystemExit)  # by the user's code, which may raise anything
-MOST_KEPT = 256  # numbers of each call that are compared with all other calls
+MOST_ROWS = 20_000_000  # numbers of a lot of copies
 MANY = 1e6  # squared deviations, of which the non-central law is a normal one
 ROUNDING = 1e-5  # of what rows move: sums in float32 are no fault
 
 
 class Lot(NamedTuple):
-    """The first rows of `make_rows`, and copies of its row 0 times a number."""
+    """The first rows of `make_rows`, and copies of one of them times a number."""
 
     made: int = 0
     copies: int = 0
     scale: float = 1
+    row: int = 0
+
+    @property
+    def rows(self):
+        """How many there are."""
+        return self.made + self.copies
 
     def __str__(self):
         made = f"{self.made} made rows" if self.made else "an empty lot"
         times = "" if self.scale == 1 else f" times {self.scale:g}"
-        copies = f"{self.copies} copies of row 0{times}"
+        copies = f"{self.copies} copies of row {self.row}{times}"
         if not self.copies:
             return made
         return f"{made} and {copies}" if self.made else copies
@@ -75,7 +80,8 @@ class Trials:
         self.varies = stated.relation == "add_remove"  # lots may have any size
         sigmas = [sigma for _, _, sigma in stated.clipped.values()]
         m = min(1024, max(64, 64 * max(sigmas))) if self.varies else stated.expected_lot_size
-        self.copies = max(1, round(m))
+        wide = max(16, MOST_ROWS // math.prod(stated.row_shape))
+        self.copies = max(1, min(round(m), wide if self.varies else round(m)))
         self.integers = False
         self.rows = stated.rows(self.copies)
         shape("check_step", "make_rows", self.rows, (self.copies, *stated.row_shape))
@@ -86,20 +92,22 @@ class Trials:
         self.parts, self.unit = self._parts()
         self.first = first / self.unit  # the very first release
         self.spacing = _spacing(first)
-        self.every: list = []  # numbers of each call's noise, in the calls' order
-        most = min(self.size, MOST_KEPT)
-        self.kept = np.sort(np.random.default_rng(0).permutation(self.size)[:most])
-        self.alone = {part.name: [] for part in self.parts}  # squares of each call's noise
+        self.rounding = max(ROUNDING, self.spacing / 4)  # of what rows move
+        self.made: dict = {}  # what `once` made
+        self.remarks: dict[str, str] = {}  # of tests that hold
+        self.random = False  # whether what a row adds is random
         self.empty = None
         try:
             self.call(self.rows[:0])
         except RAISED as error:  # what an empty lot raises is tested by itself
             self.empty = error
         smallest = min(part.size for part in self.parts)
-        self.for_law = max(FEWEST, -(-SPREAD // smallest), -(-LAW // self.size))
+        self.for_law = max(FEWEST, -(-SPREAD // smallest))
         if 20 * self.size <= stated.most_releases:
             self.for_law = max(self.for_law, 2 * self.size + 2)  # for all directions
-        self.for_shift = self.needed(self.copies * (FAULT - 1))
+        least = max(4, -(-LEAST // smallest))
+        shifted = 6 * self.needed(0, self.copies / 2)  # of two lots less another
+        self.for_shift = max(least, self.needed(self.copies, FAULT * self.copies), shifted)
         self.short = 0  # releases that a test would have needed, beyond most_releases
         fewest = 1 if self.empty else 0  # rows: the noise shows where there are fewest
         self.quiet = Lot(fewest if self.varies else self.copies)
@@ -116,14 +124,15 @@ class Trials:
             raise ParameterError(f"parts: expected them to cover all {self.size} coordinates")
         return parts, unit
 
-    def needed(self, shift):
-        """Releases of each lot that show a shift by so many C in any part: the square of the mean
-        of sums of lots, of variance 6 / n at most, is non-central chi-square.
+    def needed(self, low, high):
+        """Releases of a lot that tell sums of `high` C from sums of `low` C, in any part: the
+        square of their mean is non-central chi-square.
         """
         far = special.ndtri(LEVEL / 1000) + special.ndtri(MISSED)
         sizes, sigmas = np.array([(part.size, part.sigma) for part in self.parts]).T
-        excess = 2 * far**2 + np.sqrt(4 * far**4 + 2 * sizes * far**2)
-        return max(FEWEST, math.ceil((6 * excess * (sigmas / shift) ** 2).max()))
+        square, more = (high / sigmas) ** 2, (high**2 - low**2) / sigmas**2
+        root = np.sqrt(16 * square**2 * far**4 + 8 * sizes * far**2 * more**2)
+        return math.ceil(((4 * square * far**2 + root) / (2 * more**2)).max())
 
     def call(self, rows, step=None):
         """One release, (d,) float64."""
@@ -147,20 +156,28 @@ class Trials:
 
     def releases(self, lot, n, step=None):
         """New releases of a lot, one after the other, its rows always in the same mixed order."""
-        copies = np.repeat(self.scaled(lot.scale), lot.copies, axis=0)
+        copies = np.repeat(self.scaled(lot.scale, lot.row), lot.copies, axis=0)
         rows = np.concatenate([self.rows[: lot.made], copies])
         rows = np.random.default_rng(0).permutation(rows)
         if n > self.stated.most_releases:
             self.short, n = n, self.stated.most_releases
         return (self.call(rows, step) / self.unit for _ in range(n))
 
-    def scaled(self, scale):
-        """Row 0 times a number; integers stay within those that `make_rows` gives."""
-        row = self.rows[:1]
+    def scaled(self, scale, row=0):
+        """A row times a number; integers stay within those that `make_rows` gives."""
+        row = self.rows[row : row + 1]
         if not self.integers:
             return (row * scale).astype(row.dtype)
         ends = self.rows.min(), self.rows.max()
         return np.clip(np.round(row * float(scale)), *ends).astype(row.dtype)
+
+    def once(self, make):
+        """make(self), which is called once; what it lacks is lacking each time."""
+        if make not in self.made:
+            self.made[make] = make(self), self.short
+        made, short = self.made[make]
+        self.short = max(self.short, short)
+        return made
 
     def untried(self):
         """What the calls that were made do not show, in words."""
@@ -188,13 +205,9 @@ class Trials:
                 mean = mean + apart / n
                 if n == 1:
                     continue
-                keep = apart[self.kept] * math.sqrt((n - 1) / n)
-                self.every.append(keep.astype(np.float32))
                 for i, part in enumerate(self.parts):
                     noise = apart[part.where]
-                    square = noise @ noise * (n - 1) / n
-                    self.alone[part.name].append(square)
-                    squares[i] += square
+                    squares[i] += noise @ noise * (n - 1) / n
             spreads = [square / part.size / (n - 1) for square, part in zip(squares, self.parts)]
             self.means[key] = mean, [max(1.0, spread) / n for spread in spreads]
         return self.means[key]
@@ -210,9 +223,11 @@ class Trials:
         for i, part in enumerate(self.parts):
             mean = sum(weight * each[part.where] for weight, each, _ in means)
             variance = sum(weight**2 * each[i] for weight, _, each in means)
-            rounding = max(ROUNDING, self.spacing / 4) * max(
-                np.linalg.norm(each[part.where]) for _, each, _ in means
-            )
+            if self.random:
+                # in the worst direction, where rows add their clip norms at random
+                n = n or self.for_shift
+                variance += sum(w**2 * lot.rows for w, lot in lots) / part.sigma**2 / n
+            rounding = self.rounding * max(np.linalg.norm(each[part.where]) for _, each, _ in means)
             square, allowed = float(mean @ mean), most / part.sigma + rounding
             if allowed**2 > MANY * variance:  # so many deviations that the law is a normal one
                 far = math.sqrt(square) - math.hypot(allowed, math.sqrt(part.size * variance))
@@ -228,11 +243,8 @@ class Trials:
         """How many times what is stated sums and noise both are; None if not alike."""
         m, lot = self.copies, Lot(0, self.copies, LOUD)
         sums = max(norm for *_, norm in self.moved(m, (1, lot))) / m
-        squares = [
-            np.nanmedian(self.alone[each.name]) / stats.chi2.median(each.size)
-            for each in self.parts
-        ]
-        noise = math.sqrt(max(squares))
+        releases = np.array(list(self.releases(self.quiet, self.for_law)))
+        noise = math.sqrt(max(releases[:, each.where].var(axis=0).mean() for each in self.parts))
         alike = noise and abs(sums / noise - 1) < ALIKE < abs(noise - 1)
         return noise if alike else None
 

@@ -1,7 +1,5 @@
 """check_step: the noise of all calls together; right steps of few digits and of one number pass."""
 
-from collections import Counter
-
 import numpy as np
 import pytest
 
@@ -72,20 +70,18 @@ def test_a_step_of_one_number_passes():
     assert report.calls <= 10_000
 
 
-def test_a_step_of_many_coordinates_is_called_less_often_on_small_lots():
+def test_a_step_of_many_coordinates_is_decided_in_fewer_calls():
     size = 20_000
-    rng, sizes = np.random.default_rng(), Counter()
+    rng = np.random.default_rng()
 
     def step(rows):
-        sizes[len(rows)] += 1
         total = np.zeros(size)
         total[:5] = clipped(rows.astype(float)).sum(axis=0)
         return (total + SIGMA * rng.standard_normal(size)) / L
 
     report = check_step(step, **{**STATED, "row_shape": (5,)})
-    assert report.passed is not False, report
-    assert sizes[63] == sizes[127] == 50
-    assert report.calls <= 2500
+    assert report.passed is True, report
+    assert report.calls <= 6000
 
 
 def shifting(rows, steps):
