@@ -75,7 +75,7 @@ class Stated:
     delta: float | None = None
     claimed_epsilon: float | None = None
     seed: int = 0
-    most_releases: int = 6000
+    most_releases: int = 7000
 
     def __post_init__(self):
         positive_finite(expected_lot_size=self.expected_lot_size)

@@ -17,7 +17,7 @@ from .step_noise import noises
 from .step_sums import scaled_norm
 from .step_trials import LOUD, SCALES, Lot, Undecided
 
-MOST_LOTS, NUMBERS = 5000, 30_000_000  # lots; numbers of rows and releases in all of them
+MOST_LOTS, NUMBERS = 7000, 30_000_000  # lots; numbers of rows and releases in all of them
 ROWS = 6  # of the pool, each at three scales
 MOST_KEPT = 1024  # coordinates whose noise is kept
 SMALL, SPECIAL = 9, (16, 32, 64, 100, 128, 256)  # rows of lots that are drawn more often
@@ -191,6 +191,8 @@ def _known(found, sizes):
         text = f"what rows add changes {what}"
         yield text, whole * (factor - np.mean(factor))[:, None]
         yield text, added(large * factor[lot])
+    yield "what a row adds changes with its place", added(place)
+    yield "what a row adds changes with its place", added(place / rest)
     yield "the lot before shows", np.concatenate([whole[:1] * 0, whole[:-1]])
     counts = np.array([np.bincount(each, minlength=pool) for each in found.lots])
     yield "rows that are in a lot twice add another amount", (counts > 1) @ found.added

@@ -19,18 +19,18 @@ from ..privacy import (
 )
 from .step_calls import calls
 from .step_lots import OTHERS, independence
-from .step_noise import alike, directions, fresh, noise
+from .step_noise import directions, noise, pairs
 from .step_sums import UNLIKELY, divisor, finite, sensitivity, trained
-from .step_trials import LOUD, Lot, Undecided
+from .step_trials import FEWEST, LOUD, Lot, Undecided
 
 PERIODS, TOGETHER = (100, 500), 2000  # steps of a run's parts; rows of which pairs are counted
-MOST_EMPTY = 300  # calls
+MOST_EMPTY, PROCESSES = 300, 200  # calls; fresh steps
 
 
 def empty_lot(trials):
     """An empty lot releases noise alone."""
     if not trials.empty:
-        n = max(trials.for_shift, min(MOST_EMPTY, trials.needed(0, 1)))
+        n = max(trials.for_sum, min(MOST_EMPTY, trials.needed(0, 1)))
         yield from (each[:2] for each in trials.moved(0, (1, Lot()), n=n))
     elif "poisson" in trials.stated.claims:
         yield 0.0, f"an empty lot raises {trials.empty!r:.200}"
@@ -72,10 +72,15 @@ def bits(trials):
 
 
 def processes(trials):
-    """Fresh steps do not repeat each other's noise."""
-    n, steps = max(8, -(-500 // trials.size)), [trials.stated.make_step() for _ in range(4)]
-    found = [fresh(trials.releases(trials.quiet, n, step)).ravel() for step in steps]
-    yield alike("a fixed seed: fresh steps", np.array(found), 0)
+    """Fresh steps do not repeat each other's noise, and have it from their first call on."""
+    lot, n = trials.quiet, max(2, -(-FEWEST // trials.size))
+    mean = trials.mean(lot, trials.for_law)[0] if lot.rows else 0.0
+    steps = (trials.stated.make_step() for _ in range(PROCESSES))
+    found = np.array([list(trials.releases(lot, n, step)) for step in steps]) - mean
+    for call, numbers in enumerate(found.transpose(1, 0, 2), 1):
+        p = stats.chi2.cdf((numbers**2).sum(), numbers.size)
+        yield p, f"call {call} of {PROCESSES} fresh steps has {numbers.std():.3g} times the noise"
+    yield pairs("a fixed or short seed: fresh steps", found.reshape((PROCESSES, -1)))
 
 
 def gradients(trials):

@@ -106,8 +106,9 @@ class Trials:
         if 20 * self.size <= stated.most_releases:
             self.for_law = max(self.for_law, 2 * self.size + 2)  # for all directions
         least = max(4, -(-LEAST // smallest))
-        shifted = 6 * self.needed(0, self.copies / 2)  # of two lots less another
-        self.for_shift = max(least, self.needed(self.copies, FAULT * self.copies), shifted)
+        self.for_sum = max(least, self.needed(self.copies, FAULT * self.copies))
+        # of two lots less another
+        self.for_shift = max(self.for_sum, 6 * self.needed(0, self.copies / 2))
         self.short = 0  # releases that a test would have needed, beyond most_releases
         fewest = 1 if self.empty else 0  # rows: the noise shows where there are fewest
         self.quiet = Lot(fewest if self.varies else self.copies)
@@ -195,7 +196,8 @@ class Trials:
 
     def mean(self, lot, n=None):
         """(mean, variance of the mean in each part) of a lot's releases; at least as stated."""
-        n, key = n or self.for_shift, (lot, n)
+        n = n or self.for_sum
+        key = lot, n
         if n > self.stated.most_releases:  # fewer releases decide nothing but what is obvious
             self.short, n = n, FEWEST
         if key not in self.means:
@@ -225,7 +227,7 @@ class Trials:
             variance = sum(weight**2 * each[i] for weight, _, each in means)
             if self.random:
                 # in the worst direction, where rows add their clip norms at random
-                n = n or self.for_shift
+                n = n or self.for_sum
                 variance += sum(w**2 * lot.rows for w, lot in lots) / part.sigma**2 / n
             rounding = self.rounding * max(np.linalg.norm(each[part.where]) for _, each, _ in means)
             square, allowed = float(mean @ mean), most / part.sigma + rounding
