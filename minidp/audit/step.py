@@ -21,7 +21,6 @@ from .step_trials import LEVEL, RAISED, Trials, Undecided
 CLAIMS = ("trained", "finite", "bits", "poisson", "processes", "directions")
 RELATIONS = ("add_remove", "zero_out")
 ON_NOISE = ("sensitivity", "divisor", "independence of rows", "calls")
-DIVISOR = "both are divided by another number than expected_lot_size, or by none"
 KINDS = {"violated": "fail"}  # of a verdict's cell on a page
 
 
@@ -207,22 +206,16 @@ def check_step(step: Callable[[Any], Any], **stated: Any) -> StepReport:
     ]
     level = LEVEL / len(tests)
     found = [_finding(each, trials, level) for each in tests]
-    return StepReport(tuple(_after_noise(found, trials)), trials.calls, trials.untried())
+    return StepReport(tuple(_after_noise(found)), trials.calls, trials.untried())
 
 
-def _after_noise(findings, trials):
+def _after_noise(findings):
     """The findings, of which those that count on noise as stated say so where it is not."""
     verdicts = {each.name: each.verdict for each in findings}
     wrong = verdicts["noise"] == "violated"
     mixed = verdicts.get("independence of rows") == "violated"
-    factor = trials.factor if wrong and verdicts.get("divisor") == "holds" else None
     for each in findings:
-        if factor and each.name == "divisor":
-            text = f"sums and noise are both {factor:.3g} times what is stated: " + DIVISOR
-            each = replace(each, verdict="violated", text=text)
-        elif factor and each.name in ("sensitivity", "noise") and each.verdict == "violated":
-            each = replace(each, text=f"{each.text}; or this follows from the divisor")
-        elif each.name == "calls" and each.verdict == "violated" and not wrong and mixed:
+        if each.name == "calls" and each.verdict == "violated" and not wrong and mixed:
             text = f"{each.text}; or this follows from rows that depend on the others"
             each = replace(each, text=text)
         elif wrong and each.name in ON_NOISE and each.verdict == "violated":

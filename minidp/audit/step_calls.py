@@ -5,13 +5,14 @@ import math
 import numpy as np
 from scipy import stats
 
-from .step_lots import releases
+from .step_lots import MOST_KEPT, releases
 from .step_noise import pairs
 from .step_trials import FEWEST, Undecided
 
 WINDOWS = (2, 3, 4, 5, 8, 16, 32, 64)  # calls in a row whose noise is added
 NUMBERS = 500_000  # whose law is compared with the normal one
 ALMOST = 0.98  # of the variance of a call, where the fit has hardly changed it
+DECIDES = 7  # singular values' distance that shows a missing direction
 COMPARED = 256  # coordinates in which calls are compared
 
 
@@ -27,7 +28,9 @@ def calls(trials):
     own = 1 - (fitted**2).sum(axis=1)  # the variance that the fit left of each call
     for part in trials.parts:
         inside = np.isin(found.kept, np.arange(trials.size)[part.where])
-        yield from _sizes(part, (numbers[:, inside] ** 2).sum(axis=1), own, inside.sum())
+        squares = (numbers[:, inside] ** 2).sum(axis=1)
+        yield from _sizes(part, squares, own, inside.sum(), found.sizes[plain] == 0)
+    yield from _spectrum(numbers, own.sum())
     # the fit makes calls alike that it leaves little of
     yield pairs("calls", numbers[own > ALMOST, :COMPARED])
     for width in WINDOWS:
@@ -43,39 +46,64 @@ def calls(trials):
     yield from _law(np.random.default_rng(0).permutation(numbers.ravel())[:NUMBERS])
 
 
+def directions(trials):
+    """No direction among all coordinates is without noise."""
+    found = trials.once(releases)
+    n, k = found.noise.shape
+    if k < trials.size or math.sqrt(n) - math.sqrt(k) < DECIDES:
+        raise Undecided(
+            f"noise that spares one direction of {trials.size} coordinates is looked for among "
+            f"{k} of them and in sums, in {n} calls; it is decided for up to {MOST_KEPT}"
+        )
+    yield 1.0, ""
+
+
+def _spectrum(numbers, freedom):
+    """Whether a direction of independent normal numbers (n, k) has other noise than others, by the
+    theorem of Davidson and Szarek on their singular values.
+    """
+    n, k = numbers.shape
+    squares = np.linalg.eigvalsh(numbers.T @ numbers)
+    least, most = math.sqrt(max(squares[0], 0)), math.sqrt(squares[-1])
+    for far, size, what in (
+        (most - math.sqrt(n) - math.sqrt(k), most, "more"),
+        (math.sqrt(freedom) - math.sqrt(k) - least, least, "less"),
+    ):
+        text = f"one direction has {what} noise than others, {size / math.sqrt(n):.3g} times the"
+        yield math.exp(-(max(far, 0) ** 2) / 2), f"{text} stated one"
+
+
 def _in_windows(numbers, width):
     """Sums of so many rows each."""
     n, k = numbers.shape
     return numbers[: n // width * width].reshape(-1, width, k).sum(axis=1)
 
 
-def _sizes(part, squares, own, k):
+def _sizes(part, squares, own, k, alone):
     """Whether each call by itself, and all together, have noise of the stated size.
 
-    squares, own: of each call, of k numbers; and the variance of one number
+    squares, own: of each call, of k numbers; and the variance of one number; alone: whether it had
+    no rows, which may add to the noise
     """
-    alone, n = squares / own, len(squares)
     law = stats.chi2(k)
-    p = stats.kstest(alone, law.cdf).pvalue
+    p = stats.kstest(squares / own, law.cdf).pvalue
     yield p, f"the size of the noise in {part.name} changes from call to call, or never does"
-    for tail, far, what in (
-        ("cdf", alone.min(), ""),
-        ("sf", alone.max(), "does not do what it states: "),
-    ):
-        share = math.sqrt(squares.sum() / own.sum() / k)
-        text = f"all calls together have {share:.4g} times the stated noise in {part.name}"
-        yield getattr(stats.chi2(k * own.sum()), tail)(squares.sum()), what + text
-        share = math.sqrt(far / k)
-        text = f"one call has {share:.3g} times the stated noise in {part.name}, of {n} calls"
-        yield getattr(law, tail)(far) * n, what + text
+    for every, tail in ((squares > -1, "cdf"), (alone, "sf")):
+        if not every.any():
+            continue
+        total, n, each = squares[every].sum(), own[every].sum(), (squares / own)[every]
+        far = each.min() if tail == "cdf" else each.max()
+        what = "" if tail == "cdf" else "does not do what it states: "
+        text = f"all calls together have {math.sqrt(total / n / k):.4g} times the stated noise"
+        yield getattr(stats.chi2(k * n), tail)(total), f"{what}{text} in {part.name}"
+        text = f"one call has {math.sqrt(far / k):.3g} times the stated noise in {part.name}"
+        yield getattr(law, tail)(far) * len(each), f"{what}{text}, of {len(each)} calls"
 
 
 def _law(numbers):
-    """Whether normal numbers are: their law, their fourth power and the largest."""
+    """Whether normal numbers are: their law, the largest and their fourth power."""
     yield stats.kstest(numbers, "norm").pvalue, "the noise of all calls is not Gaussian"
     size, largest = len(numbers), np.abs(numbers).max()
-    high = 2 * size * stats.norm.sf(largest)
-    yield high, f"a number is {largest:.3g} times the stated noise: its tails are too heavy"
     low = math.exp(size * math.log1p(-2 * stats.norm.sf(largest))) if largest > 1 else 0.0
     yield low, f"no number exceeds {largest:.3g} times the stated noise: it is cut off"
     far = (np.mean(numbers**4) - 3) / math.sqrt(96 / size)

@@ -7,19 +7,14 @@ from itertools import product
 
 import numpy as np
 
-from .step_noise import noises
 from .step_trials import LOUD, SCALES, Lot, Undecided
 
 NEARLY = 0.9  # of C, which rows whose gradients are clipped to it move
-UNLIKELY = 1e-6  # a right step's chance
 EXTREME = (1e-30, 1e-6, 1e-4, 1e5, 1e8, 1e12, 1e25)  # of row 0, besides SCALES
 # scales in all; where row 0 adds so much of C, scales are tried close to each other, from below
 COARSE, NEAR, BELOW, CLOSE, SEVERAL = 21, 0.5, 0.7, 1.15, 15
 SIDES = 4  # rows of which those are tried
-MOST = 500  # calls of a lot that tell what the sum is divided by
 COSTLY = 10_000_000  # numbers of a lot's releases, above which scales that are close are left out
-AT_HAND = "the sum is divided by the number of rows at hand, not by the expected lot size"
-MEAN = "the loss is a mean over the lot, and 1/B is in the gradients that are clipped"
 
 
 def scaled_norm(trials, scale):
@@ -76,21 +71,6 @@ def trained(trials):
             "clipped as a whole, or a clip norm far above their gradients: give make_rows with "
             "larger ones",
         )
-
-
-def divisor(trials):
-    """Twice the rows move the release twice as far."""
-    m, cause = trials.copies, AT_HAND
-    trials.once(noises)
-    # divided by the rows at hand, both move it by as much as the expected number of rows
-    most = min(MOST, 6 * trials.needed(0, min(m / 2, trials.stated.expected_lot_size)))
-    for scale in (LOUD, 10, 1):
-        lots = (1, Lot(0, 2 * m, scale)), (-2, Lot(0, m, scale))
-        n = max(trials.for_shift, most if scale == LOUD else 0)
-        for p, text, *_ in trials.moved(0, *lots, n=n):
-            if scale == LOUD and p > UNLIKELY:
-                cause = MEAN  # clipped rows move the release as they should
-            yield p, f"{text}: {cause}"
 
 
 def finite(trials):

@@ -17,10 +17,10 @@ from ..privacy import (
     NeighbouringRelation,
     PoissonSampled,
 )
-from .step_calls import calls
-from .step_lots import OTHERS, independence
-from .step_noise import directions, noise, pairs
-from .step_sums import UNLIKELY, divisor, finite, sensitivity, trained
+from .step_calls import calls, directions
+from .step_linear import OTHERS, UNLIKELY, divisor, independence
+from .step_noise import noise, pairs
+from .step_sums import finite, sensitivity, trained
 from .step_trials import FEWEST, LOUD, Lot, Undecided
 
 PERIODS, TOGETHER = (100, 500), 2000  # steps of a run's parts; rows of which pairs are counted

@@ -17,7 +17,6 @@ SPREAD = 600  # numbers that tell FAULT times the noise
 FEWEST, LEAST = 16, 16  # releases whose noise is tested; numbers that give its spread
 SCALES = (0.01, 0.1, 1, 10, 100, 1000)  # of row 0
 LOUD = SCALES[-1]
-ALIKE = 0.1  # relative difference of two factors
 RAISED = (Exception, SystemExit)  # by the user's code, which may raise anything
 MOST_ROWS = 20_000_000  # numbers of a lot of copies
 MANY = 1e6  # squared deviations, of which the non-central law is a normal one
@@ -103,12 +102,8 @@ class Trials:
             self.empty = error
         smallest = min(part.size for part in self.parts)
         self.for_law = max(FEWEST, -(-SPREAD // smallest))
-        if 20 * self.size <= stated.most_releases:
-            self.for_law = max(self.for_law, 2 * self.size + 2)  # for all directions
         least = max(4, -(-LEAST // smallest))
         self.for_sum = max(least, self.needed(self.copies, FAULT * self.copies))
-        # of two lots less another
-        self.for_shift = max(self.for_sum, 6 * self.needed(0, self.copies / 2))
         self.short = 0  # releases that a test would have needed, beyond most_releases
         fewest = 1 if self.empty else 0  # rows: the noise shows where there are fewest
         self.quiet = Lot(fewest if self.varies else self.copies)
@@ -239,16 +234,6 @@ class Trials:
             norm = math.sqrt(square) * part.sigma if math.isfinite(square) else math.inf
             text = f"{what} move {part.name} by {norm:.4g} C, at most {most} C is right"
             yield p, text, part.name, norm
-
-    @property
-    def factor(self):
-        """How many times what is stated sums and noise both are; None if not alike."""
-        m, lot = self.copies, Lot(0, self.copies, LOUD)
-        sums = max(norm for *_, norm in self.moved(m, (1, lot))) / m
-        releases = np.array(list(self.releases(self.quiet, self.for_law)))
-        noise = math.sqrt(max(releases[:, each.where].var(axis=0).mean() for each in self.parts))
-        alike = noise and abs(sums / noise - 1) < ALIKE < abs(noise - 1)
-        return noise if alike else None
 
     @property
     def reached(self):

@@ -170,12 +170,12 @@ FINDINGS = {
     "a sum that is not divided": (
         plain(divide=lambda self, total, rows: total),
         {},
-        r"violated +divisor: sums and noise are both (7\.\d+|8(\.\d+)?) times what is stated",
+        r"violated +noise: .*the noise is (7\.\d+|8(\.\d+)?) times .*8 if not divided",
     ),
     "divided by twice the lot size": (
         plain(divide=lambda self, total, rows: total / (2 * L)),
         {},
-        r"violated +divisor: sums and noise are both 0\.[45]\d* times what is stated",
+        r"violated +noise: .*the noise is 0\.[45]\d* times the stated",
     ),
     "rows clipped several together": (
         plain(clip=micro_batches),
@@ -222,7 +222,11 @@ FINDINGS = {
         {},
         r"violated +divisor: .*loss is a mean",
     ),
-    "the same generator in every process": (Seeded, {}, r"violated +processes: .*fixed seed"),
+    "the same generator in every process": (
+        Seeded,
+        {},
+        r"violated +processes: a fixed or short seed",
+    ),
     "frozen weights that are charged, opacus#820": (
         plain(divide=frozen),
         {},
@@ -247,7 +251,7 @@ FINDINGS = {
     "one noise for two layers": (
         plain(noise=lambda self, *rest: np.tile(Plain.noise(self, *rest)[:10], 2)),
         {},
-        r"violated +noise: (coordinates (\d) and 1\2 have the same noise|among coordinates)",
+        r"violated +noise: .*pairs of equal numbers .*noise used again",
     ),
     "Laplace noise": (
         plain(noise=lambda self, *rest: self.rng.laplace(0, SIGMA / 2**0.5, D)),
@@ -378,13 +382,14 @@ def test_rows_of_any_size_in_lots_of_any_size_are_clipped(clip):
     assert re.search("violated +(sensitivity|independence of rows): ", repr(report)), report
 
 
-def test_a_direction_among_more_coordinates_than_releases_is_not_decided():
-    size = 400
+def test_a_direction_among_more_coordinates_than_are_looked_at_is_not_decided():
+    size = 2000
 
     def step(rows):
-        return (clipped(rows.astype(float)).sum(axis=0) + rng.normal(0, SIGMA, size)) / L
+        total = np.zeros(size)
+        total[:5] = clipped(rows.astype(float)).sum(axis=0)
+        return (total + rng.normal(0, SIGMA, size)) / L
 
-    rng, stated = np.random.default_rng(), {**STATED, "row_shape": (size,)}
+    rng, stated = np.random.default_rng(), {**STATED, "row_shape": (5,)}
     report = check_step(step, **stated)
-    assert report and "not decided  directions" in repr(report)
-    assert "most_releases=8020 would decide for all 400 coordinates" in repr(report)
+    assert report and "not decided  directions: noise that spares one direction" in repr(report)
