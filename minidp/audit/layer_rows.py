@@ -126,7 +126,7 @@ class ManyRows:
                 return
             for at in self.rng.permutation(x.size)[:PLACES]:
                 if not any(self._between(x, y, dx.ravel()[at], at, h) for h in (1e-6, 1e-3)):
-                    yield f"the gradient by x of {x.ravel()[:4]} is not between its slopes to both sides"
+                    yield f"the gradient by x of {x.ravel()[:4]} is not between both sides' slopes"
                     return
 
     def _between(self, x, y, slope, at, h):

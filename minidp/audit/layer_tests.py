@@ -153,7 +153,7 @@ class _Tests:
             yield from self.derived(trial)
 
     def derived(self, trial):
-        """Problems of the derivatives, which are known less well where a layer rounds to float32."""
+        """Problems of the derivatives, known less well where a layer rounds to float32."""
         problems = list(trial.derivatives())
         if problems and _single(trial):
             trial.how = QUICK
