@@ -29,10 +29,10 @@ def noises(trials):
         told = rows == "many" or (rows == "few" and lot.rows)
         n = max(trials.for_law, min(SPREAD, APART // trials.size)) if told else trials.for_law
         found[rows] = lot, np.array(list(trials.releases(lot, n)))
-    excess = [
-        stats.chi2.sf((z**2).sum(), z.size) for z in (fresh(each) for _, each in found.values())
-    ]
-    trials.random = min(excess) < SEEN and (excess[0] > SEEN or trials.quiet.rows > 0)
+    numbers = [fresh(each) for _, each in found.values()]
+    few, *excess = (stats.chi2.sf((each**2).sum(), each.size) for each in numbers)
+    # noise that is larger in an empty lot too is no random row's
+    trials.random = min([few, *excess]) < SEEN and (few > SEEN or trials.quiet.rows > 0)
     return found
 
 
@@ -94,8 +94,8 @@ def _sizes(trials, rows, count, found):
             f"{1 / clip:.3g} if not times the clip norm)"
         )
         # rows that are random add so much in each call at most, in one direction at worst
-        rows = count / part.sigma**2
-        mean, variance = freedom + n * rows, 2 * (freedom + 2 * n * rows + n * rows**2)
+        most = count / part.sigma**2
+        mean, variance = freedom + n * most, 2 * (freedom + 2 * n * most + n * most**2)
         p = stats.gamma.sf(total, mean**2 / variance, scale=variance / mean)
         yield p, f"does not do what it states: {text}: {more}"
     least = f"{math.sqrt(sums.min() / n):.3g} times the stated noise on {rows} rows"
