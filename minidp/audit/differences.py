@@ -44,6 +44,7 @@ def compare(how, rng, shape, moved, y, dy, gradient):
     """
     norms, floor = np.sqrt(per_example(gradient**2)), 1e-5 * np.abs(per_example(y * dy))
     best = np.where(np.isfinite(floor), np.inf, 0)
+    floor = np.maximum(floor, 1e-5 * norms[np.isfinite(norms)].max(initial=1e-30))
     for step in how.steps:
         v = direction(rng, shape)
         slopes = np.real(per_example((moved(step * v) - moved(-step * v)) * dy) / (2 * step))

@@ -333,7 +333,7 @@ def _own(report, number):
         *chain(*measured.values()),
         *(
             Outcome(Check(test, "", 0.0, None), math.inf if problem else 0.0, problem)
-            for test, problem in report.rows
+            for test, problem in (*report.rows, ("everything is decided", report.undecided))
         ),
     ]
     name = f"own{number}.{cls.__name__.strip('<>')}"

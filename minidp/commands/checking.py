@@ -165,4 +165,4 @@ class AuditCommand:
         print(found)
         if self.html:
             found.write_html(self.html)
-        return 0 if found else 1
+        return {True: 0, False: 1, None: 3}[found.passed]

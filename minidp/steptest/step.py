@@ -3,6 +3,7 @@
 import runpy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from html import escape
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,9 @@ from ..util.words import check_names
 from .step_tests import ANY_SIZE, TESTS
 from .step_trials import LEVEL, RAISED, Trials, Undecided
 
-CLAIMS = ("trained", "finite", "bits", "poisson", "processes")
+CLAIMS = ("trained", "finite", "bits", "poisson", "processes", "directions")
 RELATIONS = ("add_remove", "zero_out")
-ON_NOISE = ("sensitivity", "divisor", "independence of rows")
-DIVISOR = "both are divided by another number than expected_lot_size, or by none"
+ON_NOISE = ("sensitivity", "divisor", "independence of rows", "calls")
 KINDS = {"violated": "fail"}  # of a verdict's cell on a page
 
 
@@ -38,8 +38,9 @@ class Stated:
     sampling_probability  of a row in a lot; needed with lots and claimed_epsilon
     relation              "add_remove" or "zero_out"
     claims                any of "trained" (the rows move every part), "finite" (rows that are not
-                          finite), "bits" (the last bits), "poisson", "processes"; what fails
-                          without its claim is a note
+                          finite), "bits" (the last bits), "poisson", "processes", "directions"
+                          (noise in every direction of all coordinates); what fails without its
+                          claim is a note, and what is not decided without it does not count
     parts                 {name: (slice, clip_norm, noise_multiplier)} of all coordinates
     make_rows             make_rows(n, seed) gives valid rows, which the tests scale and repeat
     make_step             starts a fresh step as a new process would; `step` is never copied
@@ -73,7 +74,7 @@ class Stated:
     delta: float | None = None
     claimed_epsilon: float | None = None
     seed: int = 0
-    most_releases: int = 6000
+    most_releases: int = 7000
 
     def __post_init__(self):
         positive_finite(expected_lot_size=self.expected_lot_size)
@@ -105,27 +106,51 @@ class Stated:
 
 @dataclass(frozen=True)
 class Finding:
-    """What one test found. verdict: "holds", "violated", "not decided" or "note"."""
+    """What one test found. verdict: "holds", "violated", "not decided" or "note"; claimed: whether
+    the step claims what is tested.
+    """
 
     name: str
     verdict: str
     text: str
     level: float
+    claimed: bool = True
 
 
 @dataclass(frozen=True)
 class StepReport:
-    """The findings of `check_step`; true if nothing is violated."""
+    """The findings of `check_step`. untried: what the calls do not show."""
 
     findings: tuple[Finding, ...]
     calls: int
+    untried: str = ""
+
+    @property
+    def passed(self) -> bool | None:
+        """False if a finding is violated; None if none is, but something that the step claims was
+        not decided; else True.
+        """
+        verdicts = {each.verdict for each in self.findings if each.claimed}
+        if "violated" in verdicts:
+            return False
+        return None if "not decided" in verdicts else True
 
     def __bool__(self):
-        return all(found.verdict != "violated" for found in self.findings)
+        if self.passed is None:
+            names = [
+                each.name
+                for each in self.findings
+                if each.claimed and each.verdict == "not decided"
+            ]
+            raise ParameterError(
+                f"check_step: {', '.join(names)} not decided, so the report is neither true nor "
+                "false; do what each of these findings says, or ask for .passed, which is None"
+            )
+        return self.passed
 
     def __repr__(self):
         lines = (f"{each.verdict:11}  {each.name}: {each.text}" for each in self.findings)
-        return "\n".join(line.rstrip(": ") for line in lines)
+        return "\n".join([*(line.rstrip(": ") for line in lines), self.untried])
 
     def write_html(self, path: str | Path) -> None:
         """Write the report as one page."""
@@ -135,7 +160,7 @@ class StepReport:
         ]
         text = (
             f"<p>{self.calls} calls of the step. Together, the tests accuse a right step in at "
-            f"most one of {1 / LEVEL:,.0f} reports.</p>\n"
+            f"most one of {1 / LEVEL:,.0f} reports.</p>\n<p>{escape(self.untried)}</p>\n"
         )
         with atomic_write(path) as file:
             table = html.table(("verdict", "test", "finding"), rows)
@@ -181,31 +206,32 @@ def check_step(step: Callable[[Any], Any], **stated: Any) -> StepReport:
     ]
     level = LEVEL / len(tests)
     found = [_finding(each, trials, level) for each in tests]
-    return StepReport(tuple(_after_noise(found, trials)), trials.calls)
+    return StepReport(tuple(_after_noise(found)), trials.calls, trials.untried())
 
 
-def _after_noise(findings, trials):
+def _after_noise(findings):
     """The findings, of which those that count on noise as stated say so where it is not."""
     verdicts = {each.name: each.verdict for each in findings}
     wrong = verdicts["noise"] == "violated"
-    factor = trials.factor if wrong and verdicts.get("divisor") == "holds" else None
+    mixed = verdicts.get("independence of rows") == "violated"
     for each in findings:
-        if factor and each.name == "divisor":
-            text = f"sums and noise are both {factor:.3g} times what is stated: " + DIVISOR
-            each = replace(each, verdict="violated", text=text)
-        elif factor and each.name in ("sensitivity", "noise") and each.verdict == "violated":
-            each = replace(each, text=f"{each.text}; or this follows from the divisor")
+        if each.name == "calls" and each.verdict == "violated" and not wrong and mixed:
+            text = f"{each.text}; or this follows from rows that depend on the others"
+            each = replace(each, text=text)
         elif wrong and each.name in ON_NOISE and each.verdict == "violated":
             text = f"{each.text}; or this follows from the noise, which is not as stated"
             each = replace(each, text=text)
-        elif wrong and (each.name, each.verdict) == ("directions", "holds"):
+        elif (each.name, each.verdict) == ("directions", "holds") and verdicts["noise"] != "holds":
             why = "the noise is not as stated: mend that first"
+            if not wrong:
+                why = "the noise was not decided: do what is said there first"
             each = replace(each, verdict="not decided", text=why)
         yield each
 
 
 def _finding(test, trials, level):
     found, undecided, stated = [], "", trials.stated
+    claimed = not test.claim or test.claim in stated.claims
     trials.short = 0
     missing = [each for each in test.needs if getattr(stated, each) is None]
     try:
@@ -218,14 +244,18 @@ def _finding(test, trials, level):
     except Undecided as why:
         undecided = str(why)
     except RAISED as error:
-        undecided = f"{type(error).__name__}: {error}"
+        undecided = (
+            f"{type(error).__name__} after {trials.calls} calls: {error}; mend the step, or give "
+            "make_rows with rows that it takes in lots of any size"
+        )
     # a chance that is no number comes of releases that are none
     found = [(p if p >= 0 else 0.0, text) for p, text in found]
     p, text = min(found, key=itemgetter(0), default=(1.0, ""))
     if p * max(1, len(found)) < level:
-        noted = test.claim and test.claim not in stated.claims
-        return Finding(test.name, "note" if noted else "violated", text, level)
-    return Finding(test.name, "not decided" if undecided else "holds", undecided, level)
+        return Finding(test.name, "violated" if claimed else "note", text, level, claimed)
+    verdict = "not decided" if undecided else "holds"
+    text = undecided or trials.remarks.get(test.name, "")
+    return Finding(test.name, verdict, text, level, claimed)
 
 
 def checked_file(where: str) -> StepReport:

@@ -17,104 +17,28 @@ from ..privacy import (
     NeighbouringRelation,
     PoissonSampled,
 )
-from .step_noise import alike, directions, fresh, noise
-from .step_trials import LOUD, SCALES, Lot, Undecided
+from .step_calls import calls, directions
+from .step_linear import OTHERS, UNLIKELY, divisor, independence
+from .step_noise import noise, pairs
+from .step_sums import finite, sensitivity, trained
+from .step_trials import FEWEST, LOUD, Lot, Undecided
 
-UNLIKELY = 1e-6  # a right step's chance
-EXTREME = (1e-30, 1e12)  # of row 0, besides SCALES
-FEW, MUCH = (1, 2, 3, 5, 9), 3  # rows of small lots; how many C too much they are to show
-# rows that are whole batches of nearly any size up to 64, or the least that a step may wait for
-WHOLE = (120, 126, 128, 16, 32, 64)
-MOST_WHOLE = 1024  # rows of such a lot
-MOST_CALLS = 300  # of each such lot
-AT_HAND = "the sum is divided by the number of rows at hand, not by the expected lot size"
-MEAN = "the loss is a mean over the lot, and 1/B is in the gradients that are clipped"
-OTHERS = (
-    "what rows add depends on the other rows: batch statistics, a mean over the lot, sums of "
-    "several rows that are clipped as one, or a clip norm that follows the lot"
-)
-
-
-def sensitivity(trials):
-    """One row moves the sum by at most C: m copies by m C."""
-    m = trials.copies
-    for scale in (*reversed(SCALES), 0, *EXTREME):
-        yield from _unclipped(trials, m, (1, Lot(0, m, scale)))
-    if trials.varies:
-        yield from _unclipped(trials, 8 * m, (1, Lot(0, 8 * m, LOUD)))
-        calls = min(MOST_CALLS, trials.needed(MUCH))
-        for few in FEW:
-            lots = (1, Lot(0, few, LOUD)), (-1, trials.quiet)
-            yield from _unclipped(trials, few, *lots, n=calls)
-        usual = min(max(2, round(trials.stated.expected_lot_size)), MOST_WHOLE)
-        for whole in dict.fromkeys((*WHOLE, usual)):  # one row less leaves the largest remainder
-            lots = (1, Lot(0, whole, LOUD)), (-1, Lot(0, whole - 1, LOUD))
-            yield from _unclipped(trials, 1, *lots, n=calls)
-    if min(trials.reached.values()) < 0.5:
-        raise Undecided("no rows come near the clip norm in each part: see trained")
-
-
-def _unclipped(trials, rows, *lots, n=None):
-    for p, text, _, norm in trials.moved(rows, *lots, n=n):
-        cause = "rows are not clipped" if norm > 4 * rows else "clipped in pieces, or to more"
-        yield p, f"{text}: {cause}"
-
-
-def trained(trials):
-    """Rows move every part by half the clip norm each, at some scale."""
-    for part, p in trials.reached.items():
-        yield (
-            p,
-            f"no rows move {part} by much: frozen weights, which are charged, a sum that is "
-            "clipped as a whole, or a clip norm far above their gradients: give make_rows with "
-            "larger ones",
-        )
-
-
-def divisor(trials):
-    """Twice the rows move the release twice as far."""
-    m, cause, least = trials.copies, AT_HAND, 1.0
-    for scale in reversed(SCALES):
-        for p, text, *_ in trials.moved(0, (1, Lot(0, 2 * m, scale)), (-2, Lot(0, m, scale))):
-            if scale == LOUD and p > UNLIKELY:
-                cause = MEAN  # clipped rows move the release as they should
-            least = min(least, p)
-            yield p, f"{text}: {cause}"
-    if (
-        least > UNLIKELY and min(trials.reached.values()) < 0.5
-    ):  # lots may move the sum by C, where they should by m C
-        lots = (1, Lot(0, 2 * m, LOUD)), (-2, Lot(0, m, LOUD))
-        for p, text, *_ in trials.moved(0, *lots, n=trials.needed(1)):
-            yield p, f"does not do what it states: {text}: the sum is clipped as a whole"
-
-
-def independence(trials):
-    """What rows add does not change with the other rows, whether these are more or fewer."""
-    m = trials.copies
-    for scale, copies in ((1, m + 1), (LOUD, m - 1), (SCALES[0], 2 * m + 1)):
-        lots = (1, Lot(m, copies, scale)), (-1, Lot(0, copies, scale)), (-1, Lot(m))
-        yield from ((p, f"{text}: {OTHERS}") for p, text, *_ in trials.moved(0, *lots))
+PERIODS, TOGETHER = (100, 500), 2000  # steps of a run's parts; rows of which pairs are counted
+MOST_EMPTY, PROCESSES = 300, 200  # calls; fresh steps
 
 
 def empty_lot(trials):
     """An empty lot releases noise alone."""
     if not trials.empty:
-        yield from (each[:2] for each in trials.moved(0, (1, Lot())))
+        n = max(trials.for_sum, min(MOST_EMPTY, trials.needed(0, 1)))
+        yield from (each[:2] for each in trials.moved(0, (1, Lot()), n=n))
     elif "poisson" in trials.stated.claims:
         yield 0.0, f"an empty lot raises {trials.empty!r:.200}"
     else:
-        raise Undecided(f"it raises {trials.empty!r:.200}: a step of Poisson lots must take it")
-
-
-def finite(trials):
-    """Rows that are not finite, or as large as any, move the sum by at most C each."""
-    m, row = trials.copies, trials.rows[0]
-    largest = (
-        float(np.finfo(row.dtype).max / (np.abs(row).max() or 1)) if row.dtype.kind == "f" else 1
-    )
-    for value in (math.nan, math.inf, largest):
-        for p, _, part, norm in trials.moved(m, (1, Lot(m, m, value)), (-1, Lot(m))):
-            yield p, f"{m} rows of {value} are not left out: they move {part} by {norm:.3g} C"
+        raise Undecided(
+            f"it raises {trials.empty!r:.200}: a step of Poisson lots must take it. In JAX, pad "
+            "the lot with rows of weight 0 to a fixed size before the gradient"
+        )
 
 
 def bits(trials):
@@ -148,10 +72,15 @@ def bits(trials):
 
 
 def processes(trials):
-    """Fresh steps do not repeat each other's noise."""
-    n, steps = max(8, -(-500 // trials.size)), [trials.stated.make_step() for _ in range(4)]
-    found = [fresh(trials.releases(trials.quiet, n, step)).ravel() for step in steps]
-    yield alike("a fixed seed: fresh steps", np.array(found), 0)
+    """Fresh steps do not repeat each other's noise, and have it from their first call on."""
+    lot, n = trials.quiet, max(2, -(-FEWEST // trials.size))
+    mean = trials.mean(lot, trials.for_law)[0] if lot.rows else 0.0
+    steps = (trials.stated.make_step() for _ in range(PROCESSES))
+    found = np.array([list(trials.releases(lot, n, step)) for step in steps]) - mean
+    for call, numbers in enumerate(found.transpose(1, 0, 2), 1):
+        p = stats.chi2.cdf((numbers**2).sum(), numbers.size)
+        yield p, f"call {call} of {PROCESSES} fresh steps has {numbers.std():.3g} times the noise"
+    yield pairs("a fixed or short seed: fresh steps", found.reshape((PROCESSES, -1)))
 
 
 def gradients(trials):
@@ -208,8 +137,20 @@ def sampler(trials):
     yield p, f"rows are drawn with probability {there.mean():.4g}, not {q:g}"
     sizes, times = (np.sum(far.sum(axis=axis) ** 2) / far.shape[axis] for axis in (1, 0))
     if q < 1:
+        yield stats.chi2.sf(sizes / 1.05, steps), "lots vary too much: rows come together"
         yield stats.chi2.cdf(sizes, steps), "lots vary too little: fixed lots, not Poisson"
         yield stats.chi2.cdf(times, size), "rows come equally often: shuffled, not Poisson lots"
+    rarest = stats.binom.cdf(there.sum(axis=0).min(), steps, q) * size
+    yield rarest, "a row is hardly ever drawn"
+    for period, begin in ((each, begin) for each in PERIODS for begin in range(0, steps, each)):
+        drawn = int(there[begin : begin + period].sum())
+        law = stats.binom(period * size, q)
+        p = 2 * min(law.cdf(drawn), law.sf(drawn - 1))
+        yield p, f"the probability of a row changes: {drawn / period / size:.4g} from {begin} on"
+    some = there[:, :TOGETHER].astype(np.float32)
+    together = np.triu(some.T @ some, 1).max()
+    p = stats.binom.sf(together - 1, steps, q * q) * some.shape[1] ** 2 / 2
+    yield p, f"two rows come together in {together:.0f} of {steps} lots"
     yield stats.chi2.sf(times / 1.05, size), "some rows come more often, or lots come again"
 
 
@@ -245,9 +186,10 @@ TESTS = (
     Test("sensitivity", sensitivity),
     Test("divisor", divisor),
     Test("noise", noise),
-    Test("directions", directions),
+    Test("directions", directions, claim="directions"),
     Test("empty lot", empty_lot),
     Test("independence of rows", independence),
+    Test("calls", calls),
     Test("trained", trained, claim="trained"),
     Test("finite", finite, claim="finite"),
     Test("bits", bits, claim="bits"),

@@ -170,12 +170,12 @@ FINDINGS = {
     "a sum that is not divided": (
         plain(divide=lambda self, total, rows: total),
         {},
-        r"violated +divisor: sums and noise are both (7\.\d+|8(\.\d+)?) times what is stated",
+        r"violated +noise: .*the noise is (7\.\d+|8(\.\d+)?) times .*8 if not divided",
     ),
     "divided by twice the lot size": (
         plain(divide=lambda self, total, rows: total / (2 * L)),
         {},
-        r"violated +divisor: sums and noise are both 0\.[45]\d* times what is stated",
+        r"violated +noise: .*the noise is 0\.[45]\d* times the stated",
     ),
     "rows clipped several together": (
         plain(clip=micro_batches),
@@ -222,7 +222,11 @@ FINDINGS = {
         {},
         r"violated +divisor: .*loss is a mean",
     ),
-    "the same generator in every process": (Seeded, {}, r"violated +processes: .*fixed seed"),
+    "the same generator in every process": (
+        Seeded,
+        {},
+        r"violated +processes: a fixed or short seed",
+    ),
     "frozen weights that are charged, opacus#820": (
         plain(divide=frozen),
         {},
@@ -241,18 +245,18 @@ FINDINGS = {
     "the sum clipped again, fedbiomed#1443": (
         plain(clip=lambda self, g: clipped(clipped(g).sum(axis=0, keepdims=True))),
         {},
-        r"violated +divisor: .*clipped as a whole",
+        r"violated +independence of rows: .*clipped as a whole",
     ),
     "float32 noise, Mironov 2012": (plain(add=float32_add), {}, r"violated +bits: .*float32 noise"),
     "one noise for two layers": (
         plain(noise=lambda self, *rest: np.tile(Plain.noise(self, *rest)[:10], 2)),
         {},
-        r"violated +noise: .*10 apart",
+        r"violated +noise: .*pairs of equal numbers .*noise used again",
     ),
     "Laplace noise": (
         plain(noise=lambda self, *rest: self.rng.laplace(0, SIGMA / 2**0.5, D)),
         {},
-        r"violated +noise: .*not Gaussian",
+        r"violated +calls: .*(not Gaussian|other tails)",
     ),
     "fixed lots claimed as Poisson, jax_privacy#84": (
         Plain,
@@ -296,7 +300,7 @@ FINDINGS = {
     "too few releases": (
         Plain,
         {"claims": (), "most_releases": 20},
-        r"not decided +noise: .*250 releases",
+        r"not decided +noise: .* releases of a lot would decide",
     ),
     "rows of no gradient": (
         Plain,
@@ -310,7 +314,9 @@ FINDINGS = {
 def test_a_planted_fault_is_found_and_named_and_what_is_not_claimed_is_none(made, more, line):
     report = check_step(made(), **{"make_step": made, **STATED, **CLAIMS, **more})
     assert re.search(line, repr(report)), report
-    assert bool(report) == (not line.startswith("violated"))
+    assert (report.passed is False) == line.startswith("violated")
+    if line.startswith("not decided"):
+        assert report.passed is None
 
 
 def shuffled_signs(rng, z):
@@ -355,7 +361,7 @@ def test_noise_with_a_hole_is_found(name, depends):
         return depends(self.rng, drawn[-1], drawn[-2:][0])
 
     report = check_step(plain(noise=noise)(), **STATED)
-    assert "violated     noise" in repr(report), report
+    assert re.search("violated +(noise|calls): ", repr(report)), report
 
 
 # sums of rows' gradients
@@ -373,16 +379,17 @@ SUMS = {
 @pytest.mark.parametrize("clip", SUMS.values(), ids=SUMS)
 def test_rows_of_any_size_in_lots_of_any_size_are_clipped(clip):
     report = check_step(plain(clip=lambda self, g: clip(g))(), **STATED)
-    assert "violated     sensitivity" in repr(report), report
+    assert re.search("violated +(sensitivity|independence of rows): ", repr(report)), report
 
 
-def test_a_direction_among_more_coordinates_than_releases_is_not_decided():
-    size = 400
+def test_a_direction_among_more_coordinates_than_are_looked_at_is_not_decided():
+    size = 2000
 
     def step(rows):
-        return (clipped(rows.astype(float)).sum(axis=0) + rng.normal(0, SIGMA, size)) / L
+        total = np.zeros(size)
+        total[:5] = clipped(rows.astype(float)).sum(axis=0)
+        return (total + rng.normal(0, SIGMA, size)) / L
 
-    rng, stated = np.random.default_rng(), {**STATED, "row_shape": (size,)}
+    rng, stated = np.random.default_rng(), {**STATED, "row_shape": (5,)}
     report = check_step(step, **stated)
-    assert report and "not decided  directions" in repr(report)
-    assert "most_releases=8020 would decide for all 400 coordinates" in repr(report)
+    assert report and "not decided  directions: noise that spares one direction" in repr(report)

@@ -1,0 +1,85 @@
+"""Tests that what a row adds depends on it alone. Each yields (p, text), as in `step_tests`."""
+
+import math
+
+import numpy as np
+from scipy import stats
+
+from .step_lots import releases
+from .step_trials import Undecided
+
+BATCHES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 25, 32, 48, 50, 64, 96, 100, 128)
+FAR, MUCH = 8.3, 3  # deviations that are found nearly always; a fault in every lot, over C
+UNLIKELY = 1e-6  # a right step's chance
+OTHERS = (
+    "what rows add depends on the other rows: batch statistics, a mean over the lot, sums of "
+    "several rows that are clipped as one, a sum that is clipped as a whole, or a clip norm that "
+    "follows the lot"
+)
+AT_HAND = "the sum is divided by the number of rows at hand, not by the expected lot size"
+MEAN = "the loss is a mean over the lot, and 1/B is in the gradients that are clipped"
+
+
+def divisor(trials):
+    """The sum is divided by the same number whatever the lot's size."""
+    found = trials.once(releases)
+    inverse = 1 / found.sizes[found.lot]
+    # clipped rows of a mean move the release as they should
+    for rows, cause in ((found.large, AT_HAND), (~found.large, MEAN)):
+        z, _ = found.along(found.added(rows * inverse))
+        p = 2 * stats.norm.sf(abs(z))
+        yield p, f"rows add less in larger lots: {cause}"
+        if p < UNLIKELY:
+            return
+
+
+def independence(trials):
+    """What rows add does not change with the other rows, their number, order and place, nor with
+    the calls before.
+    """
+    found = trials.once(releases)
+    n, q = found.left.shape
+    squares = (found.left**2).sum(axis=1)
+    p = stats.chi2.sf(squares.sum(), (n - found.fitted.shape[1]) * q)
+    yield p, f"sums of random lots differ from what their rows add: {OTHERS}"
+    for size in np.unique(found.sizes):
+        here = squares[found.sizes == size]
+        text = f"lots of {size} rows move it by other amounts than others: {OTHERS}"
+        yield stats.chi2.sf(here.sum(), q * len(here)), text
+        yield stats.chi2.sf(here.max(), q) * len(here), text
+    for what, known in _known(found):
+        z, share = found.along(known)
+        yield 2 * stats.norm.sf(abs(z)), f"rows add {share:+.3g} times as much {what}: {OTHERS}"
+    least = FAR * max(part.sigma for part in trials.parts) / math.sqrt(n)
+    if least > MUCH:
+        raise Undecided(
+            f"{n} lots show a fault of {least:.2g} C in every lot; to show one of {MUCH} C, raise "
+            "most_releases or give smaller rows"
+        )
+
+
+def _known(found):
+    """What a fault would move releases by: (text, (N, q) numbers known before each call)."""
+    sizes, place, large, added = found.sizes, found.place, found.large, found.added
+    rest, whole = sizes[found.lot], added(np.ones(len(place)))
+    share = np.bincount(found.lot, large, len(sizes)) / np.maximum(sizes, 1)
+    for size in np.unique(sizes[sizes > 0]):
+        yield f"in lots of {size} rows", added(rest == size)
+    for batch in BATCHES:
+        yield f"after the first {batch} of a lot", added(place >= batch)
+        yield f"after batches of {batch}", added(place >= rest - rest % batch)
+    yield "at the end of a lot", added(place == rest - 1)
+    for what, factor in (
+        ("the larger the lot is", rest),
+        ("the smaller the lot is", 1 / rest),
+        ("the more rows are large", share[found.lot]),
+        ("the later a call is", found.lot),
+        ("in every second call", found.lot % 2),
+        ("the later they stand in a lot", place),
+        ("towards the end of a lot", place / rest),
+    ):
+        yield what, added(factor - np.mean(factor))
+        yield what, added(large * factor)
+    yield "in the next call", np.concatenate([whole[:1] * 0, whole[:-1]])
+    yield "if they are there twice", (found.counts() > 1) @ found.adds
+    yield "behind a large one", added(np.roll(large, 1) & (place > 0))

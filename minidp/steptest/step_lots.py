@@ -1,0 +1,145 @@
+"""Releases of random lots, fitted by the rows that are in them.
+
+A right step is linear in its lot: a release is the sum of what each row adds by itself, plus noise.
+So releases of random lots are fitted, by least squares, by how often each row of a pool is in the
+lot. What is left of a right step is independent normal noise, and has no part along anything that
+was known before the call.
+"""
+
+import math
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .step_noise import noises
+from .step_sums import scaled_norm
+from .step_trials import LOUD, SCALES, Lot, Undecided
+
+MOST_LOTS, NUMBERS = 6500, 30_000_000  # lots; numbers of rows and releases in all of them
+FAINT = 60  # calls of lots that move the release by little
+ROWS = 6  # of the pool, each at three scales
+MOST_KEPT, RUN = 1024, 32  # coordinates whose noise is kept, and how many are neighbours
+SMALL, SPECIAL = 9, (16, 32, 64, 100, 128, 256)  # rows of lots that are drawn more often
+
+
+@dataclass(frozen=True)
+class Releases:
+    """Releases of N random lots of n rows together, in units of the noise and over `spread`, less
+    what their rows add by themselves.
+
+    adds          (P, q) what each row of the pool adds, along q directions
+    sizes         (N,) rows of each lot
+    rows, lot     (n,) each row's index into the pool, and its lot
+    left          (N, q) of each release, along the same directions
+    noise, kept   (N, k) of each release, at the coordinates (k,)
+    spread        (N,) bound on standard deviations: 1 but where rows are random, or round much
+    fitted        (N, r) orthonormal columns, along which the fit leaves nothing
+    """
+
+    adds: NDArray
+    sizes: NDArray
+    rows: NDArray
+    lot: NDArray
+    left: NDArray
+    noise: NDArray
+    kept: NDArray
+    spread: NDArray
+    fitted: NDArray
+
+    @property
+    def place(self):
+        """(n,) of each row in its lot."""
+        return np.arange(len(self.rows)) - (self.sizes.cumsum() - self.sizes)[self.lot]
+
+    @property
+    def large(self):
+        """(n,) whether it is of the last of the three scales."""
+        return self.rows * 3 // (len(self.adds) - 1) == 2
+
+    def counts(self, weights=None):
+        """(N, P) how often each row of the pool is in each lot, or sums of weights (n,)."""
+        shape = len(self.sizes), len(self.adds)
+        at = self.lot * len(self.adds) + self.rows
+        return np.bincount(at, weights, math.prod(shape)).reshape(shape)
+
+    def added(self, weights):
+        """(N, q) what the rows of each lot add, each times its weight (n,)."""
+        return self.counts(weights) @ self.adds
+
+    def along(self, known):
+        """(z, share): a normal number, and how much is left of (N, q) numbers known before the
+        calls.
+        """
+        known = known / self.spread[:, None]
+        whole, known = np.sum(known**2), known - self.fitted @ (self.fitted.T @ known)
+        square, found = np.sum(known**2), np.sum(self.left * known)
+        # of what the fit explains, rounding is left
+        return (found / math.sqrt(square), found / square) if square > 1e-12 * whole else (0, 0)
+
+
+def releases(trials):
+    """`Releases` of random lots; raises Undecided where no rows move the step."""
+    trials.once(noises)
+    m, rows = trials.copies, range(min(ROWS, trials.copies))
+    # the smallest that moves the sum by much, so that some rows are clipped and others are not
+    middle = next((scale for scale in SCALES if scaled_norm(trials, scale) > 0.4), 1)
+    pool = [*product((1, middle, LOUD), rows), (0, 0)]
+    n = trials.for_sum if min(trials.reached.values()) > 0.5 else max(trials.for_sum, FAINT)
+    adds = np.array([trials.mean(Lot(0, m, scale, row), n)[0] for scale, row in pool]) / m
+    if not (np.isfinite(adds).all() and adds.any()):
+        raise Undecided("no rows move the release by a finite amount: see sensitivity, trained")
+    _, sizes, directions = np.linalg.svd(adds, full_matrices=False)
+    directions = directions[sizes > 1e-9 * sizes[0]]
+    adds = adds @ directions.T
+    numbers = np.concatenate([trials.scaled(scale, row) for scale, row in pool])
+    lots, kept = _drawn(trials, len(pool)), _kept(trials)
+    along, noise = np.empty((len(lots), len(directions))), np.empty((len(lots), len(kept)))
+    for n, lot in enumerate(lots):
+        release = trials.call(numbers[lot]) / trials.unit
+        along[n], noise[n] = directions @ release, release[kept]
+    counts = np.array([np.bincount(lot, minlength=len(pool)) for lot in lots], float)
+    sizes = counts.sum(axis=1).astype(int)
+    rounded = trials.rounding * np.linalg.norm(counts @ adds, axis=1)
+    shaken = trials.random * sizes / min(part.sigma for part in trials.parts) ** 2
+    spread = np.sqrt(1 + rounded**2 + shaken)
+    fitted, weights, _ = np.linalg.svd(counts / spread[:, None], full_matrices=False)
+    fitted = fitted[:, weights > 1e-9 * weights[0]]
+    left, noise = (
+        each - fitted @ (fitted.T @ each)
+        for each in (along / spread[:, None], noise / spread[:, None])
+    )
+    where = np.repeat(np.arange(len(lots)), sizes)
+    return Releases(adds, sizes, np.concatenate(lots), where, left, noise, kept, spread, fitted)
+
+
+def _drawn(trials, pool):
+    """Index arrays into a pool: lots of all sizes, of one row, of two or of all of the pool."""
+    rng, lot = np.random.default_rng(1), trials.stated.expected_lot_size
+    usual, top = max(1, round(lot)), math.ceil(lot + 6 * math.sqrt(lot))
+    most = NUMBERS // (trials.size + usual * math.prod(trials.stated.row_shape))
+    n = max(8 * pool, min(MOST_LOTS, most, trials.stated.most_releases))
+    sizes = np.full(n, usual)
+    if trials.varies:
+        ends = [size + by for size in SPECIAL if size < 2 * trials.copies for by in (-1, 0, 1)]
+        least = [1] if trials.empty else [0]
+        groups = least, range(1, SMALL + 1), range(1, top + 1), [*ends, usual, 2 * usual]
+        sizes = np.concatenate([rng.permutation(np.resize(each, -(-n // 4))) for each in groups])
+        rng.shuffle(sizes)
+    lots = []
+    for size in sizes:
+        among = rng.permutation(pool)[: rng.choice((1, 2, pool))]
+        lots.append(among[rng.integers(len(among), size=size)])
+    return lots
+
+
+def _kept(trials):
+    """Runs of neighbouring coordinates of each part, in order."""
+    rng, found = np.random.default_rng(0), []
+    for part in trials.parts:
+        places = np.arange(trials.size)[part.where]
+        runs = np.array_split(places, -(-part.size // RUN))
+        most = max(1, MOST_KEPT // RUN // len(trials.parts))
+        found += [runs[i] for i in rng.permutation(len(runs))[:most]]
+    return np.sort(np.concatenate(found))
