@@ -1,10 +1,9 @@
-"""The moments and Renyi accountants, their kernels and conversions: golden values, fifty digits,
-the 2016 README.
+"""The moments and Renyi accountants and their conversions: golden values, the 2016 README, exact
+moments.
 """
 
 import math
 
-import mpmath
 import numpy as np
 import pytest
 
@@ -13,16 +12,13 @@ from minidp.privacy import (
     MomentsAccountant,
     PoissonSampled,
 )
-from minidp.privacy import (
-    moment_kernels as kernels,
-)
 from minidp.privacy.conversion import (
     sharper_delta,
     sharper_epsilon,
     tail_bound_delta,
     tail_bound_epsilon,
 )
-from minidp.privacy.moments import PAPER_ORDERS
+from minidp.privacy.moments import PAPER_ORDERS, log_moment_curve
 from tests.support.accountants import ledger_of
 
 STEP = PoissonSampled(0.01, Gaussian(4.0))
@@ -57,10 +53,21 @@ def test_delta_is_never_rounded_to_zero():
         assert 0 < delta([1.0], np.array([1000.0]), 100.0) < 1e-300
 
 
-def test_small_excess_keeps_every_digit():
-    for s, n in [(1e-9, 2.0), (-1e-6, 40.5), (0.2, 7.5), (-0.3, 3.3)]:
-        value, scale = kernels.excess(s, n)
-        with mpmath.workdps(50):
-            s50, n50 = mpmath.mpf(s), mpmath.mpf(n)
-            exact = (1 + s50) ** n50 - 1 - n50 * s50
-        assert value * math.exp(scale) == pytest.approx(float(exact), rel=1e-13)
+@pytest.mark.parametrize("q, sigma", [(0.01, 4.0), (0.2, 1.0), (0.999, 2.5)])
+def test_moments_of_whole_order_are_the_binomial_sum(q, sigma):
+    """E2 = sum_k C(n, k) (1 - q)^(n - k) q^k exp((k^2 - k) / (2 sigma^2)), n = lambda + 1: from
+    multiplying out [M1], whose integrand is a sum of Gaussian densities.
+    """
+    lambdas = np.array([1.0, 2.0, 7.0, 32.0])
+    found = log_moment_curve(PoissonSampled(q, Gaussian(sigma)), lambdas)
+    for order, alpha in zip(lambdas, found):
+        n = int(order) + 1
+        terms = [
+            math.log(math.comb(n, k))
+            + (n - k) * math.log1p(-q)
+            + k * math.log(q)
+            + (k * k - k) / (2 * sigma**2)
+            for k in range(n + 1)
+        ]
+        exact = max(terms) + math.log(math.fsum(math.exp(term - max(terms)) for term in terms))
+        assert exact * (1 - 1e-12) <= alpha <= exact * (1 + 1e-6)
