@@ -50,7 +50,11 @@ def waiting_lock(path: StrPath) -> Iterator[Callable[[], bool]]:
         _left[get_ident()] = file
         fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed, or the process ends
         mine = os.fstat(file.fileno())
-        yield lambda: os.path.exists(path) and os.path.samestat(mine, os.stat(path))
+        yield (
+            lambda: (
+                not file.closed and os.path.exists(path) and os.path.samestat(mine, os.stat(path))
+            )
+        )
 
 
 @contextmanager
