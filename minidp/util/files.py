@@ -9,10 +9,13 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from threading import get_ident
+from typing import IO, Any
 
 from ..errors import DataError, ParameterError
 from .atomic import StrPath, atomic_write
+
+_left: dict[int, IO[str]] = {}  # {thread: the file that it locked last}
 
 
 def check_path(**named: Any) -> None:
@@ -37,11 +40,21 @@ def waiting_lock(path: StrPath) -> Iterator[Callable[[], bool]]:
     """Hold the lock of a file, which is made and stays, once no other process does. Yields a
     function that tells whether it still holds: it does not once the file was deleted, because
     others lock a new one. Raises OSError where there are no locks.
+
+    A lock that this thread left behind is given up first: an interrupt may come just where it would
+    be, and the traceback keeps its file open.
     """
+    if left := _left.pop(get_ident(), None):
+        left.close()
     with open(path, "a") as file:
+        _left[get_ident()] = file
         fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed, or the process ends
         mine = os.fstat(file.fileno())
-        yield lambda: os.path.exists(path) and os.path.samestat(mine, os.stat(path))
+        yield (
+            lambda: (
+                not file.closed and os.path.exists(path) and os.path.samestat(mine, os.stat(path))
+            )
+        )
 
 
 @contextmanager

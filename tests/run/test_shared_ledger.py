@@ -16,6 +16,7 @@ from minidp.run import Run
 from minidp.run import shared_ledger as shared
 from minidp.run.folder import CONFIG
 from minidp.train import Trainer
+from minidp.util.files import waiting_lock
 
 
 @pytest.fixture
@@ -262,3 +263,14 @@ def test_a_fit_whose_lock_was_deleted_charges_nothing(tmp_path, charges, monkeyp
     with pytest.raises(ParameterError, match="was deleted while this fit held it"):
         shared.charge_shared(path, charges, budget, limit=5.0)
     assert Ledger.load(path).items() == charges.items()
+
+
+def test_a_lock_that_an_interrupt_left_behind_is_given_up_by_its_thread(tmp_path, charges):
+    left = waiting_lock(tmp_path / "ledger.json.lock")
+    left.__enter__()  # and no exit, which the interrupt took
+    signal.alarm(60)  # in place of a wait for ever
+    try:
+        shared.charge_shared(tmp_path / "ledger.json", charges)
+    finally:
+        signal.alarm(0)
+    assert Ledger.load(tmp_path / "ledger.json").items() == charges.items()

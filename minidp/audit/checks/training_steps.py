@@ -161,6 +161,8 @@ def the_ledger_covers_every_step_before_it_runs(bench):
         covered, uncovered = [0], []
 
         class Watched(PoissonSampler):
+            wrap = PoissonSampler.wrap  # its lots are Poisson's
+
             def lots(self, *arguments):
                 for lot in super().lots(*arguments):
                     uncovered.append(covered[-1] <= len(uncovered))
