@@ -6,22 +6,23 @@ from ..errors import BudgetExceededError
 from ..privacy.accountant import called
 from ..privacy.budget import Filter
 from ..privacy.calibrate import max_steps
-from ..privacy.ledger import Ledger
+from ..privacy.ledger import SETUP, Ledger
 from .asked import Privacy
 from .folder import EARLIER
 
 
-def check_steps(asked: Privacy, budget: Filter, ledger: Ledger) -> None:
+def check_steps(asked: Privacy, budget: Filter, ledger: Ledger, releases: int = 0) -> None:
     """Raise BudgetExceededError if the budget pays for fewer steps than the plan has, on top of
     `ledger`.
 
-    Not for a plan whose steps `Plan.fitted` found, with `stop_early`, or where lots of an earlier
-    attempt, whose checkpoint is gone, are charged.
+    releases: how many this attempt made before the first step. Nothing is refused with
+    `stop_early`, for a plan whose steps `Plan.fitted` found, or if the ledger also holds charges of
+    an earlier attempt that was killed before its first checkpoint.
     """
     plan = asked.plan
-    if asked.stop_early or "steps" in plan.derived or ledger.count_of(EARLIER):
+    if asked.stop_early or "steps" in plan.derived or budget.epsilon == math.inf:
         return
-    if budget.epsilon == math.inf:
+    if ledger.count_of(EARLIER) or ledger.count_of(SETUP) > releases:
         return
     after = ledger.copy()
     for event, times in plan.charges(0, plan.steps):

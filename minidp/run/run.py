@@ -273,7 +273,7 @@ class Run:
         self.curve_epsilon = self._epsilon_of_curve()
         trainer = self.rehearse(*self.examples, plan)
         if not self.begun:
-            check_steps(self.privacy, self.budget, self.ledger)
+            check_steps(self.privacy, self.budget, self.ledger, len(self.setup))
         if self.begun:
             self.row_bits = row_bits.of_both(self.saved[1]["extra"].get("row_bits"), self.row_bits)
             path = self.folder.path / folders.CHECKPOINT

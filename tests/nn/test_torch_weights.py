@@ -138,19 +138,20 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(change, names, error, 
 
 
 @pytest.mark.parametrize(
-    "spoil, message",
+    "spoil",
     [
-        (lambda content: content[:40], "another or half of one"),
-        (lambda content: content[:-8], "damaged: .* bytes in place of"),
-        (lambda content: b"PK" + content, "another or half of one"),
-        (lambda content: content.replace(b'"F32"', b'"F8_"', 1), "has the type F8_"),
-        (lambda content: content[:8] + b"[" + content[9:], "damaged"),
+        lambda content: content[:40],
+        lambda content: content[:-8],
+        lambda content: b"PK" + content,
+        lambda content: content.replace(b'"F32"', b'"F8_"', 1),
+        lambda content: content[:8] + b"[" + content[9:],
+        lambda content: b"",
     ],
 )
-def test_a_damaged_safetensors_file_is_refused_by_name(tmp_path, spoil, message):
+def test_a_damaged_safetensors_file_is_refused_by_name(tmp_path, spoil):
     path = tmp_path / "w.safetensors"
     path.write_bytes(spoil((FIXTURES / "text.safetensors").read_bytes()))
-    with pytest.raises(DataError, match=rf"w\.safetensors: .*{message}|{message}"):
+    with pytest.raises(DataError, match=r"w\.safetensors: damaged, or a file of another kind"):
         load_safetensors(path)
 
 

@@ -112,3 +112,18 @@ def test_training_rows_are_measured_only_where_asked(tmp_path):
     assert result["train_accuracy"] is None and result["not_private"] == []
     asked = make_run(tmp_path / "asked", train_metrics=True).train(x, y)
     assert asked["train_accuracy"] > 0 and "train_accuracy" in asked["not_private"]
+
+
+def test_a_run_that_was_killed_before_its_first_checkpoint_goes_on_with_what_is_left(tmp_path):
+    first = make_run(tmp_path / "alone", epsilon=2.2).plan
+    steps = first.fitted("moments", 2.2, 1e-5, [Gaussian(9.0)]).steps
+
+    def begun():
+        run = make_run(tmp_path / "run", epsilon=2.2, steps=steps)
+        run.release_first("mean", Gaussian(9.0), "a mean", lambda: np.zeros(4, np.float32))
+        return run
+
+    begun().folder.close()
+    result = begun().train(*make_arrays())
+    assert result["setup_charged"] == 2 and 0 < result["steps"] < steps
+    assert result["stopped"] == "budget"
