@@ -19,7 +19,7 @@ KINKS = slice(0, 6)  # rows of zeros, of a constant, with ties
 PLACES = 4  # coordinates of such a row, each of which is moved
 # relative errors that rounding makes, and of the largest row's size; and how many times more than
 # in rows that are moved by it
-ROUNDED, LARGEST, GROWN = {"float32": 1e-4, "float64": 1e-6}, 0.01, 100
+ROUNDED, LARGEST, GROWN = {"float32": 1e-4, "float64": 1e-6}, 0.1, 100
 JUMP = 0.01  # of a value, where the function has no slope
 SHORT = {"float32": 1e-6, "float64": 1e-12}  # by which a norm that is rounded up may be too small
 # (dtype together, dtype alone, whether as in training, whether with strides)

@@ -42,7 +42,7 @@ def calls(trials):
         p = 2 * min(tail(total, freedom) for tail in (stats.chi2.cdf, stats.chi2.sf))
         share = math.sqrt(total / freedom)
         yield p, f"{width} calls in a row have {share:.3g} times the noise of independent ones"
-    numbers = numbers / np.sqrt(own)[:, None]
+    numbers = (numbers / np.sqrt(own)[:, None])[own > ALMOST]
     yield from _law(np.random.default_rng(0).permutation(numbers.ravel())[:NUMBERS])
 
 

@@ -17,7 +17,7 @@ from .step_noise import noises
 from .step_sums import scaled_norm
 from .step_trials import LOUD, SCALES, Lot, Undecided
 
-MOST_LOTS, NUMBERS = 6500, 30_000_000  # lots; numbers of rows and releases in all of them
+MOST_LOTS, NUMBERS = 6300, 30_000_000  # lots; numbers of rows and releases in all of them
 FAINT = 60  # calls of lots that move the release by little
 ROWS = 6  # of the pool, each at three scales
 MOST_KEPT, RUN = 1024, 32  # coordinates whose noise is kept, and how many are neighbours

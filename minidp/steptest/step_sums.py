@@ -6,8 +6,10 @@ import math
 from itertools import product
 
 import numpy as np
+from scipy import stats
 
-from .step_trials import LOUD, SCALES, Lot, Undecided
+from .step_noise import fresh
+from .step_trials import FEWEST, LOUD, SCALES, Lot, Undecided
 
 NEARLY = 0.9  # of C, which rows whose gradients are clipped to it move
 EXTREME = (1e-30, 1e-6, 1e-4, 1e5, 1e8, 1e12, 1e25)  # of row 0, besides SCALES
@@ -80,6 +82,9 @@ def finite(trials):
         float(np.finfo(row.dtype).max / (np.abs(row).max() or 1)) if row.dtype.kind == "f" else 1
     )
     for value in (math.nan, math.inf, largest):
+        noise = fresh(trials.releases(Lot(m, 1, value), FEWEST))
+        text = f"a row of {value:.3g} takes away the noise"
+        yield stats.chi2.cdf((noise**2).sum(), noise.size), text
         for many in (m, 1):
             lots = (1, Lot(m, many, value)), (-1, Lot(m))
             for p, _, part, norm in trials.moved(many, *lots):

@@ -18,12 +18,13 @@ from ..privacy import (
     PoissonSampled,
 )
 from .step_calls import calls, directions
-from .step_linear import OTHERS, UNLIKELY, divisor, independence
+from .step_linear import OTHERS, divisor, independence
 from .step_noise import noise, pairs
 from .step_sums import finite, sensitivity, trained
 from .step_trials import FEWEST, LOUD, Lot, Undecided
 
 PERIODS, TOGETHER = (100, 500), 2000  # steps of a run's parts; rows of which pairs are counted
+UNLIKELY = 1e-6  # a right step's chance
 MOST_EMPTY, PROCESSES = 300, 200  # calls; fresh steps
 
 
@@ -140,6 +141,9 @@ def sampler(trials):
         yield stats.chi2.sf(sizes / 1.05, steps), "lots vary too much: rows come together"
         yield stats.chi2.cdf(sizes, steps), "lots vary too little: fixed lots, not Poisson"
         yield stats.chi2.cdf(times, size), "rows come equally often: shuffled, not Poisson lots"
+    for lag in (1, 2):
+        z = (far[lag:] * far[:-lag]).sum() / math.sqrt(far[lag:].size)
+        yield 2 * stats.norm.sf(0.9 * abs(z)), f"lots {lag} apart have rows in common, or none"
     rarest = stats.binom.cdf(there.sum(axis=0).min(), steps, q) * size
     yield rarest, "a row is hardly ever drawn"
     for period, begin in ((each, begin) for each in PERIODS for begin in range(0, steps, each)):

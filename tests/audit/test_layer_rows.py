@@ -1,0 +1,136 @@
+"""check_layer and check_loss: what shows among many rows of many sizes, in float32, or in gradients
+of one's own; right layers of rare kinds pass.
+"""
+
+import numpy as np
+import pytest
+
+from minidp import nn
+from minidp.audit import check_layer, check_loss
+from minidp.grads import Explicit
+from tests.support.wrong import LARGE, LARGE_LOSSES, Scaled
+
+
+class OverwritesTheTotal(Explicit):
+    def add_weighted_sum(self, total, w, rows=0):
+        total[...] = 0
+        super().add_weighted_sum(total, w, rows)
+
+
+class OtherRows(Explicit):
+    def rows(self, start, stop):
+        return Explicit(self.g[: stop - start])
+
+
+class MeansOfViews(Explicit):
+    def sum_over_views(self, views):
+        return Explicit(self.g.reshape((-1, views, *self.shape)).mean(axis=1))
+
+
+class NaNTimesNothing(Explicit):
+    def add_weighted_sum(self, total, w, rows=0):
+        total += np.tensordot(w, self.g, 1)
+
+
+class ALittleTooShort(Explicit):
+    def sq_norms_upper(self):
+        return super().sq_norms_upper() * (1 - 1e-9)
+
+
+class OnePositive(Scaled):
+    """Its gradient is right where s is positive."""
+
+    def compute_dx(self, dy, kept):
+        return dy * abs(self.params["s"]).astype(dy.dtype)
+
+
+class UnknownIds(nn.Embedding):
+    def compute_grads(self, dy, kept):
+        return super().compute_grads(dy * (np.asarray(kept) < 5)[..., None], kept)
+
+
+FORMS = (OverwritesTheTotal, OtherRows, MeansOfViews, NaNTimesNothing, ALittleTooShort)
+WRONG = {
+    **LARGE,
+    **{each.__name__: Scaled(grads=lambda g, made=each: {"s": made(g)}) for each in FORMS},
+    "only float32": Scaled(slope=lambda x, dy: dy * (1.001 if dy.dtype == np.float32 else 1)),
+    "beyond 1": Scaled(slope=lambda x, dy: np.where(abs(x) > 1.2, 2 * dy, dy)),
+    "at exact zeros": Scaled(slope=lambda x, dy: np.where(x == 0, 2 * dy, dy)),
+    "a NaN row": Scaled(lambda x: x * 0 if np.isnan(x).any() else x),
+    "strides": Scaled(lambda x: x if x.flags.c_contiguous else 2 * x),
+    "negative parameters": OnePositive(),
+}
+
+
+@pytest.mark.parametrize("layer", WRONG.values(), ids=WRONG)
+def test_what_shows_among_many_rows_is_found(layer):
+    assert check_layer(layer, 3).passed is False
+
+
+def test_ids_are_tried_over_their_range():
+    layer = UnknownIds(20, 4, rng=np.random.default_rng(0))
+    assert check_layer(layer, (4,)).passed is False
+
+
+@pytest.mark.parametrize("loss", LARGE_LOSSES.values(), ids=LARGE_LOSSES)
+def test_what_shows_among_many_rows_of_a_loss_is_found(loss):
+    assert check_loss(loss, 3, np.zeros((1, 3))).passed is False
+
+
+def test_classes_are_tried_over_their_range():
+    def wrong(z, target):
+        losses, dz = nn.SoftmaxCrossEntropy()(z, target)
+        return losses, np.where((target > 5)[:, None], 0, dz)
+
+    assert check_loss(wrong, 10).passed is False
+
+
+class Gain(nn.Layer):
+    """One number times x."""
+
+    kind = "gain"
+
+    def __init__(self):
+        super().__init__()
+        self.params = {"s": np.array(1.5)}
+
+    def compute_y(self, x, rng):
+        return (x * self.params["s"]).astype(x.dtype), x
+
+    def compute_dx(self, dy, x):
+        return (dy * self.params["s"]).astype(dy.dtype)
+
+    def compute_grads(self, dy, x):
+        return {"s": Explicit((dy * x).sum(axis=1))}
+
+
+class Single(nn.Layer):
+    """tanh in float32."""
+
+    kind = "single"
+
+    def compute_y(self, x, rng):
+        y = np.tanh(x.astype("float32")).astype(x.dtype)
+        return y, y
+
+    def compute_dx(self, dy, y):
+        return dy * (1 - y**2)
+
+
+class Rectified(nn.Layer):
+    """Has kinks at 0 and 1."""
+
+    kind = "rectified"
+
+    def compute_y(self, x, rng):
+        return np.clip(x, 0, 1), x
+
+    def compute_dx(self, dy, x):
+        return dy * ((x > 0) & (x < 1))
+
+
+@pytest.mark.parametrize("made", [Gain, Single, Rectified])
+def test_a_right_layer_of_a_rare_kind_passes_and_the_report_lists_what_was_tried(made):
+    report = check_layer(made(), 3)
+    assert report.passed is True, report
+    assert "100 rows of sizes 1e-3 to 1e3, with zeros" in repr(report)
