@@ -215,7 +215,8 @@ class _Planned:
         }
         self._plan(budget)
         # what the model cannot be made of is refused before anything is charged
-        _model(data, [*self.head.unreleased, *network.layers])
+        bounds = (-1.0, 1.0) if head.target else None
+        _model(data, [*head.unreleased, *network.layers], bounds)
 
     def _plan(self, budget):
         data, head, params = self.data, self.head, self.network.params
@@ -304,12 +305,13 @@ def _budget(request, size):
 
 def _rehearse(run, data, head):
     """Do all that could make the training fail, as far as it can be done before any charge."""
-    run.check_rows(data.inputs, data.targets, data.weight, data.labels)
-    selfcheck.check(run.network, run.loss, data.targets)
+    targets = head.targets(data.targets)
+    run.check_rows(data.inputs, targets, data.weight, data.labels)
+    selfcheck.check(run.network, run.loss, targets)
     if data.measured is not None:
         _ = data.measured[0][:1]
-    run.rehearse(scaled(data.inputs, head.unreleased), data.targets)
-    selfcheck.check_rows(LabelledExamples(data.inputs, data.targets, data.units))
+    run.rehearse(scaled(data.inputs, head.unreleased), targets)
+    selfcheck.check_rows(LabelledExamples(data.inputs, targets, data.units))
 
 
 def _charge(run, before, ledger, limit):
@@ -335,10 +337,9 @@ def _charge(run, before, ledger, limit):
         tell(sum_line(ledger, total, run.budget))
 
 
-def _model(data, layers, **about):
+def _model(data, layers, bounds, **about):
     """The model of these layers."""
-    network = nn.Sequential(layers, data.shape)
-    return Model(network, data.labels, data.target_bounds, about)
+    return Model(nn.Sequential(layers, data.shape), data.labels, bounds, about)
 
 
 def _train(run, data, head, ledger):
@@ -350,18 +351,19 @@ def _train(run, data, head, ledger):
     measured = ()
     if data.measured is not None:
         x, y = data.measured
-        measured = scaled(x, layers), y
+        measured = scaled(x, layers), head.targets(y)
+    bounds = head.target.bounds if head.target else None
     about = {"scale": head.scale, "columns": data.columns}
     if head.schema is not None:
         about["schema"] = head.schema
     try:
         return run.train(
             inputs,
-            data.targets,
+            head.targets(data.targets),
             *measured,
             example_weight=data.weight,
             person=data.units,
-            model=_model(data, [*layers, *run.network.layers], **about),
+            model=_model(data, [*layers, *run.network.layers], bounds, **about),
             about=lambda: _sum_of(ledger, run),
         )
     except DivergedError as error:

@@ -23,10 +23,22 @@ from ..privacy.gaussian import gaussian_epsilon
 from ..run import Run
 from ..util.notices import say
 from ..util.validate import shown
-from .columns import FARTHEST, MOST_COLUMNS, Look, knots_of, pieces_of, places_of
+from .columns import (
+    FARTHEST,
+    MOST_COLUMNS,
+    MOST_NOISE_OF_NUMBERS,
+    MOST_SHARE_OF_NUMBERS,
+    Look,
+    Numbers,
+    knots_of,
+    pieces_of,
+    places_of,
+)
 from .defaults import MEAN_SHARE, ROW_NORM, WITHOUT_PRIVACY, mu_of
 from .network import after
 from .settings import Settings
+from .target import FARTHEST as FARTHEST_OF_TARGET
+from .target import Target
 
 PARTS = 3  # of what is released with a table's mean
 LEAST_SPREAD = 0.05  # of rows around their mean, which noise may leave at nothing
@@ -46,6 +58,7 @@ class Head:
     divided by their own norm.
 
     scale       what "auto" stands for is resolved
+    target      of a regression, a `Target`
     shape       of a row that the network is given
     unreleased  the layers before anything is released, of the shapes that they will have
     """
@@ -53,11 +66,21 @@ class Head:
     def __init__(self, settings: Settings, data: Any, budget: Filter) -> None:
         self.data, self.shape, self.dtype = data, data.shape, settings.dtype
         self.mu = mu_of(budget.epsilon, budget.delta)
+        self.target = Target(data, self.mu) if data.labels is None else None
         flat, classes = len(data.shape) == 1, data.labels is not None
         self.places = places_of(settings.schema, data.shape)
+        self.bounded: Any = settings.bounds is not None
+        if settings.schema is not None:
+            inputs = settings.schema.inputs
+            self.bounded = [not each.open for each in inputs if each.type != "category"]
         look = self._look(settings)
         self.scale = _scale_of(settings, data, look)
         self.look = look if look and _looks(settings, self.scale, look) else None
+        if settings.schema and not self.look and not np.all(self.bounded):
+            raise ParameterError(
+                f"schema: {data.size} {data.units.name}s are too few, or scale= or network= leave "
+                'out a private look at the columns: give "low" and "high" of all'
+            )
         by_itself = settings.scale == "auto" and self.scale == "unit-norm"
         self.too_few = by_itself and flat and len(self.places) <= MOST_COLUMNS
         self.schema = None if settings.schema is None else settings.schema.to_json()
@@ -93,7 +116,16 @@ class Head:
         found = ["a private look at each column of numbers"] if self.look else []
         if self.pieces:
             found.append(f"{self.pieces} pieces of the range of each")
-        return {"scale": self.scale} | ({"columns": ", ".join(found)} if found else {})
+        found_of = {"columns": ", ".join(found)} if found else {}
+        if self.target and self.target.look:
+            found_of["target"] = (
+                f"a private look, and limits {FARTHEST_OF_TARGET:g} spreads from it"
+            )
+        return {"scale": self.scale} | found_of
+
+    def targets(self, y: NDArray) -> NDArray:
+        """The targets as the network learns them."""
+        return self.target.scaled(y) if self.target else y
 
     def remark(self) -> None:
         """Say that rows lost their length because there are too few of them for a look."""
@@ -109,9 +141,10 @@ class Head:
         """The look at the columns, whether it can be afforded or not; None if there are none."""
         if not self.places:
             return None
-        bounded = settings.bounds is not None or settings.schema is not None
-        regression = self.data.labels is None
-        return Look(self.places, self.data.size, self.mu, bounded=bounded, regression=regression)
+        limits = {}
+        if self.target:
+            limits = {"most": MOST_SHARE_OF_NUMBERS, "limit": MOST_NOISE_OF_NUMBERS}
+        return Look(self.places, self.data.size, self.mu, bounded=self.bounded, **limits)
 
     def _scaled_first(self):
         """The layers before any release."""
@@ -120,7 +153,8 @@ class Head:
         if self.bounds is None:
             return []
         low, high = self.bounds
-        scale = _standardise((low + high) / 2, (high - low) / 2, "scale", self.dtype)
+        gives = "float64" if self.look else self.dtype
+        scale = _standardise((low + high) / 2, (high - low) / 2, "scale", gives)
         return [scale, nn.Clamp(1.0)]
 
     def _of_columns(self, centre, spread, edges):
@@ -143,7 +177,8 @@ class Head:
         """The charges before the first step: of a look at the columns, and of a mean over one
         lot.
         """
-        self.sampler, self.charges = sampler, self.look.events() if self.look else []
+        self.sampler, self.charges = sampler, self.target.events if self.target else []
+        self.charges = self.charges + (self.look.events() if self.look else [])
         if self.centred:
             mu = self.mu * math.sqrt(MEAN_SHARE)
             mean = mean_sanitizer(1 / mu)
@@ -161,9 +196,15 @@ class Head:
     def layers(self, run: Run) -> list[nn.Layer]:
         """The layers; releases what they need through `run`."""
         layers, length, found = list(self.first), self.length, (None, None, None)
+        if self.target:
+            self.target.release(run)
+            if self.ours:
+                _bias_of(run.network)[...] = self.target.centre
         if self.look:
-            rows = after(self.data.inputs, layers)
-            found = self.look.release(run, rows, self.data.units, self.pieces)
+            # far from 0, float32 does not tell near numbers apart
+            rows = after(self.data.inputs, layers, "float64")
+            numbers = Numbers(rows, self.places)
+            found = self.look.release(run, numbers, self.data.units, self.pieces)
         layers += self._of_columns(*found)
         if not self.ours:
             return layers
@@ -238,8 +279,13 @@ def _start_at(network, shares, noise):
     on it.
     """
     logs = np.log(np.maximum(to_host(shares), max(noise, 1e-6)))
-    bias = network.params[network.layers[-1].name, "b"]
+    bias = _bias_of(network)
     bias[...] = namespace_of(bias).asarray(logs - logs.mean(), dtype=bias.dtype)
+
+
+def _bias_of(network):
+    """The bias of the last layer."""
+    return network.params[network.layers[-1].name, "b"]
 
 
 def _scale_of(settings, data, look):
