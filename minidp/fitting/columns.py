@@ -39,7 +39,7 @@ NOISE_OF_SUMS = 0.05  # of noise on the sum of so many cells
 MOST_COLUMNS = 200  # an array with more is taken for images
 # mu N for each piece, squared, and the length of a piece's part: after a look, and within bounds
 LOOKED, BOUNDED = (160.0, 2.0), (40.0, 0.6)
-ENOUGH = 200.0  # mu N for pieces at all
+ENOUGH, ENOUGH_EACH = 200.0, 5.0  # mu N for pieces at all, and for each column
 FEWEST_PIECES, MOST_PIECES = 3, 16
 LEAST_GAP = 1e-3  # between knots
 
@@ -165,11 +165,13 @@ def places_of(schema: Schema | None, shape: tuple[int, ...]) -> list[tuple[int, 
     return found
 
 
-def pieces_of(size: int, mu: float, *, looked: bool) -> tuple[int, float]:
+def pieces_of(size: int, mu: float, columns: int, *, looked: bool) -> tuple[int, float]:
     """(number, weight) of the pieces of each column; 0 where there are too few rows for them."""
     each, weight = LOOKED if looked else BOUNDED
     number = int(np.clip(math.sqrt(mu * size / each), FEWEST_PIECES, MOST_PIECES))
-    return (number if mu * size >= ENOUGH else 0), weight
+    if mu * size < max(ENOUGH, ENOUGH_EACH * columns):
+        return 0, 0.0
+    return number, weight
 
 
 def knots_of(edges: NDArray) -> NDArray:

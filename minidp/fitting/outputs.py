@@ -40,7 +40,10 @@ from .settings import Settings
 from .target import FARTHEST as FARTHEST_OF_TARGET
 from .target import Target
 
+# what a category or flag is multiplied by after a look, to be as long as a number with its pieces
+CATEGORY = 2.0
 PARTS = 3  # of what is released with a table's mean
+FEWEST_FOR_LENGTH = 80.0  # mu N of a mean that tells, without a look, how long rows are
 LEAST_SPREAD = 0.05  # of rows around their mean, which noise may leave at nothing
 
 
@@ -96,7 +99,8 @@ class Head:
         self.pieces, self.weight = 0, 0.0
         if plain and self.places and self.scale != "unit-norm":
             mu = mu_of(min(budget.epsilon, WITHOUT_PRIVACY), budget.delta)
-            self.pieces, self.weight = pieces_of(data.size, mu, looked=bool(self.look))
+            looked = bool(self.look)
+            self.pieces, self.weight = pieces_of(data.size, mu, len(self.places), looked=looked)
         self.first, columns = self._scaled_first(), len(self.places)
         unknown = self._of_columns(np.zeros(columns), np.ones(columns), None)
         self.unreleased = [*self.first, *unknown]  # of the shapes that they will have
@@ -105,8 +109,9 @@ class Head:
             self.shape = nn.Sequential(self.unreleased, data.shape).output_shape
         self.width = math.prod(self.shape)
         self.width_of_pieces = math.prod(self.shape) - math.prod(data.shape)
-        parts = len(settings.schema.inputs) if settings.schema else math.prod(data.shape)
-        self.length = math.sqrt(parts + self.weight**2 * columns)  # of long rows
+        others = len(settings.schema.inputs) - columns if settings.schema else 0
+        others *= CATEGORY**2 if self.look else 1
+        self.length = math.sqrt((1 + self.weight**2) * columns + others)  # of long rows
         if self.scale == "unit-norm":
             self.length = 1.0
 
@@ -162,7 +167,8 @@ class Head:
         layers: list[nn.Layer] = []
         at = [place for place, _ in self.places]
         if self.look:
-            mean, scale = np.zeros(math.prod(self.data.shape)), np.ones(math.prod(self.data.shape))
+            mean, scale = np.zeros((2, math.prod(self.data.shape)))
+            scale += 1 / CATEGORY
             mean[at], scale[at] = centre, spread
             mean, scale = mean.reshape(self.data.shape), scale.reshape(self.data.shape)
             layers = [_standardise(mean, scale, "columns", self.dtype), nn.Clamp(FARTHEST)]
@@ -190,6 +196,8 @@ class Head:
             if sampler.sampling_probability < 1:
                 event = sampler.wrap(event)
             self.mean = mean
+            if self.look is None and self.data.size * mu < FEWEST_FOR_LENGTH:
+                self.additive = False
             self.charges = [*self.charges, event]
         return self.charges
 
@@ -312,6 +320,8 @@ def _scale_of(settings, data, look):
 def _looks(settings, scale, look):
     """Whether columns are looked at: if that is wanted, or by itself if it can be afforded."""
     by_itself = settings.scale == "auto" and settings.network is None and look.affordable
+    # bounds of so many columns, as of pixels, say more than noisy spreads of each
+    by_itself = by_itself and (len(look.places) <= MOST_COLUMNS or not look.bounded.all())
     return scale == "private" or scale == "bounds" and by_itself
 
 
