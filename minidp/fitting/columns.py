@@ -27,11 +27,10 @@ from ..run import Run
 from ..units import Units
 
 FARTHEST = 4.0  # spreads from its mean that a column is limited to
-# of noise on a count, as a share of N: what a look aims at, and below what ranges are sought twice
-NOISE, NOISE_OF_SEARCH = 0.01, 0.02
-# at most, with classes and of a regression, which needs centres and spreads more
-MOST_NOISE, MOST_NOISE_OF_NUMBERS = 0.06, 0.1
-LEAST_SHARE, MOST_SHARE, MOST_SHARE_OF_NUMBERS = 0.03, 0.2, 0.33  # of mu^2
+LEAST_SHARE, NOISE_OF_SEARCH = 0.03, 0.02  # of mu^2; and of noise, where ranges are sought
+# what a look aims at: noise on a count as a share of N, at most that of mu^2, and that noise at
+# most; of a regression, which needs centres and spreads more
+AIM, AIM_OF_NUMBERS = (0.01, 0.2, 0.06), (0.01, 0.33, 0.1)
 NAMES = ("first_look", "second_look", "third_look", "fourth_look")
 SEARCHED = 4096, 64  # cells in which a range is sought: with little noise, and with more
 CELLS = 8, 256  # of the last histograms, at least and at most
@@ -51,9 +50,7 @@ class Look:
     bounded     whether the numbers are within [-1, 1], of all columns or each (D,)
     affordable  whether its noise is small enough beside N
 
-    aim         the noise on a count, as a share of N, that is aimed at
-    most        of mu^2 for the look
-    limit       of that noise, above which the look is not affordable
+    aim         as AIM; with more noise than its last, a look is not affordable
 
     alone       a single column, whose range is sought even where that costs much
 
@@ -66,23 +63,21 @@ class Look:
         places: list[tuple[int, int | None]],
         size: int,
         mu: float,
-        *,
         bounded: Any,
-        aim: float = NOISE,
-        most: float = MOST_SHARE,
-        limit: float = MOST_NOISE,
+        aim: tuple[float, float, float],
         alone: bool = False,
     ) -> None:
         self.places, self.size, self.bounded = places, size, np.asarray(bounded)
         self.narrowed = narrowed_coarsely if alone else narrowed
+        wanted, most, limit = aim
         whole = math.sqrt(len(places)) / (mu * size)  # noise beside N of one release for all of mu
         self.searches = int(alone or whole * math.sqrt(3 / most) < NOISE_OF_SEARCH)
         if self.searches:
-            free = 4 * (whole / aim) ** 2 < LEAST_SHARE
+            free = 4 * (whole / wanted) ** 2 < LEAST_SHARE
             near = whole * math.sqrt(4 / most) < NOISE_OF_SEARCH and not self.bounded.all()
             self.searches += free or near and not alone
         self.rounds = 2 - bool(self.bounded.all()) + self.searches
-        share = min(most, max(LEAST_SHARE, self.rounds * (whole / aim) ** 2))
+        share = min(most, max(LEAST_SHARE, self.rounds * (whole / wanted) ** 2))
         noise = whole * math.sqrt(self.rounds / share)
         self.searched = SEARCHED[noise > NOISE_OF_SEARCH]
         self.affordable = noise <= limit

@@ -132,11 +132,8 @@ def choose_for(
     delta: float,
     parameters: int,
     *,
-    regression: bool,
-    hidden: bool,
-    table: bool,
-    row_norm: float,
     ours: bool,
+    **kinds: Any,
 ) -> Choice:
     """What `choose` finds, beside the settings that the caller gave.
 
@@ -144,6 +141,7 @@ def choose_for(
     rates suit whole gradients (found by hand on synthetic tables and breast cancer).
 
     given  {name: value}
+    kinds  as those of `choose`
     ours   whether `fit` made the network, so that rows have norm ROW_NORM
     """
     private = epsilon < math.inf
@@ -152,17 +150,15 @@ def choose_for(
         epsilon if private else WITHOUT_PRIVACY,
         delta,
         parameters,
-        regression=regression,
-        hidden=hidden,
-        table=table,
-        row_norm=row_norm,
+        **kinds,
     )
     choice = replace(choice, **given)
     if private:
         return choice
     rate = choice.learning_rate
-    if "learning_rate" not in given and not regression and (hidden or not table):
-        rate = UNCLIPPED_HIDDEN_RATE if hidden else UNCLIPPED_RATE
+    bounded = kinds["regression"] or kinds["table"] and not kinds["hidden"]
+    if "learning_rate" not in given and not bounded:
+        rate = UNCLIPPED_HIDDEN_RATE if kinds["hidden"] else UNCLIPPED_RATE
         rate = rate if ours else UNCLIPPED_OWN_RATE
     return replace(choice, clip_norm=math.inf, learning_rate=rate, momentum=MOMENTUM)
 

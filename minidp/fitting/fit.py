@@ -37,6 +37,7 @@ from .settings import Request, Settings, names_checked
 from .temporary import kept, temporary
 
 SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
+FEWEST_ROWS, FEWEST_ROWS_EACH = 40.0, 3.0  # mu N of a fit that can help, and for each weight
 MEASUREMENTS = 20  # along a run, with a checkpoint each
 
 
@@ -116,39 +117,11 @@ def fit(
     >>> model.predict(x[:3]).shape, model.score(x, y) > 0.8, float(model.epsilon) <= 1.0
     ((3,), True, True)
     """
-    by_name = Settings(
-        label=label,
-        classes=classes,
-        target_bounds=target_bounds,
-        scale=scale,
-        bounds=bounds,
-        schema=schema,
-        hidden=hidden,
-        network=network,
-        dataset_size=dataset_size,
-        person=person,
-        rows_per_person=rows_per_person,
-        lot_size=lot_size,
-        steps=steps,
-        clip_norm=clip_norm,
-        learning_rate=learning_rate,
-        example_weight=example_weight,
-        check=check,
-        device=device,
-        dtype=dtype,
-        source=source,
-        group_size=group_size,
-        ledger_limit=ledger_limit,
-    )
+    given = locals()
+    by_name = Settings(**{each.name: given[each.name] for each in fields(Settings)})
     request = Request(
-        epsilon=epsilon,
-        delta=delta,
-        folder=folder,
-        ledger=ledger,
-        test=test,
-        seed=seed,
-        quiet=quiet,
-        settings=by_name if settings is None else replace(by_name, **settings.given),
+        **{each.name: given[each.name] for each in fields(Request)}
+        | {"settings": by_name if settings is None else replace(by_name, **settings.given)}
     )
     other = current().rank > 0
     quiet = quiet or other
@@ -169,10 +142,10 @@ def _fitted(x, y, request):
         at = temporary(undo) if folder is None else folder
         run = Run(at, planned.training(streams), planned.privacy(budget), planned.about(how_delta))
         _rehearse(run, data, planned.head)
-        planned.head.remark()
+        planned.remark()
         with kept(undo, run):
             _charge(run, planned.before, ledger, settings.ledger_limit)
-            result = _train(run, data, planned.head, ledger)
+            result = _train(run, data, planned.head, ledger, planned.choice)
             if result is None:
                 raise KeyboardInterrupt(run.summary())
             kinds = {type(layer).__name__: type(layer) for layer in planned.network.layers}
@@ -221,12 +194,15 @@ class _Planned:
     def _plan(self, budget):
         data, head, params = self.data, self.head, self.network.params
         epsilon, delta = budget.epsilon, budget.delta
+        # those of pieces belong to their columns
+        self.parameters = sum(array.size for array in params.values())
+        self.parameters -= head.width_of_pieces * data.outputs
         choice = choose_for(
             self.given,
             data.size,
             epsilon,
             delta,
-            sum(array.size for array in params.values()) - head.width_of_pieces * data.outputs,
+            self.parameters,
             table=head.of_classes,
             row_norm=head.row_norm,
             ours=head.ours,
@@ -246,6 +222,19 @@ class _Planned:
         if private:
             plan = plan.calibrated(budget.accountant, epsilon, delta, self.before)
         self.choice, self.plan = choice, plan
+
+    def remark(self):
+        """Say, of public numbers, that rows lose their length, or that they are too few."""
+        self.head.remark()
+        size, mu, outputs = self.data.size, self.head.mu, self.data.outputs
+        weights = self.parameters // outputs
+        if self.head.ours and mu * size < max(FEWEST_ROWS, FEWEST_ROWS_EACH * weights):
+            say(
+                f"NOTICE: {size} {self.data.units.name}s are few for {weights} weights of each of "
+                f"{outputs} outputs at this epsilon: the model may do no better than the same "
+                "answer for every row. More of them, a larger epsilon, or fewer columns and "
+                "categories help"
+            )
 
     def training(self, streams):
         """The part of a run that trains the network."""
@@ -342,7 +331,7 @@ def _model(data, layers, bounds, **about):
     return Model(nn.Sequential(layers, data.shape), data.labels, bounds, about)
 
 
-def _train(run, data, head, ledger):
+def _train(run, data, head, ledger, choice):
     """Release the scaling, then train; returns the result, None if interrupted."""
     layers = head.layers(run)
     inputs = scaled(data.inputs, layers)
@@ -356,6 +345,12 @@ def _train(run, data, head, ledger):
     about = {"scale": head.scale, "columns": data.columns}
     if head.schema is not None:
         about["schema"] = head.schema
+
+    def about_fit():
+        (group,) = run.plan.sanitizer.groups
+        head.shrink(run.network, choice, group.noise_std / run.plan.expected_lot_size)
+        return _sum_of(ledger, run)
+
     try:
         return run.train(
             inputs,
@@ -364,7 +359,7 @@ def _train(run, data, head, ledger):
             example_weight=data.weight,
             person=data.units,
             model=_model(data, [*layers, *run.network.layers], bounds, **about),
-            about=lambda: _sum_of(ledger, run),
+            about=about_fit,
         )
     except DivergedError as error:
         if ledger is None:

@@ -15,26 +15,27 @@ from ..data.persons import Means
 from ..errors import ParameterError, ShapeError
 from ..mechanism import Plan, PoissonSampler, mean_sanitizer, noisy_mean
 from ..mechanism.columns import equal
-from ..mechanism.mean import shrunk
+from ..mechanism.mean import shrunk, shrunk_by_column
 from ..privacy import Filter
 from ..privacy.accountant import Accountant
 from ..privacy.events import Event
 from ..privacy.gaussian import gaussian_epsilon
 from ..run import Run
+from ..train.averaging import noise_of_average
 from ..util.notices import say
 from ..util.validate import shown
 from .columns import (
+    AIM,
+    AIM_OF_NUMBERS,
     FARTHEST,
     MOST_COLUMNS,
-    MOST_NOISE_OF_NUMBERS,
-    MOST_SHARE_OF_NUMBERS,
     Look,
     Numbers,
     knots_of,
     pieces_of,
     places_of,
 )
-from .defaults import MEAN_SHARE, ROW_NORM, WITHOUT_PRIVACY, mu_of
+from .defaults import MEAN_SHARE, ROW_NORM, WITHOUT_PRIVACY, Choice, mu_of
 from .network import after
 from .settings import Settings
 from .target import FARTHEST as FARTHEST_OF_TARGET
@@ -44,6 +45,9 @@ from .target import Target
 CATEGORY = 2.0
 PARTS = 3  # of what is released with a table's mean
 FEWEST_FOR_LENGTH = 80.0  # mu N of a mean that tells, without a look, how long rows are
+# of the noise on weights, what is left where they travel so far that they forget it, or have many
+# classes: by travel eta T / (1 - m), and by the number of classes
+NEAR, OF_CLASSES = 8.0, 0.8
 LEAST_SPREAD = 0.05  # of rows around their mean, which noise may leave at nothing
 
 
@@ -68,7 +72,7 @@ class Head:
 
     def __init__(self, settings: Settings, data: Any, budget: Filter) -> None:
         self.data, self.shape, self.dtype = data, data.shape, settings.dtype
-        self.mu = mu_of(budget.epsilon, budget.delta)
+        self.settings, self.mu = settings, mu_of(budget.epsilon, budget.delta)
         self.target = Target(data, self.mu) if data.labels is None else None
         flat, classes = len(data.shape) == 1, data.labels is not None
         self.places = places_of(settings.schema, data.shape)
@@ -109,7 +113,7 @@ class Head:
             self.shape = nn.Sequential(self.unreleased, data.shape).output_shape
         self.width = math.prod(self.shape)
         self.width_of_pieces = math.prod(self.shape) - math.prod(data.shape)
-        others = len(settings.schema.inputs) - columns if settings.schema else 0
+        others: float = len(settings.schema.inputs) - columns if settings.schema else 0
         others *= CATEGORY**2 if self.look else 1
         self.length = math.sqrt((1 + self.weight**2) * columns + others)  # of long rows
         if self.scale == "unit-norm":
@@ -146,10 +150,8 @@ class Head:
         """The look at the columns, whether it can be afforded or not; None if there are none."""
         if not self.places:
             return None
-        limits = {}
-        if self.target:
-            limits = {"most": MOST_SHARE_OF_NUMBERS, "limit": MOST_NOISE_OF_NUMBERS}
-        return Look(self.places, self.data.size, self.mu, bounded=self.bounded, **limits)
+        aim = AIM_OF_NUMBERS if self.target else AIM
+        return Look(self.places, self.data.size, self.mu, self.bounded, aim)
 
     def _scaled_first(self):
         """The layers before any release."""
@@ -227,6 +229,30 @@ class Head:
                 layers.append(nn.UnitNorm("unit"))
                 length = 1.0
         return [*layers, _standardise(0, length / ROW_NORM, "stretch")]
+
+    def shrink(self, network: nn.Sequential, choice: Choice, noise_std: float) -> None:
+        """Shrink what a model of classes adds up by the part of it that noise explains, each column
+        by itself; the weights are released, so that this costs nothing.
+
+        noise_std: on each number of the mean gradient of a step
+        """
+        if not self.table:
+            return
+        columns = np.arange(math.prod(self.data.shape))
+        if self.settings.schema is not None:
+            inputs = self.settings.schema.inputs
+            columns = np.repeat(np.arange(len(inputs)), [each.width for each in inputs])
+        if self.pieces:
+            of_numbers = columns[[place for place, _ in self.places]]
+            columns = np.concatenate([columns, np.repeat(of_numbers, self.pieces + 1)])
+        else:  # a single weight shows no noise
+            columns[:] = 0
+        noise_std *= noise_of_average(choice)
+        travel = choice.learning_rate * choice.steps / (1 - choice.momentum)
+        part = max(min(1.0, NEAR / travel), OF_CLASSES / self.data.outputs)
+        w = network.params[network.layers[-1].name, "W"]
+        found = shrunk_by_column(to_host(w), columns, math.sqrt(part) * noise_std)
+        w[...] = namespace_of(w).asarray(found, dtype=w.dtype)
 
     def _released_mean(self, run, layers):
         """(noisy mean of a lot of scaled rows, or of persons' means; how far rows are from it). Of

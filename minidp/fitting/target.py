@@ -14,8 +14,7 @@ from ..run import Run
 from .columns import Look
 
 FARTHEST = 5.0  # spreads from its centre that a target is limited to
-# of noise on a count: what a look aims at, and at most; and at most of mu^2
-NOISE, MOST_NOISE, MOST_SHARE = 0.02, 0.1, 0.2
+AIM = 0.02, 0.2, 0.1  # of the look, as `columns.AIM`
 
 
 class Target:
@@ -32,16 +31,7 @@ class Target:
     def __init__(self, data: Any, mu: float) -> None:
         self.data, self.bounds, self.centre = data, data.target_bounds, 0.0
         self.open = math.isinf(self.bounds[1] - self.bounds[0])
-        look = Look(
-            [(0, None)],
-            data.size,
-            mu,
-            bounded=not self.open,
-            aim=NOISE,
-            most=MOST_SHARE,
-            limit=MOST_NOISE,
-            alone=True,
-        )
+        look = Look([(0, None)], data.size, mu, not self.open, AIM, alone=True)
         self.look = look if look.affordable else None
         if self.open and self.look is None:
             raise ParameterError(

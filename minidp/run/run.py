@@ -217,7 +217,8 @@ class Run:
                         classes or bounds, which model.npz then holds; by default the classes of
                         SoftmaxCrossEntropy are 0 to K-1
         about           a dictionary for result.json, or a function that returns it, called while
-                        the weights that are released stand in the network; what is named
+                        the weights that are released stand in the network, which it may change by
+                        what is public or released, before they are measured; what is named
                         ..._not_private is listed as such
 
         Ctrl-C stops after the current step with a checkpoint; `stopped` then says "interrupted".
@@ -354,8 +355,8 @@ class Run:
         path = self.folder.path
         with self.released():
             self._check_outputs(trained.progress.step)
+            about = about() if callable(about) else about  # which may still change the weights
             last = seen.measure(self, trained.progress.step, whole=True)
-            about = about() if callable(about) else about
             record = finished(self, trained, last, about or {}, seconds)
             statement = render(record)
             record = replace(record, statement_sha256=sha256(statement.encode()).hexdigest())
