@@ -83,9 +83,8 @@ def as_target_bounds(bounds: Any, unknown: bool = False) -> tuple[float, float]:
     except (TypeError, ValueError, OverflowError):
         low = high = math.nan
     if not (low < high and (unknown or math.isfinite(high - low))):
-        kind = "numbers" if unknown else "finite numbers"
         raise ParameterError(
-            f"expected target_bounds={shown(bounds):.80} to be {kind} (low, high) with low < high"
+            f"expected target_bounds={shown(bounds):.80} to be numbers (low, high) with low < high"
         )
     return low, high
 

@@ -224,8 +224,7 @@ class _Planned:
         self.choice, self.plan = choice, plan
 
     def remark(self):
-        """Say, of public numbers, that rows lose their length, or that they are too few."""
-        self.head.remark()
+        """Say that there are too few rows, which follows from public numbers."""
         size, mu, outputs = self.data.size, self.head.mu, self.data.outputs
         weights = self.parameters // outputs
         if self.head.ours and mu * size < max(FEWEST_ROWS, FEWEST_ROWS_EACH * weights):

@@ -22,7 +22,6 @@ from ..privacy.events import Event
 from ..privacy.gaussian import gaussian_epsilon
 from ..run import Run
 from ..train.averaging import noise_of_average
-from ..util.notices import say
 from ..util.validate import shown
 from .columns import (
     AIM,
@@ -88,8 +87,6 @@ class Head:
                 f"schema: {data.size} {data.units.name}s are too few, or scale= or network= leave "
                 'out a private look at the columns: give "low" and "high" of all'
             )
-        by_itself = settings.scale == "auto" and self.scale == "unit-norm"
-        self.too_few = by_itself and flat and len(self.places) <= MOST_COLUMNS
         self.schema = None if settings.schema is None else settings.schema.to_json()
         self.ours = settings.network is None and self.scale != "none"
         self.centred = self.ours and classes
@@ -135,16 +132,6 @@ class Head:
     def targets(self, y: NDArray) -> NDArray:
         """The targets as the network learns them."""
         return self.target.scaled(y) if self.target else y
-
-    def remark(self) -> None:
-        """Say that rows lost their length because there are too few of them for a look."""
-        if self.too_few:
-            say(
-                f"NOTICE: x has no public bounds, and {self.data.size} {self.data.units.name}s are "
-                f"too few for a private look at {len(self.places)} columns: each row is divided by "
-                "its length, so that only its direction counts; give bounds=(low, high), or a "
-                "schema"
-            )
 
     def _look(self, settings):
         """The look at the columns, whether it can be afforded or not; None if there are none."""

@@ -206,7 +206,7 @@ class _Door:
     def _remark_target(self, y):
         """Tell the data's owner that targets are beyond their bounds."""
         low, high = self.target_bounds
-        beyond = int(((y < low) | (y > high)).sum())
+        beyond = ((y < low) | (y > high)).sum()
         if beyond > SOME * len(y):
             say(
                 f"NOTICE: {beyond} of {len(y)} targets are beyond target_bounds=({low:g}, "

@@ -30,14 +30,19 @@ class Target:
 
     def __init__(self, data: Any, mu: float) -> None:
         self.data, self.bounds, self.centre = data, data.target_bounds, 0.0
-        self.open = math.isinf(self.bounds[1] - self.bounds[0])
-        look = Look([(0, None)], data.size, mu, not self.open, AIM, alone=True)
+        # public limits, which may be far too wide, do not help to find where targets lie
+        look = Look([(0, None)], data.size, mu, False, AIM, alone=True)
         self.look = look if look.affordable else None
-        if self.open and self.look is None:
+        if self.look is None and self._open:
             raise ParameterError(
                 f"target_bounds={self.bounds}: {data.size} {data.units.name}s are too few for a "
                 "private look at the target: give finite bounds (low, high) from public knowledge"
             )
+
+    @property
+    def _open(self):
+        """Whether there are no limits yet."""
+        return math.isinf(self.bounds[1] - self.bounds[0])
 
     @property
     def events(self) -> list[Event]:
@@ -45,27 +50,20 @@ class Target:
         return self.look.events() if self.look else []
 
     def scaled(self, y: NDArray) -> NDArray:
-        """(N, 1) float32 of targets y (N, 1); without bounds, before a release, between -1 and 1 in
-        no unit.
+        """(N, 1) float32 of targets y (N, 1); without bounds, before a release, as if they were -1
+        and 1.
         """
-        if math.isinf(self.bounds[1] - self.bounds[0]):
-            y, bounds = np.tanh(to_host(y)), (-1.0, 1.0)
-        else:
-            bounds = self.bounds
-        return namespace_of(self.data.targets).asarray(bounded_targets(to_host(y), bounds))
+        found = bounded_targets(to_host(y), (-1.0, 1.0) if self._open else self.bounds)
+        return namespace_of(self.data.targets).asarray(found)
 
     def release(self, run: Run) -> None:
         """Look, and note the bounds and the centre that follow."""
         if self.look is None:
             return
-        low, high = (-1.0, 1.0) if self.open else self.bounds
-        middle, half = (low + high) / 2, (high - low) / 2
-        numbers = (to_host(self.data.targets) - middle) / half
-        if not self.open:
-            numbers = np.clip(numbers, -1, 1)
-        found = self.look.release(run, numbers, self.data.units, 0, of="target_")
-        centre, spread = (middle + half * float(found[0][0]), half * float(found[1][0]))
-        low = max(self.bounds[0], centre - FARTHEST * spread)
-        high = min(self.bounds[1], centre + FARTHEST * spread)
-        self.bounds = low, high
-        self.centre = 2 * (centre - low) / (high - low) - 1
+        low, high = self.bounds
+        numbers = np.clip(to_host(self.data.targets), low, high)
+        (centre,), (spread,), _ = self.look.release(run, numbers, self.data.units, 0, of="target_")
+        centre = float(np.clip(centre, low, high))
+        low = max(low, centre - FARTHEST * float(spread))
+        high = min(high, centre + FARTHEST * float(spread))
+        self.bounds, self.centre = (low, high), 2 * (centre - low) / (high - low) - 1
