@@ -39,3 +39,17 @@ def regression(seed, rows, columns):
     share = rng.uniform(0.4, 0.95)
     y = np.sqrt(share) * y / y.std() + np.sqrt(1 - share) * rng.normal(size=rows)
     return x, y, bounds
+
+
+def weak(seed, rows, values, columns=3):
+    """(x, y, schema): a dict of columns of numbers and of a category of this many values, which
+    together say little of two classes.
+    """
+    rng = np.random.default_rng([seed, 2])
+    kind, effect = rng.integers(0, values, rows), 0.3 * rng.normal(size=values)
+    x = rng.normal(size=(rows, columns))
+    y = (rng.random(rows) < 1 / (1 + np.exp(1.2 - effect[kind] - 0.2 * x[:, 0]))).astype(int)
+    number = {"type": "number", "low": -6, "high": 6, "gaps": False}
+    schema = {f"x{place}": number for place in range(columns)}
+    schema["kind"] = {"type": "category", "values": list(range(values))}
+    return {f"x{place}": column for place, column in enumerate(x.T)} | {"kind": kind}, y, schema

@@ -50,7 +50,7 @@ class Inputs:
         self.side_by_side = isinstance(self.source, np.ndarray) and self.xp is np
 
     def after(
-        self, head: Callable[[NDArray], NDArray], shape: tuple[int, ...], dtype: str
+        self, head: Callable[[NDArray], NDArray] | None, shape: tuple[int, ...], dtype: str
     ) -> "Inputs":
         """The same rows after this function of a batch of a dtype, in place of the present one;
         shape: of one row then.

@@ -40,8 +40,9 @@ def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDA
             if floating:
                 what = "is continuous: it holds floating-point numbers"
             raise ParameterError(
-                f"y {what}{gaps}. For regression give target_bounds=(low, high), which are public; "
-                "for class labels give classes=, the public list of them"
+                f"y {what}{gaps}. For regression give target_bounds=(low, high), which are public, "
+                "or (-inf, inf) if nobody knows them; for class labels give classes=, the public "
+                "list of them"
             )
         classes = found
     listed = np.asarray(one_axis(classes, "classes").tolist())
@@ -73,25 +74,23 @@ def _whole(numbers):
     return bool(((numbers == np.floor(numbers)) & (np.abs(numbers) < 2**53)).all())
 
 
-def as_target_bounds(bounds: Any) -> tuple[float, float]:
-    """(low, high) as floats. Raises ParameterError unless they are finite and low < high."""
+def as_target_bounds(bounds: Any, unknown: bool = False) -> tuple[float, float]:
+    """(low, high) as floats. Raises ParameterError unless low < high, and, but where they may be
+    unknown, both are finite.
+    """
     try:
         low, high = (math.nan, math.nan) if isinstance(bounds, str) else map(float, bounds)
     except (TypeError, ValueError, OverflowError):
         low = high = math.nan
-    if not (math.isfinite(high - low) and low < high):
+    if not (low < high and (unknown or math.isfinite(high - low))):
         raise ParameterError(
-            f"expected target_bounds={shown(bounds):.80} to be finite numbers (low, high) with low "
-            "< high"
+            f"expected target_bounds={shown(bounds):.80} to be numbers (low, high) with low < high"
         )
     return low, high
 
 
-def bounded_targets(y: Any, bounds: tuple[float, float]) -> NDArray:
-    """(N, 1) float32 targets, clipped to the public bounds (low, high) and mapped to [-1, 1].
-    Targets that are not finite become NaN.
-    """
-    low, high = bounds
+def numbers_to_predict(y: Any) -> NDArray:
+    """(N, 1) float64 targets of a regression, NaN for those that are not finite."""
     y = one_axis(y)
     try:
         y = y.astype(np.float64) if y.dtype.kind in "iubfO" else None
@@ -99,14 +98,22 @@ def bounded_targets(y: Any, bounds: tuple[float, float]) -> NDArray:
         y = None
     if y is None:
         raise DtypeError("y: expected numbers as targets of a regression")
-    scaled = (np.clip(np.where(np.isfinite(y), y, np.nan), low, high) - low) / (high - low)
-    return (2 * scaled - 1).astype(np.float32)[:, None]
+    return np.where(np.isfinite(y), y, np.nan)[:, None]
+
+
+def bounded_targets(y: Any, bounds: tuple[float, float]) -> NDArray:
+    """(N, 1) float32 targets, clipped to the bounds (low, high) and mapped to [-1, 1]. Targets that
+    are not finite become NaN.
+    """
+    low, high = bounds
+    scaled = (np.clip(numbers_to_predict(y), low, high) - low) / (high - low)
+    return (2 * scaled - 1).astype(np.float32)
 
 
 def targets_of(y: Any, classes: Any, target_bounds: Any) -> tuple[NDArray, NDArray | None]:
-    """(targets in the form that training needs, classes or None)."""
+    """(labels 0..K-1 (N,) and the K classes; or numbers (N, 1) and None)."""
     if target_bounds is None:
         return class_labels(y, classes)
     if classes is not None:
         raise ParameterError("expected classes= or target_bounds=, got both")
-    return bounded_targets(y, target_bounds), None
+    return numbers_to_predict(y), None

@@ -45,7 +45,8 @@ class Column:
     """One column of a schema.
 
     type       "number", "category", "date" or "ignore"
-    low, high  public bounds of a number, or of a date in days; values beyond them are clamped
+    low, high  public bounds of a number, or of a date in days; values beyond them are clamped.
+               Infinite if an entry has neither: then training looks, privately, where they lie
     values     the categories; every other value is *other*
     gaps       True: a gap has an indicator of its own, or is *other*, whether there are gaps or
                not. False: a row with a gap, or with a category that is not listed, is refused
@@ -76,9 +77,14 @@ class Column:
             return 0
         return self.gaps + (len(self.values) if self.type == "category" else 1)
 
+    @property
+    def open(self) -> bool:
+        """Whether a number's bounds are not known."""
+        return math.isinf(self.low)
+
     def encoded(self, cells: NDArray) -> NDArray:
-        """(N, width) float32. NaN where a value is refused: text that is no number or date, and
-        with gaps=False a gap or an unknown category.
+        """(N, width) float32, or float64 of a number without bounds. NaN where a value is refused:
+        text that is no number or date, and with gaps=False a gap or an unknown category.
         """
         if self.type == "category":
             places = self._places(cells)
@@ -87,10 +93,12 @@ class Column:
                 parts[places == self.width] = np.nan
             return parts
         numbers, gaps = self.numbers(cells)
-        scaled = 2 * (np.clip(numbers, self.low, self.high) - self.low) / (self.high - self.low) - 1
-        if not self.gaps:
-            return scaled.astype(np.float32)[:, None]
-        return np.stack([np.where(gaps, 0, scaled), gaps], axis=1).astype(np.float32)
+        scaled = numbers
+        if not self.open:
+            within = np.clip(numbers, self.low, self.high)
+            scaled = 2 * (within - self.low) / (self.high - self.low) - 1
+        parts = np.stack([np.where(gaps, 0, scaled), gaps] if self.gaps else [scaled], axis=1)
+        return parts if self.open else parts.astype(np.float32)
 
     def numbers(self, cells: NDArray) -> tuple[NDArray, NDArray]:
         """(numbers (N,), NaN for a gap and for what is none; where the gaps are (N,))."""
@@ -142,9 +150,9 @@ class Column:
 class Schema:
     """What the columns of a table hold: public knowledge, written down without looking at the rows.
 
-    An encoded row has one part per column. A number has a value in [-1, 1] and an indicator of
-    gaps, beside which the value is 0; a category is one-hot, *other* included. So every part has a
-    norm of at most 1, and a category's is exactly 1.
+    An encoded row has one part per column. A number has a value in [-1, 1], or as it is without
+    bounds, and an indicator of gaps, beside which the value is 0; a category is one-hot, *other*
+    included. So every part with bounds has a norm of at most 1, and a category's is exactly 1.
 
     >>> schema = Schema.of({"age": {"type": "number", "low": 0, "high": 100},
     ...                     "job": {"type": "category", "values": ["clerk", "nurse"]}})
@@ -220,7 +228,7 @@ class Schema:
             )
 
     def encode(self, x: Any) -> NDArray:
-        """(N, width) float32 of a table's rows; only the inputs need to be there, in any order.
+        """(N, width) numbers of a table's rows; only the inputs need to be there, in any order.
 
         Raises ParameterError for what is no table, or lacks a column.
         """
@@ -312,8 +320,8 @@ def _check_keys(name, entry):
 
 def _unfilled(entry):
     """Whether an entry has something open, as in a draft."""
-    bounded = entry.get("type") in READERS and None in (entry.get("low"), entry.get("high"))
-    return bounded or None in entry.values()
+    one_end = ("low" in entry) != ("high" in entry)
+    return entry.get("type") in READERS and one_end or None in entry.values()
 
 
 def _column(name, entry):
@@ -364,6 +372,8 @@ def _written(where, kind, written):
 
 
 def _bounds(where, kind, entry):
+    if not {"low", "high"}.intersection(entry):
+        return -math.inf, math.inf
     given = [entry.get("low"), entry.get("high")]
     if kind == "date":
         low, high = (day_in(str(each)) for each in given)

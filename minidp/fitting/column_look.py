@@ -20,6 +20,8 @@ BLOCK_BYTES = 2**24
 MOST = 0.95  # of a column, in cells whose counts noise alone could not give
 LEAST_WIDTH = 2.0**-40  # of a range, beside its ends
 LEAST_SPREAD = 1 / 16  # of a range: a noisy variance may come out at nothing
+MERGED, FEWEST = 4, 8  # cells that become one where a range is sought, and as few as they may be
+UNSURE, MOST_UNSURE = 0.01, 0.025  # of a column: noise that is little, and too much
 EVEN = 0.3  # of the edges of pieces, from the range; the rest from the units in it
 
 
@@ -143,6 +145,37 @@ def narrowed(
     clear = clear_counts(counts, noise_std) > 0
     clear[~_mostly(counts, noise_std, size)] = True
     return _apart(*_hull(counts, edges, clear))
+
+
+def narrowed_coarsely(
+    counts: NDArray, edges: NDArray, noise_std: float, size: int
+) -> tuple[NDArray, NDArray]:
+    """The same of a single column (1, J + 1), whose cells are merged by fours until the clear ones
+    are most of it, with one more on either side; all cells where noise is too much to know.
+    """
+    low, high, known = edges[:, 0], edges[:, -1], False
+    while counts.shape[1] > FEWEST:
+        clear = clear_counts(counts, noise_std)
+        total, unsure = clear.sum(), noise_std * math.sqrt(max((clear > 0).sum(), 1))
+        if known and unsure > MOST_UNSURE * size:
+            break
+        if total > max(size / 2, MOST * size - (0 if known else 2 * unsure)):
+            inside = np.convolve(clear[0] > 0, np.ones(3), "same")[None] > 0
+            return _apart(*_hull(counts, edges, inside))
+        # with so little noise, a part that is missing lies elsewhere
+        known = known or total > size / 2 and unsure < UNSURE * size
+        counts, edges = _merged(counts, edges)
+        noise_std *= math.sqrt(MERGED)
+    return _apart(low, high)
+
+
+def _merged(counts, edges):
+    """Counts and edges of cells of which each holds several; the outermost stay by themselves."""
+    inner = counts[:, 1:-1]
+    inner = np.pad(inner, ((0, 0), (0, -inner.shape[1] % MERGED)))
+    inner = inner.reshape((len(counts), -1, MERGED)).sum(axis=2)
+    kept = np.concatenate([edges[:, :-1:MERGED], edges[:, -1:]], axis=1)
+    return np.concatenate([counts[:, :1], inner, counts[:, -1:]], axis=1), kept
 
 
 def shares_of(counts: NDArray, noise_std: float, size: int) -> NDArray:

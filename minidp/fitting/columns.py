@@ -20,25 +20,25 @@ from .column_look import (
     equal,
     magnitudes,
     narrowed,
+    narrowed_coarsely,
     piece_edges,
     shares_of,
     widest,
 )
 
 FARTHEST = 4.0  # spreads from its mean that a column is limited to
-# of noise on a count, as a share of N: what a look aims at, and below what ranges are sought twice
-NOISE, NOISE_OF_SEARCH = 0.01, 0.02
-# at most, with classes and of a regression, which needs centres and spreads more
-MOST_NOISE, MOST_NOISE_OF_NUMBERS = 0.06, 0.1
-LEAST_SHARE, MOST_SHARE, MOST_SHARE_OF_NUMBERS = 0.03, 0.2, 0.33  # of mu^2
-NAMES = ("first_look", "second_look", "third_look")
-SEARCHED = 4096  # cells in which a range is sought
+LEAST_SHARE, NOISE_OF_SEARCH = 0.03, 0.02  # of mu^2; and of noise, where ranges are sought
+# what a look aims at: noise on a count as a share of N, at most that of mu^2, and that noise at
+# most; of a regression, which needs centres and spreads more
+AIM, AIM_OF_NUMBERS = (0.01, 0.2, 0.06), (0.01, 0.33, 0.1)
+NAMES = ("first_look", "second_look", "third_look", "fourth_look")
+SEARCHED = 4096, 64  # cells in which a range is sought: with little noise, and with more
 CELLS = 8, 256  # of the last histograms, at least and at most
 NOISE_OF_SUMS = 0.05  # of noise on the sum of so many cells
 MOST_COLUMNS = 200  # an array with more is taken for images
 # mu N for each piece, squared, and the length of a piece's part: after a look, and within bounds
 LOOKED, BOUNDED = (160.0, 2.0), (40.0, 0.6)
-ENOUGH = 200.0  # mu N for pieces at all
+ENOUGH, ENOUGH_EACH = 200.0, 5.0  # mu N for pieces at all, and for each column
 FEWEST_PIECES, MOST_PIECES = 3, 16
 LEAST_GAP = 1e-3  # between knots
 
@@ -47,10 +47,15 @@ class Look:
     """Noisy histograms from which each column's centre, spread and quantiles follow.
 
     places      of the columns among the inputs, each with the place of its gaps' indicator, or None
-    bounded     whether the numbers are within [-1, 1]
+    bounded     whether the numbers are within [-1, 1], of all columns or each (D,)
     affordable  whether its noise is small enough beside N
 
-    Cells are sought twice where that costs little, because a column's numbers may lie far from 0.
+    aim         as AIM; with more noise than its last, a look is not affordable
+
+    alone       a single column, whose range is sought even where that costs much
+
+    Numbers may lie far from 0. So ranges are sought first where that costs little, and twice where
+    the numbers have no bounds, or where that costs nothing.
     """
 
     def __init__(
@@ -58,19 +63,23 @@ class Look:
         places: list[tuple[int, int | None]],
         size: int,
         mu: float,
-        *,
-        bounded: bool,
-        regression: bool,
+        bounded: Any,
+        aim: tuple[float, float, float],
+        alone: bool = False,
     ) -> None:
-        self.places, self.size, self.bounded = places, size, bounded
-        most, limit = MOST_SHARE, MOST_NOISE
-        if regression:
-            most, limit = MOST_SHARE_OF_NUMBERS, MOST_NOISE_OF_NUMBERS
+        self.places, self.size, self.bounded = places, size, np.asarray(bounded)
+        self.narrowed = narrowed_coarsely if alone else narrowed
+        wanted, most, limit = aim
         whole = math.sqrt(len(places)) / (mu * size)  # noise beside N of one release for all of mu
-        self.searched = whole * math.sqrt(3 / most) < NOISE_OF_SEARCH
-        self.rounds = 2 - bounded + self.searched
-        share = min(most, max(LEAST_SHARE, self.rounds * (whole / NOISE) ** 2))
-        noise = whole * math.sqrt(self.rounds / share) if share else 0.0
+        self.searches = int(alone or whole * math.sqrt(3 / most) < NOISE_OF_SEARCH)
+        if self.searches:
+            free = 4 * (whole / wanted) ** 2 < LEAST_SHARE
+            near = whole * math.sqrt(4 / most) < NOISE_OF_SEARCH and not self.bounded.all()
+            self.searches += free or near and not alone
+        self.rounds = 2 - bool(self.bounded.all()) + self.searches
+        share = min(most, max(LEAST_SHARE, self.rounds * (whole / wanted) ** 2))
+        noise = whole * math.sqrt(self.rounds / share)
+        self.searched = SEARCHED[noise > NOISE_OF_SEARCH]
         self.affordable = noise <= limit
         self.cells = int(np.clip((NOISE_OF_SUMS / noise) ** 2 if noise else np.inf, *CELLS))
         self.mechanism = ColumnLook(noise * size / math.sqrt(len(places)))
@@ -80,30 +89,37 @@ class Look:
         return [self.mechanism.event()] * self.rounds
 
     def release(
-        self, run: Run, inputs: Inputs, units: Units, pieces: int
+        self, run: Run, numbers: Any, units: Units, pieces: int, of: str = ""
     ) -> tuple[NDArray, NDArray, NDArray]:
         """(centre, spread) (D,), and the edges (D, pieces - 1) of pieces, in spreads from the
         centre.
+
+        numbers: an array (N, D), or `Numbers`; of: what the names of the releases begin with
         """
-        columns, numbers = len(self.places), Numbers(inputs, self.places)
+        columns, names = len(self.places), iter(NAMES)
         noise = self.mechanism.noise_std(columns)
+        what_of = "of the target" if of else f"of {columns} columns"
 
         def counts(edges, what):
-            name = NAMES[len(run.releases)]
+            name = of + next(names)
             found = run.release_first(
                 name,
                 self.mechanism.event(),
-                f"noisy histograms of {columns} columns, {what}",
+                f"noisy histograms {what_of}, {what}",
                 lambda: self.mechanism.release(numbers, edges, run.streams.noise(name), units),
             )
             return to_host(found)  # a resumed run has it where the network is
 
         low, high = np.full((2, columns), [[-1.0], [1.0]])
-        if not self.bounded:
-            low, high = magnitudes(counts(widest(columns), "by powers of two"), noise, self.size)
-        if self.searched:
-            edges = equal(low, high, SEARCHED)
-            low, high = narrowed(counts(edges, "to find where they lie"), edges, noise, self.size)
+        if not self.bounded.all():
+            found = counts(widest(columns), "by powers of two")
+            ends = zip((low, high), magnitudes(found, noise, self.size))
+            low, high = (np.where(self.bounded, *both) for both in ends)
+        for _ in range(self.searches):
+            edges = equal(low, high, self.searched)
+            low, high = self.narrowed(
+                counts(edges, "to find where they lie"), edges, noise, self.size
+            )
         edges = equal(low, high, self.cells)
         found = counts(edges, "for their centres, spreads and pieces")
         shares = shares_of(found, noise, self.size)
@@ -144,11 +160,13 @@ def places_of(schema: Schema | None, shape: tuple[int, ...]) -> list[tuple[int, 
     return found
 
 
-def pieces_of(size: int, mu: float, *, looked: bool) -> tuple[int, float]:
+def pieces_of(size: int, mu: float, columns: int, *, looked: bool) -> tuple[int, float]:
     """(number, weight) of the pieces of each column; 0 where there are too few rows for them."""
     each, weight = LOOKED if looked else BOUNDED
     number = int(np.clip(math.sqrt(mu * size / each), FEWEST_PIECES, MOST_PIECES))
-    return (number if mu * size >= ENOUGH else 0), weight
+    if mu * size < max(ENOUGH, ENOUGH_EACH * columns):
+        return 0, 0.0
+    return number, weight
 
 
 def knots_of(edges: NDArray) -> NDArray:

@@ -15,6 +15,7 @@ from ..util.text import upper_text
 from .rows import Data
 
 MANY = 0.3  # a share of the rows; of Adult, whose columns are coarse, it is a sixth
+FEW_VALUES, MOST_BY_CHANCE = 20, 0.1
 MOST_ROWS = 2**20  # more are not looked at
 BLOCK = 2**12
 
@@ -25,27 +26,43 @@ def remark_copies(data: Data, ledger: Ledger, delta: float) -> None:
     """
     if not isinstance(data.inputs.source, np.ndarray) or data.inputs.shape[0] > MOST_ROWS:
         return
+    if _by_chance(data) > MOST_BY_CHANCE:
+        return
     held = _counted(data.inputs, data.targets)
     alike = [count for count in held.values() if count > 1]
-    if data.person is None and data.units.name == "row" and sum(alike) > MANY * held.total():
+    if data.units.name == "row" and sum(alike) > MANY * held.total():
         most = max(alike)
         group = GroupAccountant(RenyiAccountant(ledger.relation), most)
         spent = upper_text(group.epsilon(ledger, delta).upper)
         say(
             f"NOTICE: {sum(alike)} of {held.total()} rows are equal to others, up to {most} to "
-            "each other. If they are copies of one row (oversampling, bagging) or of one person, "
-            f"the epsilon of a row does not hold for it: {most} rows together have {spent}. Drop "
-            f"copies, or give person= and rows_per_person=. {ASIDE}"
+            "each other, which is more than chance gives. If you know that they are copies of one "
+            "row (oversampling, bagging), or of one person, the epsilon of a row does not hold for "
+            f"it: {most} rows together have {spent}; person= and rows_per_person= protect persons. "
+            f"Rows of different persons may stay. {ASIDE}"
         )
     if data.measured is None or not isinstance(data.measured[0].source, np.ndarray):
         return
     public = _counted(*data.measured)
-    if (public & held).total() > public.total() / 2:
-        both = (public & held).total()
+    both = (public & held).total()
+    if both > public.total() / 2:
         say(
-            f"NOTICE: {both} of {public.total()} rows of test are training rows: what is measured "
-            f"on them would not be private, and says nothing about new rows. {ASIDE}"
+            f"NOTICE: {both} of {public.total()} rows of test are equal to training rows. If they "
+            "are the same rows, what is measured on them is not private, and says nothing about "
+            f"new rows. {ASIDE}"
         )
+
+
+def _by_chance(data):
+    """About how many others a row equals by chance: columns of few values, which may depend on
+    each other, tell no two rows apart.
+    """
+    first, expected = np.asarray(data.inputs.source[:BLOCK]), len(data.units)
+    for column in first.reshape((len(first), -1)).T:
+        counts = np.unique(column, return_counts=True)[1]
+        if len(counts) > FEW_VALUES:
+            expected *= ((counts / len(column)) ** 2).sum()
+    return expected
 
 
 def _counted(inputs, targets):

@@ -12,6 +12,8 @@ LOGIT_NOISE, LOGIT_NOISE_OF_MANY = 0.45, 9.0
 MEAN_SHARE = 0.1  # of mu^2, for a noisy mean that is subtracted from the rows of a classification
 LARGEST_LOT = 2**16  # rows: with more, noise is no longer what limits, and a step costs time
 STEPS = 100
+# of a regression: noise of a weight times G, C / G where noise limits it, and steps at most
+NUMBER_NOISE, NUMBER_CLIP, MOST_STEPS = 0.12, 0.12, 400
 AVERAGE = 0.9
 MOMENTUM = 0.9  # of regressions and tables, because their rates are bounded
 FARTHEST = 12_000.0  # travel for rows of norm 1; more does not help, even if the budget allows it
@@ -99,20 +101,28 @@ def choose(
     100
     """
     clip_norm, farthest = row_norm / 10, FARTHEST / row_norm
-    spread = (0.1 if regression else 2) / row_norm
+    spread, steps = 2 / row_norm, STEPS
     if table:
         clip_norm = row_norm
         spread = min(LOGIT_NOISE, LOGIT_NOISE_OF_MANY / math.sqrt(parameters)) / row_norm
     if hidden:
         clip_norm, farthest = row_norm if table else 0.5, FARTHEST_HIDDEN
         spread = (1.4 if regression else 2.5 if table else 14) / math.sqrt(parameters)
-    rate = min(spread * mu_of(epsilon, delta) * dataset_size, farthest) / (STEPS * clip_norm)
+    budget = mu_of(epsilon, delta) * dataset_size
+    if regression and not hidden:
+        # travel that the noise allows, in steps of the largest rate: first more steps, then a
+        # larger clip norm
+        spread, clip_norm, farthest = NUMBER_NOISE / row_norm, NUMBER_CLIP * row_norm, math.inf
+        wanted = (1 - MOMENTUM) * spread * budget * (1 + row_norm**2)
+        steps = int(min(max(wanted / clip_norm, STEPS), MOST_STEPS))
+        clip_norm = min(max(clip_norm, wanted / steps), row_norm)
+    rate = min(spread * budget, farthest) / (steps * clip_norm)
     momentum = 0.0
     if regression or table and not hidden:
         # a squared loss has a curvature of up to |x|^2 + 1 everywhere, softmax of half as much
         momentum, most = MOMENTUM, 1 if regression else 3
         rate = min((1 - momentum) * rate, most / (1 + row_norm**2))
-    return Choice(min(dataset_size, LARGEST_LOT), STEPS, clip_norm, rate, AVERAGE, momentum)
+    return Choice(min(dataset_size, LARGEST_LOT), steps, clip_norm, rate, AVERAGE, momentum)
 
 
 def choose_for(
@@ -122,11 +132,8 @@ def choose_for(
     delta: float,
     parameters: int,
     *,
-    regression: bool,
-    hidden: bool,
-    table: bool,
-    row_norm: float,
     ours: bool,
+    **kinds: Any,
 ) -> Choice:
     """What `choose` finds, beside the settings that the caller gave.
 
@@ -134,6 +141,7 @@ def choose_for(
     rates suit whole gradients (found by hand on synthetic tables and breast cancer).
 
     given  {name: value}
+    kinds  as those of `choose`
     ours   whether `fit` made the network, so that rows have norm ROW_NORM
     """
     private = epsilon < math.inf
@@ -142,17 +150,15 @@ def choose_for(
         epsilon if private else WITHOUT_PRIVACY,
         delta,
         parameters,
-        regression=regression,
-        hidden=hidden,
-        table=table,
-        row_norm=row_norm,
+        **kinds,
     )
     choice = replace(choice, **given)
     if private:
         return choice
     rate = choice.learning_rate
-    if "learning_rate" not in given and not regression and (hidden or not table):
-        rate = UNCLIPPED_HIDDEN_RATE if hidden else UNCLIPPED_RATE
+    bounded = kinds["regression"] or kinds["table"] and not kinds["hidden"]
+    if "learning_rate" not in given and not bounded:
+        rate = UNCLIPPED_HIDDEN_RATE if kinds["hidden"] else UNCLIPPED_RATE
         rate = rate if ours else UNCLIPPED_OWN_RATE
     return replace(choice, clip_norm=math.inf, learning_rate=rate, momentum=MOMENTUM)
 

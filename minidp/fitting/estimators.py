@@ -68,8 +68,7 @@ class _Private(Named, BaseEstimator):
         example_weight: (N,) in [0, 1], each depending on its own row only. It is not called
         sample_weight, because in scikit-learn that may be above 1, and boosting computes it from
         all rows, which would void the guarantee. person: (N,) whose row each is, in place of the
-        parameter: cross-validation then splits it with the rows. Raises as `minidp.fit` does, and
-        ParameterError for a regression without target_bounds.
+        parameter: cross-validation then splits it with the rows. Raises as `minidp.fit` does.
         """
         name = type(self).__name__
         label = None if self.schema is None else Schema.of(self.schema).label
@@ -84,6 +83,8 @@ class _Private(Named, BaseEstimator):
             )
         params = self.get_params(deep=False)
         params["seed"] = params.pop("random_state")
+        if label is None and params.get("target_bounds", 0) is None:
+            params["target_bounds"] = (-math.inf, math.inf)
         if person is not None:
             params["person"] = person
         self.fitted_ = found = fit(X, self._targets(y), example_weight=example_weight, **params)
@@ -239,7 +240,7 @@ class PrivateRegressor(RegressorMixin, _Private):
     """Regression for scikit-learn (1.6 or later) that is differentially private for each training
     row, or for each person with all of their rows (`person` and `rows_per_person`).
 
-    target_bounds, (low, high), must be given: they are public, and targets are clipped to them.
+    target_bounds, (low, high), are public; without them a private look finds where targets lie.
     Everything else is as in `PrivateClassifier`: parameters, attributes (but classes_) and what
     cross-validation costs.
 
@@ -253,12 +254,8 @@ class PrivateRegressor(RegressorMixin, _Private):
     target_bounds: tuple[float, float] | None = None
 
     def _check_label(self, name, label):
-        of_numbers = label is not None and label.type == "number"
-        if not of_numbers and self.target_bounds is None:
-            raise ParameterError(
-                f"{name} needs target_bounds=(low, high), public, or a schema whose label is a "
-                "number; targets are clipped to them"
-            )
+        if label is not None and label.type != "number":
+            raise ParameterError(f"{name} needs a number as the label, and {label.name} is none")
 
     def _targets(self, y):
         return y

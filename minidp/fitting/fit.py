@@ -38,6 +38,7 @@ from .settings import Request, Settings, names_checked
 from .temporary import kept, temporary
 
 SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
+FEWEST_ROWS, FEWEST_ROWS_EACH = 40.0, 3.0  # mu N of a fit that can help, and for each weight
 MEASUREMENTS = 20  # along a run, with a checkpoint each
 
 
@@ -117,39 +118,11 @@ def fit(
     >>> model.predict(x[:3]).shape, model.score(x, y) > 0.8, float(model.epsilon) <= 1.0
     ((3,), True, True)
     """
-    by_name = Settings(
-        label=label,
-        classes=classes,
-        target_bounds=target_bounds,
-        scale=scale,
-        bounds=bounds,
-        schema=schema,
-        hidden=hidden,
-        network=network,
-        dataset_size=dataset_size,
-        person=person,
-        rows_per_person=rows_per_person,
-        lot_size=lot_size,
-        steps=steps,
-        clip_norm=clip_norm,
-        learning_rate=learning_rate,
-        example_weight=example_weight,
-        check=check,
-        device=device,
-        dtype=dtype,
-        source=source,
-        group_size=group_size,
-        ledger_limit=ledger_limit,
-    )
+    given = locals()
+    by_name = Settings(**{each.name: given[each.name] for each in fields(Settings)})
     request = Request(
-        epsilon=epsilon,
-        delta=delta,
-        folder=folder,
-        ledger=ledger,
-        test=test,
-        seed=seed,
-        quiet=quiet,
-        settings=by_name if settings is None else replace(by_name, **settings.given),
+        **{each.name: given[each.name] for each in fields(Request)}
+        | {"settings": by_name if settings is None else replace(by_name, **settings.given)}
     )
     other = current().rank > 0
     quiet = quiet or other
@@ -170,10 +143,10 @@ def _fitted(x, y, request):
         at = temporary(undo) if folder is None else folder
         run = Run(at, planned.training(streams), planned.privacy(budget), planned.about(how_delta))
         _rehearse(run, data, planned.head)
-        planned.head.remark()
+        planned.remark()
         with kept(undo, run, ledger):
             _charge(run, planned.before, ledger, settings.ledger_limit)
-            result = _train(run, data, planned.head, ledger)
+            result = _train(run, data, planned.head, ledger, planned.choice)
             if result is None:
                 raise KeyboardInterrupt(run.summary())
             kinds = {type(layer).__name__: type(layer) for layer in planned.network.layers}
@@ -216,17 +189,21 @@ class _Planned:
         }
         self._plan(budget)
         # what the model cannot be made of is refused before anything is charged
-        _model(data, [*self.head.unreleased, *network.layers])
+        bounds = (-1.0, 1.0) if head.target else None
+        _model(data, [*head.unreleased, *network.layers], bounds)
 
     def _plan(self, budget):
         data, head, params = self.data, self.head, self.network.params
         epsilon, delta = budget.epsilon, budget.delta
+        # those of pieces belong to their columns
+        self.parameters = sum(array.size for array in params.values())
+        self.parameters -= head.width_of_pieces * data.outputs
         choice = choose_for(
             self.given,
             data.size,
             epsilon,
             delta,
-            sum(array.size for array in params.values()) - head.width_of_pieces * data.outputs,
+            self.parameters,
             table=head.of_classes,
             row_norm=head.row_norm,
             ours=head.ours,
@@ -246,6 +223,18 @@ class _Planned:
         if private:
             plan = plan.calibrated(budget.accountant, epsilon, delta, self.before)
         self.choice, self.plan = choice, plan
+
+    def remark(self):
+        """Say that there are too few rows, which follows from public numbers."""
+        size, mu, outputs = self.data.size, self.head.mu, self.data.outputs
+        weights = self.parameters // outputs
+        if self.head.ours and mu * size < max(FEWEST_ROWS, FEWEST_ROWS_EACH * weights):
+            say(
+                f"NOTICE: {size} {self.data.units.name}s are few for {weights} weights of each of "
+                f"{outputs} outputs at this epsilon: the model may do no better than the same "
+                "answer for every row. More of them, a larger epsilon, or fewer columns and "
+                "categories help"
+            )
 
     def training(self, streams):
         """The part of a run that trains the network."""
@@ -305,12 +294,13 @@ def _budget(request, size):
 
 def _rehearse(run, data, head):
     """Do all that could make the training fail, as far as it can be done before any charge."""
-    run.check_rows(data.inputs, data.targets, data.weight, data.labels)
-    selfcheck.check(run.network, run.loss, data.targets)
+    targets = head.targets(data.targets)
+    run.check_rows(data.inputs, targets, data.weight, data.labels)
+    selfcheck.check(run.network, run.loss, targets)
     if data.measured is not None:
         _ = data.measured[0][:1]
-    run.rehearse(scaled(data.inputs, head.unreleased), data.targets)
-    selfcheck.check_rows(LabelledExamples(data.inputs, data.targets, data.units))
+    run.rehearse(scaled(data.inputs, head.unreleased), targets)
+    selfcheck.check_rows(LabelledExamples(data.inputs, targets, data.units))
 
 
 def _charge(run, before, ledger, limit):
@@ -342,13 +332,12 @@ def _charge(run, before, ledger, limit):
         tell(sum_line(ledger, total, run.budget))
 
 
-def _model(data, layers, **about):
+def _model(data, layers, bounds, **about):
     """The model of these layers."""
-    network = nn.Sequential(layers, data.shape)
-    return Model(network, data.labels, data.target_bounds, about)
+    return Model(nn.Sequential(layers, data.shape), data.labels, bounds, about)
 
 
-def _train(run, data, head, ledger):
+def _train(run, data, head, ledger, choice):
     """Release the scaling, then train; returns the result, None if interrupted."""
     layers = head.layers(run)
     inputs = scaled(data.inputs, layers)
@@ -357,19 +346,26 @@ def _train(run, data, head, ledger):
     measured = ()
     if data.measured is not None:
         x, y = data.measured
-        measured = scaled(x, layers), y
+        measured = scaled(x, layers), head.targets(y)
+    bounds = head.target.bounds if head.target else None
     about = {"scale": head.scale, "columns": data.columns}
     if head.schema is not None:
         about["schema"] = head.schema
+
+    def about_fit():
+        (group,) = run.plan.sanitizer.groups
+        head.shrink(run.network, choice, group.noise_std / run.plan.expected_lot_size)
+        return _sum_of(ledger, run)
+
     try:
         return run.train(
             inputs,
-            data.targets,
+            head.targets(data.targets),
             *measured,
             example_weight=data.weight,
             person=data.units,
-            model=_model(data, [*layers, *run.network.layers], **about),
-            about=lambda: _sum_of(ledger, run),
+            model=_model(data, [*layers, *run.network.layers], bounds, **about),
+            about=about_fit,
         )
     except DivergedError as error:
         if ledger is None:

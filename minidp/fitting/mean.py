@@ -74,3 +74,15 @@ def shrunk(mean: NDArray, noise_std: float) -> NDArray:
     return mean * (
         max(0.0, 1 - explained / square) if math.isfinite(square) and square > 0 else 0.0
     )  # [F1]
+
+
+def shrunk_by_column(w: NDArray, columns: NDArray, noise_std: float) -> NDArray[np.float64]:
+    """Released weights (I, K) of K classes, less their mean over the classes, which changes no
+    probability; those of each column shrunk by `shrunk`. columns: (I,) the column of each input.
+    """
+    w = w - w.mean(axis=1, keepdims=True, dtype=np.float64)
+    std = noise_std * math.sqrt(1 - 1 / w.shape[1])  # the mean took its part of the noise
+    for each in np.unique(columns):
+        mine = columns == each
+        w[mine] = shrunk(w[mine].ravel(), std).reshape((-1, w.shape[1]))
+    return w

@@ -237,7 +237,13 @@ class Fitted(Model):
             f"{settings.dataset_size} {unit}s (nominal), {self._noise()}",
         )
         if record.choices.get("scale") == "unit-norm":
-            yield "scale", "rows in unit norm; for columns in different units: scale='private'"
+            yield (
+                "scale",
+                (
+                    "rows in unit norm, so that only their direction counts, because there are no "
+                    "bounds and no private look: give bounds=(low, high), or a schema"
+                ),
+            )
         if record.disclosed:
             yield "disclosed", "; ".join(record.disclosed)
         if record.reproducible:

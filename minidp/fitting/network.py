@@ -69,10 +69,12 @@ def _check_memory(widths):
         )
 
 
-def after(inputs: Inputs, layers: list[nn.Layer]) -> Inputs:
-    """The inputs after the fixed layers, converted batch by batch."""
+def after(inputs: Inputs, layers: list[nn.Layer], dtype: str | None = None) -> Inputs:
+    """The inputs after the fixed layers, converted batch by batch; dtype: without layers, if not
+    the inputs' own.
+    """
     if not layers:
-        return inputs
+        return inputs.after(None, inputs.shape[1:], dtype or inputs.dtype)
     before = nn.Sequential(layers, inputs.shape[1:]).to(inputs.backend)
     first = next(iter(before.state().values()), None)  # as a model reads them
     dtype = inputs.dtype if first is None else first.dtype.name

@@ -19,16 +19,34 @@ from ..privacy import Filter
 from ..privacy.accountant import Accountant
 from ..privacy.events import Event
 from ..run import Run
-from ..util.notices import say
 from ..util.validate import shown
+from .average_noise import noise_of_average
 from .column_look import equal
-from .columns import FARTHEST, MOST_COLUMNS, Look, knots_of, pieces_of, places_of
-from .defaults import MEAN_SHARE, ROW_NORM, WITHOUT_PRIVACY, mu_of
-from .mean import shrunk
+from .columns import (
+    AIM,
+    AIM_OF_NUMBERS,
+    FARTHEST,
+    MOST_COLUMNS,
+    Look,
+    Numbers,
+    knots_of,
+    pieces_of,
+    places_of,
+)
+from .defaults import MEAN_SHARE, ROW_NORM, WITHOUT_PRIVACY, Choice, mu_of
+from .mean import shrunk, shrunk_by_column
 from .network import after
 from .settings import Settings
+from .target import FARTHEST as FARTHEST_OF_TARGET
+from .target import Target
 
+# what a category or flag is multiplied by after a look, to be as long as a number with its pieces
+CATEGORY = 2.0
 PARTS = 3  # of what is released with a table's mean
+FEWEST_FOR_LENGTH = 80.0  # mu N of a mean that tells, without a look, how long rows are
+# of the noise on weights, what is left where they travel so far that they forget it, or have many
+# classes: by travel eta T / (1 - m), and by the number of classes
+NEAR, OF_CLASSES = 8.0, 0.8
 LEAST_SPREAD = 0.05  # of rows around their mean, which noise may leave at nothing
 
 
@@ -46,20 +64,29 @@ class Head:
     divided by their own norm.
 
     scale       what "auto" stands for is resolved
+    target      of a regression, a `Target`
     shape       of a row that the network is given
     unreleased  the layers before anything is released, of the shapes that they will have
     """
 
     def __init__(self, settings: Settings, data: Any, budget: Filter) -> None:
         self.data, self.shape, self.dtype = data, data.shape, settings.dtype
-        self.mu = mu_of(budget.epsilon, budget.delta)
+        self.settings, self.mu = settings, mu_of(budget.epsilon, budget.delta)
+        self.target = Target(data, self.mu) if data.labels is None else None
         flat, classes = len(data.shape) == 1, data.labels is not None
         self.places = places_of(settings.schema, data.shape)
+        self.bounded: Any = settings.bounds is not None
+        if settings.schema is not None:
+            inputs = settings.schema.inputs
+            self.bounded = [not each.open for each in inputs if each.type != "category"]
         look = self._look(settings)
         self.scale = _scale_of(settings, data, look)
         self.look = look if look and _looks(settings, self.scale, look) else None
-        by_itself = settings.scale == "auto" and self.scale == "unit-norm"
-        self.too_few = by_itself and flat and len(self.places) <= MOST_COLUMNS
+        if settings.schema and not self.look and not np.all(self.bounded):
+            raise ParameterError(
+                f"schema: {data.size} {data.units.name}s are too few, or scale= or network= leave "
+                'out a private look at the columns: give "low" and "high" of all'
+            )
         self.schema = None if settings.schema is None else settings.schema.to_json()
         self.ours = settings.network is None and self.scale != "none"
         self.centred = self.ours and classes
@@ -73,7 +100,8 @@ class Head:
         self.pieces, self.weight = 0, 0.0
         if plain and self.places and self.scale != "unit-norm":
             mu = mu_of(min(budget.epsilon, WITHOUT_PRIVACY), budget.delta)
-            self.pieces, self.weight = pieces_of(data.size, mu, looked=bool(self.look))
+            looked = bool(self.look)
+            self.pieces, self.weight = pieces_of(data.size, mu, len(self.places), looked=looked)
         self.first, columns = self._scaled_first(), len(self.places)
         unknown = self._of_columns(np.zeros(columns), np.ones(columns), None)
         self.unreleased = [*self.first, *unknown]  # of the shapes that they will have
@@ -82,8 +110,9 @@ class Head:
             self.shape = nn.Sequential(self.unreleased, data.shape).output_shape
         self.width = math.prod(self.shape)
         self.width_of_pieces = math.prod(self.shape) - math.prod(data.shape)
-        parts = len(settings.schema.inputs) if settings.schema else math.prod(data.shape)
-        self.length = math.sqrt(parts + self.weight**2 * columns)  # of long rows
+        others: float = len(settings.schema.inputs) - columns if settings.schema else 0
+        others *= CATEGORY**2 if self.look else 1
+        self.length = math.sqrt((1 + self.weight**2) * columns + others)  # of long rows
         if self.scale == "unit-norm":
             self.length = 1.0
 
@@ -93,25 +122,23 @@ class Head:
         found = ["a private look at each column of numbers"] if self.look else []
         if self.pieces:
             found.append(f"{self.pieces} pieces of the range of each")
-        return {"scale": self.scale} | ({"columns": ", ".join(found)} if found else {})
-
-    def remark(self) -> None:
-        """Say that rows lost their length because there are too few of them for a look."""
-        if self.too_few:
-            say(
-                f"NOTICE: x has no public bounds, and {self.data.size} {self.data.units.name}s are "
-                f"too few for a private look at {len(self.places)} columns: each row is divided by "
-                "its length, so that only its direction counts; give bounds=(low, high), or a "
-                "schema"
+        found_of = {"columns": ", ".join(found)} if found else {}
+        if self.target and self.target.look:
+            found_of["target"] = (
+                f"a private look, and limits {FARTHEST_OF_TARGET:g} spreads from it"
             )
+        return {"scale": self.scale} | found_of
+
+    def targets(self, y: NDArray) -> NDArray:
+        """The targets as the network learns them."""
+        return self.target.scaled(y) if self.target else y
 
     def _look(self, settings):
         """The look at the columns, whether it can be afforded or not; None if there are none."""
         if not self.places:
             return None
-        bounded = settings.bounds is not None or settings.schema is not None
-        regression = self.data.labels is None
-        return Look(self.places, self.data.size, self.mu, bounded=bounded, regression=regression)
+        aim = AIM_OF_NUMBERS if self.target else AIM
+        return Look(self.places, self.data.size, self.mu, self.bounded, aim)
 
     def _scaled_first(self):
         """The layers before any release."""
@@ -120,7 +147,8 @@ class Head:
         if self.bounds is None:
             return []
         low, high = self.bounds
-        scale = _standardise((low + high) / 2, (high - low) / 2, "scale", self.dtype)
+        gives = "float64" if self.look else self.dtype
+        scale = _standardise((low + high) / 2, (high - low) / 2, "scale", gives)
         return [scale, nn.Clamp(1.0)]
 
     def _of_columns(self, centre, spread, edges):
@@ -128,7 +156,8 @@ class Head:
         layers: list[nn.Layer] = []
         at = [place for place, _ in self.places]
         if self.look:
-            mean, scale = np.zeros(math.prod(self.data.shape)), np.ones(math.prod(self.data.shape))
+            mean, scale = np.zeros((2, math.prod(self.data.shape)))
+            scale += 1 / CATEGORY
             mean[at], scale[at] = centre, spread
             mean, scale = mean.reshape(self.data.shape), scale.reshape(self.data.shape)
             layers = [_standardise(mean, scale, "columns", self.dtype), nn.Clamp(FARTHEST)]
@@ -143,7 +172,8 @@ class Head:
         """The charges before the first step: of a look at the columns, and of a mean over one
         lot.
         """
-        self.sampler, self.charges = sampler, self.look.events() if self.look else []
+        self.sampler, self.charges = sampler, self.target.events if self.target else []
+        self.charges = self.charges + (self.look.events() if self.look else [])
         if self.centred:
             mu = self.mu * math.sqrt(MEAN_SHARE)
             mean = mean_sanitizer(1 / mu)
@@ -155,15 +185,23 @@ class Head:
             if sampler.sampling_probability < 1:
                 event = sampler.wrap(event)
             self.mean = mean
+            if self.look is None and self.data.size * mu < FEWEST_FOR_LENGTH:
+                self.additive = False
             self.charges = [*self.charges, event]
         return self.charges
 
     def layers(self, run: Run) -> list[nn.Layer]:
         """The layers; releases what they need through `run`."""
         layers, length, found = list(self.first), self.length, (None, None, None)
+        if self.target:
+            self.target.release(run)
+            if self.ours:
+                _bias_of(run.network)[...] = self.target.centre
         if self.look:
-            rows = after(self.data.inputs, layers)
-            found = self.look.release(run, rows, self.data.units, self.pieces)
+            # far from 0, float32 does not tell near numbers apart
+            rows = after(self.data.inputs, layers, "float64")
+            numbers = Numbers(rows, self.places)
+            found = self.look.release(run, numbers, self.data.units, self.pieces)
         layers += self._of_columns(*found)
         if not self.ours:
             return layers
@@ -178,6 +216,30 @@ class Head:
                 layers.append(nn.UnitNorm("unit"))
                 length = 1.0
         return [*layers, _standardise(0, length / ROW_NORM, "stretch")]
+
+    def shrink(self, network: nn.Sequential, choice: Choice, noise_std: float) -> None:
+        """Shrink what a model of classes adds up by the part of it that noise explains, each column
+        by itself; the weights are released, so that this costs nothing.
+
+        noise_std: on each number of the mean gradient of a step
+        """
+        if not self.table:
+            return
+        columns = np.arange(math.prod(self.data.shape))
+        if self.settings.schema is not None:
+            inputs = self.settings.schema.inputs
+            columns = np.repeat(np.arange(len(inputs)), [each.width for each in inputs])
+        if self.pieces:
+            of_numbers = columns[[place for place, _ in self.places]]
+            columns = np.concatenate([columns, np.repeat(of_numbers, self.pieces + 1)])
+        else:  # a single weight shows no noise
+            columns[:] = 0
+        noise_std *= noise_of_average(choice)
+        travel = choice.learning_rate * choice.steps / (1 - choice.momentum)
+        part = max(min(1.0, NEAR / travel), OF_CLASSES / self.data.outputs)
+        w = network.params[network.layers[-1].name, "W"]
+        found = shrunk_by_column(to_host(w), columns, math.sqrt(part) * noise_std)
+        w[...] = namespace_of(w).asarray(found, dtype=w.dtype)
 
     def _released_mean(self, run, layers):
         """(noisy mean of a lot of scaled rows, or of persons' means; how far rows are from it). Of
@@ -238,8 +300,13 @@ def _start_at(network, shares, noise):
     on it.
     """
     logs = np.log(np.maximum(to_host(shares), max(noise, 1e-6)))
-    bias = network.params[network.layers[-1].name, "b"]
+    bias = _bias_of(network)
     bias[...] = namespace_of(bias).asarray(logs - logs.mean(), dtype=bias.dtype)
+
+
+def _bias_of(network):
+    """The bias of the last layer."""
+    return network.params[network.layers[-1].name, "b"]
 
 
 def _scale_of(settings, data, look):
@@ -266,6 +333,8 @@ def _scale_of(settings, data, look):
 def _looks(settings, scale, look):
     """Whether columns are looked at: if that is wanted, or by itself if it can be afforded."""
     by_itself = settings.scale == "auto" and settings.network is None and look.affordable
+    # bounds of so many columns, as of pixels, say more than noisy spreads of each
+    by_itself = by_itself and (len(look.places) <= MOST_COLUMNS or not look.bounded.all())
     return scale == "private" or scale == "bounds" and by_itself
 
 

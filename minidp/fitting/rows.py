@@ -181,7 +181,7 @@ class _Door:
     def __init__(self, settings, columns):
         self.schema, self.columns, self.classes = settings.schema, columns, settings.classes
         bounds = settings.target_bounds
-        self.target_bounds = None if bounds is None else as_target_bounds(bounds)
+        self.target_bounds = None if bounds is None else as_target_bounds(bounds, unknown=True)
         self.backend, self.dtype = Backend.pick(settings.device), settings.dtype
 
     def rows(self, x, y):
@@ -199,7 +199,19 @@ class _Door:
             x = self._numbers(x)
         inputs = Inputs(x, self.backend, dtype=self.dtype)
         targets, self.classes = targets_of(y, self.classes, self.target_bounds)
+        if self.target_bounds is not None:
+            self._remark_target(targets)
         return inputs, targets
+
+    def _remark_target(self, y):
+        """Tell the data's owner that targets are beyond their bounds."""
+        low, high = self.target_bounds
+        beyond = ((y < low) | (y > high)).sum()
+        if beyond > SOME * len(y):
+            say(
+                f"NOTICE: {beyond} of {len(y)} targets are beyond target_bounds=({low:g}, "
+                f"{high:g}), and are taken for the nearer one. {ASIDE}"
+            )
 
     def _numbers(self, x):
         try:

@@ -53,7 +53,12 @@ def terms(model: Model) -> dict[str, Term]:
 
 def _of_schema(model):
     """Yield (column, values, a table with these values, in which the other columns stand still)."""
-    values = {column.name: _values_of(column) for column in model.schema.inputs}
+    low, high = span(model)
+    values, place = {}, 0
+    for column in model.schema.inputs:
+        ends = (low[place], high[place]) if column.open else (column.low, column.high)
+        values[column.name] = _values_of(column, *ends)
+        place += column.width
     cells = {name: each.astype(object) for name, each in values.items()}
     for name, each in values.items():
         still = {other: np.repeat(cell[:1], len(each)) for other, cell in cells.items()}
@@ -182,12 +187,12 @@ def is_additive(model: Model) -> bool:
     return isinstance(last, nn.Dense) and all(isinstance(layer, ADDITIVE) for layer in before)
 
 
-def _values_of(column):
-    """Values of a schema's column, and None of a gap where it takes gaps."""
+def _values_of(column, low, high):
+    """Values of a schema's column between these ends, and None of a gap where it takes gaps."""
     gap = [None] if column.gaps else []
     if column.type == "category":
         return np.array([*column.values, *gap], dtype=object)
-    found = np.linspace(column.low, column.high, VALUES)
+    found = np.linspace(low, high, VALUES)
     if column.type == "date":
         return np.array([date(1970, 1, 1) + timedelta(round(day)) for day in found], dtype="M8[D]")
     return found

@@ -218,7 +218,8 @@ class Run:
                         or bounds, which model.npz then holds; by default whole numbers y (N,) are
                         the classes 0 to K-1 of the network's K outputs
         about           a dictionary for result.json, or a function that returns it, called while
-                        the weights that are released stand in the network; what is named
+                        the weights that are released stand in the network, which it may change by
+                        what is public or released, before they are measured; what is named
                         ..._not_private is listed as such
 
         Ctrl-C stops after the current step with a checkpoint; `stopped` then says "interrupted".
@@ -240,7 +241,8 @@ class Run:
             versions.refuse_false_weights(self.folder, self.privacy, example_weight)
             self._found = self.folder.finished
             if self._found:
-                if self.saved:
+                # another version may scale the same rows in another way
+                if self.saved and self.folder.version == versions.versions()["minidp"]:
                     self.check_same()
                 result = self.folder.result()
                 self.stopped = Record.from_json(result).stopped
@@ -360,8 +362,8 @@ class Run:
         path = self.folder.path
         with self.released():
             self._check_outputs(trained.progress.step)
+            about = about() if callable(about) else about  # which may still change the weights
             last = seen.measure(self, trained.progress.step, whole=True)
-            about = about() if callable(about) else about
             record = finished(self, trained, last, about or {}, seconds)
             statement = render(record)
             record = replace(record, statement_sha256=sha256(statement.encode()).hexdigest())

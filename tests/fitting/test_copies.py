@@ -21,7 +21,7 @@ def test_copies_of_rows_are_told_to_the_owner_with_the_epsilon_of_their_group(tm
     said = capsys.readouterr().err
     group = group_epsilon(make("renyi"), model.ledger, model.delta, 7).upper
     assert "280 of 640 rows are equal to others, up to 7 to each other" in said
-    stated = float(re.search(r"7 rows together have ([\d.]+)\.", said)[1])
+    stated = float(re.search(r"7 rows together have ([\d.]+);", said)[1])
     assert stated == pytest.approx(group, rel=0.01) and stated > 4 * model.epsilon.upper
     assert not any(b"280" in each.read_bytes() for each in (tmp_path / "run").glob("*.md"))
     minidp.fit(x, y, person=np.arange(640), rows_per_person=1, **given)
@@ -35,4 +35,15 @@ def test_a_test_set_of_training_rows_in_another_order_is_told_to_the_owner(share
     x, more = rng.normal(size=(200, 3)), rng.normal(size=(100, 3))
     test = np.vstack([x[::-1][: int(100 * share)], more[: 100 - int(100 * share)]])
     minidp.fit(x, x[:, 0] > 0, test=(test, test[:, 0] > 0), epsilon=1.0, steps=5)
-    assert ("rows of test are training rows" in capsys.readouterr().err) == said
+    assert ("rows of test are equal to training rows" in capsys.readouterr().err) == said
+
+
+@pytest.mark.parametrize("columns", [4, 18])
+def test_equal_answers_of_other_persons_are_no_copies(columns, capsys):
+    rng = np.random.default_rng(5)
+    x = rng.integers(0, 2, (4000, 1)).repeat(columns, axis=1).astype(float)
+    x[:, :2] = rng.integers(0, 2, (4000, 2))
+    y = (x[:, 0].astype(int) ^ (rng.random(4000) < 0.2)).astype(int)
+    test = (x[2000:], y[2000:])
+    minidp.fit(x[:2000], y[:2000], bounds=(0, 1), classes=[0, 1], epsilon=1.0, test=test, steps=5)
+    assert "equal to" not in capsys.readouterr().err

@@ -31,7 +31,7 @@ shapes = {
 def test_settings_are_sane_for_all_public_numbers(size, epsilon, delta, shape):
     choice = choose(size, epsilon, delta, **shape)
     # 10^7 rows pass twice at most
-    assert 1 <= choice.lot_size <= min(size, LARGEST_LOT) and 50 <= choice.steps <= 300
+    assert 1 <= choice.lot_size <= min(size, LARGEST_LOT) and 50 <= choice.steps <= 400
     assert 0 < choice.learning_rate < math.inf and 0 < choice.clip_norm < math.inf
 
 

@@ -52,7 +52,7 @@ REFUSED = {
         "target_bounds": (0, 1),
     },
     "hidden='64'": {"hidden": "64"},
-    "target_bounds='12' to be finite numbers": {"y": X[:, 0], "target_bounds": "12"},
+    "target_bounds='12' to be numbers": {"y": X[:, 0], "target_bounds": "12"},
     "got '12'": {"bounds": "12"},
     'give table["pay"]'.replace('"', "'"): {"y": "pay"},
     "classes: expected a list or an array, got the text 'ab'": {"classes": "ab"},

@@ -4,12 +4,14 @@ shrunk mean.
 
 import math
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 
 from ...backend import to_host
 from ...data.persons import Persons
 from ...fitting import column_look as columns
+from ...fitting.average_noise import noise_of_average
 from ...fitting.mean import shrunk
 from ...mechanism import ColumnLook, PrivatePCA, pca
 from ...mechanism.noise import noise_grid
@@ -150,3 +152,24 @@ def shrinking(bench):
     for noise_std, D in ((0.0, 9), (0.1, 9), (0.7, 9), (50.0, 9), (1e3, 2)):
         m = bench.rng.standard_normal(D)
         yield Case({"m": m, "D": D, "s": noise_std}, {"m": shrunk(m.copy(), noise_std)})
+
+
+AVERAGED = "fitting.average_noise.noise_of_average"
+in_words(AVERAGED, "F1", "nested sums over steps")
+
+
+@measures(AVERAGED, "F1", "each step's noise by itself, step by step", 1e-12)
+def noise_of_each_step_goes_on_to_the_average(bench):
+    for momentum, average, steps in ((0.0, 0.0, 1), (0.9, 0.5, 7), (0.5, 0.95, 40)):
+        settings = SimpleNamespace(
+            learning_rate=0.3, momentum=momentum, average=average, steps=steps
+        )
+        variance = 0.0
+        for noisy in range(steps):
+            velocity = weight = averaged = 0.0
+            for step in range(steps):
+                velocity = momentum * velocity + (step == noisy)
+                weight -= settings.learning_rate * velocity
+                averaged = average * averaged + (1 - average) * weight
+            variance += averaged**2
+        yield worst(np.array(noise_of_average(settings)), np.array(math.sqrt(variance)))

@@ -1,0 +1,57 @@
+"""How much of a row's length each column has, and what public bounds may cost."""
+
+import numpy as np
+import pytest
+
+import minidp
+from minidp.fitting.columns import pieces_of
+
+GIVEN = {"epsilon": 1.0, "delta": 1e-5, "classes": [0, 1], "quiet": True}
+
+
+def log_loss(model, x, y):
+    return float(-np.log(model.predict_proba(x)[np.arange(len(y)), y]).mean())
+
+
+def test_a_strong_category_is_learned_beside_many_numbers_that_are_looked_at():
+    rng = np.random.default_rng(1)
+    letters = rng.choice(list("abcd"), 5000, p=[0.1, 0.2, 0.3, 0.4])
+    x = rng.normal(50, 3, (5000, 25))
+    z = np.select([letters == "a", letters == "b", letters == "c"], [4, 1, -1], -2)
+    z = z + 0.1 * (x[:, 0] - 50)
+    y = (rng.random(5000) < 1 / (1 + np.exp(-z))).astype(int)
+    table = {f"x{place}": column for place, column in enumerate(x.T)} | {"letter": letters}
+    schema = {name: {"type": "number", "low": 0, "high": 100, "gaps": False} for name in table}
+    schema["letter"] = {"type": "category", "values": list("abcd"), "gaps": False}
+    train, held = ({name: cells[part] for name, cells in table.items()} for part in PARTS)
+    looked, public = (
+        minidp.fit(train, y[PARTS[0]], schema=schema, seed=1, scale=scale, **GIVEN)
+        for scale in ("auto", "bounds")
+    )
+    found = [log_loss(model, held, y[PARTS[1]]) for model in (looked, public)]
+    assert found[0] < found[1] + 0.005
+
+
+PARTS = slice(2500), slice(2500, None)
+
+
+@pytest.mark.parametrize("rows, columns", [(50, 6), (200, 20), (1000, 60), (2000, 250)])
+def test_public_bounds_are_never_worse_than_none(rows, columns):
+    gains = []
+    for seed in (1, 2, 3):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=(rows + 3000, columns))
+        y = (rng.random(len(x)) < 1 / (1 + np.exp(-0.9 * x[:, :5].sum(axis=1)))).astype(int)
+        losses = [
+            log_loss(
+                minidp.fit(x[:rows], y[:rows], bounds=b, seed=seed, **GIVEN), x[rows:], y[rows:]
+            )
+            for b in (None, (-5, 5))
+        ]
+        gains.append(losses[0] - losses[1])
+    assert np.mean(gains) > -0.01
+
+
+def test_pieces_need_rows_for_each_column():
+    assert pieces_of(1000, 0.27, 5, looked=True)[0] == 3
+    assert pieces_of(1000, 0.27, 60, looked=True)[0] == pieces_of(100, 0.27, 1, looked=True)[0] == 0
