@@ -63,7 +63,7 @@ def test_an_interrupted_regression_looks_once(tmp_path, monkeypatch):
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr("minidp.train.Trainer.step", interrupted)
         fitted(Y, ANYWHERE, **given, folder=tmp_path / "run")
-    monkeypatch.setattr("minidp.mechanism.columns.raw_counts", None)  # the look is not made again
+    monkeypatch.setattr("minidp.fitting.column_look.raw_counts", None)  # the look is not made again
     again = fitted(Y, ANYWHERE, **given, folder=tmp_path / "run")
     assert again.target_bounds == whole.target_bounds
     assert (again.predict(X) == whole.predict(X)).all()

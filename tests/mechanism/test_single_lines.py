@@ -10,8 +10,10 @@ import pytest
 from minidp import nn
 from minidp.backend import to_host
 from minidp.errors import BudgetExceededError
-from minidp.mechanism import Plan, PoissonSampler, Sanitizer, columns, exchange, flat_group, pca
+from minidp.fitting import column_look as columns
+from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group, pca
 from minidp.mechanism import noise as module
+from minidp.mpi import exchange
 from minidp.privacy import Gaussian, Ledger
 from minidp.privacy.accountants import all_bounds, make
 from minidp.privacy.bound import Bound
