@@ -20,7 +20,7 @@ from .step_trials import LEVEL, RAISED, Trials, Undecided
 
 CLAIMS = ("trained", "finite", "bits", "poisson", "processes", "directions")
 RELATIONS = ("add_remove", "zero_out")
-ON_NOISE = ("sensitivity", "divisor", "independence of rows", "calls")
+ON_NOISE = ("sensitivity", "divisor", "independence of rows", "calls", "finite")
 KINDS = {"violated": "fail"}  # of a verdict's cell on a page
 
 
