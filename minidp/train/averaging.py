@@ -92,19 +92,13 @@ def _write(values, arrays):
 
 
 def noise_of_average(settings: Any) -> float:
-    r"""The standard deviation that noise of 1 on each gradient leaves on the released average of a
-    weight, if nothing pulls it back.
+    """The standard deviation that noise of 1 on each gradient leaves on the released average of a
+    weight, if nothing pulls it back: an upper end, because the fit forgets old noise.
 
-    settings: with learning_rate eta, momentum m, average d and steps T, all constant
-
-    Forward
-        [F1]  s^2 = eta^2 sum_(j < T) (sum_(i <= j) (1 - d) d^i (1 - m^(j - i + 1)) / (1 - m))^2
-              j steps after a noise, i steps before the end
-
-    Source
-        [F1]  own derivation: a weight has moved by eta (1 - m^j) / (1 - m) after j steps
+    settings: with learning_rate eta, momentum m, average d and steps, all constant. A weight has
+    moved by eta (1 - m^j) / (1 - m) at j steps after a noise of 1.
     """
     steps, m, d = np.arange(settings.steps), settings.momentum, settings.average
     moved = (1 - m ** (steps + 1)) / (1 - m)
     averaged = np.convolve(moved, (1 - d) * d**steps)[: settings.steps]
-    return settings.learning_rate * math.sqrt((averaged**2).sum())  # [F1]
+    return settings.learning_rate * math.sqrt((averaged**2).sum())

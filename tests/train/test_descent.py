@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from minidp import nn
+from minidp.fitting.defaults import Choice
 from minidp.train import OPTIMIZERS, Averaged, Metrics, Momentum, evaluate
+from minidp.train.averaging import noise_of_average
 from tests.support.guarded import allow_sync, guarded_backend
 from tests.support.training import NUMPY, make_data, make_network, side_by_side
 
@@ -105,3 +107,18 @@ def test_a_device_is_given_more_rows_at_once_than_the_host(monkeypatch):
             patch.setattr(nn.Sequential, "forward", watched)
             evaluate(network, LOSS, *make_data(backend, examples=3000))
         assert len(seen) == calls and sum(seen) == 3000
+
+
+@pytest.mark.parametrize(
+    "momentum, average, steps", [(0.9, 0.9, 100), (0.0, 0.0, 7), (0.5, 0.9, 60)]
+)
+def test_noise_of_the_average_is_what_the_optimizer_leaves(momentum, average, steps):
+    rng = np.random.default_rng(0)
+    choice = Choice(1, steps, 1.0, 0.05, average, momentum)
+    optimizer = Averaged(Momentum(choice.learning_rate, momentum), average)
+    params = {("a", "W"): np.zeros(20_000)}
+    for step in range(steps):
+        optimizer.update(params, {("a", "W"): rng.standard_normal(20_000)}, step)
+    with optimizer.averaged_weights(params):
+        found = params["a", "W"].std()
+    assert noise_of_average(choice) == pytest.approx(found, rel=0.03)
