@@ -49,7 +49,7 @@ NUMBERS = {
     (defaults, "MOST_STEPS"): (400, 100, 200),
     (target, "FARTHEST"): (5.0, 3.0, 8.0),
 }
-SHRUNK = {(outputs, "NEAR"): (8.0, 0.0, 4.0, 16.0), (outputs, "OF_CLASSES"): (0.8, 0.0, 0.4, 1.6)}
+SHRUNK = {(outputs, "PART_OF_NOISE"): (0.4, 0.0, 0.8, 1.6)}
 SECOND_ROWS, SECOND_SEEDS = (300, 1000, 4000), (1, 2)
 NUMBER_COLUMNS, CLASS_SHAPES = (5, 15, 40), ((5, 2), (30, 2), (15, 4), (100, 0))
 

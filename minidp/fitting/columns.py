@@ -49,9 +49,7 @@ class Look:
     places      of the columns among the inputs, each with the place of its gaps' indicator, or None
     bounded     whether the numbers are within [-1, 1], of all columns or each (D,)
     affordable  whether its noise is small enough beside N
-
-    aim         as AIM; with more noise than its last, a look is not affordable
-
+    aim         as AIM; with more noise than its last number, a look is not affordable
     alone       a single column, whose range is sought even where that costs much
 
     Numbers may lie far from 0. So ranges are sought first where that costs little, and twice where
@@ -164,9 +162,7 @@ def pieces_of(size: int, mu: float, columns: int, *, looked: bool) -> tuple[int,
     """(number, weight) of the pieces of each column; 0 where there are too few rows for them."""
     each, weight = LOOKED if looked else BOUNDED
     number = int(np.clip(math.sqrt(mu * size / each), FEWEST_PIECES, MOST_PIECES))
-    if mu * size < max(ENOUGH, ENOUGH_EACH * columns):
-        return 0, 0.0
-    return number, weight
+    return (number if mu * size >= max(ENOUGH, ENOUGH_EACH * columns) else 0), weight
 
 
 def knots_of(edges: NDArray) -> NDArray:

@@ -44,9 +44,7 @@ from .target import Target
 CATEGORY = 2.0
 PARTS = 3  # of what is released with a table's mean
 FEWEST_FOR_LENGTH = 80.0  # mu N of a mean that tells, without a look, how long rows are
-# of the noise on weights, what is left where they travel so far that they forget it, or have many
-# classes: by travel eta T / (1 - m), and by the number of classes
-NEAR, OF_CLASSES = 8.0, 0.8
+PART_OF_NOISE = 0.4  # on weights, squared, times the classes: the fit forgets the rest
 LEAST_SPREAD = 0.05  # of rows around their mean, which noise may leave at nothing
 
 
@@ -235,8 +233,7 @@ class Head:
         else:  # a single weight shows no noise
             columns[:] = 0
         noise_std *= noise_of_average(choice)
-        travel = choice.learning_rate * choice.steps / (1 - choice.momentum)
-        part = max(min(1.0, NEAR / travel), OF_CLASSES / self.data.outputs)
+        part = PART_OF_NOISE / self.data.outputs
         w = network.params[network.layers[-1].name, "W"]
         found = shrunk_by_column(to_host(w), columns, math.sqrt(part) * noise_std)
         w[...] = namespace_of(w).asarray(found, dtype=w.dtype)

@@ -36,7 +36,8 @@ class Settings(Checked):
         floating-point labels other than at most ten whole numbers are then refused, because they
         may be targets of a regression.
     target_bounds: (low, high), default None
-        Public bounds of a regression's targets, which are clipped to them. None: classification.
+        Public bounds of a regression's targets, which are clipped to them; they may be loose, or
+        (-inf, inf), because a private look finds where targets lie. None: classification.
     scale: str, default "auto"
         "unit-norm": each row divided by its length; given by name, the rows are taken for images or
         texts, whose length says nothing, and get the rates of images. "bounds": each feature mapped

@@ -5,6 +5,7 @@ import pytest
 
 import minidp
 from minidp.fitting.columns import pieces_of
+from minidp.mechanism.mean import shrunk_by_column
 
 GIVEN = {"epsilon": 1.0, "delta": 1e-5, "classes": [0, 1], "quiet": True}
 
@@ -55,3 +56,13 @@ def test_public_bounds_are_never_worse_than_none(rows, columns):
 def test_pieces_need_rows_for_each_column():
     assert pieces_of(1000, 0.27, 5, looked=True)[0] == 3
     assert pieces_of(1000, 0.27, 60, looked=True)[0] == pieces_of(100, 0.27, 1, looked=True)[0] == 0
+
+
+def test_released_weights_of_noise_are_shrunk_and_those_of_a_signal_stay():
+    rng = np.random.default_rng(6)
+    columns = np.repeat([0, 1], 50)
+    signal = np.where(columns[:, None] == 0, [[-1.0, 1.0]], 0.0)
+    found = shrunk_by_column(signal + 0.05 * rng.standard_normal((100, 2)), columns, 0.05)
+    assert np.abs(found[columns == 0] - signal[columns == 0]).max() < 0.3
+    assert np.abs(found[columns == 1]).max() < 0.05
+    assert np.abs(found.sum(axis=1)).max() < 1e-12
