@@ -9,7 +9,7 @@ from minidp.train import Averaged, Momentum
 
 
 @pytest.mark.parametrize(
-    "momentum, average, steps", [(0.9, 0.9, 100), (0.0, 0.0, 7), (0.5, 0.9, 60)]
+    "momentum, average, steps", [(0.9, 0.9, 100), (0.0, 0.0, 7), (0.5, 0.9, 400)]
 )
 def test_noise_of_the_average_is_what_the_optimizer_leaves(momentum, average, steps):
     rng = np.random.default_rng(0)
