@@ -84,12 +84,12 @@ def choose(
     mu, as in Panda et al. 2022 (arXiv:2212.04486). Of a table few gradients are longer than C = G,
     so that the fit minimises its loss and its probabilities mean something; that this helps, and a
     rate near 1, was first seen on Adult, RAND and other tables, and the values are those that did
-    best on the synthetic tables of `tools.table_rule` (results/table_rule.json). Of images nearly all gradients are clipped, as in De et al. 2022
-    (arXiv:2204.13650); these constants are the best of those tried on synthetic
-    digits (results/own_data_defaults.json has all of them with their scores). Those of regressions
-    were found on synthetic ones, whose targets have a spread of a fifth of their bounds, as after a
-    look (results/table_rule_second.json has others with their scores). The constants of hidden
-    layers were found by hand on synthetic digits and regressions.
+    best on the synthetic tables of `tools.table_rule` (results/table_rule.json). Of images nearly
+    all gradients are clipped, as in De et al. 2022 (arXiv:2204.13650); these constants are the best
+    of those tried on synthetic digits (results/own_data_defaults.json has all of them with their
+    scores). Those of regressions were found on synthetic ones, whose targets have a spread of a
+    fifth of their bounds, as after a look (results/table_rule_second.json has others with their
+    scores). The constants of hidden layers were found by hand on synthetic digits and regressions.
 
     The rule was tuned for these rows: in a classification, clipped to norm 1, less a noisy mean
     (`mechanism.noisy_mean`, MEAN_SHARE of mu^2), divided by their own norm, or those of a table by
