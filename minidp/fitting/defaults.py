@@ -81,8 +81,8 @@ def choose(
     then a larger C, up to G; lots are all rows, up to 65,536 of them. Momentum m multiplies the
     travel by 1 / (1 - m), so the rate is lower by that factor; a regression's is at most
     1 / (1 + G^2), a table's 3 / (1 + G^2). So at a given N the weights travel in proportion to
-    mu, as in Panda et al. 2022 (arXiv:2212.04486). Of a table few gradients are longer than C = G, so that the fit minimises its loss and its
-    probabilities mean something; that this helps, and a rate near 1, was first seen on Adult, RAND
+    mu, as in Panda et al. 2022 (arXiv:2212.04486). Of a table few gradients are longer than C = G,
+    so that the fit minimises its loss and its probabilities mean something; that this helps, and a rate near 1, was first seen on Adult, RAND
     and other tables, and the values are those that did best on the synthetic tables of
     `tools.table_rule`
     (results/table_rule.json). Of images nearly all gradients are clipped, as in De et al. 2022
