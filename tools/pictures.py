@@ -32,7 +32,7 @@ FORMULA, ALGORITHM, STEP = (
 SUM = r"\sum_"
 GREEN, GREY, BLUE = "#2a9d6f", "#555555", "#0b4f8a"
 BOXES = (  # (text, class or function, column, row) of a step of training
-    ("data", "data.examples.LabelledExamples", 0, 0),
+    ("data", "examples.LabelledExamples", 0, 0),
     ("lot: a random\nset of examples", "mechanism.samplers.PoissonSampler", 1, 0),
     ("a gradient for\neach example", "nn.network.Sequential", 2, 0),
     ("clip, add up", "mechanism.sanitizer.Sanitizer", 3, 0),
@@ -41,7 +41,7 @@ BOXES = (  # (text, class or function, column, row) of a step of training
     ("plan: sampler,\nnoise, steps", "mechanism.plan.Plan", 1, 1),
     ("budget: refuses\nwhat exceeds it", "privacy.budget.Filter", 2, 1),
     ("ledger, on disk\nbefore the noise", "privacy.ledger.Ledger", 3, 1),
-    ("accountant", "privacy.pld.accountant.LossDistributionAccountant", 4, 1),
+    ("accountant", "certified.accountant.LossDistributionAccountant", 4, 1),
     ("epsilon,\nprivacy.md", "run.run.Run", 5, 1),
 )
 

@@ -5,7 +5,7 @@ import pytest
 
 import minidp
 from minidp.fitting.columns import pieces_of
-from minidp.mechanism.mean import shrunk_by_column
+from minidp.fitting.mean import shrunk_by_column
 
 GIVEN = {"epsilon": 1.0, "delta": 1e-5, "classes": [0, 1], "quiet": True}
 

@@ -210,7 +210,7 @@ def test_other_inputs_are_refused_with_what_the_model_takes(x, error, message):
             ("to be different .* all of one kind", {"classes": each})
             for each in (2, [0, 0], [0, np.nan], [0, [1]], np.array(["x", 1], object))
         ],
-        ("finite", {"target_bounds": (1, 0)}),
+        ("low < high", {"target_bounds": (1, 0)}),
         ("got both", {"classes": [0, 1], "target_bounds": (0, 1)}),
         ("as many pixels as the network's input", {"image_shape": (2, 2)}),
     ],

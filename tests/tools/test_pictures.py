@@ -17,7 +17,7 @@ def test_a_picture_of_other_code_is_noticed(monkeypatch, capsys):
 
 
 def test_a_class_that_is_gone_is_an_error(monkeypatch):
-    monkeypatch.setattr(pictures, "BOXES", (("data", "data.examples.Gone", 0, 0),))
+    monkeypatch.setattr(pictures, "BOXES", (("data", "examples.Gone", 0, 0),))
     with pytest.raises(AttributeError, match="Gone"):
         pictures.step()
 
