@@ -202,3 +202,49 @@ def test_examples_that_mix_rows_are_refused(kind, change):
         assert trainer.ledger.items() == []
     else:
         trainer.train(x, y, 1)
+
+
+class Running:
+    """A loss divided by a running mean of the losses before, so that a row reaches later lots."""
+
+    def __init__(self, decay):
+        self.mean, self.decay = 0.0, decay
+
+    def __call__(self, z, target):
+        losses, dz = LOSS(z, target)
+        self.mean = self.decay * self.mean + (1 - self.decay) * float(losses.mean())
+        return losses / (1 + self.mean), dz / (1 + self.mean)
+
+
+class RunningScale(nn.Layer):
+    """A layer that keeps the mean size of its inputs in a number of its own."""
+
+    size = 0.0
+
+    def compute_y(self, x, rng):
+        self.size = 0.9 * self.size + 0.1 * float(abs(x).mean())
+        return x / (1 + self.size), self.size
+
+    def compute_dx(self, dy, size):
+        return dy / (1 + size)
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.9, 0.99, 0.999])
+def test_a_loss_that_keeps_a_mean_of_the_lots_before_is_refused(decay):
+    assert "loss Running" in refusal(network_of(), Running(decay))
+
+
+def test_a_layer_that_keeps_a_number_of_the_batches_before_is_refused():
+    assert "changes with" in refusal(network_of(RunningScale())) or "another call" in refusal(
+        network_of(RunningScale())
+    )
+
+
+@pytest.mark.parametrize("coupling", [1e-2, 2e-3, 1e-3, 1e-4])
+def test_a_loss_that_is_multiplied_a_little_by_the_mean_is_refused(coupling):
+    def coupled(z, target):
+        losses, dz = LOSS(z, target)
+        factor = 1 + coupling * np.tanh(losses.mean())
+        return losses * factor, dz * factor
+
+    assert "loss coupled" in refusal(network_of(), coupled)
