@@ -205,9 +205,10 @@ class Trainer:
         check_charged(plan, self.ledger, progress)
         selfcheck.check(self.network, self.loss, examples.y)
         selfcheck.check_rows(examples)
-        shared = self.ranks.size > 1 and ring("ranks")
-        if shared:
-            shared.check_rows(examples, self.ranks)
+        several = self.ranks.size > 1
+        mpi: Any = ring("ranks") if several else None
+        if several:
+            mpi.check_rows(examples, self.ranks)
         forms = self.gradient_forms()
 
         def stop_wanted():
@@ -224,8 +225,8 @@ class Trainer:
                 if progress.charged == progress.step:
                     stop = min(progress.step + block_steps, plan.steps)
                     stop = self._charge(progress.step, stop)  # [F1]
-                    if shared:
-                        shared.check_run(self, stop, streams)
+                    if several:
+                        mpi.check_run(self, stop, streams)
                     if stop == progress.step:
                         self._check_budget()
                         stopped = "budget"
@@ -236,8 +237,8 @@ class Trainer:
                 started = time.perf_counter()
                 progress, interrupted = self._block(examples, lots, streams, progress, stop_wanted)
                 self.seconds += time.perf_counter() - started
-                if shared:
-                    shared.check_run(self, progress.step, streams)
+                if several:
+                    mpi.check_run(self, progress.step, streams)
                 if on_block:
                     self.ranks.of_first(lambda: on_block(progress))
                 if interrupted or progress.step < plan.steps and stop_wanted():

@@ -235,9 +235,7 @@ def test_a_loss_that_keeps_a_mean_of_the_lots_before_is_refused(decay):
 
 
 def test_a_layer_that_keeps_a_number_of_the_batches_before_is_refused():
-    assert "changes with" in refusal(network_of(RunningScale())) or "another call" in refusal(
-        network_of(RunningScale())
-    )
+    assert re.match("running|layer|network", refusal(network_of(RunningScale())))
 
 
 @pytest.mark.parametrize("coupling", [1e-2, 2e-3, 1e-3, 1e-4])
