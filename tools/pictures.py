@@ -22,7 +22,7 @@ from minidp.audit.checks import PRINTED
 from minidp.backend import Backend
 from minidp.commands.flags import Parser
 from minidp.util.atomic import atomic_write
-from tools.cells import ROOT
+from tools.tables import ROOT
 
 FORMULA, ALGORITHM, STEP = (
     "minidp/audit/formula.png",

@@ -25,7 +25,6 @@ from ..util.atomic import atomic_write
 from ..util.notices import say
 from ..util.validate import count, one_of
 from . import checkpoint, row_bits, versions
-from .ahead import compiled_ahead
 from .asked import About, Privacy, Training
 from .curves import draw_course
 from .figures import facts_of, finished, first_events, release_of
@@ -299,7 +298,6 @@ class Run:
         with (
             make_bar(plan.steps, progress.step, self.quiet or not first) as bar,
             stop_on_interrupt() as stop,
-            compiled_ahead(first),
         ):
             identity = self.folder.identity(rows.unvouched(self.about))
             kept = {"examples": identity, "row_bits": self.row_bits}
