@@ -33,8 +33,15 @@ class _Sampler(Named):
     period: Any = 1
 
     def __init_subclass__(cls, **named: Any) -> None:
-        """Raises ParameterError for lots of another kind that cost what the sampler's own do."""
+        """Raises ParameterError for lots of another kind that cost what the sampler's own do, and
+        for `charges` of its own.
+        """
         super().__init_subclass__(**named)
+        if "charges" in vars(cls):
+            raise ParameterError(
+                f"class {cls.__name__}: expected wrap(event) to say what all lots of a period "
+                "cost, and charges to count the periods as it does in every sampler"
+            )
         if {"lots", "_lots"} & vars(cls).keys() and "wrap" not in vars(cls):
             raise ParameterError(
                 f"class {cls.__name__}: expected a sampler that draws its own lots to say what "

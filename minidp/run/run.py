@@ -13,6 +13,7 @@ from ..backend import namespace_of, to_host
 from ..data.arrays import as_rows, refuse_bad_rows, try_rows
 from ..errors import CheckpointError, ParameterError
 from ..examples import check_weights
+from ..mechanism.samplers import sampler_from
 from ..mechanism.schedule import value_at
 from ..privacy import Filter, Ledger
 from ..privacy.accountants import ACCOUNTANTS
@@ -104,6 +105,7 @@ class Run:
         describe(self.network)
         self.asked = Asked(training, privacy, about, plan, self.streams, current())
         self.facts = facts_of(self.asked)
+        sampler_from(vars(self.facts.settings))  # one that `verify` does not know is refused
         plan.check_lot_size(self.asked.dataset_size)
         largest = min(float(np.finfo(array.dtype).max) for array in self.network.params.values())
         plan.check_learning_rate(float(value_at(training.optimizer.learning_rate, 0)), largest)

@@ -30,10 +30,17 @@ def check_charged(plan: Plan, ledger: Ledger, progress: Progress) -> None:
     The plan computes the events of steps progress.step to progress.charged - 1 again, because a
     schedule may have changed since they were charged. They must be the last steps of the ledger.
 
-    Raises ParameterError where the ledger holds fewer steps than progress.charged, CheckpointError
-    where its last steps are other events.
+    Raises ParameterError where the ledger holds fewer steps than progress.charged, or where
+    progress.step is inside a period of the sampler, which is charged once and drawn once;
+    CheckpointError where the ledger's last steps are other events.
     """
-    held = ledger.count_of(STEP) * plan.sampler.period
+    period = plan.sampler.period
+    held = ledger.count_of(STEP) * period
+    if progress.step % period and progress.step < plan.steps:
+        raise ParameterError(
+            f"expected progress.step={progress.step} at the end of a period of the sampler, a "
+            f"multiple of {period}: the lots of a period are drawn and charged together"
+        )
     if progress.charged > held:
         raise ParameterError(
             f"expected a ledger that covers progress.charged={progress.charged} lots, got one that "
