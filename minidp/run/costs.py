@@ -58,8 +58,8 @@ class Setting(Checked):
     )
     sampler: str | None = option(
         None,
-        "poisson (default): each example with probability q; shuffle: a shuffled order cut into "
-        "lots, which costs much more",
+        "; ".join(f"{name}: {each.said}" for name, each in SAMPLERS.items())
+        + " (default: poisson)",
         choices=tuple(SAMPLERS),
     )
     relation: str | None = option(
@@ -157,7 +157,7 @@ def epsilon(
 
     noise_multiplier      noise standard deviation / clip norm; several for the layers of one step
     sampling_probability  each example's chance per step; or dataset_size and lot_size
-    sampler               "poisson" (the default) or "shuffle"
+    sampler               its name, "poisson" by default; `minidp epsilon --help` has all
     steps                 number of steps; or epochs, passes over the data
     pca_noise_multiplier  noise of private PCA before the first step
     ledger                a Ledger, or a run's ledger.json or folder, in place of all above
