@@ -14,7 +14,7 @@ from pathlib import Path
 
 from experiments.common.results import EXPECTED, look_up, rows_of, verdict
 from minidp.errors import MinidpError
-from minidp.privacy.accountant import called
+from minidp.privacy.accountants import called
 from minidp.util.files import read_json
 from minidp.util.text import upper_text
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from minidp.privacy import Bound
-from minidp.privacy.accountant import called
+from minidp.privacy.accountants import called
 from minidp.run import plotting
 from minidp.util.atomic import StrPath, atomic_write
 

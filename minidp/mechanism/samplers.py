@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from ..errors import DataError, ParameterError
 from ..privacy.events import Event, NeighbouringRelation, PoissonSampled
 from ..streams import Stream
-from ..util.lazy import kinds_of
 from ..util.validate import count, one_of, probability
 from ..util.words import Named
 
@@ -231,7 +230,7 @@ class ShuffleSampler(Sampler):
         return event  # [S1]
 
 
-SAMPLERS = {each.name: each for each in kinds_of(Sampler, vars())}
+SAMPLERS = {globals()[name].name: globals()[name] for name in __all__}
 
 
 def make_sampler(name: str, dataset_size: int, lot_size: int) -> Sampler:

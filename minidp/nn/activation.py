@@ -64,6 +64,7 @@ class Clamp(_Activation):
     """
 
     kind = "clamp"
+    examples = [((0.5,), (2, 3))]
 
     def __init__(self, limit: float, name: str | None = None) -> None:
         """limit: the largest absolute value of a coordinate."""

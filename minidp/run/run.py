@@ -16,8 +16,7 @@ from ..errors import CheckpointError, DivergedError, ParameterError
 from ..examples import check_weights
 from ..mechanism.schedule import value_at
 from ..privacy import Filter, Ledger
-from ..privacy.accountant import called
-from ..privacy.accountants import ACCOUNTANTS
+from ..privacy.accountants import called, make
 from ..privacy.ledger import SETUP, STEP
 from ..ranks import current
 from ..streams import as_streams
@@ -25,7 +24,7 @@ from ..train import Averaged, Progress, Trainer
 from ..units import units_of
 from ..util.atomic import atomic_write
 from ..util.text import upper_text
-from ..util.validate import count, one_of
+from ..util.validate import count
 from . import checkpoint, row_bits, versions
 from . import folder as folders
 from . import progress as seen
@@ -94,7 +93,7 @@ class Run:
             )
         self._given = budget.ledger
         # so that anybody can compute the figures again
-        one_of(tuple(ACCOUNTANTS), accountant=budget.accountant.name)
+        make(budget.accountant.name)
         count(1, group_size=privacy.group_size, steps=plan.steps)
         # a layer that model.npz cannot hold is refused before anything is charged
         describe(self.network)

@@ -15,21 +15,11 @@ from ..backend import namespace_of
 from ..errors import ParameterError
 from ..grads.forms import Arrays
 from ..mechanism.schedule import Setting, value_at
-from ..util.lazy import kinds_of
 from ..util.validate import able, in_range, non_negative_finite, positive_finite
 from ..util.words import Named
 
-# what `minidp.train` exports
-__all__ = [
-    "OPTIMIZERS",
-    "SGD",
-    "AdaGrad",
-    "Adam",
-    "AdamW",
-    "Momentum",
-    "Nesterov",
-    "Optimizer",
-]
+# those of the library, which `minidp.train` exports
+__all__ = ["SGD", "Momentum", "Nesterov", "AdaGrad", "Adam", "AdamW"]
 
 
 def check_parts(loss: Any, optimizer: Any) -> None:
@@ -230,4 +220,4 @@ class AdamW(Adam):
         super().update_one(theta, g, rate, step, slots)  # [F1]
 
 
-OPTIMIZERS = {each.__name__.lower(): each for each in kinds_of(Optimizer, vars())}
+OPTIMIZERS = {name.lower(): globals()[name] for name in __all__}

@@ -2,12 +2,16 @@
 the rings around the core, which may be left out.
 """
 
-import ast
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from ast import literal_eval
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+IMPORTED = re.compile(r"^from (\S+) import \(?\s*(\w+|\*)", re.M)  # of a stub: module and name
+EXPORTED = re.compile(r"^__all__ = (\[.*?\])", re.M | re.S)
 
 
 def names_of(
@@ -18,9 +22,10 @@ def names_of(
 
     In the stub, `from .dense import Dense as Dense` is a name of a module, `from . import init as
     init` a module, and `from .samplers import *` stands for the module's `__all__`, a list of
-    texts. Modules of rings, such as `..layers.norm`, may be left out.
+    texts, or for what a stub of that name imports. Modules of rings, such as `..layers.norm`, may
+    be left out.
     """
-    place_of = dict(_imports(Path(file).with_suffix(".pyi")))
+    place_of = places_of(Path(file).with_suffix(".pyi"))
 
     def getattr_(name):
         if name not in place_of:
@@ -28,7 +33,7 @@ def names_of(
 
             raise AttributeError(f"{package} has no {name}; {hint(name, place_of)}")
         place = place_of[name]
-        found = _loaded(place, package)
+        found = loaded(place, package)
         if found is None:
             ring = place.lstrip(".").partition(".")[0]
             raise ImportError(
@@ -39,24 +44,18 @@ def names_of(
     return getattr_, lambda: sorted({*vars(sys.modules[package]), *place_of}), list(place_of)
 
 
-def _imports(stub) -> Iterator[tuple[str, str]]:
-    """(name, module that it is in, relative to the package) of what a stub imports."""
-    for node in ast.parse(stub.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.ImportFrom):
-            base = "." * node.level + (node.module or "")
-            for alias in node.names:
-                if alias.name == "*":
-                    yield from ((name, base) for name in _public(stub.parent / f"{node.module}.py"))
-                else:
-                    yield alias.name, base if node.module else base + alias.name
-
-
-def _public(path):
-    """The names in `__all__` of a file, without running it."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            return ast.literal_eval(node.value)
-    return []
+def places_of(stub: Path) -> dict[str, str]:
+    """{name: the module that it is in, relative to the package} of what a stub imports."""
+    found: dict[str, str] = {}
+    for place, name in IMPORTED.findall(stub.read_text(encoding="utf-8")):
+        if name != "*":
+            found[name] = place + name if place.endswith(".") else place
+        elif (listed := stub.parent / f"{place[1:]}.pyi").exists():
+            found |= places_of(listed)
+        else:
+            (names,) = EXPORTED.findall(listed.with_suffix(".py").read_text(encoding="utf-8"))
+            found |= dict.fromkeys(literal_eval(names), place)
+    return found
 
 
 def ring(part: str) -> Any:
@@ -65,10 +64,10 @@ def ring(part: str) -> Any:
     part: a key of RINGS in the package's `__init__`, which names the modules.
     """
     package = __package__.partition(".")[0]
-    return _loaded(f".{sys.modules[package].RINGS[part]}", package)
+    return loaded(f".{sys.modules[package].RINGS[part]}", package)
 
 
-def _loaded(module, package):
+def loaded(module: str, package: str) -> Any:
     """A module of a package, None if the folder that it stands in is not there."""
     try:
         return import_module(module, package)
@@ -77,9 +76,3 @@ def _loaded(module, package):
         if error.name != folder or not folder.startswith(f"{package.partition('.')[0]}."):
             raise  # a library is missing, or a file of a ring that is there
         return None
-
-
-def kinds_of(base: type, names: Mapping[str, Any]) -> list[Any]:
-    """The classes below a base among the names of a module, in the order of their definitions."""
-    found = [each for each in names.values() if isinstance(each, type) and issubclass(each, base)]
-    return [each for each in found if each is not base]

@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 
 from ...privacy.accountant import COVERED, _exposure
-from ...privacy.accountants import ACCOUNTANTS, make
+from ...privacy.accountants import every
 from ...privacy.bound import Bound, Exposed
 from ...privacy.events import Gaussian, Laplace, PoissonSampled, PureDP
 from ..equation import Case
@@ -17,7 +17,7 @@ from . import holds, measures, states
 from .exact_values import ends_of, ledger_of
 
 ACCOUNTANT = "privacy.accountant.Accountant"
-BOUNDS = [make(name) for name in ACCOUNTANTS if make(name).kind == "bound"]
+BOUNDS = [each() for each in every() if each.kind == "bound"]
 
 
 def _uncapped_too(accountant, *entries):
