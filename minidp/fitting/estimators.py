@@ -20,7 +20,8 @@ except ImportError as error:
         "pip install 'minidp[sklearn]'"
     ) from error
 
-from ..data.schema import Schema, places_among
+from ..data.kinds import places_among
+from ..data.schema import Schema
 from ..errors import ParameterError
 from ..util.atomic import StrPath
 from ..util.notices import tell
@@ -197,7 +198,7 @@ class PrivateClassifier(ClassifierMixin, _Private):
     classes: Any = None
 
     def _check_label(self, name, label):
-        if label is not None and label.type == "number":
+        if label is not None and not label.values:
             raise ParameterError(f"{name} needs a category as the label, and {label.name} is none")
 
     def _targets(self, y):
@@ -254,7 +255,7 @@ class PrivateRegressor(RegressorMixin, _Private):
     target_bounds: tuple[float, float] | None = None
 
     def _check_label(self, name, label):
-        if label is not None and label.type != "number":
+        if label is not None and label.values:
             raise ParameterError(f"{name} needs a number as the label, and {label.name} is none")
 
     def _targets(self, y):

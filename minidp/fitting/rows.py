@@ -267,7 +267,7 @@ def _of_schema(settings, person, table):
             f"expected classes= and target_bounds= only if the schema has no label, got them "
             f"beside {label.name}"
         )
-    if label.type == "category":
+    if label.values:
         return replace(settings, classes=np.array(label.values))
     return replace(settings, target_bounds=(label.low, label.high))
 
