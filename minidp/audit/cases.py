@@ -62,9 +62,8 @@ def _project(rng, dtype):
 
 
 IMAGE = (4, 5, 2)
-# layers with several forms, or whose arguments are arrays
+# beside those that classes give
 ROWS = [
-    LayerCase("dense", partial(nn.Dense, 4, 3), (4,), (5,)),
     LayerCase("dense over positions", partial(nn.Dense, 4, 3), (2, 4), (2, 3, 4)),
     LayerCase("embedding", partial(nn.Embedding, 4, 3), (3,), (3, 2), 5),
     LayerCase("lstm", partial(nn.LSTM, 2, 2), (3, 2), (3, 3)),
@@ -95,6 +94,7 @@ ROWS = [
     LayerCase("group norm", partial(nn.GroupNorm, 4, 2), (2, 3, 4), (2, 3, 5)),
     LayerCase("layer norm", partial(nn.LayerNorm, 4), (3, 4), (4, 3)),
     LayerCase("layer norm of two axes", partial(nn.LayerNorm, (2, 3)), (2, 2, 3), (3,)),
+    LayerCase("unit norm", nn.UnitNorm, (2, 3)),
     LayerCase("dropout in evaluation", partial(nn.Dropout, 0.5), (2, 3)),
 ]
 
@@ -102,13 +102,11 @@ ROWS = [
 def _examples(name):
     """The rows that a class gives by itself, if minidp.nn calls a layer so."""
     cls = getattr(nn, name)
-    if cls not in KINDS:
-        for arguments, *shapes in getattr(cls, "examples", ()):
-            yield LayerCase(f"{cls.kind}{arguments}", partial(cls, *arguments), *shapes)
+    for arguments, *shapes in getattr(cls, "examples", ()):
+        yield LayerCase(f"{cls.kind}{arguments}", partial(cls, *arguments), *shapes)
 
 
-KINDS = {nn.Layer, *(type(case.make(np.random.default_rng(0), "float64")) for case in ROWS)}
-LAYERS = [*ROWS, *(case for name in nn.__all__ for case in _examples(name))]
+LAYERS = [*(case for name in nn.__all__ for case in _examples(name)), *ROWS]
 
 
 @dataclass(frozen=True)

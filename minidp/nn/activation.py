@@ -9,6 +9,8 @@ from .layer import Layer
 class _Activation(Layer):
     """Base of activations: the output has the input's shape and determines the derivative."""
 
+    examples = [((), (2, 3))]
+
     def compute_y(self, x, rng):
         y = self._value(x, namespace_of(x))
         return y, y

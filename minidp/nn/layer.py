@@ -60,8 +60,8 @@ class Layer(_Bare):
                  will do
     takes_ids    True if x holds ids: whole numbers of any dtype (nn.Embedding)
     examples     of a layer of the library: [(arguments, shape of one example's input)], and third
-                 a shape that it refuses, if it refuses any; the audit and the shared tests try it
-                 so
+                 a shape that it refuses, if there is one; at these the audit and the shared tests
+                 try it
     symbols      {name in the card: attribute}, where the card calls a number something else
 
     A subclass writes its formulas in three methods, which get arrays that were checked:
@@ -94,7 +94,7 @@ class Layer(_Bare):
     draws = False  # True if batches must run one after the other, in the order of the lot
     takes_ids = False
     input_shape: Any = None
-    examples: Any = [((), (2, 3))]
+    examples: Any = ()
     symbols: Any = {}
 
     def __init__(self, name: str | None = None):
