@@ -55,15 +55,15 @@ def copy(tmp_path_factory):
 @pytest.fixture
 def run(copy):
     """Run Python on the copy; returns what it prints."""
+    # kernels are cached by their file's path: those of the copy would be compiled
+    named = {**environment(), "PYTHONPATH": str(copy), "NUMBA_DISABLE_JIT": "1"}
 
     def run(*words):
-        named = {"env": {**environment(), "PYTHONPATH": str(copy)}, "cwd": copy}
         done = subprocess.run(
-            [sys.executable, *words], **named, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            [sys.executable, *words], cwd=copy, env=named, capture_output=True, text=True
         )
-        said = done.stdout.decode()
-        assert done.returncode == 0, said
-        return said
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
     return run
 
@@ -72,44 +72,23 @@ def run(copy):
 def test_it_takes_few_files(kind):
     """Files to write in, and lines in others."""
     edits, files, lines = ADDED[kind]
-    in_lists = [
-        path
-        for path, edit in edits.items()
-        if path.endswith((".pyi", ".md", "commands/__init__.py"))
-    ]
+    lists = (".pyi", ".md", "commands/__init__.py")
+    in_lists = [path for path in edits if path.endswith(lists)]
     assert (len(edits) - len(in_lists), len(in_lists)) == (files, lines)
     assert all(len(edits[path]) == 1 for path in in_lists)
 
 
-def test_its_imports_point_downward(copy, capsys):
+def test_imports_point_downward(copy, capsys):
     assert check_imports.main(copy) == 0, capsys.readouterr().out
 
 
-def test_its_cards_have_their_lines_and_checks(run):
+def test_cards_have_their_lines_and_checks(run):
     assert "check_cards: " in run("-m", "tools.check_cards")
 
 
-def test_the_structure_is_kept(run):
-    wanted = "annotated or list or loads or equation or few or long"
-    run(
-        "-m",
-        "pytest",
-        "-q",
-        "-x",
-        "-p",
-        "no:cacheprovider",
-        "tests/test_structure.py",
-        "-k",
-        wanted,
-    )
-
-
-@pytest.mark.parametrize("card", ["CyclicSampler", "RMSprop", "Scale", "ConcentratedAccountant"])
-def test_the_audit_measures_its_equations(card, run):
-    assert f"{card}" in run("-m", "minidp", "audit", "--card", card)
-
-
-SHARED = {
+# what the structure and the shared tests ask of each
+ASKED = {
+    "tests/test_structure.py": "annotated or page_lists or decides or loads or too_long",
     "tests/core/test_plan.py tests/commands/test_accounting.py": "cyclic",
     "tests/core/test_descent.py": "rmsprop",
     "tests/nn/test_layers.py tests/run/test_model.py": "scale",
@@ -118,16 +97,47 @@ SHARED = {
 }
 
 
-@pytest.mark.parametrize("files", SHARED)
+@pytest.mark.slow
+@pytest.mark.parametrize("files", ASKED)
 def test_the_shared_tests_run_over_it(files, run):
-    said = run(
-        *("-m", "pytest", "-q", "-p", "no:cacheprovider", *files.split(), "-k", SHARED[files])
-    )
-    assert " passed" in said
+    words = "-m pytest -q -p no:cacheprovider -k".split()
+    assert " passed" in run(*words, ASKED[files], *files.split())
+
+
+AUDITED = """
+from minidp.__main__ import main
+for card in "CyclicSampler RMSprop Scale ConcentratedAccountant".split():
+    assert main(["audit", "--card", card]) == 0
+"""
+
+
+@pytest.mark.slow
+def test_the_audit_measures_its_equations(run):
+    assert run("-c", AUDITED).count("\ncards ") == 4
+
+
+TYPED = """
+from minidp import mechanism, nn, privacy, train
+
+reveal_type(mechanism.CyclicSampler(3, 2).period)
+reveal_type(train.RMSprop(0.1).decay)
+reveal_type(nn.Scale(3).factor)
+reveal_type(privacy.ConcentratedAccountant().name)
+"""
+
+
+@pytest.mark.slow
+def test_a_type_checker_knows_it(copy, run):
+    pytest.importorskip("mypy")
+    (copy / "typed.py").write_text(TYPED)
+    said = run("-m", "mypy", "--follow-imports=silent", "typed.py")
+    types = [line.partition('"')[2].partition('"')[0] for line in said.splitlines()]
+    assert types[:4] == ["int", "float", "float", "str"]
 
 
 TRAINED = """
-import json, numpy as np, sys
+import json, sys
+import numpy as np
 from minidp import load_model, mechanism, nn, privacy, train
 from minidp.mechanism import Plan, Sanitizer, flat_group
 from minidp.run import Privacy, Run, Training
@@ -138,7 +148,8 @@ layers = [nn.Scale(5, 2.0), nn.Dense(5, 2, rng=streams.init)]
 network = nn.Sequential(layers, (5,))
 groups = flat_group(network.params, clip_norm=1.0, noise_multiplier=1.0)
 plan = Plan(mechanism.CyclicSampler(60, 20), Sanitizer(groups), steps=6, expected_lot_size=20)
-budget = privacy.Filter("moments", 100.0, 1e-5, relation=plan.relation)
+accountant = privacy.ConcentratedAccountant(plan.relation)
+budget = privacy.Filter(accountant, epsilon=100.0, delta=1e-5)
 training = Training(network, nn.SoftmaxCrossEntropy(), train.RMSprop(0.01), streams)
 x = np.random.default_rng(0).normal(size=(80, 5)).astype("float32")
 y = (x[:, 0] > 0).astype(int)
@@ -163,11 +174,8 @@ def test_the_commands_know_it(run):
     flags = "--noise-multiplier 40 --dataset-size 100 --lot-size 30 --epochs 2 --sampler cyclic"
     said = run("-m", "minidp", "epsilon", *flags.split(), "--delta", "1e-5")
     assert "zcdp" in said and "zero-concentrated" in said
-    assert "runs of the rows as they come" in " ".join(
-        run("-m", "minidp", "epsilon", "--help").split()
-    )
-    assert (
-        run("-m", "minidp", "lots", "--dataset-size", "100", "--lot-size", "30")
-        == "4 lots in a pass\n"
-    )
+    said = " ".join(run("-m", "minidp", "epsilon", "--help").split())
+    assert "cyclic: runs of the rows as they come" in said and ",zcdp," in said
+    words = "-m minidp lots --dataset-size 100 --lot-size 30".split()
+    assert run(*words) == "4 lots in a pass\n"
     assert "count the lots" in run("-m", "minidp", "--help")
