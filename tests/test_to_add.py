@@ -20,6 +20,7 @@ ADDED = {
     "layer": (additions.LAYER, 1, 1),
     "command": (additions.COMMAND, 1, 1),
     "accountant": (additions.ACCOUNTANT, 2, 2),
+    "kind of column": (additions.COLUMN, 1, 0),
 }
 LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.nbi", "*.nbc", "results", "pretrained")
 
@@ -179,3 +180,36 @@ def test_the_commands_know_it(run):
     words = "-m minidp lots --dataset-size 100 --lot-size 30".split()
     assert run(*words) == "4 lots in a pass\n"
     assert "count the lots" in run("-m", "minidp", "--help")
+
+
+FITTED = """
+import numpy as np
+import minidp
+
+rng = np.random.default_rng(0)
+table = {
+    "wind": rng.uniform(0, 360, 400),
+    "age": rng.uniform(0, 99, 400),
+    "sick": rng.choice(["no", "yes"], 400),
+}
+schema = {
+    "wind": {"type": "angle"},
+    "age": {"type": "number", "low": 0, "high": 99},
+    "sick": {"type": "category", "values": ["no", "yes"], "role": "label"},
+}
+from minidp.data.schema import Schema
+
+rows = Schema.of(schema).encode({"wind": ["90", "", "x"], "age": [0, 99, 99]})
+assert rows.shape == (3, 5) and abs(rows[0, :3] - [0, 1, 0]).max() < 1e-6
+assert rows[1, :3].tolist() == [0, 0, 1] and Schema.of(schema).refused(rows) == ["wind"]
+model = minidp.fit(table, None, schema=schema, epsilon=4.0, seed=1, steps=5, quiet=True)
+model.save("angle.npz")
+model = minidp.load_model("angle.npz")
+assert set(model.predict(table)) <= {"no", "yes"}
+wind = model.terms()["wind"]
+print(wind.values.min(), wind.values.max(), np.ptp(wind.adds) > 0)
+"""
+
+
+def test_a_table_with_it_is_read_fitted_and_explained(run):
+    assert run("-c", FITTED) == "0.0 360.0 True\n"

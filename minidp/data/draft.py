@@ -70,7 +70,9 @@ def _drafted(name, cells, label):
         shown = listed([repr(text)[:40] for text in others[:MOST_GAPS]])
         kept = sorted(set(texts).difference(others))
         kind_of_kept, formats = _kind(kept)
-        readable = any(_read(kind, text) for text in others)  # in another format
+        read, forms = READ[kind].read, READ[kind].formats
+        # in another format
+        readable = any(read(text, form) == read(text, form) for text in others for form in forms)
         if kind_of_kept and len(others) <= MOST_GAPS and not readable:
             found, says = _measured(kind_of_kept, formats, kept)
             if all(rows[text] >= FEWEST_ROWS for text in others):
@@ -130,7 +132,7 @@ def _of_names(name, count, rows):
 def _kind(texts):
     """("number", "date" or None; the formats in which all texts are one, each giving others)."""
     for kind, each in READ.items():
-        found: dict[tuple[float, ...], str | None] = {}
+        found = {}
         if kind == "number" and any(map(CODE.fullmatch, texts)):
             continue
         for written in each.formats:
@@ -144,11 +146,6 @@ def _kind(texts):
         if found:
             return kind, list(found.values())
     return None, []
-
-
-def _read(kind, text):
-    """Whether a text is a number or a date in some format."""
-    return any(not math.isnan(READ[kind].read(text, written)) for written in READ[kind].formats)
 
 
 def _mostly(texts):

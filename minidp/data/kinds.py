@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,7 @@ class Column:
     keys       what else an entry may say of it: `given` reads that
     predicted  whether it may be a label
     look       whether it is one number, whose range a private look may find
+    unit       of its values in `terms`, where they are days; None: numbers
     formats    in which a draft of a schema tries to `read` its texts; none: it drafts no such
                column
     """
@@ -55,32 +56,33 @@ class Column:
     entry: dict[str, Any] = field(compare=False)
 
     type = "number"
-    keys = "low", "high", "format"
+    keys: ClassVar[Any] = ("low", "high", "format")
     predicted = look = True
-    formats: Any = (None, "1234,5", "1,234.5", "1.234,5", "1 234.5", "1 234,5", "1'234.5")
+    formats: ClassVar[Any] = (None, "1234,5", "1,234.5", "1.234,5", "1 234.5", "1 234,5", "1'234.5")
     read = staticmethod(number_or_nan)
     usual = "1234.5"
     written = 1234.5, usual, '"1.234,5"'  # a value, in words, and as a table may write it
+    ends: ClassVar[Any] = (int, float)  # types of bounds
     bound = "0, without quotation marks"
+    unit: ClassVar[Any] = None
 
     @classmethod
     def given(cls, where: str, entry: Any) -> dict[str, Any]:
         """Fields that an entry gives by `keys`. Raises ParameterError, which names `where`."""
-        form, ends = entry.get("format"), (-math.inf, math.inf)
+        form, low, high = entry.get("format"), -math.inf, math.inf
         number, what, example = cls.written
         if form is not None and not (isinstance(form, str) and cls.read(form, form) == number):
             raise ParameterError(
                 f'{where}: expected "format" to be {what} as the table writes it, such as {example}'
             )
         if "low" in entry or "high" in entry:
-            ends = cls._end(entry.get("low")), cls._end(entry.get("high"))
-            if not (ends[0] < ends[1] and math.isfinite(ends[1] - ends[0])):
+            written = entry.get("low"), entry.get("high")
+            low, high = (
+                cls.read(text_in(each)) if type(each) in cls.ends else math.nan for each in written
+            )
+            if not (low < high and math.isfinite(high - low)):
                 raise ParameterError(f'{where}: expected "low" < "high", each like {cls.bound}')
-        return {"low": ends[0], "high": ends[1], "format": form}
-
-    @classmethod
-    def _end(cls, value):
-        return number_or_nan(text_in(value)) if type(value) in (int, float) else math.nan
+        return {"low": low, "high": high, "format": form}
 
     @property
     def width(self) -> int:
@@ -132,12 +134,6 @@ class Column:
         like = f"are beyond its bounds, or no {self.type} like {self.format or self.usual}"
         return gaps, wrong, f'{like} ("format" says how the table writes it)'
 
-    def shown(self, low: float, high: float, number: int) -> NDArray:
-        """Values at which a picture shows what the column adds: of a number so many within its
-        bounds, or else from low to high.
-        """
-        return np.linspace(*((low, high) if self.open else (self.low, self.high)), number)
-
 
 class Date(Column):
     """A date, as days since 1970."""
@@ -154,14 +150,7 @@ class Date(Column):
     read = staticmethod(day_in)
     usual = "2015-12-31"
     written = 16800.0, "31 December 2015", '"31.12.2015"'
-    bound = '"2000-01-01", however the table writes its dates'
-
-    @classmethod
-    def _end(cls, value):
-        return day_in(str(value))
-
-    def shown(self, low, high, number):
-        return np.rint(super().shown(low, high, number)).astype(int).astype("M8[D]")
+    ends, unit, bound = (int, str), "M8[D]", '"2000-01-01", however the table writes its dates'
 
 
 class Category(Column):
@@ -180,27 +169,22 @@ class Category(Column):
         return 0 if self.label else len(self.values) + self.gaps
 
     def encode(self, cells):
-        places = self._places(cells)
+        places = places_among(self.values, cells.tolist())
         parts = np.eye(self.width + 1, dtype=np.float32)[places, : self.width]
         if not self.gaps:
             parts[places == self.width] = np.nan
         return parts
 
-    def _places(self, cells):
-        """The place of each cell in `values`; their number for others and gaps."""
-        return places_among(self.values, cells.tolist())
-
     def labels(self, cells):
-        return np.array([*self.values, None], dtype=object)[self._places(one_axis(cells))]
+        return np.array([*self.values, None], dtype=object)[
+            places_among(self.values, one_axis(cells).tolist())
+        ]
 
     def misfits(self, cells):
-        wrong = self._places(cells) == len(self.values)
+        wrong = places_among(self.values, cells.tolist()) == len(self.values)
         # a category may be called NA
         gaps = wrong & self._gaps(list(map(text_in, cells.tolist())))
         return gaps, wrong, "hold none of its categories"
-
-    def shown(self, low, high, number):
-        return np.array([*self.values, None][: self.width], dtype=object)
 
 
 class Ignored(Column):

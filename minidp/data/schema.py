@@ -198,10 +198,16 @@ def _column(name, entry):
         raise ParameterError(f'{where}: expected "role": "label" of a number or a category')
     if entry.get("format") is not None and not kind.formats:
         raise ParameterError(f'{where}: expected "format" of a number or a date')
-    given, of_data = kind.given(where, entry), found["from"] == "data"
     gaps, texts = _gaps(where, entry.get("gaps", True))
-    more = {"gaps": gaps, "gap_texts": texts, "from_data": of_data, "entry": entry}
-    return kind(name=name, label=label, **given, **more)
+    return kind(
+        name=name,
+        gaps=gaps,
+        gap_texts=texts,
+        label=label,
+        from_data=found["from"] == "data",
+        entry=entry,
+        **kind.given(where, entry),
+    )
 
 
 def _gaps(where, given):

@@ -73,7 +73,10 @@ class _Private(Named, BaseEstimator):
         """
         name = type(self).__name__
         label = None if self.schema is None else Schema.of(self.schema).label
-        self._check_label(name, label)
+        if label is not None and bool(label.values) != (self._label == "category"):
+            raise ParameterError(
+                f"{name} needs a {self._label} as the label, and {label.name} is none"
+            )
         if y is None:
             raise ParameterError(f"{name} requires y to be passed, but the target y is None")
         if len(getattr(y, "shape", ())) == 2 and y.shape[1] == 1:
@@ -196,10 +199,7 @@ class PrivateClassifier(ClassifierMixin, _Private):
     """
 
     classes: Any = None
-
-    def _check_label(self, name, label):
-        if label is not None and not label.values:
-            raise ParameterError(f"{name} needs a category as the label, and {label.name} is none")
+    _label = "category"
 
     def _targets(self, y):
         """Labels that are whole floating-point numbers as integers, because a classifier was asked
@@ -253,10 +253,7 @@ class PrivateRegressor(RegressorMixin, _Private):
     """
 
     target_bounds: tuple[float, float] | None = None
-
-    def _check_label(self, name, label):
-        if label is not None and label.values:
-            raise ParameterError(f"{name} needs a number as the label, and {label.name} is none")
+    _label = "number"
 
     def _targets(self, y):
         return y

@@ -151,7 +151,7 @@ class Head:
 
     def _of_columns(self, centre, spread, edges):
         """The layers for the columns of numbers; edges: None before they are known."""
-        layers: list[nn.Layer] = []
+        layers = []
         at = [place for place, _ in self.places]
         if self.look:
             mean, scale = np.zeros((2, math.prod(self.data.shape)))

@@ -55,7 +55,7 @@ def _of_schema(model):
     low, high = span(model)
     values, place = {}, 0
     for column in model.schema.inputs:
-        values[column.name] = column.shown(low[place], high[place], VALUES)
+        values[column.name] = _values_of(column, low[place], high[place])
         place += column.width
     cells = {name: each.astype(object) for name, each in values.items()}
     for name, each in values.items():
@@ -183,6 +183,16 @@ def is_additive(model: Model) -> bool:
     """Whether the network adds up terms of one column each."""
     *before, last = model.network.layers
     return isinstance(last, nn.Dense) and all(isinstance(layer, ADDITIVE) for layer in before)
+
+
+def _values_of(column, low, high):
+    """Values of a schema's column within its bounds, or else between these ends; and None of a gap
+    among categories.
+    """
+    if column.values:
+        return np.array([*column.values, None][: column.width], dtype=object)
+    found = np.linspace(*((low, high) if column.open else (column.low, column.high)), VALUES)
+    return found if column.unit is None else np.rint(found).astype(int).astype(column.unit)
 
 
 def _centred(adds):

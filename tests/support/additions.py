@@ -289,3 +289,35 @@ MIXED = (""",
         ),
     ],
 }
+
+COLUMN = {
+    "minidp/data/kinds.py": [
+        ("(Column, Category, Date, Ignored)", "(Column, Category, Date, Angle, Ignored)"),
+        (
+            "class Ignored(Column):",
+            '''class Angle(Column):
+    """An angle in degrees, as a point of the unit circle; a gap is its middle."""
+
+    type = "angle"
+    keys = formats = ()
+    predicted = look = False
+    usual = "90"
+
+    @classmethod
+    def given(cls, where, entry):
+        return {"low": 0.0, "high": 360.0}
+
+    @property
+    def width(self):
+        return 2 + self.gaps
+
+    def encode(self, cells):
+        angles, gaps = self._numbers(cells)
+        parts = [np.where(gaps, 0, part(np.deg2rad(angles))) for part in (np.cos, np.sin)]
+        return np.stack([*parts, gaps][: self.width], axis=1).astype(np.float32)
+
+
+class Ignored(Column):''',
+        ),
+    ],
+}
