@@ -176,7 +176,7 @@ def test_the_commands_know_it(run):
     said = run("-m", "minidp", "epsilon", *flags.split(), "--delta", "1e-5")
     assert "zcdp" in said and "zero-concentrated" in said
     said = " ".join(run("-m", "minidp", "epsilon", "--help").split())
-    assert "cyclic: runs of the rows as they come" in said and ",zcdp," in said
+    assert "cyclic: runs of the rows in their order" in said and ",zcdp," in said
     words = "-m minidp lots --dataset-size 100 --lot-size 30".split()
     assert run(*words) == "4 lots in a pass\n"
     assert "count the lots" in run("-m", "minidp", "--help")

@@ -10,13 +10,14 @@ SAMPLER = {
             "SAMPLERS = {",
             '''@dataclass(frozen=True)
 class CyclicSampler(ShuffleSampler):
-    r"""Cut the examples into lots in the order in which they are, the same in each epoch.
+    r"""Cut the examples into lots in the order in which they are, each epoch from another on.
 
     Shapes
         a lot: indices (lot_size,), the last lot of an epoch possibly smaller
 
     Forward
-        [F1]  each epoch the examples in their order, its consecutive runs of `lot_size`
+        [F1]  each epoch the examples in their order, from any of them on with the same chance; its
+              consecutive runs of `lot_size`
 
     Event
         [S1]  the event itself, not sampled, once per epoch, under ZERO_OUT: each example is in one
@@ -27,12 +28,15 @@ class CyclicSampler(ShuffleSampler):
     """
 
     name: ClassVar = "cyclic"
-    said: ClassVar = "runs of the rows as they come"
+    said: ClassVar = "runs of the rows in their order"
 
     def _lots(self, num_examples, steps, stream):
-        for number, _ in enumerate(steps):
-            first = number % self.period * self.lot_size
-            yield np.arange(first, min(first + self.lot_size, num_examples))  # [F1]
+        for number, step in enumerate(steps):
+            place = number % self.period
+            if place == 0:
+                first = stream(step).choice(num_examples, 1)  # [F1]
+                order = (first + np.arange(num_examples)) % num_examples  # [F1]
+            yield order[place * self.lot_size : (place + 1) * self.lot_size]  # [F1]
 
     def wrap(self, event: Event) -> Event:
         """The event itself."""
@@ -48,10 +52,11 @@ SAMPLERS = {''',
             """CYCLIC = "mechanism.samplers.CyclicSampler"
 
 
-@measures(CYCLIC, "F1", "the lots of two epochs, by hand", 0.0)
-def lots_in_the_order_of_the_examples(bench):
-    lots = samplers.CyclicSampler(5, 2).lots(5, 6, Streams(3).sampling)
-    return holds([lot.tolist() for lot in lots] == 2 * [[0, 1], [2, 3], [4]])
+@measures(CYCLIC, "F1", "all pairs of epochs, in standard errors", SIGMAS)
+def law_of_cyclic_lots(bench):
+    orders = (0, 1, 2), (1, 2, 0), (2, 0, 1)
+    chances = {(order[:2], order[2:]): 1 / 3 for order in orders}
+    return _law_of_lots(samplers.CyclicSampler(3, 2), 3, chances)
 
 
 @measures(CYCLIC, "S1", "event, relation and number, by hand", 0.0)
@@ -61,7 +66,7 @@ def charges_of_cyclic_lots(bench):
     yield holds(sampler.charges(RELEASE, 4) == (RELEASE, 2))
 
 
-in_words(CYCLIC, "F1 S1", "a list of lots; names the event")
+in_words(CYCLIC, "F1 S1", "a law of draws; names the event")
 
 
 def _values(""",
