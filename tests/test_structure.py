@@ -299,3 +299,7 @@ def test_every_name_that_loads_on_first_use_is_there(package):
     found = importlib.import_module(package)
     assert found.__all__ and len(found.__all__) == len({*found.__all__})
     assert all(getattr(found, name) is not None for name in found.__all__)
+    stub = ast.parse(Path(found.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    aliases = [alias for node in stub.body for alias in getattr(node, "names", ())]
+    named = {alias.asname for alias in aliases if alias.name != "*"}
+    assert named and named <= {*found.__all__}

@@ -103,7 +103,7 @@ def _examples(name):
     """The rows that a class gives by itself, if minidp.nn calls a layer so."""
     cls = getattr(nn, name)
     for arguments, *shapes in getattr(cls, "examples", ()):
-        yield LayerCase(f"{cls.kind}{arguments}", partial(cls, *arguments), *shapes)
+        yield LayerCase(cls.kind, partial(cls, *arguments), *shapes)
 
 
 LAYERS = [*(case for name in nn.__all__ for case in _examples(name)), *ROWS]
