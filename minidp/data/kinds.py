@@ -98,15 +98,14 @@ class Column:
         """(N, width) float32, or float64 of a number without bounds. NaN where a value is refused:
         text that is no number or date, and with gaps=False a gap or an unknown category.
         """
-        numbers, gaps = self._numbers(cells)
-        scaled = numbers
+        numbers, gaps = self.numbers(cells)
         if not self.open:
             within = np.clip(numbers, self.low, self.high)
-            scaled = 2 * (within - self.low) / (self.high - self.low) - 1
-        parts = np.stack([np.where(gaps, 0, scaled), gaps] if self.gaps else [scaled], axis=1)
+            numbers = 2 * (within - self.low) / (self.high - self.low) - 1
+        parts = np.stack([np.where(gaps, 0, numbers), gaps] if self.gaps else [numbers], axis=1)
         return parts if self.open else parts.astype(np.float32)
 
-    def _numbers(self, cells):
+    def numbers(self, cells: NDArray) -> tuple[NDArray, NDArray]:
         """(numbers (N,), NaN for a gap and for what is none; where the gaps are (N,))."""
         if cells.dtype.kind in "biuf" and self.read is number_or_nan:
             numbers = cells.astype(np.float64)
@@ -125,11 +124,11 @@ class Column:
 
     def labels(self, cells: Any) -> NDArray:
         """Labels (N,) as the schema writes them, None for others; or numbers of a regression."""
-        return self._numbers(one_axis(cells))[0]
+        return self.numbers(one_axis(cells))[0]
 
     def misfits(self, cells: NDArray) -> tuple[NDArray, NDArray, str]:
         """(where the gaps are (N,), where the values do not fit (N,), what these are)."""
-        numbers, gaps = self._numbers(cells)
+        numbers, gaps = self.numbers(cells)
         wrong = ~((numbers >= self.low) & (numbers <= self.high))
         like = f"are beyond its bounds, or no {self.type} like {self.format or self.usual}"
         return gaps, wrong, f'{like} ("format" says how the table writes it)'

@@ -249,8 +249,7 @@ def test_a_schema_lists_what_says_that_a_value_is_missing():
     entry = {"type": "number", "low": 0, "high": 99, "gaps": ["-9", "late"]}
     (column,) = Schema.of({"a": entry, "b": {"type": "ignore"}}).columns[:1]
     for cells in ([-9, 5, 7.5], ["-9", "5", "7.5"], ["late", "5", "7.5"], [-9.0, "5", 7.5]):
-        cells = np.array(cells, dtype=object if "5" in cells else None)
-        numbers, gaps = column.labels(cells), column.misfits(cells)[0]
+        numbers, gaps = column.numbers(np.array(cells, dtype=object if "5" in cells else None))
         assert gaps.tolist() == [True, False, False] and numbers[1:].tolist() == [5, 7.5]
     for wrong in ([], "late", [9], None):
         with pytest.raises(ParameterError, match='"gaps" to be true, false, or a list|null'):

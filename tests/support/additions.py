@@ -317,7 +317,7 @@ COLUMN = {
         return 2 + self.gaps
 
     def encode(self, cells):
-        angles, gaps = self._numbers(cells)
+        angles, gaps = self.numbers(cells)
         parts = [np.where(gaps, 0, part(np.deg2rad(angles))) for part in (np.cos, np.sin)]
         return np.stack([*parts, gaps][: self.width], axis=1).astype(np.float32)
 
