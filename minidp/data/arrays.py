@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..backend import Backend, namespace_of
 from ..errors import DtypeError, ParameterError, RowsError, ShapeError
@@ -94,14 +94,6 @@ class Inputs:
     def always_finite(self) -> bool:
         """True if the source cannot hold a number that is not finite."""
         return getattr(self.source.dtype, "kind", "f") in "iub"
-
-
-def as_weights(weight: ArrayLike) -> NDArray:
-    """Weights as (N,) float32. Raises ShapeError or DtypeError for anything but N numbers."""
-    weight = one_axis(weight, "example_weight")
-    if weight.dtype.kind not in "iubf":
-        raise DtypeError(f"example_weight: expected numbers in [0, 1], got dtype {weight.dtype}")
-    return weight.astype(np.float32)
 
 
 def as_source(x: Any) -> Any:

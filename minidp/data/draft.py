@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ..util.text import listed
 from .cells import CODE, CURRENCIES, GAPS, TRUTH, plain_number, text_in
+from .kinds import KINDS
 from .persons import NAMES
-from .schema import READERS
 from .tables import picked
 
 MOST_CATEGORIES = 64  # the categories of a column of more texts are left to fill in
@@ -21,16 +21,7 @@ FOR_GAPS = (-9999, -999, -99, 999, 9999)  # numbers that may stand for a gap
 MOST_GAPS = 10  # different texts that are taken for gaps among numbers or dates
 FEWEST_ROWS = 10  # that hold a text which a draft may quote: a file may be published
 MOST_NUMBERED = 10  # classes that are numbers: a label of more is a number to predict
-FORMATS: dict[str, tuple[str | None, ...]] = {
-    "number": (None, "1234,5", "1,234.5", "1.234,5", "1 234.5", "1 234,5", "1'234.5"),
-    "date": (
-        None,
-        *(f"31{mark}12{mark}{year}" for mark in "./-" for year in ("2015", "15")),
-        *(f"12{mark}31{mark}{year}" for mark in "/-" for year in ("2015", "15")),
-        *(f"31{mark}Dec{mark}{year}" for mark in ("-", " ", "") for year in ("2015", "15")),
-        "2015/12/31",
-    ),
-}
+READ = {name: kind for name, kind in KINDS.items() if kind.formats}
 
 
 def draft(table: dict[str, NDArray], label: str) -> tuple[dict[str, Any], list[str]]:
@@ -79,7 +70,9 @@ def _drafted(name, cells, label):
         shown = listed([repr(text)[:40] for text in others[:MOST_GAPS]])
         kept = sorted(set(texts).difference(others))
         kind_of_kept, formats = _kind(kept)
-        readable = any(_read(kind, text) for text in others)  # in another format
+        read, forms = READ[kind].read, READ[kind].formats
+        # in another format
+        readable = any(read(text, form) == read(text, form) for text in others for form in forms)
         if kind_of_kept and len(others) <= MOST_GAPS and not readable:
             found, says = _measured(kind_of_kept, formats, kept)
             if all(rows[text] >= FEWEST_ROWS for text in others):
@@ -138,14 +131,14 @@ def _of_names(name, count, rows):
 
 def _kind(texts):
     """("number", "date" or None; the formats in which all texts are one, each giving others)."""
-    for kind, formats in FORMATS.items():
-        found: dict[tuple[float, ...], str | None] = {}
+    for kind, each in READ.items():
+        found = {}
         if kind == "number" and any(map(CODE.fullmatch, texts)):
             continue
-        for written in formats:
+        for written in each.formats:
             values = []
             for text in texts:
-                values.append(READERS[kind](text, written))
+                values.append(each.read(text, written))
                 if math.isnan(values[-1]):
                     break
             else:
@@ -155,18 +148,16 @@ def _kind(texts):
     return None, []
 
 
-def _read(kind, text):
-    """Whether a text is a number or a date in some format."""
-    return any(not math.isnan(READERS[kind](text, written)) for written in FORMATS[kind])
-
-
 def _mostly(texts):
     """("number" or "date", the texts that are none) where most of the texts are; None else."""
     some = texts[:: -(-len(texts) // SOME)]
-    for kind, formats in FORMATS.items():
-        read = READERS[kind]
-        known = {each: sum(not math.isnan(read(text, each)) for text in some) for each in formats}
-        written = max(known, key=lambda each: known[each])
+    for kind, each in READ.items():
+        read = each.read
+        known = {
+            written: sum(not math.isnan(read(text, written)) for text in some)
+            for written in each.formats
+        }
+        written = max(known, key=lambda written: known[written])
         if 2 * known[written] > len(some):
             others = [text for text in texts if math.isnan(read(text, written))]
             return (kind, others) if others else None  # codes with leading zeros
@@ -180,7 +171,7 @@ def _measured(kind, formats, texts):
     if kind == "number" and len(texts) <= MOST_NUMBERED:
         says += '; if they are codes, write "type": "category" and "values"'
     if kind == "number":
-        values = [READERS[kind](text, first) for text in texts]
+        values = [READ[kind].read(text, first) for text in texts]
         for value in {min(values), max(values)}.intersection(FOR_GAPS):
             says += f"; if {value:g} stands for a gap, make these cells empty"
     if len(signs := set(CURRENCIES).intersection("".join(texts))) > 1:

@@ -108,12 +108,3 @@ def bounded_targets(y: Any, bounds: tuple[float, float]) -> NDArray:
     low, high = bounds
     scaled = (np.clip(numbers_to_predict(y), low, high) - low) / (high - low)
     return (2 * scaled - 1).astype(np.float32)
-
-
-def targets_of(y: Any, classes: Any, target_bounds: Any) -> tuple[NDArray, NDArray | None]:
-    """(labels 0..K-1 (N,) and the K classes; or numbers (N, 1) and None)."""
-    if target_bounds is None:
-        return class_labels(y, classes)
-    if classes is not None:
-        raise ParameterError("expected classes= or target_bounds=, got both")
-    return numbers_to_predict(y), None

@@ -10,10 +10,8 @@ No message shows a value of a row.
 """
 
 import json
-import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,126 +22,17 @@ from ..errors import DataError, ParameterError
 from ..util.files import jsonable, unique_fields
 from ..util.text import listed
 from .arrays import one_axis
-from .cells import GAPS, day_in, number_or_nan, plain_number, text_in
+from .kinds import KINDS, Column
 from .tables import picked, table_of
 
 # of an entry, with the values that each may have
 ALLOWED = {
-    "type": ("number", "category", "date", "ignore"),
+    "type": tuple(KINDS),
     "role": ("input", "label"),
     "from": ("public", "data"),
 }
-FREE = ("low", "high", "values", "format", "gaps")
-READERS = {"number": number_or_nan, "date": day_in}
-WRITTEN = {"number": (1234.5, '"1.234,5"'), "date": (16800.0, '"31.12.2015"')}
-EXAMPLES = {"number": "1234.5", "date": "2015-12-31"}  # without "format"
+FREE = dict.fromkeys([*(key for kind in KINDS.values() for key in kind.keys), "gaps"])
 FEWEST, FIRST = 10, 4096  # values, and rows, that show whether a column fits
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column of a schema.
-
-    type       "number", "category", "date" or "ignore"
-    low, high  public bounds of a number, or of a date in days; values beyond them are clamped.
-               Infinite if an entry has neither: then training looks, privately, where they lie
-    values     the categories; every other value is *other*
-    gaps       True: a gap has an indicator of its own, or is *other*, whether there are gaps or
-               not. False: a row with a gap, or with a category that is not listed, is refused
-    gap_texts  what else than `cells.GAPS` says that there is none
-    label      whether this column is to be predicted
-    format     how the table writes the number 1234.5, or the date 31 December 2015; None: so, or
-               2015-12-31
-    from_data  whether somebody read the type and the categories from the data
-    entry      this column in a schema's JSON
-    """
-
-    name: str
-    type: str
-    low: float
-    high: float
-    values: tuple[Any, ...]
-    gaps: bool
-    gap_texts: tuple[str, ...]
-    label: bool
-    from_data: bool
-    format: str | None
-    entry: dict[str, Any] = field(compare=False)
-
-    @property
-    def width(self) -> int:
-        """How many numbers of an encoded row come from this column."""
-        if self.type == "ignore" or self.label:
-            return 0
-        return self.gaps + (len(self.values) if self.type == "category" else 1)
-
-    @property
-    def open(self) -> bool:
-        """Whether a number's bounds are not known."""
-        return math.isinf(self.low)
-
-    def encoded(self, cells: NDArray) -> NDArray:
-        """(N, width) float32, or float64 of a number without bounds. NaN where a value is refused:
-        text that is no number or date, and with gaps=False a gap or an unknown category.
-        """
-        if self.type == "category":
-            places = self._places(cells)
-            parts = np.eye(self.width + 1, dtype=np.float32)[places, : self.width]
-            if not self.gaps:
-                parts[places == self.width] = np.nan
-            return parts
-        numbers, gaps = self.numbers(cells)
-        scaled = numbers
-        if not self.open:
-            within = np.clip(numbers, self.low, self.high)
-            scaled = 2 * (within - self.low) / (self.high - self.low) - 1
-        parts = np.stack([np.where(gaps, 0, scaled), gaps] if self.gaps else [scaled], axis=1)
-        return parts if self.open else parts.astype(np.float32)
-
-    def numbers(self, cells: NDArray) -> tuple[NDArray, NDArray]:
-        """(numbers (N,), NaN for a gap and for what is none; where the gaps are (N,))."""
-        if cells.dtype.kind in "biuf" and self.type == "number":
-            numbers = cells.astype(np.float64)
-            return self._with_gaps(numbers, np.isnan(numbers))
-        read, cells = cache(READERS[self.type]), cells.tolist()
-        texts = list(map(text_in, cells))
-        found = [
-            read(text, self.format if isinstance(cell, str) else None)
-            for text, cell in zip(texts, cells)
-        ]
-        return self._with_gaps(np.array(found), np.isin(texts, (*GAPS, *self.gap_texts)))
-
-    def _with_gaps(self, numbers, gaps):
-        """The same, where 99 and 99.0 are gaps too if the schema lists one of them."""
-        if self.type == "number":
-            gaps |= np.isin(numbers, list(map(number_or_nan, self.gap_texts)))
-        return np.where(gaps, np.nan, numbers), gaps
-
-    def labels(self, cells: Any) -> NDArray:
-        """Labels (N,) as the schema writes them, None for others; or numbers of a regression."""
-        cells = one_axis(cells)
-        if self.type == "number":
-            return self.numbers(cells)[0]
-        values = np.empty(len(self.values) + 1, dtype=object)
-        values[:-1] = self.values
-        return values[self._places(cells)]
-
-    def _places(self, cells):
-        """The place of each cell in `values`; their number for others and gaps."""
-        return places_among(self.values, cells.tolist())
-
-    def misfits(self, cells: NDArray) -> tuple[int, int]:
-        """(cells that are no gaps, how many of these are none of the categories, beyond the bounds,
-        or cannot be read).
-        """
-        if self.type == "category":
-            gaps = np.isin(list(map(text_in, cells.tolist())), (*GAPS, *self.gap_texts))
-            wrong = self._places(cells) == len(self.values)
-            gaps &= wrong  # a category may be called NA
-        else:
-            numbers, gaps = self.numbers(cells)
-            wrong = ~((numbers >= self.low) & (numbers <= self.high))
-        return int((~gaps).sum()), int((wrong & ~gaps).sum())
 
 
 @dataclass(frozen=True)
@@ -240,7 +129,7 @@ class Schema:
             )
         names = [each.name for each in self.inputs]
         cells = picked(table, names, ", which the schema names as inputs")
-        return np.concatenate([each.encoded(c) for each, c in zip(self.inputs, cells)], axis=1)
+        return np.concatenate([each.encode(c) for each, c in zip(self.inputs, cells)], axis=1)
 
     def read(self, x: Any, y: Any) -> tuple[NDArray, Any]:
         """(encoded rows, labels or targets) of rows to learn from; y None: the label's column of x.
@@ -267,44 +156,17 @@ class Schema:
         """A line for each column of which more than this share of the first rows do not fit."""
         found = []
         for each in self.columns:
-            if each.type == "ignore" or each.name not in table:
+            if not (each.width or each.label) or each.name not in table:
                 continue
-            known, wrong = each.misfits(one_axis(table[each.name][:FIRST], each.name))
-            if known >= FEWEST and wrong > share * known:
-                which = "hold none of its categories"
-                if each.type != "category":
-                    example = each.format or EXAMPLES[each.type]
-                    which = (
-                        f'are beyond its bounds, or no {each.type} like {example} ("format" says '
-                        "how the table writes it)"
-                    )
-                found.append(f"column {each.name}: {wrong} of its first {known} values {which}")
+            gaps, wrong, which = each.misfits(one_axis(table[each.name][:FIRST], each.name))
+            known, odd = (~gaps).sum(), (wrong & ~gaps).sum()
+            if known >= FEWEST and odd > share * known:
+                found.append(f"column {each.name}: {odd} of its first {known} values {which}")
         return found
 
     def to_json(self) -> dict[str, Any]:
         """The schema as values of JSON, which `of` reads."""
         return {each.name: each.entry for each in self.columns}
-
-
-def places_among(values: Iterable[Any], cells: Iterable[Any]) -> NDArray:
-    """(N,) the place of each cell among the values, their number for others and gaps.
-
-    A number is one value however it is written: 1, 1.0, "1", "1.0" and True are the same, where no
-    two of the values are. A leading zero makes a text: 01067 is not 1067.
-    """
-    values = list(values)
-    by_text = {text_in(value): place for place, value in enumerate(values)}
-    numbers = [plain_number(value) for value in values]
-    by_number: dict[float | None, int] = {
-        number: place
-        for place, number in enumerate(numbers)
-        if number is not None and numbers.count(number) == 1
-    }
-    texts, known = [text_in(cell) for cell in cells], {}
-    for text in set(texts):
-        place = by_text.get(text)
-        known[text] = by_number.get(plain_number(text), len(values)) if place is None else place
-    return np.array([known[text] for text in texts], dtype=np.int64)
 
 
 def _check_keys(name, entry):
@@ -320,8 +182,8 @@ def _check_keys(name, entry):
 
 def _unfilled(entry):
     """Whether an entry has something open, as in a draft."""
-    one_end = ("low" in entry) != ("high" in entry)
-    return entry.get("type") in READERS and one_end or None in entry.values()
+    one_end = ("low" in entry) != ("high" in entry) and "values" not in entry
+    return one_end or None in entry.values()
 
 
 def _column(name, entry):
@@ -331,17 +193,21 @@ def _column(name, entry):
     for key, allowed in ALLOWED.items():
         if found[key] not in allowed:
             raise ParameterError(f'{where}: expected "{key}" to be one of {listed(allowed)}')
-    kind, label = found["type"], found["role"] == "label"
-    if label and kind not in ("number", "category"):
+    kind, label = KINDS[found["type"]], found["role"] == "label"
+    if label and not kind.predicted:
         raise ParameterError(f'{where}: expected "role": "label" of a number or a category')
-    low, high, values = 0.0, 0.0, ()
-    if kind == "category":
-        values = _values(where, entry.get("values"))
-    elif kind != "ignore":
-        low, high = _bounds(where, kind, entry)
-    of_data, written = found["from"] == "data", _written(where, kind, entry.get("format"))
-    gaps = _gaps(where, entry.get("gaps", True))
-    return Column(name, kind, low, high, values, *gaps, label, of_data, written, entry)
+    if entry.get("format") is not None and not kind.formats:
+        raise ParameterError(f'{where}: expected "format" of a number or a date')
+    gaps, texts = _gaps(where, entry.get("gaps", True))
+    return kind(
+        name=name,
+        gaps=gaps,
+        gap_texts=texts,
+        label=label,
+        from_data=found["from"] == "data",
+        entry=entry,
+        **kind.given(where, entry),
+    )
 
 
 def _gaps(where, given):
@@ -354,47 +220,3 @@ def _gaps(where, given):
         f'{where}: expected "gaps" to be true, false, or a list of texts that say that a value is '
         "missing"
     )
-
-
-def _written(where, kind, written):
-    """The format of an entry. Raises ParameterError."""
-    if written is None:
-        return None
-    if kind not in READERS:
-        raise ParameterError(f'{where}: expected "format" of a number or a date')
-    number, example = WRITTEN[kind]
-    if not isinstance(written, str) or READERS[kind](written, written) != number:
-        what = "1234.5" if kind == "number" else "31 December 2015"
-        raise ParameterError(
-            f'{where}: expected "format" to be {what} as the table writes it, such as {example}'
-        )
-    return written
-
-
-def _bounds(where, kind, entry):
-    if not {"low", "high"}.intersection(entry):
-        return -math.inf, math.inf
-    given = [entry.get("low"), entry.get("high")]
-    if kind == "date":
-        low, high = (day_in(str(each)) for each in given)
-        example = '"2000-01-01", however the table writes its dates'
-    else:
-        low, high = (
-            number_or_nan(text_in(each)) if type(each) in (int, float) else math.nan
-            for each in given
-        )
-        example = "0, without quotation marks"
-    if not (low < high and math.isfinite(high - low)):
-        raise ParameterError(f'{where}: expected "low" < "high", each like {example}')
-    return low, high
-
-
-def _values(where, values):
-    if not isinstance(values, list) or not values:
-        raise ParameterError(f'{where}: expected "values": [...] with the categories')
-    kinds = {isinstance(each, str) for each in values}
-    if len(kinds) > 1 or not all(isinstance(each, (str, bool, int, float)) for each in values):
-        raise ParameterError(f"{where}: expected texts, or numbers, of one kind as values")
-    if len({text_in(each) for each in values}) < len(values):
-        raise ParameterError(f"{where}: expected different values")
-    return tuple(each.strip() if isinstance(each, str) else each for each in values)

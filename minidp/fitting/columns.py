@@ -152,7 +152,7 @@ def places_of(schema: Schema | None, shape: tuple[int, ...]) -> list[tuple[int, 
         return [(place, None) for place in range(math.prod(shape))]
     found, place = [], 0
     for column in schema.inputs:
-        if column.type != "category":
+        if column.look:
             found.append((place, place + 1 if column.gaps else None))
         place += column.width
     return found

@@ -20,7 +20,8 @@ except ImportError as error:
         "pip install 'minidp[sklearn]'"
     ) from error
 
-from ..data.schema import Schema, places_among
+from ..data.kinds import places_among
+from ..data.schema import Schema
 from ..errors import ParameterError
 from ..util.atomic import StrPath
 from ..util.notices import tell
@@ -72,7 +73,10 @@ class _Private(Named, BaseEstimator):
         """
         name = type(self).__name__
         label = None if self.schema is None else Schema.of(self.schema).label
-        self._check_label(name, label)
+        if label is not None and bool(label.values) != (self._label == "category"):
+            raise ParameterError(
+                f"{name} needs a {self._label} as the label, and {label.name} is none"
+            )
         if y is None:
             raise ParameterError(f"{name} requires y to be passed, but the target y is None")
         if len(getattr(y, "shape", ())) == 2 and y.shape[1] == 1:
@@ -195,10 +199,7 @@ class PrivateClassifier(ClassifierMixin, _Private):
     """
 
     classes: Any = None
-
-    def _check_label(self, name, label):
-        if label is not None and label.type == "number":
-            raise ParameterError(f"{name} needs a category as the label, and {label.name} is none")
+    _label = "category"
 
     def _targets(self, y):
         """Labels that are whole floating-point numbers as integers, because a classifier was asked
@@ -252,10 +253,7 @@ class PrivateRegressor(RegressorMixin, _Private):
     """
 
     target_bounds: tuple[float, float] | None = None
-
-    def _check_label(self, name, label):
-        if label is not None and label.type != "number":
-            raise ParameterError(f"{name} needs a number as the label, and {label.name} is none")
+    _label = "number"
 
     def _targets(self, y):
         return y

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..data.arrays import one_axis
-from ..data.schema import places_among
+from ..data.kinds import places_among
 from ..errors import ParameterError
-from ..privacy.accountant import Bound, called
+from ..privacy.accountants import Bound, called
 from ..privacy.ledger import Ledger
 from ..ranks import current
 from ..run.folder import FILES, LEDGER, MANIFEST, MODEL, STATEMENT

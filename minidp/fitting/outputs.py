@@ -76,7 +76,7 @@ class Head:
         self.bounded: Any = settings.bounds is not None
         if settings.schema is not None:
             inputs = settings.schema.inputs
-            self.bounded = [not each.open for each in inputs if each.type != "category"]
+            self.bounded = [not each.open for each in inputs if each.look]
         look = self._look(settings)
         self.scale = _scale_of(settings, data, look)
         self.look = look if look and _looks(settings, self.scale, look) else None
@@ -151,7 +151,7 @@ class Head:
 
     def _of_columns(self, centre, spread, edges):
         """The layers for the columns of numbers; edges: None before they are known."""
-        layers: list[nn.Layer] = []
+        layers = []
         at = [place for place, _ in self.places]
         if self.look:
             mean, scale = np.zeros((2, math.prod(self.data.shape)))

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backend import Backend
-from ..data.arrays import ASIDE, OWNER, Inputs, as_weights
+from ..data.arrays import ASIDE, OWNER, Inputs, one_axis
 from ..data.cells import text_in
 from ..data.files import labels_of
-from ..data.labels import as_target_bounds, targets_of
+from ..data.labels import as_target_bounds, class_labels, numbers_to_predict
 from ..data.persons import as_one, remark_names
 from ..data.schema import Schema
 from ..data.tables import numbers_of, table_of
@@ -93,7 +93,13 @@ def data_of(x, y, test, settings):
         raise ShapeError(f"fit: expected rows to train on, got x of shape {inputs.shape}: no rows")
     units = units_of(person, settings.rows_per_person, inputs.shape[0])
     weight = settings.example_weight
-    weight = None if weight is None else as_weights(weight)
+    if weight is not None:
+        weight = one_axis(weight, "example_weight")
+        if weight.dtype.kind not in "iubf":
+            raise DtypeError(
+                f"example_weight: expected numbers in [0, 1], got dtype {weight.dtype}"
+            )
+        weight = weight.astype(np.float32)
     same_batch("fit", x=inputs, y=targets)
     check_weights(weight, units)
     public = None if test is None else _public_rows(door, test, inputs, settings)
@@ -198,8 +204,12 @@ class _Door:
         else:
             x = self._numbers(x)
         inputs = Inputs(x, self.backend, dtype=self.dtype)
-        targets, self.classes = targets_of(y, self.classes, self.target_bounds)
-        if self.target_bounds is not None:
+        if self.target_bounds is None:
+            targets, self.classes = class_labels(y, self.classes)
+        elif self.classes is not None:
+            raise ParameterError("expected classes= or target_bounds=, got both")
+        else:
+            targets = numbers_to_predict(y)
             self._remark_target(targets)
         return inputs, targets
 
@@ -267,7 +277,7 @@ def _of_schema(settings, person, table):
             f"expected classes= and target_bounds= only if the schema has no label, got them "
             f"beside {label.name}"
         )
-    if label.type == "category":
+    if label.values:
         return replace(settings, classes=np.array(label.values))
     return replace(settings, target_bounds=(label.low, label.high))
 

@@ -4,7 +4,6 @@ the model alone, and costs nothing.
 
 import math
 from dataclasses import dataclass
-from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
@@ -56,8 +55,7 @@ def _of_schema(model):
     low, high = span(model)
     values, place = {}, 0
     for column in model.schema.inputs:
-        ends = (low[place], high[place]) if column.open else (column.low, column.high)
-        values[column.name] = _values_of(column, *ends)
+        values[column.name] = _values_of(column, low[place], high[place])
         place += column.width
     cells = {name: each.astype(object) for name, each in values.items()}
     for name, each in values.items():
@@ -188,14 +186,13 @@ def is_additive(model: Model) -> bool:
 
 
 def _values_of(column, low, high):
-    """Values of a schema's column between these ends, and None of a gap where it takes gaps."""
-    gap = [None] if column.gaps else []
-    if column.type == "category":
-        return np.array([*column.values, *gap], dtype=object)
-    found = np.linspace(low, high, VALUES)
-    if column.type == "date":
-        return np.array([date(1970, 1, 1) + timedelta(round(day)) for day in found], dtype="M8[D]")
-    return found
+    """Values of a schema's column within its bounds, or else between these ends; and None of a gap
+    among categories.
+    """
+    if column.values:
+        return np.array([*column.values, None][: column.width], dtype=object)
+    found = np.linspace(*((low, high) if column.open else (column.low, column.high)), VALUES)
+    return found if column.unit is None else np.rint(found).astype(int).astype(column.unit)
 
 
 def _centred(adds):

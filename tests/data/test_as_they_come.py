@@ -12,7 +12,8 @@ import minidp
 from minidp.__main__ import main
 from minidp.data.draft import draft
 from minidp.data.files import labels_of, read_table
-from minidp.data.schema import Schema, places_among
+from minidp.data.kinds import places_among
+from minidp.data.schema import Schema
 from minidp.data.tables import table_of
 from minidp.errors import ParameterError, RowsError
 
