@@ -99,7 +99,7 @@ class PerExampleGrad:
 
     def explicit(self):
         """The same gradients, materialised."""
-        return Explicit(self.materialise())
+        return Explicit(self.materialise()) if self.factored else self
 
     def sum_over_views(self, views):
         """Merge augmented views: every `views` consecutive rows belong to one example; sum them."""
@@ -164,10 +164,6 @@ class Explicit(PerExampleGrad):
     def materialise(self):
         """The gradients, (B, *shape)."""
         return self.g
-
-    def explicit(self):
-        """These gradients."""
-        return self
 
     def sum_over_views(self, views):
         """One gradient per example, the sum of its rows."""

@@ -198,11 +198,10 @@ class Sanitizer(Named):
         self, grads: Mapping[Key, PerExampleGrad], products: Products
     ) -> dict[Key, PerExampleGrad]:
         """The gradients that are factored, and become explicit before they are clipped."""
-        most = products.most
         return {
             key: g
             for key, g in grads.items()
-            if g.factored and g.form(self.strategy, most) == "explicit"
+            if g.factored and g.form(self.strategy, products.most) == "explicit"
         }
 
     def _add_group(self, group, grads, size, total, example_weight, products):

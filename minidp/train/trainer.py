@@ -272,9 +272,8 @@ class Trainer:
             return stop
         try:
             budget.charge_all(charges(start, stop))
-            return stop
         except BudgetExceededError:
-            steps = max_steps(
+            stop = start + max_steps(
                 budget.accountant,
                 self.ledger,
                 lambda n: charges(start, start + n),
@@ -282,8 +281,8 @@ class Trainer:
                 budget.delta,
                 limit=stop - start,
             )
-            budget.charge_all(charges(start, start + steps))
-            return start + steps
+            budget.charge_all(charges(start, stop))
+        return stop
 
     def _check_budget(self):
         """Raise BudgetExceededError if not even the first step fits into the budget."""
