@@ -170,12 +170,6 @@ class Trial:
                     f"{found.expected[b]:.6g} (relative error {found.error[b]:.2g})"
                 )
 
-    def labelled(self):
-        """{label of a card: (gradient, its relative error)}: B1 of dx, P1, P2, ... of the
-        parameters in their order.
-        """
-        return {f"P{n}" if n else "B1": found for n, found in enumerate(self.errors.items())}
-
     def _moved(self, array, kept, move):
         """The function's value where the array is kept + move; the array is then restored."""
         put = namespace_of(array).asarray

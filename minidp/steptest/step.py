@@ -3,25 +3,20 @@
 import runpy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from html import escape
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..audit import html
 from ..errors import ParameterError
-from ..util.files import atomic_write
 from ..util.validate import count, in_range, one_of, positive_finite
-from ..util.words import check_names
+from ..util.words import check_names, hint
 from .step_tests import ANY_SIZE, TESTS
 from .step_trials import LEVEL, RAISED, Trials, Undecided
 
 CLAIMS = ("trained", "finite", "bits", "poisson", "processes", "directions")
 RELATIONS = ("add_remove", "zero_out")
 ON_NOISE = ("sensitivity", "divisor", "independence of rows", "calls", "finite")
-KINDS = {"violated": "fail"}  # of a verdict's cell on a page
 
 
 @dataclass(frozen=True)
@@ -152,19 +147,8 @@ class StepReport:
         lines = (f"{each.verdict:11}  {each.name}: {each.text}" for each in self.findings)
         return "\n".join([*(line.rstrip(": ") for line in lines), self.untried])
 
-    def write_html(self, path: str | Path) -> None:
-        """Write the report as one page."""
-        rows = [
-            (html.Cell(each.verdict, KINDS.get(each.verdict, "")), each.name, each.text)
-            for each in self.findings
-        ]
-        text = (
-            f"<p>{self.calls} calls of the step. Together, the tests accuse a right step in at "
-            f"most one of {1 / LEVEL:,.0f} reports.</p>\n<p>{escape(self.untried)}</p>\n"
-        )
-        with atomic_write(path) as file:
-            table = html.table(("verdict", "test", "finding"), rows)
-            file.write(html.page("A private step, checked", text + table))
+    def __getattr__(self, name):
+        raise AttributeError(f"StepReport has no {name}; {hint(name, vars(self))}")
 
 
 def check_step(step: Callable[[Any], Any], **stated: Any) -> StepReport:
