@@ -132,14 +132,9 @@ class StepReport:
 
     def __bool__(self):
         if self.passed is None:
-            names = [
-                each.name
-                for each in self.findings
-                if each.claimed and each.verdict == "not decided"
-            ]
             raise ParameterError(
-                f"check_step: {', '.join(names)} not decided, so the report is neither true nor "
-                "false; do what each of these findings says, or ask for .passed, which is None"
+                "check_step: what the step claims was not decided, so the report is neither true "
+                f"nor false; do what each finding says, or ask for .passed, which is None:\n{self}"
             )
         return self.passed
 
@@ -185,30 +180,26 @@ def check_step(step: Callable[[Any], Any], **stated: Any) -> StepReport:
     tests = [
         test
         for test in TESTS
-        if test.claim in trials.stated.claims or getattr(trials.stated, test.needs[0]) is not None
+        if test.claim in trials.stated.claims
+        or getattr(trials.stated, test.needs[0], None) is not None
         if trials.varies or test.name not in ANY_SIZE
     ]
     level = LEVEL / len(tests)
     found = [_finding(each, trials, level) for each in tests]
-    return StepReport(tuple(_after_noise(found)), trials.calls, trials.untried())
+    left_out = [test.name for test in TESTS if test not in tests]
+    return StepReport(tuple(_after_noise(found)), trials.calls, trials.untried(left_out))
 
 
 def _after_noise(findings):
     """The findings, of which those that count on noise as stated say so where it is not."""
     verdicts = {each.name: each.verdict for each in findings}
     wrong = verdicts["noise"] == "violated"
-    mixed = verdicts.get("independence of rows") == "violated"
     for each in findings:
-        if each.name == "calls" and each.verdict == "violated" and not wrong and mixed:
-            text = f"{each.text}; or this follows from rows that depend on the others"
-            each = replace(each, text=text)
-        elif wrong and each.name in ON_NOISE and each.verdict == "violated":
+        if wrong and each.name in ON_NOISE and each.verdict == "violated":
             text = f"{each.text}; or this follows from the noise, which is not as stated"
             each = replace(each, text=text)
         elif (each.name, each.verdict) == ("directions", "holds") and verdicts["noise"] != "holds":
-            why = "the noise is not as stated: mend that first"
-            if not wrong:
-                why = "the noise was not decided: do what is said there first"
+            why = "the noise is not as stated, or was not decided: see there first"
             each = replace(each, verdict="not decided", text=why)
         yield each
 
@@ -217,7 +208,7 @@ def _finding(test, trials, level):
     found, undecided, stated = [], "", trials.stated
     claimed = not test.claim or test.claim in stated.claims
     trials.short = 0
-    missing = [each for each in test.needs if getattr(stated, each) is None]
+    missing = [each for each in test.needs if getattr(stated, each, each) is None]
     try:
         if missing:
             raise Undecided(f"give {', '.join(missing)}")

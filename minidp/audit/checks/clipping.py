@@ -16,7 +16,7 @@ from ...mechanism.rounding import in_blocks, products
 from ...mechanism.sanitizer import Watcher
 from ...streams import Streams
 from ..equation import Case
-from . import holds, measures, slack, states, worst
+from . import holds, measures, slack, states
 from .exact_values import sq_norms
 
 EXACT, SANITIZER = 1e-12, "mechanism.sanitizer.Sanitizer"
