@@ -80,7 +80,7 @@ def finite(trials):
     largest = (
         float(np.finfo(row.dtype).max / (np.abs(row).max() or 1)) if row.dtype.kind == "f" else 1
     )
-    for value in (math.nan, math.inf, largest):
+    for value in (math.nan, math.inf, largest) if trials.varies else ():
         noise = fresh(trials.releases(Lot(m, 1, value), FEWEST))
         text = f"a row of {value:.3g} takes away the noise"
         if np.isfinite(noise).all():

@@ -206,12 +206,11 @@ class Trials:
 
     def scaled(self, scale, row=0, change="", at=0):
         """A row, changed, times a number; integers stay within those that `make_rows` gives."""
-        row = self.rows[row : row + 1]
-        row = CHANGES[change](row.reshape((1, -1)), at).astype(row.dtype).reshape(row.shape)
-        if not self.integers:
-            return (row * scale).astype(row.dtype)
-        ends = self.rows.min(), self.rows.max()
-        return np.clip(np.round(row * float(scale)), *ends).astype(row.dtype)
+        shape, row = self.rows[:1].shape, self.rows[row : row + 1].reshape((1, -1)).astype(float)
+        row = CHANGES[change](row, at) * scale
+        if self.integers:
+            row = np.clip(np.round(row), self.rows.min(), self.rows.max())
+        return row.astype(self.rows.dtype).reshape(shape)
 
     def once(self, make):
         """make(self), which is called once; what it lacks is lacking each time."""
