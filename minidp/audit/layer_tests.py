@@ -90,8 +90,9 @@ def check_loss(loss, classes=3, target=None):
     """Test a loss for z (B, classes) at random numbers; returns a Report.
 
     classes: an integer, or the shape of one example's z, as (T, K) of a loss over positions.
-    target: None for class labels; an array whose dtype and shape of one row the targets have; or a
-    function (rng, B, shape of one example's z) that draws them.
+    target: None for class labels (B,), 0 to K - 1, and -1 for no class; an array whose dtype and
+    shape of one row the targets have, such as np.zeros((1, T), int) for z (B, T, K); or a function
+    (rng, B, shape of one example's z) that draws them.
 
     >>> import numpy
     >>> from minidp import nn
@@ -118,8 +119,9 @@ class _Tests:
             "examples are independent, no 1/B, arguments unchanged": self.independence,
             "gradients are the derivatives": self.derivatives,
             f"{MANY} rows of sizes 1e-3 to 1e3, with zeros, ties, a constant row and a NaN row, "
-            "parameters of both signs: float32 among others is float64 by itself; all that the "
-            "trainer asks of gradients": self.many,
+            "parameters of both signs, targets of any size and of no class, once more in batches of "
+            "1,000 and of as many rows as an axis is long: float32 among others is float64 by "
+            "itself; all that the trainer asks of gradients": self.many,
         }
 
     def forms(self):
