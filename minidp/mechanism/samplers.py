@@ -237,7 +237,7 @@ class ShuffleSampler(Sampler):
         return event  # [S1]
 
 
-SAMPLERS: dict[str, Any] = {each.name: each for each in Sampler.__subclasses__()}
+SAMPLERS = {globals()[name].name: globals()[name] for name in __all__}
 
 
 def make_sampler(name: str, dataset_size: int, lot_size: int) -> Sampler:

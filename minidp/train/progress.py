@@ -66,5 +66,4 @@ def check_charged(plan: Plan, ledger: Ledger, progress: Progress) -> None:
 def _shown(ledger):
     """The first events of a ledger, in a line."""
     events = [f"{times} x {event}" for event, times in ledger.items()]
-    more = ", ..." if len(events) > 3 else ""
-    return ", ".join(events[:3]) + more
+    return ", ".join(events[:3]) + (", ..." if len(events) > 3 else "")
