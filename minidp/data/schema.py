@@ -11,6 +11,7 @@ No message shows a value of a row.
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -37,6 +38,7 @@ FREE = ("low", "high", "values", "format", "gaps")
 READERS = {"number": number_or_nan, "date": day_in}
 WRITTEN = {"number": (1234.5, '"1.234,5"'), "date": (16800.0, '"31.12.2015"')}
 EXAMPLES = {"number": "1234.5", "date": "2015-12-31"}  # without "format"
+WIDE = 2.0**20  # between bounds
 FEWEST, FIRST = 10, 4096  # values, and rows, that show whether a column fits
 
 
@@ -82,9 +84,15 @@ class Column:
         """Whether a number's bounds are not known."""
         return math.isinf(self.low)
 
+    @property
+    def wide(self) -> bool:
+        """Whether a number's bounds are so far apart that float32 may not tell its values apart."""
+        return self.type != "category" and WIDE < self.high - self.low < math.inf
+
     def encoded(self, cells: NDArray) -> NDArray:
-        """(N, width) float32, or float64 of a number without bounds. NaN where a value is refused:
-        text that is no number or date, and with gaps=False a gap or an unknown category.
+        """(N, width) float32, or float64 of a number without bounds or with wide ones. NaN where a
+        value is refused: text that is no number or date, and with gaps=False a gap or an unknown
+        category.
         """
         if self.type == "category":
             places = self._places(cells)
@@ -98,7 +106,7 @@ class Column:
             within = np.clip(numbers, self.low, self.high)
             scaled = 2 * (within - self.low) / (self.high - self.low) - 1
         parts = np.stack([np.where(gaps, 0, scaled), gaps] if self.gaps else [scaled], axis=1)
-        return parts if self.open else parts.astype(np.float32)
+        return parts if self.open or self.wide else parts.astype(np.float32)
 
     def numbers(self, cells: NDArray) -> tuple[NDArray, NDArray]:
         """(numbers (N,), NaN for a gap and for what is none; where the gaps are (N,))."""
@@ -263,9 +271,9 @@ class Schema:
         parts = np.split(np.isnan(rows), ends, axis=1)
         return [each.name for each, part in zip(self.inputs, parts) if part.any()]
 
-    def fell_out(self, table: dict[str, NDArray], share: float = 0.5) -> list[str]:
-        """A line for each column of which more than this share of the first rows do not fit."""
-        found = []
+    def fell_out(self, table: dict[str, NDArray], share: float = 0.5) -> dict[str, str]:
+        """{column: a line} for those of which more than this share of the first rows do not fit."""
+        found = {}
         for each in self.columns:
             if each.type == "ignore" or each.name not in table:
                 continue
@@ -278,7 +286,9 @@ class Schema:
                         f'are beyond its bounds, or no {each.type} like {example} ("format" says '
                         "how the table writes it)"
                     )
-                found.append(f"column {each.name}: {wrong} of its first {known} values {which}")
+                found[each.name] = (
+                    f"column {each.name}: {wrong} of its first {known} values {which}"
+                )
         return found
 
     def to_json(self) -> dict[str, Any]:
@@ -394,7 +404,13 @@ def _values(where, values):
         raise ParameterError(f'{where}: expected "values": [...] with the categories')
     kinds = {isinstance(each, str) for each in values}
     if len(kinds) > 1 or not all(isinstance(each, (str, bool, int, float)) for each in values):
-        raise ParameterError(f"{where}: expected texts, or numbers, of one kind as values")
-    if len({text_in(each) for each in values}) < len(values):
-        raise ParameterError(f"{where}: expected different values")
+        raise ParameterError(
+            f"{where}: expected texts, or numbers, of one kind as values, got {values!r:.200}"
+        )
+    rows = Counter(map(text_in, values))
+    if twice := [text for text, count in rows.items() if count > 1]:
+        raise ParameterError(
+            f"{where}: expected different values, got {listed(twice)} more than once; spaces "
+            "around a value do not count"
+        )
     return tuple(each.strip() if isinstance(each, str) else each for each in values)

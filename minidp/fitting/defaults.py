@@ -10,10 +10,12 @@ ROW_NORM = 3.0  # G: at 1 the bias takes half of each clipped gradient, at 3 a t
 # of logits that noise alone gives, and what it is at most for p weights, times sqrt(p)
 LOGIT_NOISE, LOGIT_NOISE_OF_MANY = 0.45, 9.0
 MEAN_SHARE = 0.1  # of mu^2, for a noisy mean that is subtracted from the rows of a classification
-LARGEST_LOT = 2**16  # rows: with more, noise is no longer what limits, and a step costs time
+# rows: with more, noise is no longer what limits, and a step costs time. With more rows than the
+# first, lots of a table are the second
+LARGEST_LOT, LOT_OF_MANY = 2**16, 2**14
 STEPS = 100
 # of a regression: noise of a weight times G, C / G where noise limits it, and steps at most
-NUMBER_NOISE, NUMBER_CLIP, MOST_STEPS = 0.12, 0.12, 400
+NUMBER_NOISE, NUMBER_CLIP, MOST_STEPS = 0.12, 0.06, 400
 AVERAGE = 0.9
 MOMENTUM = 0.9  # of regressions and tables, because their rates are bounded
 FARTHEST = 12_000.0  # travel for rows of norm 1; more does not help, even if the budget allows it
@@ -124,7 +126,10 @@ def choose(
         # a squared loss has a curvature of up to |x|^2 + 1 everywhere, softmax of half as much
         momentum, most = MOMENTUM, 1 if regression else 3
         rate = min((1 - momentum) * rate, most / (1 + row_norm**2))
-    return Choice(min(dataset_size, LARGEST_LOT), steps, clip_norm, rate, AVERAGE, momentum)
+    lot = min(dataset_size, LARGEST_LOT)
+    if momentum and dataset_size > LARGEST_LOT:
+        lot = LOT_OF_MANY
+    return Choice(lot, steps, clip_norm, rate, AVERAGE, momentum)
 
 
 def choose_for(

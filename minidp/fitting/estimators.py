@@ -3,6 +3,7 @@
 """
 
 import math
+import sys
 import warnings
 from dataclasses import dataclass
 from typing import Any, Self
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
     from sklearn.exceptions import DataConversionWarning
+    from sklearn.pipeline import Pipeline
+    from sklearn.utils import get_tags
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as error:
     raise ImportError(
@@ -39,7 +42,7 @@ class _Private(Named, BaseEstimator):
     delta: float | None = None
     folder: StrPath | None = None
     ledger: StrPath | None = None
-    random_state: int | None = None
+    random_state: Any = None
     quiet: bool = False
     scale: str = "auto"
     bounds: tuple[Any, Any] | None = None
@@ -82,7 +85,12 @@ class _Private(Named, BaseEstimator):
                 stacklevel=2,
             )
         params = self.get_params(deep=False)
-        params["seed"] = params.pop("random_state")
+        params["seed"] = _seed(params.pop("random_state"))
+        if not self.quiet and (steps := _steps_around()):
+            tell(
+                f"epsilon does not cover the other steps of this Pipeline, which learn from rows: "
+                f"{', '.join(steps)}; scale= and bounds=, or schema=, are in it"
+            )
         if label is None and params.get("target_bounds", 0) is None:
             params["target_bounds"] = (-math.inf, math.inf)
         if person is not None:
@@ -127,6 +135,11 @@ class _Private(Named, BaseEstimator):
         return self._of_model("coef_")
 
     @property
+    def feature_importances_(self) -> NDArray:
+        """As that of the model in `fitted_`."""
+        return self._of_model("feature_importances_")
+
+    @property
     def intercept_(self) -> Any:
         """As that of the model in `fitted_`."""
         return self._of_model("intercept_")
@@ -153,6 +166,27 @@ class _Private(Named, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.random_state is None  # two fits then draw different noise
         return tags
+
+
+def _seed(random_state):
+    """The seed that an integer, None or a generator of NumPy stands for."""
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    return random_state
+
+
+def _steps_around():
+    """The classes of the steps that learn from rows, of a Pipeline that calls `fit`."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        around = frame.f_locals.get("self")
+        if isinstance(around, Pipeline):
+            others = [step for _, step in around.steps[:-1] if hasattr(step, "fit")]
+            return [type(step).__name__ for step in others if get_tags(step).requires_fit]
+        frame = frame.f_back
+    return []
 
 
 def _written_as(classes, y):
@@ -226,6 +260,10 @@ class PrivateClassifier(ClassifierMixin, _Private):
         """
         model, x = self._fitted(X)
         return model.predict_proba(x)
+
+    def predict_log_proba(self, X: Any) -> NDArray:
+        """Their logarithms."""
+        return np.log(self.predict_proba(X))
 
     def decision_function(self, X: Any) -> NDArray:
         """(B,) logits of the second of two classes less those of the first, or (B, K) of K classes.

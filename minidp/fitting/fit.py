@@ -31,14 +31,14 @@ from .copies import remark_copies
 from .defaults import Choice, choose_for
 from .model import Fitted
 from .network import scaled, trained_network
-from .outputs import Head
+from .outputs import FEWEST_ROWS_EACH, Head
 from .records import choices_of, config_of, public_facts
 from .rows import data_of
 from .settings import Request, Settings, names_checked
 from .temporary import kept, temporary
 
 SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
-FEWEST_ROWS, FEWEST_ROWS_EACH = 40.0, 3.0  # mu N of a fit that can help, and for each weight
+FEWEST_ROWS = 40.0  # mu N of a fit that can help
 MEASUREMENTS = 20  # along a run, with a checkpoint each
 
 
@@ -352,9 +352,12 @@ def _train(run, data, head, ledger, choice):
     if head.schema is not None:
         about["schema"] = head.schema
 
+    model = _model(data, [*layers, *run.network.layers], bounds, **about)
+
     def about_fit():
         (group,) = run.plan.sanitizer.groups
-        head.shrink(run.network, choice, group.noise_std / run.plan.expected_lot_size)
+        noise_std = group.noise_std / run.plan.expected_lot_size
+        model.about["noise"] = head.shrink(run.network, choice, noise_std)
         return _sum_of(ledger, run)
 
     try:
@@ -364,7 +367,7 @@ def _train(run, data, head, ledger, choice):
             *measured,
             example_weight=data.weight,
             person=data.units,
-            model=_model(data, [*layers, *run.network.layers], bounds, **about),
+            model=model,
             about=about_fit,
         )
     except DivergedError as error:

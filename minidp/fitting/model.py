@@ -24,7 +24,16 @@ from ..util.files import check_path
 from ..util.notices import say
 from ..util.text import lower_text, upper_text
 from ..util.validate import same_batch
-from .terms import Term, answers, draw_reliability, draw_terms, is_additive, linear, terms
+from .terms import (
+    Term,
+    answers,
+    draw_reliability,
+    draw_terms,
+    importances,
+    is_additive,
+    linear,
+    terms,
+)
 
 COLUMNS, RELIABILITY = "columns.png", "reliability.png"
 
@@ -168,6 +177,13 @@ class Fitted(Model):
         within the columns' limits. Raises AttributeError where the model is not linear.
         """
         return linear(self)[0]
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """(D,) how much each column of `terms` varies, as shares. Raises AttributeError where the
+        model has no terms.
+        """
+        return importances(self)
 
     @property
     def intercept_(self) -> Any:
