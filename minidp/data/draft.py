@@ -66,7 +66,7 @@ def _drafted(name, cells, label):
     if not label and count > MOST_NUMBERED and NAMES.fullmatch(name.lower()):
         return {"type": "ignore"}, _of_names(name, count, len(known))
     kind, formats = _kind(texts)
-    if not label and all(plain_number(text) in (0, 1) for text in texts):
+    if not label and set(map(plain_number, texts)) == {0, 1}:
         return {"type": "number", "low": 0, "high": 1}, "true or false, as the numbers 1 and 0"
     if (
         not label

@@ -271,9 +271,9 @@ class Schema:
         parts = np.split(np.isnan(rows), ends, axis=1)
         return [each.name for each, part in zip(self.inputs, parts) if part.any()]
 
-    def fell_out(self, table: dict[str, NDArray], share: float = 0.5) -> dict[str, str]:
-        """{column: a line} for those of which more than this share of the first rows do not fit."""
-        found = {}
+    def fell_out(self, table: dict[str, NDArray], share: float = 0.5) -> list[str]:
+        """A line for each column of which more than this share of the first rows do not fit."""
+        found = []
         for each in self.columns:
             if each.type == "ignore" or each.name not in table:
                 continue
@@ -286,9 +286,7 @@ class Schema:
                         f'are beyond its bounds, or no {each.type} like {example} ("format" says '
                         "how the table writes it)"
                     )
-                found[each.name] = (
-                    f"column {each.name}: {wrong} of its first {known} values {which}"
-                )
+                found.append(f"column {each.name}: {wrong} of its first {known} values {which}")
         return found
 
     def to_json(self) -> dict[str, Any]:

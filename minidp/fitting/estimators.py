@@ -5,7 +5,7 @@
 import math
 import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, make_dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -30,12 +30,21 @@ from ..util.notices import tell
 from ..util.text import upper_text
 from ..util.words import Named, names_checked
 from .fit import fit
+from .settings import Settings
 
 _spent: list[tuple[float, float]] = []  # (epsilon, delta) of the fits of this process
 
 
+OTHERS = ("label", "classes", "target_bounds", "example_weight")  # not of both estimators
+_Fields = make_dataclass(
+    "_Fields",
+    [(each.name, each.type, each.default) for each in fields(Settings) if each.name not in OTHERS],
+    kw_only=True,
+)
+
+
 @dataclass(kw_only=True, repr=False, eq=False)
-class _Private(Named, BaseEstimator):
+class _Private(Named, BaseEstimator, _Fields):  # type: ignore[misc, valid-type]
     """Base of both estimators; the parameters are those of `minidp.fit`."""
 
     epsilon: float = 1.0
@@ -44,24 +53,6 @@ class _Private(Named, BaseEstimator):
     ledger: StrPath | None = None
     random_state: Any = None
     quiet: bool = False
-    scale: str = "auto"
-    bounds: tuple[Any, Any] | None = None
-    schema: Any = None
-    hidden: tuple[int, ...] | int = ()
-    network: Any = None
-    dataset_size: int | None = None
-    person: Any = None
-    rows_per_person: int | None = None
-    lot_size: int | None = None
-    steps: int | None = None
-    clip_norm: float | None = None
-    learning_rate: float | None = None
-    check: bool = True
-    device: str = "cpu"
-    dtype: str = "float32"
-    source: str | None = None
-    group_size: int = 1
-    ledger_limit: float | None = None
 
     @names_checked
     def fit(self, X: Any, y: Any, example_weight: Any = None, person: Any = None) -> Self:

@@ -55,28 +55,7 @@ def fit(
     seed: int | None = None,
     quiet: bool = False,
     settings: Settings | None = None,
-    label: str | None = None,
-    classes: ArrayLike | None = None,
-    target_bounds: tuple[float, float] | None = None,
-    scale: str = "auto",
-    bounds: tuple[Any, Any] | None = None,
-    schema: Any = None,
-    hidden: tuple[int, ...] | int = (),
-    network: nn.Sequential | None = None,
-    dataset_size: int | None = None,
-    person: Any = None,
-    rows_per_person: int | None = None,
-    lot_size: int | None = None,
-    steps: int | None = None,
-    clip_norm: float | None = None,
-    learning_rate: float | None = None,
-    example_weight: ArrayLike | None = None,
-    check: bool = True,
-    device: str = "cpu",
-    dtype: str = "float32",
-    source: str | None = None,
-    group_size: int = 1,
-    ledger_limit: float | None = None,
+    **named: Any,
 ) -> Fitted:
     """Train a classifier or a regression on your own arrays, (epsilon, delta)-differentially
     private for each row, or for each person with all of their rows (`person`).
@@ -118,16 +97,22 @@ def fit(
     >>> model.predict(x[:3]).shape, model.score(x, y) > 0.8, float(model.epsilon) <= 1.0
     ((3,), True, True)
     """
-    given = locals()
-    by_name = Settings(**{each.name: given[each.name] for each in fields(Settings)})
-    request = Request(
-        **{each.name: given[each.name] for each in fields(Request)}
-        | {"settings": by_name if settings is None else replace(by_name, **settings.given)}
-    )
+    by_name = Settings(**named)
+    settings = by_name if settings is None else replace(by_name, **settings.given)
     other = current().rank > 0
     quiet = quiet or other
+    request = Request(
+        epsilon=epsilon,
+        delta=delta,
+        folder=folder,
+        ledger=ledger,
+        test=test,
+        seed=seed,
+        quiet=quiet,
+        settings=settings,
+    )
     with quietly(quiet, silent=other):
-        return _fitted(x, y, replace(request, quiet=quiet))
+        return _fitted(x, y, request)
 
 
 def _fitted(x, y, request):

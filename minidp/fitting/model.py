@@ -126,24 +126,12 @@ class Fitted(Model):
         spread = ((right - right.mean()) ** 2).sum() if len(right) else 0
         return float(1 - ((right - predicted) ** 2).sum() / spread) if spread else math.nan
 
-    def per_class(self, x: Any, y: ArrayLike) -> dict[Any, dict[str, Any]]:
-        """{class: {"examples", "accuracy", "precision"}} on labels y (N,); None instead of a
-        division by zero.
-        """
-        if self.classes is None:
-            raise ParameterError(
-                "per_class: expected a model with classes; this one gives numbers: call score"
-            )
-        y, predicted = self._answers(x, y)
-        found = {}
-        for label in self.classes.tolist():
-            of, said = y == label, predicted == label
-            found[label] = {
-                "examples": int(of.sum()),
-                "accuracy": float(said[of].mean()) if of.any() else None,
-                "precision": float(of[said].mean()) if said.any() else None,
-            }
-        return found
+    def per_class(self, *_: Any) -> None:
+        """Gone: raises ParameterError with what to call."""
+        raise ParameterError(
+            "per_class is gone; sklearn.metrics.classification_report(y, model.predict(x)) has its "
+            "figures"
+        )
 
     def _answers(self, x, y):
         """(y as an array, what is predicted for x)."""

@@ -50,7 +50,7 @@ PART_OF_NOISE = 0.4  # on weights, squared, that the fit forgets
 # rows are too few for that
 CLEAR_SHARES, FEWEST_ROWS_EACH = (0.015, 0.03), 3.0
 SHARE_NOISE = 0.02  # what that noise should be, for at most this part of mu^2
-MOST_MEAN_SHARE = 0.3
+MOST_MEAN_SHARE = 0.25  # with a look less than half, so that a killed attempt leaves enough
 LEAST_SPREAD = 0.05  # of rows around their mean, which noise may leave at nothing
 
 

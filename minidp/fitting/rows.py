@@ -188,10 +188,11 @@ class _Door:
     def rows(self, x, y):
         """(Inputs, targets) of rows with their labels or targets; notes which classes there are."""
         if self.schema is not None:
-            for name, line in self.schema.fell_out(table_of(x) or {}, SOME).items():
+            for line in self.schema.fell_out(table_of(x) or {}, SOME):
+                name = line.partition(":")[0]
                 if name not in self.told:  # of the training rows
-                    self.told.add(name)
                     say(f"NOTICE: {line}. {ASIDE}")
+                self.told.add(name)
             x, y = self.schema.read(x, y)
             if refused := self.schema.refused(x):
                 say(

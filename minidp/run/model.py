@@ -167,7 +167,7 @@ class Model:
             x = numbers_of(x, self.about.get("columns"))
         else:
             if fell := self.schema.fell_out(table or {}):
-                warnings.warn("; ".join(fell.values()), stacklevel=4)
+                warnings.warn("; ".join(fell), stacklevel=4)
             x = self.schema.encode(x)
         wanted = self.network.input_shape
         takes = f"this model takes x of shape {_with_batch(wanted)}"

@@ -81,7 +81,6 @@ def test_a_frame_with_a_gap_and_labels_of_another_type_are_the_same_values(table
     assert model.predict(wide).tolist() == model.predict(table).tolist()
     for y in (table.sick, wide.sick, wide.sick.astype(str), wide.sick.astype(float)):
         assert model.score(table, y) == model.score(table, wide.sick.astype(str)) > 0.8
-    assert model.per_class(table, wide.sick)["1"]["examples"] == int(table.sick.sum())
 
 
 def test_a_column_that_fell_out_of_its_schema_is_named(table, capsys):
@@ -190,7 +189,7 @@ def test_a_format_is_for_texts_alone_and_a_column_of_dates_is_no_misfit():
         days.astype("M8[s]").astype(object),
         pandas.Series(days),
     ):
-        assert schema.fell_out(table_of({"day": cells})) == {}
+        assert schema.fell_out(table_of({"day": cells})) == []
         assert (schema.encode({"day": cells}) == [1, 0]).all()
     for odd in ({"format": "12/2015"}, {"format": 1}, {"type": "category", "values": ["a"]}):
         with pytest.raises(ParameterError, match='column day: expected "format"'):

@@ -62,7 +62,9 @@ def test_released_weights_of_noise_are_shrunk_and_those_of_a_signal_stay():
     rng = np.random.default_rng(6)
     columns = np.repeat([0, 1], 50)
     signal = np.where(columns[:, None] == 0, [[-1.0, 1.0]], 0.0)
-    found = shrunk_by_column(signal + 0.05 * rng.standard_normal((100, 2)), columns, 0.05)
+    noisy = signal + 0.05 * rng.standard_normal((100, 2))
+    found, noise = shrunk_by_column(noisy, columns, 0.05, part=1)
+    assert noise == [1]
     assert np.abs(found[columns == 0] - signal[columns == 0]).max() < 0.3
     assert np.abs(found[columns == 1]).max() < 0.05
     assert np.abs(found.sum(axis=1)).max() < 1e-12
