@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections import Counter
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +14,7 @@ from ..units import Units, shared
 from ..util.notices import say
 from ..util.validate import count
 from .arrays import ASIDE, OWNER, Inputs, known_values, one_axis
-from .cells import GAPS, text_in
+from .cells import GAPS
 
 MOST_ROWS = 2**10  # sums of so many outer products per person are within the bound of `rounding`
 NAMES = re.compile(  # of columns that say whose row each is
@@ -25,7 +26,6 @@ FEWEST_NAMES = 10  # different ones; a column of fewer is a category
 # as many different texts, and rows of each at most, that may be persons whatever they are called
 FEWEST_REPEATED, MOST_REPEATED = 100, 12
 FRACTION = re.compile(r"[-+]?\d*[.,]\d+|\d+-\d+-\d+.*")  # or a date
-FIRST = 1000  # cells of a column
 NUMBER = re.compile(r"[-+]?\d+(\.\d*)?")
 # other ways to write a number: with an exponent, hexadecimal, or with groups of three digits
 WRITTEN = re.compile(r"\+?\d+(\.\d*)?(e[+]?\d{1,2})?|0x[0-9a-f]{1,16}")
@@ -38,7 +38,8 @@ LARGEST_NAME = 2**53  # from here on, different whole numbers may be the same fl
 def remark_names(table: dict[str, NDArray]) -> None:
     """Say so if a column looks as if it said whose row each is, and names repeat."""
     for name, cells in table.items():
-        rows = _rows_of(cells)
+        # persons have no numbers with fractions
+        rows = Counter() if cells.dtype.kind == "f" else Counter(cells.tolist())
         called = NAMES.fullmatch(name.lower()) and FEWEST_NAMES < len(rows) < rows.total()
         if called or names_repeat(rows):
             say(
@@ -48,28 +49,15 @@ def remark_names(table: dict[str, NDArray]) -> None:
             )
 
 
-def _rows_of(cells):
-    """A Counter of the texts of cells that are no gaps; empty for numbers that are not whole."""
-    if cells.dtype.kind == "f" and (cells[:FIRST] % 1 > 0).any():
-        return Counter()
-    values, rows = cells.tolist(), Counter()
-    if cells.dtype.kind in "biuf":
-        held = np.unique(cells[cells == cells], return_counts=True)
-        values = dict(zip(*(each.tolist() for each in held)))
-    for value, count_of in Counter(values).items():
-        rows[text_in(value)] += count_of
-    return Counter({text: number for text, number in rows.items() if text not in GAPS})
-
-
-def names_repeat(rows: Counter[str]) -> bool:
-    """Whether texts {text: how many rows} may be names of persons with a few rows each: many words
+def names_repeat(rows: Counter[Any]) -> bool:
+    """Whether cells {cell: how many rows} may be names of persons with a few rows each: many words
     or whole numbers, of which each is there about as often as the others.
     """
     each = rows.total() / max(len(rows), 1)
     if len(rows) < FEWEST_REPEATED or not 2 <= each <= MOST_REPEATED:
         return False
     alike = max(rows.values()) <= 3 * each and list(rows.values()).count(1) <= len(rows) / 5
-    return alike and not any(map(FRACTION.fullmatch, rows))
+    return alike and not any(FRACTION.fullmatch(str(cell)) for cell in rows)
 
 
 class Persons(Units):

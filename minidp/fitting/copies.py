@@ -65,14 +65,12 @@ def _by_chance(data):
 
 
 def _keys(inputs, targets):
-    """(N,) a hash of each row with its target."""
+    """(N,) a number for each row with its target, the same for equal rows."""
     found = []
     for start in range(0, inputs.shape[0], BLOCK):
         span = slice(start, start + BLOCK)
         x, y = np.asarray(inputs.source[span]), np.asarray(to_host(targets[span]))
         x, y = (np.asarray(each, np.float64).reshape(len(each), -1) for each in (x, y))
-        bits = np.hstack([x, y]).view(np.uint64)
-        bits = bits ^ (bits >> np.uint64(32))  # floats of few digits end in zeros
-        odd = np.random.default_rng(0).integers(0, 2**64, bits.shape[1], np.uint64)
-        found.append((bits * odd).sum(axis=1))
+        rows = np.hstack([x, y])
+        found.append((rows * np.random.default_rng(0).normal(size=rows.shape[1])).sum(axis=1))
     return np.concatenate(found)

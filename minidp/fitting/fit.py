@@ -39,7 +39,7 @@ from .temporary import kept, temporary
 
 SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
 FEWEST_ROWS = 40.0  # mu N of a fit that can help
-MEASUREMENTS = 20  # along a run, with a checkpoint each
+MEASUREMENTS = 10  # along a run, with a checkpoint each
 
 
 @names_checked
