@@ -3,6 +3,7 @@ is a class here, and its place in KINDS. No message shows a value of a row.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
@@ -12,8 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ParameterError
+from ..util.text import listed
 from .arrays import one_axis
 from .cells import GAPS, day_in, number_or_nan, plain_number, text_in
+
+WIDE = 2.0**20  # between bounds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,16 +98,22 @@ class Column:
         """Whether a number's bounds are not known."""
         return math.isinf(self.low)
 
+    @property
+    def wide(self) -> bool:
+        """Whether a number's bounds are so far apart that float32 may not tell its values apart."""
+        return WIDE < self.high - self.low < math.inf
+
     def encode(self, cells: NDArray) -> NDArray:
-        """(N, width) float32, or float64 of a number without bounds. NaN where a value is refused:
-        text that is no number or date, and with gaps=False a gap or an unknown category.
+        """(N, width) float32, or float64 of a number without bounds or with wide ones. NaN where a
+        value is refused: text that is no number or date, and with gaps=False a gap or an unknown
+        category.
         """
         numbers, gaps = self.numbers(cells)
         if not self.open:
             within = np.clip(numbers, self.low, self.high)
             numbers = 2 * (within - self.low) / (self.high - self.low) - 1
         parts = np.stack([np.where(gaps, 0, numbers), gaps] if self.gaps else [numbers], axis=1)
-        return parts if self.open else parts.astype(np.float32)
+        return parts if self.open or self.wide else parts.astype(np.float32)
 
     def numbers(self, cells: NDArray) -> tuple[NDArray, NDArray]:
         """(numbers (N,), NaN for a gap and for what is none; where the gaps are (N,))."""
@@ -227,7 +237,13 @@ def _values(where, values):
         raise ParameterError(f'{where}: expected "values": [...] with the categories')
     kinds = {isinstance(each, str) for each in values}
     if len(kinds) > 1 or not all(isinstance(each, (str, bool, int, float)) for each in values):
-        raise ParameterError(f"{where}: expected texts, or numbers, of one kind as values")
-    if len({text_in(each) for each in values}) < len(values):
-        raise ParameterError(f"{where}: expected different values")
+        raise ParameterError(
+            f"{where}: expected texts, or numbers, of one kind as values, got {values!r:.200}"
+        )
+    rows = Counter(map(text_in, values))
+    if twice := [text for text, count in rows.items() if count > 1]:
+        raise ParameterError(
+            f"{where}: expected different values, got {listed(twice)} more than once; spaces "
+            "around a value do not count"
+        )
     return tuple(each.strip() if isinstance(each, str) else each for each in values)
