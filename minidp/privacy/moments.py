@@ -102,7 +102,7 @@ def log_moment_curve(event: Event, orders: NDArray) -> NDArray:
     # out of this range squared terms would underflow, or the cost is far above any useful epsilon
     if isinstance(event, Gaussian) or not 1e-3 <= sigma <= 1e9:
         return unsampled
-    # imported here, since Numba takes longer than most runs need
+    # imported here because Numba takes longer to load than most runs take
     from . import moment_kernels as kernels
 
     q = max(event.share, 1e-100)  # squares must not vanish
