@@ -23,7 +23,7 @@ __getattr__, __dir__, __all__ = names_of(
         "sklearn": "PrivateClassifier PrivateRegressor",
     },
 )
-# what the core asks of rings, which it does without where they were left out: `util.lazy.ring`
+# modules of rings that the core uses if they are there: `util.lazy.ring`
 RINGS = {
     "twins": "fast.twins",
     "trial": "fast.device_trial",

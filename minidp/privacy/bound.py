@@ -71,7 +71,7 @@ class Exposed:
         return Bound(known.lower, mixed(known.estimate), mixed(known.upper), known.fallback)
 
     def left(self, delta: float) -> float:
-        """The delta at which M has the epsilon that M' has at `delta`; 0 if `delta` is at most D."""
+        """The delta at which M has the epsilon of M' at `delta`; 0 if `delta` is at most D."""
         if not self.exposure:
             return delta
         if delta <= self.exposure:

@@ -1,5 +1,5 @@
-"""Compile the accountants' kernels in a process of its own while a run trains. Otherwise the first
-run on a machine waits for them when it ends.
+"""Compile the accountants' kernels in another process while a run trains. Otherwise the first run
+on a machine waits for them at its end.
 """
 
 import os
@@ -18,8 +18,8 @@ CODE = "from minidp.run.ahead import compile_all; compile_all()"
 
 @contextmanager
 def compiled_ahead(wanted: bool = True) -> Iterator[None]:
-    """A context in which another process compiles what is not in Numba's folder yet; its end waits
-    for that process, because the kernels are needed next. Nothing depends on its success.
+    """Context in which another process compiles kernels that are not yet in Numba's folder. Its end
+    waits for that process, because the kernels are needed next. The process may fail without harm.
     """
     process = _started() if wanted and not is_compiled() else None
     try:
@@ -27,13 +27,13 @@ def compiled_ahead(wanted: bool = True) -> Iterator[None]:
         if process:
             process.wait()
     finally:
-        if process and process.poll() is None:  # the run was ended
+        if process and process.poll() is None:  # the run ended early
             process.kill()
             process.wait()
 
 
 def is_compiled() -> bool:
-    """True if the kernels are in Numba's folder, or cannot be put there."""
+    """True if the kernels are in Numba's folder already, or cannot be kept there."""
     if jit.OFF or not jit.CACHED:
         return True
     from ..certified.loss_kernels import crossing
@@ -56,5 +56,5 @@ def _started():
     command, environment = [sys.executable, "-c", CODE], {**os.environ, "PYTHONPATH": paths}
     try:
         return subprocess.Popen(command, env=environment, **quiet)
-    except OSError:  # no memory or no process to be had: the run compiles when it needs to
+    except OSError:  # no memory or no process: the run compiles when it needs the kernels
         return None

@@ -9,17 +9,17 @@ from .progress import COLUMNS
 
 
 def draw_course(path, history, record):
-    """Call `save_course`; if drawing fails, the run goes on and the file is empty."""
+    """Call `save_course`; if drawing fails, the run continues with an empty file."""
     try:
         save_course(path, history, record)
-    except Exception as error:  # of the library that draws, or of a full disk
+    except Exception as error:  # from the drawing library, or a full disk
         say(f"NOTICE: {path.name} is empty: it could not be drawn ({error})")
         path.write_bytes(b"")
 
 
 def save_course(path, history, record):
-    """Write the curves of a run's history, its rows of metrics.csv, as PNG, whole or not at all:
-    accuracy or R2, and on the right axis epsilon.
+    """Write the curves of a run's history (the rows of metrics.csv) as PNG, atomically: accuracy or
+    R2, and epsilon on the right axis.
 
     An epsilon that is infinite or unknown is left out. record: a Record.
     """
@@ -38,7 +38,7 @@ def save_course(path, history, record):
 
 
 def draw_accuracy(axis, epochs, test_accuracy, train_accuracy=None, figure_name="accuracy"):
-    """Draw the curves that were measured into an axis; returns lines for a legend."""
+    """Draw the measured curves into an axis; returns lines for a legend."""
     handles = []
     curves = {"test {}": test_accuracy, "training {} (not private)": train_accuracy}
     for number, (label, values) in enumerate(curves.items()):

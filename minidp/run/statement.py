@@ -1,6 +1,6 @@
 """A run in words: privacy.md, which says what was guaranteed, what was not, and what was done.
 
-It begins with what a reader without mathematics needs; the sections for experts come last. The
+It begins with the parts for readers without mathematics; the sections for experts come last. The
 statement follows from result.json alone, so that anybody can render it again and compare.
 """
 
@@ -12,7 +12,7 @@ from .attacker import in_words
 from .schedules import text
 from .summary import in_short, is_not_private, shortened, unit_of
 
-FORMAT = 21  # of the text: one more whenever `render` would write other bytes for the same result
+FORMAT = 21  # of the text; raised whenever `render` writes other bytes for the same result
 FORMATS = (20, FORMAT)  # that `render` can write; 20 does not begin with why a run is shorter
 
 
@@ -171,7 +171,7 @@ def _epsilon(record):
 
 
 def _arithmetic(record):
-    """What the guarantee says about the released bits, and what it relies on."""
+    """The section on floating-point arithmetic: what it adds to epsilon, and what is not proved."""
     if record.quoted is None:
         return []  # nothing is guaranteed
     factor = max(group.sensitivity_factor for group in record.settings.clip_groups)
@@ -268,7 +268,7 @@ def _tested(record):
 
 
 def _tried(bits):
-    """The paragraph on a trial that found nothing; None for another."""
+    """The paragraph on a trial of float64 that found no difference; None for any other run."""
     if bits is None or bits.differ != []:
         return None
     kernels = f" ({bits.kernels} kernels)" if bits.kernels else ""
@@ -282,7 +282,7 @@ def _tried(bits):
 
 
 def _rounding(bits):
-    """The line on rounding inside the network; none where a trial found nothing."""
+    """The line on rounding inside the network; none if a trial found no difference."""
     differ = None if bits is None else bits.differ
     if differ == []:
         return None
@@ -310,7 +310,7 @@ def _table(rows):
 
 
 def _views(record):
-    """The row on views, where there are any; records of version 0.1.0 have no `facts`, and no such
+    """The row on views, if there are any; records of version 0.1.0 have no `facts`, and no such
     row.
     """
     views = record.settings.augmentation_multiplicity
@@ -319,7 +319,7 @@ def _views(record):
 
 
 def _gradients(record):
-    """What was asked for and, by parameter, what ran."""
+    """The requested form of gradients, and the form that ran for each parameter."""
     ran = "; ".join(
         f"{form} for {', '.join(names)}" for form, names in record.gradients_ran.items()
     )
@@ -351,7 +351,9 @@ def _times(sensitivity, c):
 
 
 def _grid(grid, c):
-    """The grid in words: a power of two, or of the clip norm; nothing without noise."""
+    """The grid in words: a power of two, by itself or times the clip norm; nothing without
+    noise.
+    """
     if not grid:
         return ""
     unit, power = (

@@ -1,5 +1,5 @@
-"""Names of a package that load on first use, so that importing the package loads no library; and
-the rings around the core, which may be left out.
+"""Load names of a package on first use, so that importing it loads no library; and find the rings
+around the core, which may be left out.
 """
 
 import sys
@@ -13,14 +13,14 @@ def names_of(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """(__getattr__, __dir__, __all__) of `package`.
 
-    modules  {module: the names that it gives, separated by spaces}; the names of "" are modules
-             themselves, and a module that begins with a dot is a ring's: ".layers.norm"
+    modules  {module: its public names, separated by spaces}; the names of "" are modules
+             themselves, and a module that begins with a dot is in a ring: ".layers.norm"
     """
     module_of = {name: module for module, names in modules.items() for name in names.split()}
 
     def getattr_(name):
         if name not in module_of:
-            from .words import hint  # here, because it is for errors alone
+            from .words import hint  # imported here because only errors need it
 
             raise AttributeError(f"{package} has no {name}; {hint(name, module_of)}")
         place = module_of[name]
@@ -36,7 +36,7 @@ def names_of(
 
 
 def ring(part: str) -> Any:
-    """The module that offers `part` to the core, None if its ring was left out.
+    """The module of a ring that offers `part` to the core; None if the ring was left out.
 
     part: a key of RINGS in the package's `__init__`, which names the modules.
     """
@@ -45,11 +45,11 @@ def ring(part: str) -> Any:
 
 
 def _loaded(module, package):
-    """A module of a package, None if the folder that it stands in is not there."""
+    """A module of a package; None if the module's folder is missing."""
     try:
         return import_module(module, package)
     except ModuleNotFoundError as error:
         folder = ".".join((error.name or "").split(".")[:2])
         if error.name != folder or not folder.startswith(f"{package.partition('.')[0]}."):
-            raise  # a library is missing, or a file of a ring that is there
+            raise  # a library is missing, or a file of a ring whose folder exists
         return None

@@ -7,7 +7,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from ..errors import ParameterError
 
-WORDS = {  # of other libraries, and what to write here; "=" follows our parameters
+WORDS = {  # {a name of another library: what to write here}; names of parameters end in "="
     "sample_rate": "it is sampling_probability=, or lot_size= and dataset_size=",
     "batch_size": "it is lot_size=, the examples of a step on average",
     "max_grad_norm": "it is clip_norm=",
@@ -70,7 +70,7 @@ R = TypeVar("R")
 
 
 def hint(name: str, known: Collection[str]) -> str:
-    """What to write for a name that is not among the known ones."""
+    """Advice for a name that is unknown: what to write instead."""
     from difflib import get_close_matches  # here, because it is for errors alone
 
     if name in WORDS:
@@ -86,7 +86,9 @@ def _parameters(function):
 
 
 def check_names(where: str, function: Callable[..., Any], given: Iterable[str]) -> None:
-    """Raise ParameterError for a keyword that a function does not take, with what to write."""
+    """Raise ParameterError for a keyword that a function does not take, and say what to write
+    instead.
+    """
     parameters = _parameters(function)
     if Parameter.VAR_KEYWORD in [each.kind for each in parameters.values()]:
         return
@@ -97,7 +99,7 @@ def check_names(where: str, function: Callable[..., Any], given: Iterable[str]) 
 
 
 def names_checked(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, which then raises ParameterError for a keyword that it does not take."""
+    """Decorator: the function raises ParameterError for a keyword that it does not take."""
 
     @wraps(function)
     def checked(*args: P.args, **named: P.kwargs) -> R:
