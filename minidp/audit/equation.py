@@ -74,7 +74,7 @@ def sides(text, case, context=()):
         if relation == "=" and shapes[0] != shapes[1]:
             raise ValueError(
                 f"the left side has the shape {shapes[0]} at each place of its indices, the right "
-                f"{shapes[1]}: an axis has an index on one side only"
+                f"{shapes[1]}: an axis has an index on one side only; w of shape (1,) is w_0"
             )
         yield str(relation), *(np.array(side) for side in zip(*pairs))
 

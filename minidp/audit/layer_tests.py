@@ -21,7 +21,7 @@ from .layer_rows import ROWS as MANY
 from .layer_rows import LayerRows, LossRows, both_signs
 from .names import card_of
 from .notation import names_in, parse
-from .trial import THOROUGH, LayerTrial, LossTrial
+from .trial import THOROUGH, LayerTrial, LossTrial, raised
 
 ROWS, SPREAD = 5, 20
 MOSTLY = 0.5  # of the outputs
@@ -176,7 +176,7 @@ class _Tests:
                 with np.errstate(all="ignore"):
                     problems.extend(test())
             except Exception as error:  # whatever a user's class raises is reported
-                problems.append(f"{type(error).__name__}: {error}")
+                problems.append(raised(error))
             text = "; ".join(problems)
             rows.append((name, "as above" if text and text in said else text))
             said.add(text)

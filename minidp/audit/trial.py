@@ -8,6 +8,7 @@ needs layers that take complex numbers.
 
 from collections.abc import Iterator
 from functools import partial
+from traceback import walk_tb
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from ..backend import namespace_of, to_host
 from ..errors import TrialError
 from ..grads.forms import PerExampleGrad
+from ..nn.layer import Layer
 from ..nn.loss import Loss
 from ..nn.network import Sequential
 from ..streams import Streams
@@ -26,6 +28,12 @@ from .differences import CENTRAL, QUICK, Differences, compare, per_example
 
 THOROUGH = Differences(CENTRAL, 1e-6)
 COMPLEX_STEP = Differences((1e-200j,), 1e-13)
+RETURNS = {
+    "compute_y": "(y, kept)",
+    "compute_dx": "dx of the input's shape",
+    "compute_grads": "{name: PerExampleGrad} of all parameters",
+    "_both": "(losses (B,), dz)",
+}
 
 
 def first_fault(network: Sequential, loss: Loss, y: NDArray) -> str | None:
@@ -38,10 +46,30 @@ def first_fault(network: Sequential, loss: Loss, y: NDArray) -> str | None:
     asarray = namespace_of(*network.params.values()).asarray
     x = rng.uniform(-1, 1, (ROWS, *network.input_shape))
     with np.errstate(all="ignore"):
-        for trial in _trials(tried, loss, x, y, rng, asarray):
-            for fault in trial.faults():
-                return fault
+        try:
+            for trial in _trials(tried, loss, x, y, rng, asarray):
+                for fault in trial.faults():
+                    return fault
+        except Exception as error:  # whatever a class of the user's raises
+            return raised(error)
     return None
+
+
+def raised(error: Exception) -> str:
+    """An exception in words. If a layer or a loss raised it: where, for which shape, and what is
+    expected instead.
+    """
+    said = f"{type(error).__name__}: {error}"
+    for frame, _ in walk_tb(error.__traceback__):
+        part, method = frame.f_locals.get("self"), frame.f_code.co_name
+        if isinstance(part, (Layer, LossTrial)) and method in RETURNS:
+            where = f"{part.where}: {method}" if isinstance(part, Layer) else part.where
+            name = frame.f_code.co_varnames[1]
+            shape = getattr(frame.f_locals.get(name), "shape", None)
+            said = f"{where} raised {said}, for {name} of shape {shape}; expected {RETURNS[method]}"
+            if shape and not shape[0]:
+                said += ", of no rows too: write reshape((len(x), n)), never reshape(..., -1)"
+    return said
 
 
 def _trials(network, loss, x, y, rng, asarray) -> "Iterator[LayerTrial | LossTrial]":

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backend import namespace_of, to_host
-from ..errors import TrialError
+from ..errors import MinidpError, TrialError
 from ..examples import LabelledExamples
 from ..nn.loss import Loss
 from ..nn.network import Sequential
@@ -43,16 +43,22 @@ def check(network: Sequential, loss: Loss, y: NDArray) -> None:
     """
     rng, plain = np.random.default_rng(SEED), type(network).forward is Sequential.forward
     with np.errstate(all="ignore"):
-        mixes = chain(_changed(network, rng), crowd.faults(network, loss, y, rng))
-        fault = certain = next(mixes, None)
-        if not certain:
-            fault = next(_not_derivatives(network, loss, y, rng), None)
+        mixes, cause = chain(_changed(network, rng), crowd.faults(network, loss, y, rng)), None
+        try:
+            fault = certain = next(mixes, None)
+            if not certain:
+                fault = next(_not_derivatives(network, loss, y, rng), None)
+        except (MinidpError, MemoryError):
+            raise
+        except Exception as error:  # whatever a layer of the user's raises
+            cause, fault = error, f"{type(error).__name__}: {error}"
+            certain = fault
         if fault is None:
             return
         layers = ring("diagnosis")
         named = layers.first_fault(network, loss, y) if layers else None
     if named or certain or not plain or layers is None:
-        raise _error(named or fault)
+        raise _error(named or fault) from cause
 
 
 def check_rows(examples: LabelledExamples) -> None:
