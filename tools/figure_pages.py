@@ -132,12 +132,19 @@ def ledgers_and_claims():
 lots: {lots:,}
 reported: {reported_epsilon:g?none}
 2016 ledger, a comparison: {ledger_2016:.3f}
-joint rule, moments: {joint_moments:upper}
-joint rule, loss distribution: {joint_loss_distribution.upper:upper}
-flat clipping, moments: {flat_moments:upper}
-accuracy reported: {reported_accuracy:.0%?none}
-today at the reported epsilon: {today.accuracy_at_reported_epsilon:.2%?none}
-least epsilon seen today with that accuracy: {today.epsilon_of_reported_accuracy:g?none}
+both layers as one release, moments: {joint_moments:upper}
+the same, pld: {joint_loss_distribution.upper:upper}
+all layers clipped together, moments: {flat_moments:upper}
+""",
+            entries("paper_ledgers.json", "settings"),
+        ),
+        "today": table(
+            """
+(sigma, sigma_pca): ({sigma}, {sigma_pca})
+reported epsilon: {reported_epsilon:g?none}
+reported accuracy: {reported_accuracy:.0%?none}
+today's accuracy at that epsilon: {today.accuracy_at_reported_epsilon:.2%?none}
+today's least epsilon with that accuracy: {today.epsilon_of_reported_accuracy:g?none}
 """,
             entries("paper_ledgers.json", "settings"),
         ),
@@ -150,7 +157,7 @@ sigma by moments (certified epsilon): {accountants.moments.noise_multiplier:.4f}
 ({accountants.moments.worth.upper:upper})
 by CLT (certified epsilon): {accountants.gaussian_clt.noise_multiplier:.4f} \
 ({accountants.gaussian_clt.worth.upper:upper})
-by loss distribution (certified epsilon): {accountants.loss_distribution.noise_multiplier:.4f} \
+by pld (certified epsilon): {accountants.loss_distribution.noise_multiplier:.4f} \
 ({accountants.loss_distribution.worth.upper:upper})
 """,
             entries("gdp.json", "claims"),

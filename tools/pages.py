@@ -51,7 +51,6 @@ def reference():
 data: {about}
 rows: {rows:,}
 accuracy, or R2 (standard deviation): {score}
-without privacy: {without_privacy:.3f?}
 epsilon: {epsilon:upper}
 delta: {delta:g}
 """,
@@ -90,11 +89,11 @@ epsilon at most: {loss_distribution.upper:upper}
             """
 epsilon: {range}
 settings: {settings}
-theirs inside our interval: {inside}
+of theirs, inside our interval: {inside}
 above it: {above}
-our interval, at most: {width:.2%}
-our upper end against theirs: {ours}
-our rdp against theirs, at most: {rdp:+.2%}
+width of our interval, at most: {width:.2%}
+our upper end / theirs - 1: {ours}
+our rdp / theirs - 1, at most: {rdp:+.2%}
 """,
             accountants(),
         ),
@@ -141,7 +140,7 @@ PAGES = {
     "minidp/data/README.md": of_persons,
     "minidp/privacy/README.md": accounting,
     "tools/README.md": developers,
-    "experiments/README.md": of("ledgers", "claims", "trained"),
+    "experiments/README.md": of("ledgers", "today", "claims", "trained"),
     "experiments/FIGURES.md": of(
         "commands", "figure 2", "figure 3", "figure 4", "figure 5", "figure 5c tuned"
     ),

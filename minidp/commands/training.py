@@ -105,7 +105,7 @@ class TrainCommand(Settings, Files):
         }
         lines = [
             quote_line(record),
-            f"open:  {folder / STATEMENT} (picture: {folder / CURVES})",
+            f"read:  {folder / STATEMENT} (picture: {folder / CURVES})",
             f"next:  {program()} predict {quote(path)} {new} --out y.csv",
         ]
         if self.ledger is not None and self.quiet:  # otherwise `fit` prints it

@@ -27,7 +27,7 @@ def save_course(path, history, record):
     r2 = any(value is not None for value in column["test_r2"] + column["train_r2_not_private"])
     name, shown = ("r2", "R2") if r2 else ("accuracy", "accuracy")
     figure, (left,) = plotting.new_figure(
-        title=f"{record.experiment} on {record.dataset}", notice=record.notice
+        title=f"Training on {record.dataset}", notice=record.notice
     )
     measured = column[f"test_{name}"], column[f"train_{name}_not_private"]
     handles = draw_accuracy(left, column["epoch"], *measured, shown)

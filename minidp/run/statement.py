@@ -53,7 +53,7 @@ def _warnings(record):
 
 def _rows(record):
     """The rows of the table of what was done."""
-    settings, unit = record.settings, unit_of(record)
+    settings, unit, new = record.settings, unit_of(record), record.statement_format > 20
     share = "sampling probability" if settings.period == 1 else "lot as a share of the data"
     version = record.versions["minidp"]
     averaged = f", then averaged (decay {settings.average:g})" if settings.average else ""
@@ -67,7 +67,10 @@ def _rows(record):
         (f"{unit.name}s N (nominal, public)", settings.dataset_size),
         ("expected lot size L (the divisor, public)", f"{settings.expected_lot_size:g}"),
         (f"{share} q = L/N", f"{settings.sampling_probability:g}"),
-        ("delta times N", f"{record.delta * settings.dataset_size:.2g}"),
+        (
+            f"delta times N{', which should be below 1' if new else ''}",
+            f"{record.delta * settings.dataset_size:.2g}",
+        ),
         ("steps (lots)", f"{record.steps}, charged {record.steps_charged}"),
         *_views(record),
         ("per-example gradients", _gradients(record)),
@@ -155,10 +158,8 @@ def _epsilon(record):
         ),
         group
         and (
-            f"For {group.size} "
-            f"{'rows of one person' if record.unit == 'row' else 'persons'} together, at the "
-            "same delta: epsilon "
-            f"{upper_text(group.epsilon)}."
+            f"For {group.size} {'rows of one person' if record.unit == 'row' else 'persons'} "
+            f"together, at the same delta: epsilon {upper_text(group.epsilon)}."
         ),
         record.settings.sampling_probability < 1
         and (
@@ -196,9 +197,7 @@ def _covered(record):
     if record.quoted is None:
         return ["Not for release, unless the training data are public: any file of this run."]
     setup = "".join(f"; {each.what}" for each in record.settings.setup)
-    unless = f", if no {record.unit} of the training data is in the test"
-    if not _tested(record):
-        unless = ""
+    unless = f", if no {record.unit} of the training data is in the test" if _tested(record) else ""
     return [
         "## What is covered",
         "One guarantee covers all of the following together: the weights after every step, of "

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..privacy.accountant import called
 from ..util.text import upper_text
 from .attacker import RATES, large_delta
-from .folder import CURVES, MANIFEST, STATEMENT
+from .folder import CURVES, STATEMENT
 from .program import program
 
 FALSE_ALARMS = RATES[1]
@@ -221,5 +221,5 @@ def summary(record, path):
     if target := target_line(record):
         yield target
     yield quote_line(record)
-    yield f"read:  {path / STATEMENT} (picture: {path / CURVES}; {MANIFEST} seals all files)"
-    yield f"check: {program()} verify {path}"
+    yield f"read:  {path / STATEMENT} (picture: {path / CURVES})"
+    yield f"next:  {program()} verify {path}"
