@@ -310,7 +310,8 @@ class LossTrial(Trial):
         return dict(zip(self.shapes, self._both(self.x[rows], rows)))
 
     def _both(self, z, rows):
-        return [to_host(each) for each in self.loss(*map(self.asarray, (z, self.target[rows])))]
+        losses, dz = self.loss(*map(self.asarray, (z, self.target[rows])))
+        return to_host(losses), to_host(dz)
 
 
 def _array(found):

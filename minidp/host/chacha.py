@@ -1,8 +1,8 @@
 """Random words and normal numbers as functions of (key, stream, release, index): the definitions,
 in NumPy.
 
-`drawing` holds the compiled twins, `fast/device/noise.cu` those of the GPU. All three give the same
-bits, because they use only integers, and additions, products, divisions and square roots of
+`fast.drawing` holds the compiled twins, `fast/device/noise.cu` those of the GPU. All three give the
+same bits, because they use only integers, and additions, products, divisions and square roots of
 float64, each rounded by itself.
 """
 
@@ -95,7 +95,7 @@ def normals(words):
               the half
         [F3]  Box and Muller 1958, Annals of Mathematical Statistics 29(2)
         [M1]  own derivation: |s| <= 0.1716, so that the first term left out is below 3e-17 of ln m
-        [M2]  own derivation: |pi f| <= pi/2; the first terms left out are below 1e-18 and 2e-17
+        [M2]  own derivation: |pi f| <= pi/2; the first terms left out are below 2e-17 and 2e-18
 
     Guarantees
         |z - exact| < 1e-14, given u and f. No branch depends on a drawn value. The bits do not

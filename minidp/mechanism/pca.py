@@ -52,7 +52,9 @@ class PrivatePCA:
 
     Source
         [F1]  Abadi et al. 2016, Section 4, "Differentially private PCA"
-        [F3]  Dwork, Talwar, Thakurta, Zhang 2014, "Analyze Gauss", Algorithm 1
+        [F3]  Dwork, Talwar, Thakurta, Zhang 2014, "Analyze Gauss", Algorithm 1, with the noise of
+              the 2016 code (tensorflow/models, dp_pca), whose mean with its transpose has sigma_p /
+              sqrt 2 off the diagonal
         [S1]  own derivation: a person adds a positive semi-definite matrix of trace at most 1,
               whose norm is at most 1
 

@@ -50,7 +50,8 @@ class Plan(Named):
 
     Raises
         ParameterError   steps or expected_lot_size out of range; expected_lot_size more than 1% off
-                         the sampler's lots; lots of whole epochs with a schedule of C or sigma
+                         the lots of a sampler that knows its dataset_size; a sampler that is
+                         charged per epoch, with a schedule of C or sigma
 
     >>> from minidp.mechanism import PoissonSampler, flat_group
     >>> from minidp.privacy import MomentsAccountant
@@ -98,8 +99,9 @@ class Plan(Named):
     def check_learning_rate(self, rate: float, largest: float) -> None:
         """Raise ParameterError if the weights could move farther than `largest`.
 
-        Without noise they move at most T steps of length `rate` times C, with the rate and C of the
-        first step. Adaptive methods take shorter steps.
+        Without noise they move by about T steps of length `rate` times C, with the rate and C of
+        the first step. (A lot of n examples can move n / L of that; adaptive methods take shorter
+        steps.)
         """
         clip_norm = max(value_at(group.clip_norm, 0) for group in self.sanitizer.groups)
         travel = clip_norm * self.steps
@@ -139,8 +141,8 @@ class Plan(Named):
         """
         # the events of all steps are equal, because clip norms cancel in them
         if not any(callable(group.noise_multiplier) for group in self.sanitizer.groups):
-            _, times = self.sampler.charges(self.release_event(), stop - start)
-            return [(self.step_event(), times)] if stop > start else []  # [S1]
+            charge = self.sampler.charges(self.release_event(), stop - start)
+            return [charge] if stop > start else []  # [S1]
         events = (self.step_event(step) for step in range(start, stop))  # of samplers with period 1
         return [(event, len(list(run))) for event, run in groupby(events)]  # [S1]
 
@@ -192,9 +194,9 @@ class Plan(Named):
         """The plan with the least noise that keeps its steps, after the events `before`, at or
         below (epsilon, delta).
 
-        The groups' noise multipliers keep their ratios; if all are 0, they become equal. Raises
-        BudgetExceededError if no noise is enough, ParameterError if a noise multiplier follows a
-        schedule, or if almost no noise is needed.
+        The groups' noise multipliers keep their ratios; if one of them is 0, all become equal.
+        Raises BudgetExceededError if no noise is enough, ParameterError if a noise multiplier
+        follows a schedule, or if almost no noise is needed.
 
         >>> from minidp.mechanism import PoissonSampler, flat_group
         >>> sanitizer = Sanitizer(flat_group([("dense1", "W")], 1.0, 1.0))

@@ -117,7 +117,8 @@ class Window:
 
     def maxima(self, padded, counts):
         """(y, place), each (B, H', W', C): the largest number that each window sees of padded
-        images, and the first place in the window that has it. NaN is larger than any number.
+        images, and the first place in the window that has it. NaN is larger than any number; of
+        several NaN the last counts.
         """
         xp, shape = namespace_of(padded), (padded.shape[0], *counts, padded.shape[3])
         twin = kernel("pool", padded)

@@ -27,7 +27,7 @@ def noise_multiplier_for(
 
     ledger_of(noise_multiplier) builds the ledger, whose epsilon must fall as the noise grows.
     Raises BudgetExceededError if no noise is enough because something else in the ledger costs too
-    much, and ParameterError if any noise is enough.
+    much, and ParameterError if even the least noise is enough.
 
     >>> from minidp.privacy import Gaussian, Ledger, MomentsAccountant, PoissonSampled
     >>> def ledger_of(noise_multiplier):

@@ -46,7 +46,7 @@ class MomentsAccountant(Accountant):
     Source
         [M1]  Abadi et al. 2016, Eq. (2), Eq. (3) and Eq. (4), where nu is mu_0, and the second
               form of E2 with lambda + 1; E1 <= E2: Mironov, Talwar, Zhang 2019 (arXiv:1908.10530)
-        [M2]  Abadi et al. 2016, Section 3.2 at q = 1; own derivation: E exp(lambda(lambda+1)/(2
+        [M2]  Abadi et al. 2016, Section 3.2 at q = 1; own derivation: E2 = exp(lambda(lambda+1)/(2
               sigma^2))
         [M3]  Abadi et al. 2016, Lemma C.1; sampled pure DP: e = ln(1 + q (exp(1/b) - 1))
         [M4]  Abadi et al. 2016, Theorem 2.1 (composability)

@@ -143,19 +143,16 @@ class Model:
                 lost += int((finite & ~answered).sum())
         if lost:
             warnings.warn(
-                f"{lost} of {total} rows of finite numbers get no finite output: they, or the "
-                "model's weights, are too large, and what is predicted for them means nothing",
+                f"{lost} of {total} rows of finite numbers get no finite output, because they or "
+                "the model's weights are too large: their predictions mean nothing",
                 stacklevel=3,
             )
         if odd:
             held = "hold a number that is not finite (NaN, inf)"
             if self.schema is not None:
-                held = (
-                    f"have, in the columns {listed(self.schema.refused(x))}, text in place of a "
-                    "number or date, or what gaps=false rules out"
-                )
+                held = f"have cells that the schema refuses ({listed(self.schema.refused(x))})"
             warnings.warn(
-                f"{odd} of {total} rows {held}: what is predicted for them means nothing",
+                f"{odd} of {total} rows {held}: their predictions mean nothing",
                 stacklevel=3,
             )
         return z

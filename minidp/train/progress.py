@@ -30,10 +30,16 @@ def check_charged(plan: Plan, ledger: Ledger, progress: Progress) -> None:
     The plan recomputes the events of steps progress.step to progress.charged - 1, because a
     schedule may have changed since they were charged. They must equal the last steps of the ledger.
 
-    Raises ParameterError if the ledger holds fewer steps than progress.charged, and CheckpointError
-    if its last steps are other events.
+    Raises ParameterError if the ledger holds fewer steps than progress.charged, or progress.step is
+    inside a period of the sampler; CheckpointError if the ledger's last steps are other events.
     """
-    held = ledger.count_of(STEP) * plan.sampler.period
+    period = plan.sampler.period
+    if progress.step % period:
+        raise ParameterError(
+            f"expected progress.step={progress.step} to be a multiple of the sampler's period, "
+            f"{period}: the lots of a period are charged and drawn together"
+        )
+    held = ledger.count_of(STEP) * period
     if progress.charged > held:
         raise ParameterError(
             f"expected a ledger that covers progress.charged={progress.charged} lots, got one that "

@@ -107,7 +107,8 @@ class Trainer:
         ranks: Any = None,
         rows_per_person: int | None = None,
     ):
-        """budget: a privacy.Filter, whose ledger is charged; or a ledger; or None for a new ledger.
+        """budget: a privacy.Filter, whose ledger is charged. ledger: a Ledger to charge without a
+        limit. Without either, a new ledger is charged.
 
         dataset_size: the public number of examples, if there is one. A plan whose expected_lot_size
         is not q times this number is then refused. (len(x) is not used, because it is private under

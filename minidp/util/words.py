@@ -24,10 +24,10 @@ WORDS = {  # {a name of another library: what to write here}; names of parameter
     "epochs": "it is steps=, the epochs times the rows, divided by lot_size=",
     "target_epsilon": "it is epsilon=",
     "noise_multiplier": "the noise follows from epsilon=; minidp.epsilon says what a noise costs",
-    "loss": "it follows from the labels, or from target_bounds= of numbers; minidp.train.Trainer "
-    "takes one of minidp.nn",
+    "loss": "it follows from the labels, or from target_bounds= of numbers; minidp.run.Run takes "
+    "any loss",
     "model": "it is network=, an nn.Sequential",
-    "optimizer": "it follows from public numbers; minidp.train.Trainer takes one of minidp.train",
+    "optimizer": "it follows from public numbers; minidp.run.Run takes any optimizer",
     "random_state": "it is seed=",
     "sample_weight": "a weight may depend on its own row only, and boosting and bagging compute it "
     "from all rows; such a weight, in [0, 1], is example_weight=",
