@@ -24,7 +24,7 @@ import common
 common.start(__name__)
 
 from common.config import FREE, command_of, main_of, option, tell
-from common.curves import save_epsilon_curves, save_tradeoff
+from common.curves import accountant_curve, save_epsilon_curves, save_tradeoff
 from common.figures import Figure, constant, row
 from common.plots import draw_claims
 from common.results import RESULTS, compare, look_up, rows_of
@@ -48,7 +48,6 @@ from minidp.privacy.accountants import ACCOUNTANTS, make
 from minidp.privacy.calibrate import max_steps
 from minidp.privacy.moments import PAPER_ORDERS
 from minidp.run import plotting
-from minidp.run.tradeoff import accountant_curve
 from minidp.run.versions import git_commit, versions
 from minidp.util.files import read_json, write_json
 from minidp.util.text import lower_text, upper_text

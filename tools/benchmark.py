@@ -34,9 +34,7 @@ from minidp.commands.flags import Parser, user_errors, whole_number
 from minidp.util.files import write_json
 from minidp.util.validate import count
 from tools import machine
-from tools.cells import table
 from tools.contenders import MAKERS, STRATEGIES, WORKLOADS
-from tools.pages import BENCHMARK, steps
 
 PEERS = ("torch", "jax", "opacus-ghost")
 SETTLE = 0.06  # seconds between turns, in which the threads of the contender before stop spinning
@@ -142,6 +140,14 @@ def ratios(turns):
     return found
 
 
+def shown(contest):
+    """Lines of a contest: each contender's step, then ours as shares of the others."""
+    for row in contest["rows"]:
+        yield f"{contest['workload']} {row['contender']}: {row['step_ms']:.3g} ms a step"
+    for pair in contest["ratios"]:
+        yield f"{contest['workload']} {pair['of']} / {pair['to']}: {pair['ratio']:.2f}"
+
+
 def main(argv=None):
     """Run the command line; return the exit status."""
     argv = sys.argv[1:] if argv is None else argv
@@ -165,7 +171,7 @@ def main(argv=None):
             contests.append(contest | {"command": command})
             for contender, reason in contests[-1]["left_out"].items():
                 print(f"left out: {contender}: {reason}", file=sys.stderr)
-            print(*table(BENCHMARK, steps(contests[-1])), "", sep="\n", flush=True)
+            print(*shown(contests[-1]), "", sep="\n", flush=True)
             if args.json:
                 write_json(args.json, {"contests": contests})
     return 0 if any(contest["rows"] for contest in contests) else 1

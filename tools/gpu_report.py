@@ -40,8 +40,8 @@ from minidp.mechanism.rounding import products as rule_of
 from minidp.run.versions import versions
 from minidp.util.files import read_json, write_json
 from tools import benchmark, machine
-from tools.cells import ROOT
 from tools.contenders import CLIP_NORM, LEARNING_RATE, WORKLOADS, Workload, dense_relu, trainer_of
+from tools.tables import ROOT
 
 STEPS, SEED = 20, 1  # of the steps that are compared
 CALLS = 200  # of what is timed by itself

@@ -5,7 +5,7 @@ names nothing that is gone. What `minidp audit --card ITEM` finds must hold the 
 """
 
 from minidp.audit.card import Card, package
-from tools.cells import TableError
+from tools.derived import TableError
 
 # (part of the paper, what it says, places, where else)
 ABADI = (

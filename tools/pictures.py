@@ -31,7 +31,7 @@ from minidp.backend import Backend
 from minidp.commands.flags import Parser
 from minidp.run import plotting
 from minidp.util.atomic import atomic_write
-from tools.cells import ROOT
+from tools.tables import ROOT
 
 FORMULA, ALGORITHM, STEP = (
     "minidp/audit/formula.png",

@@ -9,13 +9,28 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from minidp.privacy import Bound
+import numpy as np
+
+from minidp.privacy import Accountant, Bound, Ledger
 from minidp.privacy.accountant import called
 from minidp.run import plotting
+from minidp.run.tradeoff import epsilon_delta_curve, tangents
 from minidp.util.atomic import StrPath, atomic_write
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+def accountant_curve(accountant: Accountant, ledger: Ledger, alphas: NDArray) -> NDArray:
+    """A lower bound on the trade-off curve: the maximum of the lines that an accountant's certified
+    deltas give.
+    """
+    epsilons = np.linspace(0.0, max(1.0, min(accountant.epsilon(ledger, 1e-6).upper, 100.0)), 40)
+    curves = [
+        epsilon_delta_curve(alphas, epsilon, delta)
+        for epsilon, delta in tangents(accountant, ledger, epsilons)
+    ]
+    return np.max(curves, axis=0)
 
 
 def save_epsilon_curves(

@@ -20,11 +20,13 @@ class MedianNorms:
         self._norms = []  # (group, norms) of parts of one lot: its threads append them in any order
         self._lots = 0
 
-    def take_norms(self, group, sq_norms):
+    def take_norms(self, group, sq_norms, example_weight):
         """Keep the norms of one part of a watched lot, without examples of weight 0."""
         if self._lots % EVERY == 0:
+            if example_weight is not None:
+                sq_norms = sq_norms[example_weight > 0]
             sq_norms = to_host(sq_norms)
-            self._norms.append((group, sq_norms[sq_norms != -1] ** 0.5))
+            self._norms.append((group, sq_norms**0.5))
 
     def end_lot(self):
         """Add the medians of a watched lot, over the parts of all threads and ranks."""

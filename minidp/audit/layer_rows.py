@@ -103,7 +103,7 @@ class ManyRows:
             ("weighted_sum", grad.weighted_sum(weights), np.tensordot(weights, known, 1)),
             ("add_weighted_sum", total - begun, np.tensordot(weights, known, 1)),
             ("rows", _array(grad.rows(3, half)), g[3:half]),
-            ("form", _array(grad.form("explicit")), g),
+            ("explicit", _array(grad.explicit()), g),
             ("sum_over_views", views, g.reshape((half, 2, *g.shape[1:])).sum(axis=1)),
         ):
             if np.shape(got) != expected.shape or not np.allclose(

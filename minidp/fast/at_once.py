@@ -32,11 +32,8 @@ def add_at_once(
     weigh, add_all = kernel("weigh", *arrays), kernel("add_all", *arrays)
     if not (weigh and add_all and _fits(sanitizer, grads, products)):
         return False
-    strategy, most = sanitizer.strategy, products.most
-    forms = {
-        key: grad.form("explicit") if grad.materialises(strategy, most) else grad
-        for key, grad in grads.items()
-    }
+    formed = sanitizer.materialised(grads, products)
+    forms = {key: grad.explicit() if key in formed else grad for key, grad in grads.items()}
     examples, parts = ordered[0].n_examples, []
     for number, group in enumerate(sanitizer.groups):
         parts += [_described(forms[key], number, products.rows) for key in group.keys]
@@ -44,7 +41,7 @@ def add_at_once(
     clip_norms = [float(group.clip_norm) for group in sanitizer.groups]
     sq, weights = weigh(parts, clip_norms, own, examples, limits)
     for number, group in enumerate(sanitizer.groups):
-        sanitizer.watcher.take_norms(group.name, sq[number])
+        sanitizer.watcher.take_norms(group.name, sq[number], own)
     rows, at = [], iter(parts)
     for number, group in enumerate(sanitizer.groups):
         for key in group.keys:
@@ -56,11 +53,7 @@ def add_at_once(
 
 def _fits(sanitizer, grads, products):
     """True if clip norms are finite, one start takes all, and one chunk all explicit gradients."""
-    formed = {
-        key: grad
-        for key, grad in grads.items()
-        if grad.materialises(sanitizer.strategy, products.most)
-    }
+    formed = sanitizer.materialised(grads, products)
     factored = any(type(grad) is Outer for key, grad in grads.items() if key not in formed)
     size = next(iter(grads.values())).n_examples
     finite = all(group.clip_norm < float("inf") for group in sanitizer.groups)

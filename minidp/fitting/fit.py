@@ -296,7 +296,7 @@ def _rehearse(run, data, head):
     """Do all that could make the training fail, as far as it can be done before any charge."""
     targets = head.targets(data.targets)
     run.check_rows(data.inputs, targets, data.weight, data.labels)
-    selfcheck.check(run.network, run.loss, targets)
+    selfcheck.check(run.network, run.training.loss, targets)
     if data.measured is not None:
         _ = data.measured[0][:1]
     run.rehearse(scaled(data.inputs, head.unreleased), targets)
@@ -309,7 +309,7 @@ def _charge(run, before, ledger, limit):
     """
     if ledger is None:
         return
-    before = released_first(run) if run.begun else before
+    before = released_first(run.open()) if run.begun else before
     charges = Ledger(run.plan.relation, run.plan.ledger(before=before).entries(), run.privacy.unit)
     again = run.begun or run.folder.finished
     if not again:  # what ran without a checkpoint stays charged

@@ -54,6 +54,7 @@ class PerExampleGrad:
     arrays: tuple = ()  # of the network's dtype that it is made of
     factored = True  # not materialised already
     factored_is_cheaper = True  # than materialising, in multiplications on the host
+    may_be_explicit = True  # False where "auto" never materialises, on any device
 
     def __repr__(self):
         formed = ", not formed" if self.factored else ""
@@ -83,27 +84,26 @@ class PerExampleGrad:
         self.add_weighted_sum(total, w, rows)
         return total
 
-    def materialises(self, strategy, examples=0):
-        """True if `strategy` trains through materialised gradients; "auto" does if they are
-        cheaper, and on a GPU if they fit into memory, because that takes fewer kernels.
+    def form(self, strategy, examples=0):
+        """How `strategy` clips and sums these gradients, "explicit" or "factored". "auto" takes
+        what is cheaper, and on a GPU explicit ones that fit into memory: that takes fewer kernels.
 
         examples: how many must fit, a public number; 0 for those of this batch.
         """
-        if strategy != "auto" or not self.factored:
-            return self.factored and strategy == "explicit"
-        size = (examples or self.n_examples) * self.explicit_bytes
-        return explicit_fits(self.xp, size) or not self.factored_is_cheaper
+        if not self.factored or strategy == "explicit":
+            return "explicit"
+        if strategy == "factored" or not self.may_be_explicit:
+            return "factored"
+        fits = explicit_fits(self.xp, (examples or self.n_examples) * self.explicit_bytes)
+        return "explicit" if fits or not self.factored_is_cheaper else "factored"
 
-    def form(self, strategy):
-        """The same gradients in the form that `strategy` uses: Explicit, or these factors."""
-        return self._explicit() if self.materialises(strategy) else self
-
-    def _explicit(self):
+    def explicit(self):
+        """The same gradients, materialised."""
         return Explicit(self.materialise())
 
     def sum_over_views(self, views):
         """Merge augmented views: every `views` consecutive rows belong to one example; sum them."""
-        return self.form("explicit").sum_over_views(views)
+        return self.explicit().sum_over_views(views)
 
     def rows(self, start, stop):
         """The gradients of the examples start..stop-1."""
@@ -164,6 +164,10 @@ class Explicit(PerExampleGrad):
     def materialise(self):
         """The gradients, (B, *shape)."""
         return self.g
+
+    def explicit(self):
+        """These gradients."""
+        return self
 
     def sum_over_views(self, views):
         """One gradient per example, the sum of its rows."""
@@ -237,6 +241,8 @@ class Outer(_Factored):
         rounded to a multiple of 2^-149, w_b a_bi could be twice as large.
     """
 
+    may_be_explicit = False  # norms and sum of the factors are cheaper on any device
+
     def __init__(self, a, d):
         super().__init__(a, d, 2)
         self._lost = (sum(self.shape) + 32) * 2.0**-52
@@ -256,16 +262,13 @@ class Outer(_Factored):
         """sum_b w_b g_b, of the parameter's shape: float32 where that is the sum of a few float32
         products.
         """
-        return self.add_weighted_sum(None, w, rows)
-
-    def materialises(self, strategy, examples=0):
-        """True for "explicit" only: norms and sum of the factors are cheaper on any device."""
-        return strategy == "explicit"
+        return self._add_weighted(None, w, rows)
 
     def add_weighted_sum(self, total, w, rows=0):
-        """total += sum_b w_b g_b, in place; returns it, new for None. rows: of one product in
-        float32; 0 for float64.
-        """
+        """total += sum_b w_b g_b, in place. rows: of one product in float32; 0 for float64."""
+        self._add_weighted(total, w, rows)
+
+    def _add_weighted(self, total, w, rows):
         single = rows and self._single
         a, d = self._weighted(w.astype(self.xp.float32 if single else self.xp.float64))
         return add_products(total, a, d, rows if single else 0)  # [P1]

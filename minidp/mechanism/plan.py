@@ -141,8 +141,8 @@ class Plan(Named):
         """
         # the events of all steps are equal, because clip norms cancel in them
         if not any(callable(group.noise_multiplier) for group in self.sanitizer.groups):
-            charge = self.sampler.charges(self.release_event(), stop - start)
-            return [charge] if stop > start else []  # [S1]
+            _, times = self.sampler.charges(self.release_event(), stop - start)
+            return [(self.step_event(), times)] if stop > start else []  # [S1]
         events = (self.step_event(step) for step in range(start, stop))  # of samplers with period 1
         return [(event, len(list(run))) for event, run in groupby(events)]  # [S1]
 

@@ -33,10 +33,15 @@ class _Sampler(Named):
     period: Any = 1
 
     def __init_subclass__(cls, **named: Any) -> None:
-        """Refuse a subclass that draws its own lots but keeps its parent's `wrap`: raises
-        ParameterError.
+        """Refuse, by ParameterError, a subclass that draws its own lots but keeps its parent's
+        `wrap`, and one with its own `charges`.
         """
         super().__init_subclass__(**named)
+        if "charges" in vars(cls):
+            raise ParameterError(
+                f"class {cls.__name__}: expected wrap(event) to say what all lots of a period "
+                "cost, and charges to count the periods as it does in every sampler"
+            )
         if {"lots", "_lots"} & vars(cls).keys() and "wrap" not in vars(cls):
             raise ParameterError(
                 f"class {cls.__name__}: expected a sampler that draws its own lots to say what "

@@ -33,9 +33,10 @@ MIN_CHUNK = 2  # examples materialised at once: a product with a single row is s
 class Watcher:
     """Sees norms before clipping; this one keeps nothing."""
 
-    def take_norms(self, group: str, sq_norms: NDArray) -> None:
-        """Take the squared norms of a part of a lot, -1 for examples of weight 0; several threads
-        may call this at once.
+    def take_norms(self, group: str, sq_norms: NDArray, example_weight: NDArray | None) -> None:
+        """Take the squared norms (B,) of a part of a lot; several threads may call this at once.
+
+        example_weight: (B,) in [0, 1], and examples of weight 0 do not count; None for 1.
         """
 
     def end_lot(self) -> None:
@@ -151,12 +152,7 @@ class Sanitizer(Named):
         It follows from public numbers, not from the size of the lot.
         """
         self._check(grads)
-        return {
-            key: "explicit"
-            if g.materialises(self.strategy, products.most) or not g.factored
-            else "factored"
-            for key, g in grads.items()
-        }
+        return {key: g.form(self.strategy, products.most) for key, g in grads.items()}
 
     def add_clipped(
         self,
@@ -198,19 +194,28 @@ class Sanitizer(Named):
             self._add_group(group, part, size, total, example_weight, products)
         return total
 
+    def materialised(
+        self, grads: Mapping[Key, PerExampleGrad], products: Products
+    ) -> dict[Key, PerExampleGrad]:
+        """The gradients that are factored, and become explicit before they are clipped."""
+        most = products.most
+        return {
+            key: g
+            for key, g in grads.items()
+            if g.factored and g.form(self.strategy, most) == "explicit"
+        }
+
     def _add_group(self, group, grads, size, total, example_weight, products):
         """Norms, weights, sum. Materialised gradients are processed in chunks that fit the cache;
         factored ones in one matrix product.
         """
-        chunked = {
-            key: g for key, g in grads.items() if g.materialises(self.strategy, products.most)
-        }
+        chunked = self.materialised(grads, products)
         whole = {key: g for key, g in grads.items() if key not in chunked}
         raw_sq_norms_of_whole = self._sq_norms(group, whole)
         add = partial(add_weighted_sums, total=total, rows=products.rows)
         weights = []
         for start, stop in self._chunks(chunked, size):
-            chunk = {key: g.rows(start, stop).form("explicit") for key, g in chunked.items()}
+            chunk = {key: g.rows(start, stop).explicit() for key, g in chunked.items()}
             raw_sq_norms = self._sq_norms(group, chunk)
             if whole:
                 raw_sq_norms = raw_sq_norms + raw_sq_norms_of_whole[start:stop]  # [N1]
@@ -225,13 +230,9 @@ class Sanitizer(Named):
 
     def _weights(self, group, raw_sq_norms, example_weight):
         """(B,) weight of each example in the sum: its clip weight times its own weight."""
+        self.watcher.take_norms(group.name, raw_sq_norms, example_weight)
         weights = clip_weights(raw_sq_norms, group.clip_norm)
-        if example_weight is not None:
-            weights = weights * example_weight  # [F3]
-            counts = example_weight > 0
-            raw_sq_norms = namespace_of(example_weight).where(counts, raw_sq_norms, -1.0)
-        self.watcher.take_norms(group.name, raw_sq_norms)
-        return weights
+        return weights if example_weight is None else weights * example_weight  # [F3]
 
     def _sq_norms(self, group, grads):
         if math.isinf(group.clip_norm):

@@ -37,7 +37,7 @@ def rows_of(found: Mapping[str, Any]) -> ByAccountant:
 
 
 def text_rows(
-    rows: Rows, mark: str, digits: int = 4, below: float = math.inf
+    rows: Rows, mark: str = "", digits: int = 4, below: float = math.inf
 ) -> list[tuple[str, ...]]:
     """[(name, lower, estimate, upper, kind, note)] as texts, with lower ends rounded down and upper
     ends up. `mark` follows the note of the row to quote, if its bound is below `below`.
@@ -50,7 +50,7 @@ def text_rows(
             estimate_text(row["estimate"], digits),
             upper_text(row["upper"], digits),
             row["kind"],
-            row["note"] + (mark if name == quoted else ""),
+            (row["note"] or "") + (mark if name == quoted else ""),
         )
         for name, row in rows.items()
     ]

@@ -5,7 +5,9 @@
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +28,7 @@ from ..util.files import jsonable
 from .attacker import meaning_of
 from .checkpoint import short
 from .folder import EARLIER, KEY, MAY_BE_PRIVATE
+from .phases import Asked, Ended, Opened, Rows
 from .record import (
     ClippedGroup,
     Epsilon,
@@ -33,13 +36,11 @@ from .record import (
     Memory,
     Record,
     Release,
-    RowBits,
     Setting,
     Tested,
 )
 from .schedules import from_json, to_json
 from .statement import FORMAT
-from .versions import versions
 
 ARITHMETIC = "ordinary"  # floating point, rounded as NumPy and CuPy do
 TRAINING_FIGURES = (
@@ -51,14 +52,15 @@ TRAINING_FIGURES = (
 )
 
 
-def facts_of(run):
+def facts_of(asked: Asked) -> Record:
     """The Record of a run before its first charge."""
-    about, training, budget, plan = run.about, run.training, run.budget, run.plan
+    about, training, plan = asked.about, asked.training, asked.plan
+    privacy, streams, budget = asked.privacy, asked.streams, asked.privacy.budget
     optimizer, decay = training.optimizer, 0.0
     if isinstance(optimizer, Averaged):
         optimizer, decay = optimizer.optimizer, optimizer.decay
     setting = Setting(
-        dataset_size=run.dataset_size,
+        dataset_size=asked.dataset_size,
         planned_steps=plan.steps,
         accountant=budget.accountant.name,
         target_epsilon=budget.epsilon,
@@ -67,28 +69,28 @@ def facts_of(run):
         optimizer=type(optimizer).__name__,
         average=decay,
         learning_rate=to_json(optimizer.learning_rate, plan.steps),
-        **_planned(plan, run.dataset_size),
+        **_planned(plan, asked.dataset_size),
     )
     return Record(
         experiment=about.name,
         **_data(about),
-        device=run.device,
-        ranks=run.ranks.size,
+        device=asked.device,
+        ranks=asked.ranks.size,
         gradients=plan.sanitizer.strategy,
-        unit=unit_name(run.privacy.rows_per_person),
-        rows_per_person=run.privacy.rows_per_person,
+        unit=unit_name(privacy.rows_per_person),
+        rows_per_person=privacy.rows_per_person,
         arithmetic=ARITHMETIC,
         command=about.command,
-        config=about.flags,
+        config=dict(about.flags),
         settings=setting,
-        trained=_trained(run.loss, run.network),
+        trained=_trained(training.loss, training.network),
         facts={"public": list(about.public), "disclosed": list(about.disclosed)},
-        public=about.public,
-        disclosed=about.disclosed,
-        choices=about.choices,
+        public=list(about.public),
+        disclosed=list(about.disclosed),
+        choices=dict(about.choices),
         generator=GENERATOR,
-        reproducible=run.streams.reproducible,
-        seed=run.streams.seed,
+        reproducible=streams.reproducible,
+        seed=streams.seed,
         statement_format=FORMAT,
         commit=about.commit,
     )
@@ -157,35 +159,38 @@ def _clipped(group, plan, sensitivity):
     )
 
 
-def finished(run, trained, last, about, seconds):
+def finished(
+    known: Record,
+    asked: Asked,
+    opened: Opened,
+    rows: Rows,
+    ended: Ended,
+    last: dict[str, Any],
+    about: Mapping[str, Any],
+) -> Record:
     """The Record of a run that ended, but for the hash of the statement, which is rendered from
     it.
 
-    trained  what Trainer.train returned
-    last     the last row of the metrics
-    about    {name: value}: further keys
-    seconds  in all, and in steps
+    known  `facts_of` the run, with its setup, row_bits, rows_checked and versions
+    last   the last row of the metrics
+    about  {name: value}: further keys
     """
-    steps, plan = trained.progress.step, run.plan
+    trained, seconds = ended.trained, ended.seconds
     figures = [name for name in about if name.endswith("_not_private")]
     record = replace(
-        run.facts,
-        settings=replace(run.facts.settings, setup=run.setup),
+        known,
         gradients_ran=trained.gradients_ran,
-        gradients_bytes=_gradients_bytes(plan, run.network.params),
-        row_bits=RowBits.from_json(run.row_bits),
-        rows_checked=run.rows_checked,
-        weighted=run.example_weight is not None,
+        gradients_bytes=_gradients_bytes(asked.plan, asked.training.network.params),
+        weighted=rows.weight is not None,
         day=time.strftime("%Y-%m-%d", time.gmtime()),
         stopped=trained.stopped,
         **measured(last),
-        test=_tested(run, last["test_loss"]),
-        not_private=[*(TRAINING_FIGURES if run.privacy.train_metrics else ()), *figures],
+        test=_tested(rows.tested, asked.training.loss, last["test_loss"]),
+        not_private=[*(TRAINING_FIGURES if asked.privacy.train_metrics else ()), *figures],
         seconds_total=seconds[0],
-        seconds_per_step=seconds[1] / steps if steps else None,
-        versions=versions() | {"begun_by": run.folder.version},
+        seconds_per_step=seconds[1] / trained.progress.step if trained.progress.step else None,
     )
-    record = derived(record, plan, run.budget, run.privacy.group_size)
+    record = derived(record, asked.plan, opened.budget, asked.privacy.group_size)
     return Record.from_json({**record.to_json(), **jsonable(about)})
 
 
@@ -201,12 +206,12 @@ def measured(row):
     }
 
 
-def _tested(run, loss):
+def _tested(tested, loss, mean_loss):
     """The Tested of a classifier that was measured on public rows, else None."""
-    if run.tested is None or loss is None or not isinstance(run.loss, SoftmaxCrossEntropy):
+    if tested is None or mean_loss is None or not isinstance(loss, SoftmaxCrossEntropy):
         return None
-    labels = to_host(run.tested[1])
-    return Tested.of_shares(loss, (np.bincount(labels[labels >= 0]) / len(labels)).tolist())
+    labels = to_host(tested[1])
+    return Tested.of_shares(mean_loss, (np.bincount(labels[labels >= 0]) / len(labels)).tolist())
 
 
 def _gradients_bytes(plan, params):

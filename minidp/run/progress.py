@@ -5,15 +5,20 @@ import math
 import signal
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 
 from ..errors import DivergedError
-from ..train import evaluate
+from ..mechanism import Plan
+from ..privacy.accountant import called
+from ..train import Averaged, evaluate
 from ..util.atomic import atomic_write
 from ..util.files import jsonable
 from ..util.notices import Steady
 from ..util.text import upper_text
+from .asked import Training
 from .folder import LEDGER
+from .phases import Asked, Opened, Rows
 
 SUBSET = 10_000  # training examples that every epoch evaluates; the end of the run takes all
 COLUMNS = (
@@ -32,89 +37,119 @@ COLUMNS = (
 BAR = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} lots [{elapsed}<{remaining}{postfix}]"
 
 
-def measure(run, step, whole=False):
-    """One row of metrics at this step, for the weights that would be released now. whole: measure
-    on all training data, not on the first SUBSET examples.
-    """
-    row, accountant = dict.fromkeys(COLUMNS), run.budget.accountant
-    row.update(
-        epoch=step / run.steps_per_epoch,
-        step=step,
-        epsilon=accountant.epsilon(run.ledger, run.budget.delta).upper,
-    )
-    if math.isfinite(run.curve_epsilon):
-        row["delta_at_epsilon"] = accountant.delta(run.ledger, run.curve_epsilon).upper
-    if run.tested is not None:
-        row["test_accuracy"], row["test_loss"], row["test_r2"] = _evaluated(run, *run.tested)
-    if run.privacy.train_metrics:
-        seen = (part[: None if whole else SUBSET] for part in run.examples)
-        for figure, value in zip(("accuracy", "loss", "r2"), _evaluated(run, *seen)):
-            row[f"train_{figure}_not_private"] = value
-    return row
+@dataclass(frozen=True)
+class Meter:
+    """Measures a run under way.
 
-
-def _evaluated(run, x, y):
-    """(accuracy, loss, R2). The loss is None if the network diverged; accuracy or R2 is None if the
-    task has none.
+    curve_epsilon  of the column delta_at_epsilon
     """
-    limit = None if run.model.target_bounds is None else 1.0
-    found = evaluate(run.network, run.loss, x, y, limit=limit)
-    return (
-        found.accuracy,
-        *(
-            None if value is None or math.isnan(value) else value
-            for value in (found.loss, found.r2)
-        ),
-    )
+
+    asked: Asked
+    opened: Opened
+    rows: Rows
+    curve_epsilon: float
+
+    def row(self, step, whole=False):
+        """One row of metrics at this step, for the weights that would be released now. whole:
+        measure on all training data, not on the first SUBSET examples.
+        """
+        row = dict.fromkeys(COLUMNS)
+        row.update(epoch=step / self.asked.steps_per_epoch, step=step, epsilon=self.opened.spent)
+        if math.isfinite(self.curve_epsilon):
+            accountant = self.opened.budget.accountant
+            delta = accountant.delta(self.opened.ledger, self.curve_epsilon).upper
+            row["delta_at_epsilon"] = delta
+        if self.rows.tested is not None:
+            found = self._evaluated(*self.rows.tested)
+            row["test_accuracy"], row["test_loss"], row["test_r2"] = found
+        if self.asked.privacy.train_metrics:
+            seen = (part[: None if whole else SUBSET] for part in (self.rows.x, self.rows.y))
+            for figure, value in zip(("accuracy", "loss", "r2"), self._evaluated(*seen)):
+                row[f"train_{figure}_not_private"] = value
+        return row
+
+    def _evaluated(self, x, y):
+        """(accuracy, loss, R2). The loss is None if the network diverged; accuracy or R2 is None if
+        the task has none.
+        """
+        training, bounds = self.asked.training, self.rows.model.target_bounds
+        limit = None if bounds is None else 1.0
+        found = evaluate(training.network, training.loss, x, y, limit=limit)
+        return (
+            found.accuracy,
+            *(
+                None if value is None or math.isnan(value) else value
+                for value in (found.loss, found.r2)
+            ),
+        )
 
 
 class Course:
     """A run under way: a row of metrics, the bar and a checkpoint after each block of steps.
 
-    model    the network with what stands fixed before it
-    history  rows so far; before: the seconds of earlier attempts, in all and in steps
+    releases  {name: array} of what was released before the first step
+    kept      what else a checkpoint holds
+    history   rows so far; before: the seconds of earlier attempts, in all and in steps
     """
 
-    def __init__(self, run, model, trainer, history, before, bar):
-        self.run, self.model, self.trainer = run, model, trainer
+    def __init__(self, meter, folder, trainer, releases, kept, history, before, bar):
+        self.meter, self.folder, self.trainer = meter, folder, trainer
+        self.releases, self.kept = releases, kept
         self.history, self.before, self.bar = history, before, bar
-        self.identity = run.folder.identity(run.unvouched)
 
     def seconds(self):
         """(seconds in all, seconds in steps)."""
         in_all, in_steps = self.before
-        elapsed = time.perf_counter() - self.run.folder.began
+        elapsed = time.perf_counter() - self.folder.began
         return in_all + elapsed, in_steps + self.trainer.seconds
 
     def save(self, at):
         """Write the checkpoint of this Progress. Raises DivergedError if weights are not finite."""
-        run = self.run
-        extra = {
-            "seconds": list(self.seconds()),
-            "examples": self.identity,
-            "row_bits": run.row_bits,
-        }
+        opened, training = self.meter.opened, self.meter.asked.training
         try:
-            run.folder.checkpoint(
-                self.model,
-                run.optimizer,
-                run.ledger,
+            self.folder.checkpoint(
+                self.meter.rows.model.network,
+                training.optimizer,
+                opened.ledger,
                 at,
                 jsonable(self.history),
-                extra,
-                run.releases,
+                {"seconds": list(self.seconds()), **self.kept},
+                self.releases,
             )
         except DivergedError as error:
-            raise run.diverged(at.step) from error
+            raise diverged(self.meter.asked.plan, opened, at.step) from error
 
     def on_block(self, at):
         """After a block of steps: measure, update the bar, and write a checkpoint."""
         if at.step == at.charged:
-            with self.run.released():
-                self.history.append(measure(self.run, at.step))
+            with released(self.meter.asked.training):
+                self.history.append(self.meter.row(at.step))
             self.bar.set_postfix_str(shown(self.history[-1]))
         self.bar.update(at.step - self.bar.n)
         self.save(at)
+
+
+def released(training: Training):
+    """A context in which the network holds the weights that are evaluated and saved: averages, if
+    asked for.
+    """
+    if isinstance(training.optimizer, Averaged):
+        return training.optimizer.averaged_weights(training.network.params)
+    return nullcontext()
+
+
+def diverged(plan: Plan, opened: Opened, step: int) -> DivergedError:
+    """The error for a run whose weights overflowed: it says that there is no model, and what was
+    spent.
+    """
+    budget = opened.budget
+    return DivergedError(
+        f"no model: after {step} lots the weights, or outputs that they give, are too large for "
+        f"their dtype; {opened.lots_charged(plan)} lots stay charged in {LEDGER}, epsilon "
+        f"{upper_text(opened.spent)} at delta {budget.delta:g} by "
+        f"{called(budget.accountant.name)}; begin again in another folder with a smaller learning "
+        "rate or clip norm"
+    )
 
 
 def make_bar(total, done, quiet):
@@ -132,18 +167,18 @@ def make_bar(total, done, quiet):
     )
 
 
-def still_charged(run, error):
+def still_charged(folder, ledger, error):
     """Add to an error that ended a run what stays charged, and how to resume; returns the error to
-    raise.
+    raise. ledger: None where the folder was not opened.
     """
-    if run.ledger is None or not run.ledger.items() or isinstance(error, DivergedError):
+    if ledger is None or not ledger.items() or isinstance(error, DivergedError):
         return error
     charged = f"what {LEDGER} holds stays charged, and the same lines resume the run"
     if not isinstance(error, OSError) or error.strerror is None:
-        error.add_note(f"{run.folder.path}: {charged}")
+        error.add_note(f"{folder.path}: {charged}")
         return error
     why = f"{error.strerror}; {charged} once its files can be written"
-    told = OSError(error.errno, why, error.filename or str(run.folder.path))
+    told = OSError(error.errno, why, error.filename or str(folder.path))
     told.__suppress_context__ = True
     return told
 

@@ -6,19 +6,22 @@ takes derived numbers from its folder, and does not use those that it derives ag
 
 from typing import Any
 
+from numpy.typing import NDArray
+
 from ..errors import CheckpointError
 from ..mechanism import Plan
+from ..privacy import Filter
 from ..privacy.events import Event
 from ..privacy.ledger import SETUP
 from ..ranks import current
 from ..train import Progress, selfcheck
 from ..train.progress import check_charged
 from ..util.files import damage_named, read_json
-from ..util.notices import say
 from ..util.text import upper_text
 from .checkpoint import steps_lost
 from .covered import ROUNDING, differs
 from .folder import CHARGED, CHECKPOINT, CONFIG, LEDGER, RESULT, RunFolder
+from .phases import Asked, Opened
 from .schedules import from_json
 
 
@@ -52,72 +55,72 @@ def as_begun(plan: Plan, folder: RunFolder) -> Plan:
     return plan
 
 
-def check_target(run: Any) -> None:
+def check_target(plan: Plan, budget: Filter, folder: RunFolder) -> None:
     """Raise CheckpointError if the plan that config.json holds would exceed the target."""
-    plan, budget = run.plan, run.budget
     spent = budget.accountant.epsilon(plan.ledger(), budget.delta).upper
     if not spent <= budget.epsilon * (1 + ROUNDING):
         raise CheckpointError(
-            f"{run.folder.path / CONFIG}: {plan.steps} lots with its noise multiplier would cost "
+            f"{folder.path / CONFIG}: {plan.steps} lots with its noise multiplier would cost "
             f"epsilon {upper_text(spent)}, above the target {budget.epsilon:g}: the file was "
             "changed, or was written for another target; choose another folder"
         )
 
 
-def released_first(run: Any) -> list[Event]:
+def released_first(opened: Opened) -> list[Event]:
     """The events that a resumed run released before the first step, as its ledger has them."""
-    names = [name for name in run.saved[0] if name.startswith("release/")]
+    names = [name for name in opened.saved[0] if name.startswith("release/")]
     events = [
         event
-        for event, times, purpose in run.ledger.entries()
+        for event, times, purpose in opened.ledger.entries()
         if purpose == SETUP
         for _ in range(min(times, len(names)))
     ]
     return events[max(len(events) - len(names), 0) :]
 
 
-def as_charged(run: Any, name: str, event: Event) -> Event:
-    """The event of the next release of a resumed run, as it was charged.
+def as_charged(opened: Opened, made: int, name: str, event: Event, folder: RunFolder) -> Event:
+    """The event of the next release of a resumed run, as it was charged; made: how many releases
+    came before it.
 
     Raises CheckpointError if `event` differs from it by more than rounding.
     """
-    charged = released_first(run)[len(run.setup) :]
+    charged = released_first(opened)[made:]
     if not charged:
         return event  # of a ledger that does not say which charges came first
     if (where := differs(charged[0], event)) is not None:
         raise CheckpointError(
-            f"{run.folder.path}: release {name} was charged as {charged[0]} and is {event} now "
+            f"{folder.path}: release {name} was charged as {charged[0]} and is {event} now "
             f"({where}); make the same calls of release_first, in the same order"
         )
     return charged[0]
 
 
-def _lost(planned, left):
-    """What a crash cost the run, in words."""
+def resuming(planned: int, left: int, step: int) -> str:
+    """Where a run goes on, and what a crash cost it, in words."""
+    found = f"resuming from step {step} of {left}"
     if left == planned:
-        return ""
-    return f": {planned - left} lots of a crash stay charged, so {left} of {planned} are trained"
+        return found
+    lost = f"{planned - left} lots of a crash stay charged"
+    return f"{found}: {lost}, so {left} of {planned} are trained"
 
 
-def start_of(run: Any) -> tuple[Plan, Progress, list[Any], tuple[float, float]]:
-    """(plan, Progress, history, seconds spent before) of a new `Run`, or of its checkpoint.
+def start_of(
+    asked: Asked, opened: Opened, y: NDArray
+) -> tuple[Plan, Progress, list[Any], tuple[float, float]]:
+    """(plan, Progress, history, seconds spent before) of a new run, or of its checkpoint.
 
-    Raises as `check_charged` and `selfcheck.check` do where the run may not be resumed.
+    y: the targets of training. Raises as `check_charged` and `selfcheck.check` do where the run may
+    not be resumed.
     """
-    plan = run.plan
-    if not run.begun:
+    plan, training = asked.plan, asked.training
+    if opened.saved is None:
         return plan, Progress(), [], (0.0, 0.0)
-    run.check_same()
-    header = run.saved[1]
+    header = opened.saved[1]
     progress = header["progress"]
-    if not run.streams.reproducible:
-        left = plan.steps - steps_lost(plan, run.ledger, progress)
+    if not asked.streams.reproducible:
+        left = plan.steps - steps_lost(plan, opened.ledger, progress)
         plan = plan.with_steps(max(left, progress.step))
     # as the trainer does, but before a file of the folder is changed
-    check_charged(plan, run.ledger, progress)
-    selfcheck.check(run.network, run.loss, run.examples[1])
-    if not run.quiet and run.ranks.rank == 0:
-        say(
-            f"resuming from step {progress.step} of {plan.steps}{_lost(run.plan.steps, plan.steps)}"
-        )
+    check_charged(plan, opened.ledger, progress)
+    selfcheck.check(training.network, training.loss, y)
     return plan, progress, header["history"], header["extra"]["seconds"]

@@ -140,7 +140,7 @@ class _Norms(Watcher):
     def __init__(self):
         self.parts = []
 
-    def take_norms(self, group, sq_norms):
+    def take_norms(self, group, sq_norms, example_weight):
         self.parts.append(sq_norms)
 
     @property

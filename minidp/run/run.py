@@ -3,7 +3,6 @@ in the folder.
 """
 
 import math
-from contextlib import nullcontext
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
@@ -12,33 +11,42 @@ import numpy as np
 
 from ..backend import namespace_of, to_host
 from ..data.arrays import as_rows, refuse_bad_rows, try_rows
-from ..errors import CheckpointError, DivergedError, ParameterError
+from ..errors import CheckpointError, ParameterError
 from ..examples import check_weights
+from ..mechanism.samplers import sampler_from
 from ..mechanism.schedule import value_at
 from ..privacy import Filter, Ledger
-from ..privacy.accountant import called
 from ..privacy.accountants import ACCOUNTANTS
-from ..privacy.ledger import SETUP, STEP
+from ..privacy.ledger import SETUP
 from ..ranks import current
 from ..streams import as_streams
-from ..train import Averaged, Progress, Trainer
+from ..train import Progress, Trainer
 from ..units import units_of
 from ..util.atomic import atomic_write
-from ..util.text import upper_text
+from ..util.notices import say
 from ..util.validate import count, one_of
 from . import checkpoint, row_bits, versions
-from . import folder as folders
-from . import progress as seen
-from .ahead import compiled_ahead
 from .asked import About, Privacy, Training
 from .curves import draw_course
 from .figures import facts_of, finished, first_events, release_of
 from .fits import check_steps
+from .folder import CHECKPOINT, CURVES, METRICS, MODEL, STATEMENT, RunFolder
 from .model import as_model
 from .model_file import describe, write_model
+from .phases import Asked, Ended, Opened, Rows
 from .program import program
-from .record import MODEL_FACTS, Record, Release
-from .resumed import as_begun, as_charged, check_target, start_of
+from .progress import (
+    Course,
+    Meter,
+    diverged,
+    make_bar,
+    released,
+    still_charged,
+    stop_on_interrupt,
+    write_metrics,
+)
+from .record import MODEL_FACTS, Record, Release, RowBits
+from .resumed import as_begun, as_charged, check_target, resuming, start_of
 from .statement import render
 from .summary import summary
 
@@ -80,14 +88,11 @@ class Run:
     """
 
     def __init__(self, folder, training: Training, privacy: Privacy, about: About = About()):
-        self.folder = folder if isinstance(folder, folders.RunFolder) else folders.RunFolder(folder)
+        self.folder = folder if isinstance(folder, RunFolder) else RunFolder(folder)
         self.training, self.privacy, self.about = training, privacy, about
-        self.network = training.network
-        self.loss = training.loss
-        self.optimizer = training.optimizer
-        self.quiet = about.quiet
+        self.network, self.quiet = training.network, about.quiet
         self.plan = plan = as_begun(privacy.plan, self.folder)
-        self.budget = budget = privacy.budget
+        self.streams, budget = as_streams(training.streams), privacy.budget
         if budget.ledger.items():  # also that of another run, as `open` leaves it
             raise ParameterError(
                 "expected a budget with an empty ledger: each run, also a resumed one, has its own"
@@ -98,16 +103,12 @@ class Run:
         count(1, group_size=privacy.group_size, steps=plan.steps)
         # a layer that model.npz cannot hold is refused before anything is charged
         describe(self.network)
-        self.streams, self.ranks = as_streams(training.streams), current()
-        self.dataset_size = privacy.public_size(about.data)
-        # of the public size, never of examples in memory
-        self.steps_per_epoch = self.dataset_size / plan.expected_lot_size
-        params = self.network.params.values()
-        self.device = "gpu" if namespace_of(*params).__name__ == "cupy" else "cpu"
-        self.facts = facts_of(self)
-        plan.check_lot_size(self.dataset_size)
-        largest = min(float(np.finfo(array.dtype).max) for array in params)
-        plan.check_learning_rate(float(value_at(self.optimizer.learning_rate, 0)), largest)
+        self.asked = Asked(training, privacy, about, plan, self.streams, current())
+        self.facts = facts_of(self.asked)
+        sampler_from(vars(self.facts.settings))  # one that `verify` does not know is refused
+        plan.check_lot_size(self.asked.dataset_size)
+        largest = min(float(np.finfo(array.dtype).max) for array in self.network.params.values())
+        plan.check_learning_rate(float(value_at(training.optimizer.learning_rate, 0)), largest)
         if not self.folder.holds_run:
             plan.check_budget(
                 budget.accountant, Ledger(plan.relation), budget.epsilon, budget.delta
@@ -116,36 +117,44 @@ class Run:
         self.setup: list[Release] = []
         self.releases: dict[str, Any] = {}
         self.rows_checked = self._found = False
-        self.saved = self.ledger = self.stopped = self.row_bits = None
+        self.opened: Opened | None = None
+        self.stopped = self.row_bits = None
 
-    def open(self):
-        """Lock the folder, and begin or resume its run; `release_first` and `train` call it.
+    @property
+    def budget(self) -> Filter:
+        """The target, with the ledger of all charges once the folder is open."""
+        return self.privacy.budget if self.opened is None else self.opened.budget
 
-        It sets `ledger` (the charges) and `saved` (the loaded checkpoint or None).
-        """
-        if self.ledger is not None:
-            return
+    @property
+    def ledger(self) -> Ledger | None:
+        """All charges of the folder; None before it is open."""
+        return None if self.opened is None else self.opened.ledger
+
+    def open(self) -> Opened:
+        """Lock the folder, and begin or resume its run; `release_first` and `train` call it."""
+        if self.opened is not None:
+            return self.opened
         data, given = self.about.data, self.privacy.budget
         if given.ledger is not self._given:
             raise ParameterError("another run has this budget: give each run a Filter of its own")
         private = None if data is None or data.published else data.sha256
-        self.ledger, self.saved = self.folder.open(
+        ledger, saved = self.folder.open(
             {**self.facts.began.to_json(), **self.about.inputs},
             self.plan.relation,
             self.streams.reproducible,
             private,
         )
-        self.ledger.protect(self.privacy.unit)
-        self.budget = Filter(given.accountant, given.epsilon, given.delta, self.ledger)
-        given.ledger = self.ledger  # where the caller reads what was spent
+        ledger.protect(self.privacy.unit)
+        self.opened = Opened(Filter(given.accountant, given.epsilon, given.delta, ledger), saved)
+        given.ledger = ledger  # where the caller reads what was spent
         if self.plan != self.privacy.plan:
-            check_target(self)
+            check_target(self.plan, self.budget, self.folder)
+        return self.opened
 
     @property
     def begun(self) -> bool:
         """True if the folder holds a checkpoint: all that precedes the first step was done."""
-        self.open()
-        return self.saved is not None
+        return self.open().saved is not None
 
     def release_first(self, name, event, what, function):
         """Charge `event`, put the charge on disk, and return the array that `function()` draws;
@@ -160,25 +169,26 @@ class Run:
             raise ParameterError(
                 f"expected name={name!r} to be a word that no other release of the run has"
             )
+        opened, checkpoint_path = self.open(), self.folder.path / CHECKPOINT
         if self.begun:
-            event = as_charged(self, name, event)
+            event = as_charged(opened, len(self.setup), name, event, self.folder)
         self.setup.append(release_of(name, event, what))
         if self.begun:
-            stored = self.releases[name] = self.saved[0].get(f"release/{name}")
+            stored = self.releases[name] = opened.saved[0].get(f"release/{name}")
             if stored is None:
                 raise CheckpointError(
-                    f"{self.folder.path / folders.CHECKPOINT}: release/{name} is missing: make the "
-                    "same calls of release_first again"
+                    f"{checkpoint_path}: release/{name} is missing: make the same calls of "
+                    "release_first again"
                 )
-            return namespace_of(*self.network.params.values()).asarray(stored)
+            return namespace_of(self.asked.like).asarray(stored)
         if self.folder.finished:  # another charge would take the place of the run's own
             raise CheckpointError(
-                f"{self.folder.path / folders.CHECKPOINT} is missing, and the run is finished: put "
-                "the file back, or choose another folder"
+                f"{checkpoint_path} is missing, and the run is finished: put the file back, or "
+                "choose another folder"
             )
-        self.budget.charge(event, purpose=SETUP)
-        self.folder.charge(self.ledger)
-        self.releases[name] = self.ranks.of_first(function)
+        opened.budget.charge(event, purpose=SETUP)
+        self.folder.charge(opened.ledger)
+        self.releases[name] = self.asked.ranks.of_first(function)
         return self.releases[name]
 
     def check_rows(self, x, y, example_weight=None, classes=None):
@@ -226,34 +236,25 @@ class Run:
         The ledger is on disk before each block of one epoch, a checkpoint after it.
         """
         try:
-            like = next(iter(self.network.params.values()))
-            x, y = as_rows("Run.train", x, y, like)
-            if x_test is not None:
-                x_test, y_test = as_rows("Run.train, test set", x_test, y_test, like)
-            self.model = as_model(model or self.network, self.loss, y)
-            describe(model := self.model.network)
-            self.examples, self.example_weight = (x, y), example_weight
-            self.units = units_of(person, self.privacy.rows_per_person, x.shape[0])
-            self.tested = None if x_test is None else (x_test, y_test)
-            check_weights(example_weight, self.units)
-            self.check_rows(x, y, example_weight)
-            self.open()
+            rows = self._rows(x, y, x_test, y_test, example_weight, person, model)
+            opened = self.open()
             versions.refuse_false_weights(self.folder, self.privacy, example_weight)
             self._found = self.folder.finished
             if self._found:
                 # another version may scale the same rows in another way
-                if self.saved and self.folder.version == versions.versions()["minidp"]:
-                    self.check_same()
+                if opened.saved and self.folder.version == versions.versions()["minidp"]:
+                    self._check_same(opened, rows)
                 result = self.folder.result()
                 self.stopped = Record.from_json(result).stopped
                 return result
-            trained = self._train(model)
-            self.stopped = trained[0].stopped
+            meter = Meter(self.asked, opened, rows, self._epsilon_of_curve(opened))
+            ended = self._train(opened, rows, meter)
+            self.stopped = ended.trained.stopped
             if self.stopped == "interrupted":
                 return None
-            return self.ranks.of_first(lambda: self._finish(about, *trained))
+            return self.asked.ranks.of_first(lambda: self._finish(about, meter, ended))
         except Exception as error:
-            raise seen.still_charged(self, error)
+            raise still_charged(self.folder, self.ledger, error)
         finally:
             self.folder.close()
 
@@ -268,25 +269,42 @@ class Run:
         record = Record.from_json(self.folder.result())
         return "\n".join([*found, *summary(record, self.folder.path)])
 
-    def _train(self, model):
-        """(TrainRecord, history, (seconds in all, seconds in steps))."""
-        plan, progress, history, before = start_of(self)
-        every = self.training.measure_every
-        self.curve_epsilon = self._epsilon_of_curve()
-        trainer = self.rehearse(*self.examples, plan)
-        if not self.begun:
-            check_steps(self.privacy, self.budget, self.ledger, len(self.setup))
-        if self.begun:
-            self.row_bits = row_bits.of_both(self.saved[1]["extra"].get("row_bits"), self.row_bits)
-            path = self.folder.path / folders.CHECKPOINT
-            checkpoint.restore_training(path, *self.saved, model, self.optimizer)
+    def _rows(self, x, y, x_test, y_test, example_weight, person, model):
+        """The Rows of what `train` is given. Raises as `train` does."""
+        like = self.asked.like
+        x, y = as_rows("Run.train", x, y, like)
+        tested = None if x_test is None else as_rows("Run.train, test set", x_test, y_test, like)
+        made = as_model(model or self.network, self.training.loss, y)
+        describe(made.network)
+        units = units_of(person, self.privacy.rows_per_person, x.shape[0])
+        check_weights(example_weight, units)
+        self.check_rows(x, y, example_weight)
+        return Rows(x, y, example_weight, units, tested, made)
+
+    def _train(self, opened, rows, meter):
+        """Train from the beginning, or from the checkpoint; returns the Ended."""
+        every, first = self.training.measure_every, self.asked.ranks.rank == 0
+        if opened.saved:
+            self._check_same(opened, rows)
+        plan, progress, history, before = start_of(self.asked, opened, rows.y)
+        trainer = self.rehearse(rows.x, rows.y, plan)
+        if opened.saved is None:
+            check_steps(self.privacy, opened.budget, opened.ledger, len(self.setup))
+        else:
+            arrays, header = opened.saved
+            self.row_bits = row_bits.of_both(header["extra"].get("row_bits"), self.row_bits)
+            path, network = self.folder.path / CHECKPOINT, rows.model.network
+            checkpoint.restore_training(path, arrays, header, network, self.training.optimizer)
+            if first and not self.quiet:
+                say(resuming(self.plan.steps, plan.steps, progress.step))
         with (
-            seen.make_bar(plan.steps, progress.step, self.quiet or self.ranks.rank) as bar,
-            seen.stop_on_interrupt() as stop,
-            compiled_ahead(self.ranks.rank == 0),
+            make_bar(plan.steps, progress.step, self.quiet or not first) as bar,
+            stop_on_interrupt() as stop,
         ):
-            course = seen.Course(self, model, trainer, history, before, bar)
-            if not self.begun:
+            identity = self.folder.identity(rows.unvouched(self.about))
+            kept = {"examples": identity, "row_bits": self.row_bits}
+            course = Course(meter, self.folder, trainer, self.releases, kept, history, before, bar)
+            if opened.saved is None:
                 course.save(progress)
             elif not self.streams.reproducible and progress.charged > progress.step:
                 # Taken over now; a crash before the next checkpoint must not let them be used
@@ -294,17 +312,18 @@ class Run:
                 course.save(Progress(progress.step, progress.step))
                 self.folder.renew()
             trained = trainer.train(
-                *self.examples,
+                rows.x,
+                rows.y,
                 self.streams,
-                example_weight=self.example_weight,
-                person=self.units,
+                example_weight=rows.weight,
+                person=rows.units,
                 progress=progress,
                 on_charge=self.folder.charge,
-                block_steps=max(1, round(self.steps_per_epoch)) if every is None else every,
+                block_steps=max(1, round(self.asked.steps_per_epoch)) if every is None else every,
                 on_block=course.on_block,
                 should_stop=stop,
             )
-        return trained, history, course.seconds()
+        return Ended(trained, history, course.seconds())
 
     def rehearse(self, x, y, plan=None):
         """Make the Trainer of a plan (default: the run's), and try it on x and y. Call it before
@@ -312,8 +331,8 @@ class Run:
         """
         trainer = Trainer(
             self.network,
-            self.loss,
-            self.optimizer,
+            self.training.loss,
+            self.training.optimizer,
             plan or self.plan,
             self.budget,
             batch_size=self.training.batch_size,
@@ -325,76 +344,53 @@ class Run:
             self.row_bits = row_bits.tried(trainer, x, y)
         return trainer
 
-    def check_same(self):
+    def _check_same(self, opened, rows):
         """Raise CheckpointError or DataError unless this is the run of the loaded checkpoint."""
-        self.folder.check_same(self.saved, self.releases, self.unvouched)
+        self.folder.check_same(opened.saved, self.releases, rows.unvouched(self.about))
 
-    @property
-    def unvouched(self):
-        """The caller's own arrays, which no hash of a data set identifies."""
-        if self.about.data is not None:
-            return ()
-        person = getattr(self.units, "number", None)
-        return (*self.examples, self.example_weight, person)
-
-    def diverged(self, step):
-        """The error for a run whose weights overflowed: it says that there is no model, and what
-        was spent.
-        """
-        budget, charged = self.budget, self.ledger.count_of(STEP) * self.plan.sampler.period
-        spent = budget.accountant.epsilon(self.ledger, budget.delta).upper
-        return DivergedError(
-            f"no model: after {step} lots the weights, or outputs that they give, are too large "
-            f"for their dtype; {charged} lots stay charged in {folders.LEDGER}, epsilon "
-            f"{upper_text(spent)} at delta {budget.delta:g} by {called(budget.accountant.name)}; "
-            "begin again in another folder with a smaller learning rate or clip norm"
-        )
-
-    def _epsilon_of_curve(self):
+    def _epsilon_of_curve(self, opened):
         """The epsilon of the column delta_at_epsilon: the target, or that of all planned steps."""
-        if not math.isinf(self.budget.epsilon):
-            return self.budget.epsilon
+        budget = opened.budget
+        if not math.isinf(budget.epsilon):
+            return budget.epsilon
         planned = self.plan.ledger(before=first_events(self.setup))
-        return self.budget.accountant.epsilon(planned, self.budget.delta).upper
+        return budget.accountant.epsilon(planned, budget.delta).upper
 
-    def _finish(self, about, trained, history, seconds):
+    def _finish(self, about, meter, ended):
         """Measure, and write the files of a finished run; returns the dictionary of result.json."""
-        path = self.folder.path
-        with self.released():
-            self._check_outputs(trained.progress.step)
+        path, step, rows = self.folder.path, ended.trained.progress.step, meter.rows
+        with released(self.training):
+            self._check_outputs(meter.opened, step)
             about = about() if callable(about) else about  # which may still change the weights
-            last = seen.measure(self, trained.progress.step, whole=True)
-            record = finished(self, trained, last, about or {}, seconds)
+            last = meter.row(step, whole=True)
+            known = replace(
+                self.facts,
+                settings=replace(self.facts.settings, setup=self.setup),
+                row_bits=RowBits.from_json(self.row_bits),
+                rows_checked=self.rows_checked,
+                versions=versions.versions() | {"begun_by": self.folder.version},
+            )
+            record = finished(known, self.asked, meter.opened, rows, ended, last, about or {})
             statement = render(record)
             record = replace(record, statement_sha256=sha256(statement.encode()).hexdigest())
-            self.folder.charge(self.ledger)
+            self.folder.charge(meter.opened.ledger)
             facts = {name: getattr(record, name) for name in MODEL_FACTS}
-            self.model.about = {**self.model.about, **facts}
-            self.model.ledger_sha256 = record.ledger_sha256
-            write_model(path / folders.MODEL, self.model)
-        history = [row for row in history if row["step"] < trained.progress.step] + [last]
-        seen.write_metrics(path / folders.METRICS, history)
-        draw_course(path / folders.CURVES, history, record)
-        with atomic_write(path / folders.STATEMENT) as file:
+            rows.model.about = {**rows.model.about, **facts}
+            rows.model.ledger_sha256 = record.ledger_sha256
+            write_model(path / MODEL, rows.model)
+        history = [row for row in ended.history if row["step"] < step] + [last]
+        write_metrics(path / METRICS, history)
+        draw_course(path / CURVES, history, record)
+        with atomic_write(path / STATEMENT) as file:
             file.write(statement)
         self.folder.finish(record)
         return record.to_json()
 
-    def _check_outputs(self, step):
+    def _check_outputs(self, opened, step):
         """Raise DivergedError unless the outputs on public rows, of 0, 1 and -1, are finite."""
-        array = next(iter(self.network.params.values()))
+        array = self.asked.like
         rows = np.stack([np.full(self.network.input_shape, n, array.dtype) for n in (0, 1, -1)])
         with np.errstate(all="ignore"):
             outputs = to_host(self.network.forward(namespace_of(array).asarray(rows))[0])
         if not np.isfinite(outputs).all():
-            raise self.diverged(step)
-
-    def released(self):
-        """A context in which the network holds the weights that are evaluated and saved: averages,
-        if asked for.
-        """
-        return (
-            self.optimizer.averaged_weights(self.network.params)
-            if isinstance(self.optimizer, Averaged)
-            else nullcontext()
-        )
+            raise diverged(self.plan, opened, step)

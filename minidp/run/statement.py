@@ -7,7 +7,8 @@ statement follows from result.json alone, so that anybody can render it again an
 import math
 
 from ..privacy.accountant import called
-from ..util.text import estimate_text, lower_text, upper_text
+from ..util.text import upper_text
+from .answers import text_rows
 from .attacker import in_words
 from .schedules import text
 from .summary import in_short, is_not_private, shortened, unit_of
@@ -128,21 +129,10 @@ def _done(record):
 
 def _epsilon(record):
     rows = [("accountant", "lower", "estimate", "upper", ""), ("---",) * 5]
-    for name, bound in record.epsilon.items():
-        mark = (
-            " (kept the target)"
-            if name == record.accountant and record.target_epsilon is not None
-            else ""
-        )
-        rows.append(
-            (
-                f"{called(name, exact=bound.lower is not None)}{mark}",
-                lower_text(bound.lower),
-                estimate_text(bound.estimate),
-                upper_text(bound.upper),
-                bound.kind,
-            )
-        )
+    kept = None if record.target_epsilon is None else record.accountant
+    figures = {name: vars(bound) for name, bound in record.epsilon.items()}
+    for name, (shown, *texts, _) in zip(figures, text_rows(figures)):
+        rows.append((f"{shown} (kept the target)" if name == kept else shown, *texts))
     group = record.group
     return [
         f"## For experts: epsilon at delta = {record.delta:g}",

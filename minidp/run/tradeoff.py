@@ -43,20 +43,6 @@ def gaussian_curve(alphas: NDArray, mu: float) -> NDArray:
     return ndtr(-ndtri(np.asarray(alphas, dtype=np.float64)) - mu)  # [C1]
 
 
-def accountant_curve(
-    accountant: Accountant | GroupAccountant, ledger: Ledger, alphas: NDArray
-) -> NDArray:
-    """A lower bound on the trade-off curve: the maximum of the lines that follow from an
-    accountant's certified deltas.
-    """
-    epsilons = np.linspace(0.0, max(1.0, min(accountant.epsilon(ledger, 1e-6).upper, 100.0)), 40)
-    curves = [
-        epsilon_delta_curve(alphas, epsilon, delta)
-        for epsilon, delta in tangents(accountant, ledger, epsilons)
-    ]
-    return np.max(curves, axis=0)
-
-
 def tangents(
     accountant: Accountant | GroupAccountant, ledger: Ledger, epsilons: Iterable[float]
 ) -> list[tuple[float, float]]:

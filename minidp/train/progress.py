@@ -34,12 +34,12 @@ def check_charged(plan: Plan, ledger: Ledger, progress: Progress) -> None:
     inside a period of the sampler; CheckpointError if the ledger's last steps are other events.
     """
     period = plan.sampler.period
-    if progress.step % period:
-        raise ParameterError(
-            f"expected progress.step={progress.step} to be a multiple of the sampler's period, "
-            f"{period}: the lots of a period are charged and drawn together"
-        )
     held = ledger.count_of(STEP) * period
+    if progress.step % period and progress.step < plan.steps:
+        raise ParameterError(
+            f"expected progress.step={progress.step} at the end of a period of the sampler, a "
+            f"multiple of {period}: the lots of a period are drawn and charged together"
+        )
     if progress.charged > held:
         raise ParameterError(
             f"expected a ledger that covers progress.charged={progress.charged} lots, got one that "

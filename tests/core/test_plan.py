@@ -118,12 +118,3 @@ def test_a_sampler_with_lots_of_its_own_must_say_what_they_cost(base, name):
         type("First", (base,), own)
     type("First", (base,), {**own, "wrap": lambda self, event: event})
     type("Renamed", (base,), {"__module__": __name__})
-
-
-def test_a_plan_charges_what_its_sampler_says_of_several_steps():
-    class Dearer(PoissonSampler):
-        def charges(self, event, steps):
-            return event, steps
-
-    plan = Plan(Dearer(0.01), FLAT, 50, 600)
-    assert plan.charges(0, 50) == [(plan.release_event(), 50)]

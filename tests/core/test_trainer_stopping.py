@@ -169,11 +169,3 @@ def test_lots_that_were_charged_and_did_not_run_cost_what_they_were_charged_as(c
     again = make_trainer(noise_multiplier=falling, ledger=ledger)
     assert again.train(*data, Streams(1), progress=progress).progress == Progress(10, 10)
     assert ledger.count_of("step") == 10
-
-
-def test_training_does_not_begin_inside_a_period():
-    first = make_trainer(sampler="shuffle")
-    first.train(*make_data(), Streams(1))
-    trainer = make_trainer(sampler="shuffle", ledger=first.ledger)
-    with pytest.raises(ParameterError, match="progress.step=1 to be a multiple of .* period, 4"):
-        trainer.train(*make_data(), Streams(1), progress=Progress(1, 4))

@@ -90,7 +90,7 @@ class Kept(Watcher):
     def __init__(self):
         self.seen = []
 
-    def take_norms(self, group, sq_norms):
+    def take_norms(self, group, sq_norms, example_weight):
         self.seen.append(to_host(sq_norms))
 
 

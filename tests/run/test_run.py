@@ -3,6 +3,7 @@ experiment's.
 """
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,11 +12,13 @@ from minidp.__main__ import main
 from minidp.errors import (
     BudgetExceededError,
     CheckpointError,
+    DataError,
     ParameterError,
     ShapeError,
 )
+from minidp.mechanism import PoissonSampler
 from minidp.privacy import Gaussian, Ledger, MomentsAccountant, RenyiAccountant
-from minidp.run import RunFolder
+from minidp.run import Privacy, Run, RunFolder
 from tests.support.guarded import allow_sync, guarded_backend
 from tests.support.running import (
     LOT,
@@ -151,3 +154,14 @@ def test_weights_that_do_not_fit_are_refused_before_any_charge(tmp_path, weight)
     with pytest.raises(ShapeError, match="example_weight"):
         run.train(*make_arrays(), example_weight=weight)
     assert not (tmp_path / "ledger.json").exists()
+
+
+def test_a_sampler_that_verify_does_not_know_is_refused_before_anything_is_charged(tmp_path):
+    class Mine(PoissonSampler):
+        pass
+
+    run = make_run(tmp_path / "known")
+    plan = replace(run.plan, sampler=Mine(run.plan.sampler.sampling_probability))
+    with pytest.raises(DataError, match="got 'Mine': what its lots cost is not known"):
+        Run(tmp_path / "run", run.training, Privacy(plan, run.privacy.budget), run.about)
+    assert not (tmp_path / "run").exists()

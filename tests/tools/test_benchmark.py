@@ -28,7 +28,7 @@ def test_it_measures_prints_and_writes_json(monkeypatch, tmp_path, capsys):
     pairs = [(pair["of"], pair["to"]) for pair in one["ratios"]]
     assert pairs == [("auto", "floor"), ("factored", "floor")]
     said = capsys.readouterr().out
-    assert "| W5 | auto | " in said and "| W5 | factored | " in said
+    assert "W5 auto: " in said and "W5 factored / floor: " in said
 
 
 def test_a_ratio_is_the_median_of_the_ratios_within_the_rounds():

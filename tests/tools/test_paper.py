@@ -7,7 +7,8 @@ import pytest
 from minidp.audit import report
 from minidp.errors import ParameterError
 from tools import paper
-from tools.cells import ROOT, TableError
+from tools.derived import TableError
+from tools.tables import ROOT
 
 PARTS = [part for part, *_ in paper.ABADI]
 NUMBERED = (

@@ -3,7 +3,7 @@
 import pytest
 
 from tools import pictures
-from tools.cells import ROOT
+from tools.tables import ROOT
 
 
 def test_committed_pictures_show_what_the_code_says():

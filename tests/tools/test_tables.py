@@ -3,14 +3,15 @@ never silence.
 """
 
 import json
+import random
+import re
 
 import mnist_pca
 import pytest
 
 from experiments.common.results import ledger_of, packed, rows_of
 from minidp.privacy import Gaussian, Ledger
-from tests.support.scripts import ROOT
-from tools import cells, pages, tables
+from tools import derived, tables
 
 ENTRY = {
     "quantity": "test_accuracy",
@@ -22,7 +23,7 @@ ENTRY = {
     "because": "of the seeds",
     "when": {"dataset": "mnist"},
 }
-RUNS = rows_of(cells.load("figure_3.json"))
+RUNS = rows_of(derived.load("figure_3.json"))
 PAGE = (
     "text\n<!-- one: made by hand -->\nold\n<!-- end one -->\n"
     "<!-- two: made by hand -->\n<!-- end two -->\n"
@@ -34,7 +35,7 @@ def results(tmp_path, monkeypatch):
     """write(name, data): a JSON file in an empty results/."""
     folder = tmp_path / "results"
     folder.mkdir()
-    for module in (cells, tables):
+    for module in (derived, tables):
         monkeypatch.setattr(module, "RESULTS", folder)
     return lambda name, data: (folder / f"{name}.json").write_text(json.dumps(data))
 
@@ -48,23 +49,72 @@ def test_the_pages_agree_with_the_results(capsys):
     assert tables.main(["--check"]) == 0, capsys.readouterr().err
 
 
-def test_another_figure_is_noticed_and_mended(tmp_path, monkeypatch, capsys):
-    for page in pages.PAGES:
-        (tmp_path / page).parent.mkdir(parents=True, exist_ok=True)
-        text = (tables.ROOT / page).read_text(encoding="utf-8")
-        (tmp_path / page).write_text(
-            text.replace("| W1 | factored | ", "| W1 | factored | 0", 1), encoding="utf-8"
-        )
-    monkeypatch.setattr(tables, "ROOT", tmp_path)
-    monkeypatch.setattr(tables, "recheck", lambda: 0)
-    assert tables.main(["--check"]) == 1
-    assert (
-        capsys.readouterr().err
-        == "tools/README.md: not what experiments/results says; run python -m tools.tables\n"
+def test_a_changed_digit_is_noticed():
+    """Of 300 digits of printed numbers, each changed alone; some other numbers stand in the JSON,
+    too.
+    """
+    rng, spots = random.Random(1), []
+    for page in tables.ROOT.glob("**/*.md"):
+        for table in tables.TABLE.finditer(page.read_text(encoding="utf-8")):
+            text = re.sub(r"\]\([^)]*\)", "]", table[0])
+            for number in tables.PRINTED.finditer(text):
+                if text.count("\n", 0, number.start()) > 2 and "verdict" not in text:
+                    at = rng.randrange(*number.span())
+                    spots += [(text, at)] if text[at].isdigit() else []
+    noticed = 0
+    for text, at in rng.sample(spots, 300):
+        other = rng.choice("0123456789".replace(text[at], ""))
+        noticed += any(tables.misfits(text[:at] + other + text[at + 1 :]))
+    assert noticed > 250
+
+
+PRINTS = """<!-- one: numbers of a.json rows -->
+| what | epsilon | accuracy |
+|---|---|---|
+| x | 1.235 | 98.77% (2 seeds)<br>`made` |
+<!-- end one -->
+"""
+HOLDS = {"rows": [{"upper": 1.2341, "mean": 0.98767, "by_seed": [0.98, 0.99]}, {"command": "made"}]}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("1.235", "1.236"),
+        ("98.77", "98.76"),
+        ("(2 seeds)", "(3 seeds)"),
+        ("`made`", "`made here`"),
+        ("1.235", "0.5"),
+    ],
+)
+def test_a_line_finds_all_of_its_numbers_in_one_entry(results, change):
+    both = {"rows": [{**HOLDS["rows"][0], **HOLDS["rows"][1]}, {"upper": 0.5}]}
+    results("a", both)
+    assert not [*tables.misfits(PRINTS)]
+    name, line = next(tables.misfits(PRINTS.replace(*change)))
+    assert name == "one" and change[1] in line
+
+
+@pytest.mark.parametrize("sources", ["none.json", "a.json levels"])
+def test_a_source_that_is_not_there_is_an_error(results, sources):
+    results("a", HOLDS)
+    with pytest.raises(derived.TableError, match=r"results/(none|a)\.json"):
+        [*tables.misfits(PRINTS.replace("a.json rows", sources))]
+
+
+def test_sources_of_one_name_are_joined_and_seeds_have_a_mean(results):
+    results("a", rows({"test_accuracy": 0.97}, {"test_accuracy": 0.98}))
+    results("b", {"papers": {"a": "96.6% at 3"}})
+    text = PRINTS.replace("a.json rows", "a.json and b.json papers").replace(
+        "| x | 1.235 | 98.77% (2 seeds)<br>`made` |", "| a | 3 | 97.50% (97.00% to 98.00%), 96.6% |"
     )
-    assert tables.main([]) == 0
-    for page in pages.PAGES:
-        assert (tmp_path / page).read_bytes() == (ROOT / page).read_bytes()
+    assert not [*tables.misfits(text)]
+    assert [*tables.misfits(text.replace(" and b.json papers", ""))]
+
+
+def test_stale_figures_that_follow_from_others_are_noticed(monkeypatch):
+    monkeypatch.setattr(derived, "derived", lambda: {"verdicts": []})
+    assert "results/derived.json: stale" in next(tables.check())
 
 
 @pytest.mark.parametrize(
@@ -84,38 +134,9 @@ def test_a_run_whose_ledger_or_epsilon_does_not_follow_from_its_settings_is_refu
     assert tables.recheck() == 1
     results("r", packed([run | change]))
     with pytest.raises(
-        cells.TableError, match="results/r.json: moments-medium, seed 1: .*" + message
+        derived.TableError, match="results/r.json: moments-medium, seed 1: .*" + message
     ):
         tables.recheck()
-
-
-def column(template):
-    return cells.table(f"a: {template}", [cells.runs("a", "r")])
-
-
-def test_the_bound_of_several_seeds_is_the_worst(results):
-    results("r", rows({"epsilon": 1.9981}, {"epsilon": 1.9972}))
-    assert column("{epsilon:upper}")[-1] == "| 1.999 |"
-
-
-@pytest.mark.parametrize(
-    "make, message",
-    [
-        (lambda: column("{tset_accuracy:.2%}"), "results/r.json: a: {tset_accuracy:.2%}: a value"),
-        (lambda: column("{seed}"), "differs between seeds: [1, 2]"),
-        (lambda: column("{name:.2%}"), "Unknown format"),
-        (lambda: cells.runs("a", "none"), "no such file"),
-        (lambda: cells.runs("b", "r"), "results/r.json: b: no such run"),
-        (lambda: cells.entries("r.json", "levles"), "no levles"),
-        (lambda: cells.verdicts("mnist_pac", "r"), "no experiment mnist_pac"),
-        (lambda: cells.judged(ENTRY, []), "95% at epsilon 2: no committed result"),
-    ],
-)
-def test_what_is_missing_or_misspelt_is_an_error(results, make, message):
-    results("r", rows({}, {}))
-    with pytest.raises(cells.TableError) as raised:
-        make()
-    assert message in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +151,7 @@ def test_a_missing_misspelt_or_unknown_marker_is_an_error(text):
     made = {"one": ["new"], "two": ["more"]}
     full = PAGE.replace("old", "new").replace("<!-- end two", "more\n<!-- end two")
     assert tables.filled("page.md", PAGE, made) == full
-    with pytest.raises(cells.TableError, match="page.md"):
+    with pytest.raises(derived.TableError, match="page.md"):
         tables.filled("page.md", text, made)
 
 
@@ -154,17 +175,18 @@ def test_the_mean_over_seeds_is_judged(changes, accuracies, verdict, results, mo
     results("another", rows(*runs))  # the same runs, which count once
     results("mixed", rows(*runs[1:], runs[0] | {"commit": "b"}))
     results("expected", {"mnist_pca": [ENTRY | changes]})
-    monkeypatch.setattr(cells, "EXPECTED", cells.RESULTS / "expected.json")
-    row = cells.verdicts("mnist_pca", "figure", "another")[-1]
-    assert f"| {verdict} | [figure](results/figure.json) |" in row
-    assert "; versions mixed |" in cells.verdicts("mnist_pca", "mixed")[-1]
+    monkeypatch.setattr(derived, "EXPECTED", derived.RESULTS / "expected.json")
+    monkeypatch.setitem(derived.FILES, "mnist_pca", ("figure", "another"))
+    (found,) = derived.verdicts("mnist_pca")
+    assert found["verdict"] == verdict and found["from"] == ["figure"]
+    monkeypatch.setitem(derived.FILES, "mnist_pca", ("mixed",))
+    (found,) = derived.verdicts("mnist_pca")
+    assert found["verdict"].endswith("; versions mixed")
 
 
-def test_every_number_of_expected_json_has_a_line():
-    pages = (tables.ROOT / "experiments").glob("*.md")
-    text = "".join(page.read_text(encoding="utf-8") for page in pages)
-    for entries in json.loads(cells.EXPECTED.read_text(encoding="utf-8")).values():
-        assert all(f"| {entry['sentence']} |" in text for entry in entries)
+def test_a_claim_that_no_result_speaks_of_is_an_error():
+    with pytest.raises(derived.TableError, match="95% at epsilon 2: no committed result"):
+        derived.judged(ENTRY, [])
 
 
 def test_finished_runs_are_added_to_a_table_and_replace_those_of_their_seed(
@@ -177,7 +199,7 @@ def test_finished_runs_are_added_to_a_table_and_replace_those_of_their_seed(
         "table", packed([{"name": "eps2", "seed": seed, "test_accuracy": 0.5} for seed in (1, 2)])
     )
     tables.collect("table", folder)
-    first, second = rows_of(cells.load("table.json"))
+    first, second = rows_of(derived.load("table.json"))
     assert second == {"name": "eps2", "seed": 2, "test_accuracy": 0.5} and first["seed"] == 1
     more = Ledger.load(folder / "ledger.json")
     assert ledger_of(first).entries() == more.entries() and more.unit == "row"

@@ -112,7 +112,7 @@ class _Norms(Watcher):
     def __init__(self):
         self.seen = {}
 
-    def take_norms(self, group, sq_norms):
+    def take_norms(self, group, sq_norms, example_weight):
         self.seen.setdefault(group, []).append(to_host(sq_norms))
 
 

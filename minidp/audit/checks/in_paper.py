@@ -6,6 +6,7 @@ from itertools import product
 import mpmath
 import numpy as np
 
+from ...certified.accountant import LossDistributionAccountant
 from ...certified.gaussian import gaussian_delta
 from ...privacy.events import Gaussian, PoissonSampled
 from ...privacy.moments import MomentsAccountant
@@ -72,11 +73,23 @@ def noise_of_theorem_1(bench):
         yield Case({"sigma": sigma, "q": q, "T": steps, "epsilon": epsilon, "delta": delta})
 
 
-@measures("audit.in_paper.theorem_1_noise", "C1", "epsilon by the moments accountant", 0.0)
-def it_is_enough(bench):
-    for q, steps, epsilon in ((0.01, 10_000, 1.26), (0.01, 40_000, 4.0), (1e-3, 10**6, 2.0)):
-        sigma = in_paper.theorem_1_noise(q, steps, epsilon, 1e-5)
-        order = 2 * math.log(1e5) / epsilon
-        assert order <= sigma**2 * math.log(1 / (q * sigma)) and q * sigma < 1 / 16
-        ledger = ledger_of((PoissonSampled(q, Gaussian(sigma)), steps))
-        yield holds(MomentsAccountant().epsilon(ledger, 1e-5).upper <= epsilon)
+@measures("audit.in_paper.theorem_1_noise", "C1", "enough at sigma >= 3, not at 1", 0.0)
+def where_it_is_enough(bench):
+    for sigma, share, order in product((3.0, 4.0, 8.0), (0.01, 0.1, 0.999), (2, 4, 16)):
+        q, steps = share / (16 * sigma), 10_000
+        assert order <= sigma**2 * math.log(1 / (q * sigma))
+        epsilon = 2 * steps * q**2 * order / sigma**2
+        ledger, delta = _ledger(q, sigma, steps), math.exp(-order * epsilon / 2)
+        yield holds(MomentsAccountant().epsilon(ledger, delta).upper <= epsilon)
+    q, steps, epsilon, delta = 0.0163315, 100_000, 53.333, 2.6236e-12
+    sigma, order = (
+        in_paper.theorem_1_noise(q, steps, epsilon, delta),
+        2 * math.log(1 / delta) / epsilon,
+    )
+    assert q < 1 / (16 * sigma) and order <= sigma**2 * math.log(1 / (q * sigma))
+    exact = LossDistributionAccountant().epsilon(_ledger(q, sigma, steps), delta)
+    yield holds(exact.lower > 68.8)
+
+
+def _ledger(q, sigma, steps):
+    return ledger_of((PoissonSampled(q, Gaussian(sigma)), steps))

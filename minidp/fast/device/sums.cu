@@ -74,7 +74,7 @@ extern "C" __global__ void weigh(Parts<Gradient> parts, Clipping clip, i64 group
             if (threadIdx.x == 0) {
                 double mine = own ? own[b] : 1;
                 double weight = clip_weight(total, clip.clip_norm[g], margin, most) * mine;
-                sq[g * examples + b] = mine > 0 ? total : -1;
+                sq[g * examples + b] = total;
                 weights[g * examples + b] = found[g] = weight;
             }
         }

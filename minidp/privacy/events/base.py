@@ -26,10 +26,9 @@ class NeighbouringRelation(Enum):
 releases = partial(count, 0, MOST_128_BITS)
 
 
-def number(check: Callable[..., None], plain: type | None = float) -> dict[str, Any]:
-    """Metadata of a field for a number: its check, and the plain type to which it is converted.
-
-    Equal events must have equal JSON, whether they were built from 4, 4.0 or NumPy's numbers.
+def number(check: Callable[..., None], plain: Any = float) -> dict[str, Any]:
+    """Metadata of a field for a number: its check, and the plain type to which it is converted, so
+    that JSON can hold it, whether it was built from 4, 4.0 or NumPy's numbers.
     """
     return {"number": (check, plain)}
 
@@ -91,7 +90,7 @@ class Event:
             elif each.metadata:
                 check, plain = each.metadata["number"]
                 check(**{each.name: value})
-                object.__setattr__(self, each.name, plain(value) if plain else value)
+                object.__setattr__(self, each.name, plain(value))
 
 
 def check_event(where: str, event: object) -> None:

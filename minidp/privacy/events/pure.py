@@ -1,16 +1,22 @@
 """Releases of which only (epsilon, delta) is known."""
 
 from dataclasses import dataclass, field
+from numbers import Integral
 
 from ...util.validate import non_negative_finite, probability
 from .base import Event, number
+
+
+def _plain(epsilon):
+    """A number of Python's own; a whole number stays whole, as ledgers on disk hold it."""
+    return int(epsilon) if isinstance(epsilon, Integral) else float(epsilon)
 
 
 @dataclass(frozen=True)
 class PureDP(Event):
     """Any release that is epsilon-DP with delta 0, such as the exponential mechanism; unsampled."""
 
-    epsilon: float = field(metadata=number(non_negative_finite, None))
+    epsilon: float = field(metadata=number(non_negative_finite, _plain))
 
     @property
     def pure_epsilon(self):
@@ -26,7 +32,7 @@ class ApproximateDP(Event):
     ApproximateDP(0, delta).
     """
 
-    epsilon: float = field(metadata=number(non_negative_finite, None))
+    epsilon: float = field(metadata=number(non_negative_finite, _plain))
     delta: float = field(metadata=number(probability))
 
     @property
