@@ -52,7 +52,7 @@ def add_gaussian(
     Forward
         [F1]  released = g rint((raw + noise_std z) / g)    z standard normal, independent in every
               coordinate, in float64, and then rounded to `dtype`
-        [F2]  g = 2^(floor(log2 noise_std) - 20)    the grid of noise_std; `noise_grid` has its limits
+        [F2]  g = 2^(floor(log2 noise_std) - 20)    the grid (`noise_grid`, which also has limits)
 
     Source
         [F1]  Abadi et al. 2016, Algorithm 1, "Add noise"
