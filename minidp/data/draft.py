@@ -86,24 +86,7 @@ def _drafted(name, cells, label):
     if count <= MOST_CATEGORIES:
         return _category(rows, cells, None if label or count <= MOST_NUMBERED else odd)
     if odd:
-        kind, others = odd
-        shown = listed([repr(text)[:40] for text in others[:MOST_GAPS]])
-        more = ", ..." if len(others) > MOST_GAPS else ""
-        kept = sorted(set(texts).difference(others))
-        kind_of_kept, formats = _kind(kept)
-        readable = any(_read(kind, text) for text in others)  # in another format
-        if kind_of_kept and len(others) <= MOST_GAPS and not readable:
-            found, says = _measured(kind_of_kept, formats, kept)
-            if all(rows[text] >= FEWEST_ROWS for text in others):
-                return found | {"gaps": others}, f"{says}; gaps are {shown}"
-            return found | {"gaps": None}, (
-                f"{says}; {shown} may be gaps, and fewer than {FEWEST_ROWS} rows hold some of "
-                'them: fill in "gaps" with those that are publicly known'
-            )
-        return {"type": "ignore"}, (
-            f"ignored, because most of its {count} texts are {kind}s, but not {shown}{more}: list "
-            f'what stands for a gap in "gaps", correct other cells, and write a {kind}'
-        )
+        return _mixed(rows, *odd)
     if count == len(known) and not label:
         return {"type": "ignore"}, (
             f"ignored, because its {count} texts are all different; for a category write "
@@ -115,6 +98,29 @@ def _drafted(name, cells, label):
         if names_repeat(rows):
             says += f". If it says whose row each is, {_apart(name)}"
     return {"type": "category", "values": None}, says
+
+
+def _mixed(rows, kind, others):
+    """(the entry of a column of numbers or dates with other texts among them, what it is taken
+    for).
+    """
+    shown = listed([repr(text)[:40] for text in others[:MOST_GAPS]])
+    more = ", ..." if len(others) > MOST_GAPS else ""
+    kept = sorted(set(rows).difference(others))
+    kind_of_kept, formats = _kind(kept)
+    readable = any(_read(kind, text) for text in others)  # in another format
+    if kind_of_kept and len(others) <= MOST_GAPS and not readable:
+        found, says = _measured(kind_of_kept, formats, kept)
+        if all(rows[text] >= FEWEST_ROWS for text in others):
+            return found | {"gaps": others}, f"{says}; gaps are {shown}"
+        return found | {"gaps": None}, (
+            f"{says}; {shown} may be gaps, and fewer than {FEWEST_ROWS} rows hold some of "
+            'them: fill in "gaps" with those that are publicly known'
+        )
+    return {"type": "ignore"}, (
+        f"ignored, because most of its {len(rows)} texts are {kind}s, but not {shown}{more}: list "
+        f'what stands for a gap in "gaps", correct other cells, and write a {kind}'
+    )
 
 
 def _category(rows, cells, odd):

@@ -12,7 +12,7 @@ No message shows a value of a row.
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -25,7 +25,7 @@ from ..errors import DataError, ParameterError
 from ..util.files import jsonable, unique_fields
 from ..util.text import listed
 from .arrays import one_axis
-from .cells import GAPS, day_in, number_or_nan, plain_number, text_in
+from .cells import GAPS, day_in, number_or_nan, places_among, text_in
 from .tables import picked, table_of
 
 # of an entry, with the values that each may have
@@ -292,27 +292,6 @@ class Schema:
     def to_json(self) -> dict[str, Any]:
         """The schema as values of JSON, which `of` reads."""
         return {each.name: each.entry for each in self.columns}
-
-
-def places_among(values: Iterable[Any], cells: Iterable[Any]) -> NDArray:
-    """(N,) the place of each cell among the values, their number for others and gaps.
-
-    A number is one value however it is written: 1, 1.0, "1", "1.0" and True are the same, where no
-    two of the values are. A leading zero makes a text: 01067 is not 1067.
-    """
-    values = list(values)
-    by_text = {text_in(value): place for place, value in enumerate(values)}
-    numbers = [plain_number(value) for value in values]
-    by_number: dict[float | None, int] = {
-        number: place
-        for place, number in enumerate(numbers)
-        if number is not None and numbers.count(number) == 1
-    }
-    texts, known = [text_in(cell) for cell in cells], {}
-    for text in set(texts):
-        place = by_text.get(text)
-        known[text] = by_number.get(plain_number(text), len(values)) if place is None else place
-    return np.array([known[text] for text in texts], dtype=np.int64)
 
 
 def _check_keys(name, entry):

@@ -23,7 +23,8 @@ except ImportError as error:
         "pip install 'minidp[sklearn]'"
     ) from error
 
-from ..data.schema import Schema, places_among
+from ..data.cells import places_among
+from ..data.schema import Schema
 from ..errors import ParameterError
 from ..util.atomic import StrPath
 from ..util.notices import tell

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..data.arrays import one_axis
-from ..data.schema import places_among
+from ..data.cells import places_among
 from ..errors import ParameterError
 from ..privacy.accountant import Bound, called
 from ..privacy.ledger import Ledger

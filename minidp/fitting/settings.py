@@ -276,6 +276,7 @@ def names_checked(fit: Callable[P, R]) -> Callable[P, R]:
     own = [each for each in shown.parameters.values() if each.kind != Parameter.VAR_KEYWORD]
     every = [*own, *signature(Settings).parameters.values()]
     fit.__signature__ = shown.replace(parameters=every)  # type: ignore[attr-defined]
+    fit.__annotations__ |= Settings.__annotations__
     by_name = words.names_checked(fit)
 
     @wraps(fit)
