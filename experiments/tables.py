@@ -5,7 +5,8 @@ a better model, and what do bounds cost that are too wide?
 
 The tables are synthetic ones (`datasets/random_tables.py`, of seeds that no setting was chosen on),
 Adult with the schema of adult.py, and RAND with the bounds of persons.py, split by persons, the
-guarantee for rows. Ten splits with a fifth of the rows held out; the split's number seeds the fit.
+guarantee for rows; and tables that come with scikit-learn. Several splits with a fifth of the rows
+held out; the split's number seeds the fit.
 The constant answers with the training rows' shares of the classes. All settings are the rule's.
 """
 
@@ -35,6 +36,7 @@ SYNTHETIC = [
 ]
 REGRESSIONS = (5, 15, 60)  # columns
 REGRESSION_ROWS = 20_000
+HELD = 4000  # rows that judge
 WAYS = {  # of telling the bounds of a regression: widened by, added to the numbers
     "bounds": (1.0, 0.0),
     "bounds 3 times too wide": (3.0, 0.0),
@@ -151,6 +153,69 @@ def regressions(columns, splits):
     return {name: {**mean_and_error(scores), "runs": scores} for name, scores in found.items()}
 
 
+def limits_and_rows(splits):
+    """R2 with limits of the target that are too wide, and with more rows and more epsilon."""
+    found = {}
+    cases = [("target limits", (5000, 1.0, wider)) for wider in (1, 10, 100)]
+    cases += [("rows", (rows, 1.0, 1)) for rows in (3000, 10_000, 50_000)]
+    cases += [("epsilon", (5000, epsilon, 1)) for epsilon in (0.5, 1.0, 2.0, 4.0)]
+    for what, (rows, epsilon, wider) in cases:
+        scores = []
+        for split in range(splits):
+            seed = FIRST_SEED + split
+            x, y, bounds = random_tables.regression(seed, rows + HELD, 15)
+            model = minidp.fit(
+                x[:rows],
+                y[:rows],
+                epsilon=epsilon,
+                delta=DELTA,
+                bounds=bounds,
+                target_bounds=(-4 * wider, 4 * wider),
+                dataset_size=rows,
+                seed=split,
+                quiet=True,
+            )
+            scores.append(model.score(x[rows:], y[rows:]))
+        name = f"{what}: {rows} rows, epsilon {epsilon:g}, limits {wider} times as wide"
+        found[name] = mean_and_error(scores) | {"runs": scores}
+        print(f"{name}: R2 {found[name]['mean']:.4f}", flush=True)
+    return found
+
+
+def of_scikit_learn(splits):
+    """Accuracy, or R2, on tables that come with scikit-learn, within bounds that are powers of ten,
+    beside logistic or ridge regression without privacy.
+    """
+    from sklearn import datasets
+    from sklearn.linear_model import LogisticRegression, Ridge
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    found = {}
+    for name in ("breast_cancer", "digits", "wine", "diabetes"):
+        x, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+        high = 10.0 ** np.ceil(np.log10(np.abs(x).max(axis=0).clip(1e-3)))
+        low = np.where(x.min(axis=0) < 0, -high, 0)
+        given, other = {"classes": np.unique(y)}, LogisticRegression(max_iter=1000)
+        if name == "diabetes":
+            given, other = {"target_bounds": (0, 1000)}, Ridge()
+        scores, others = [], []
+        for split in range(splits):
+            held, rest = held_out(split, len(y))
+            given |= {"bounds": (low, high), "dataset_size": len(rest), "seed": split}
+            model = minidp.fit(x[rest], y[rest], epsilon=1.0, delta=DELTA, quiet=True, **given)
+            scores.append(model.score(x[held], y[held]))
+            without = make_pipeline(StandardScaler(), other).fit(x[rest], y[rest])
+            others.append(without.score(x[held], y[held]))
+        found[name] = {
+            "minidp": mean_and_error(scores),
+            "without privacy": mean_and_error(others),
+            "runs": scores,
+        }
+        print(f"{name}: {found[name]['minidp']} {found[name]['without privacy']}", flush=True)
+    return found
+
+
 def figures(args):
     """Measure and print; returns what is written."""
     splits = 1 if args.smoke else args.repeats
@@ -178,7 +243,14 @@ def figures(args):
         numbers[str(columns)] = regressions(columns, min(splits, 5))
         for name, row in numbers[str(columns)].items():
             print(f"{columns} columns, {name}: R2 {row['mean']:.4f}", flush=True)
-    return {"delta": DELTA, "sha256": hashes, "classes": found, "regressions": numbers}
+    return {
+        "delta": DELTA,
+        "sha256": hashes,
+        "classes": found,
+        "regressions": numbers,
+        "limits and rows": {} if args.smoke else limits_and_rows(splits),
+        "scikit-learn": of_scikit_learn(splits),
+    }
 
 
 @dataclass(frozen=True)

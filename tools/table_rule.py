@@ -1,19 +1,23 @@
 """Synthetic tables, and the search on them for the settings that `minidp.fit` takes for tables.
 
     python -m tools.table_rule --json experiments/results/table_rule.json
-    python -m tools.table_rule --second --json experiments/results/table_rule_second.json
+    python -m tools.table_rule --search second --json experiments/results/table_rule_second.json
+    python -m tools.table_rule --search tails --json experiments/results/table_rule_tails.json
+    python -m tools.table_rule --search shrunk --json experiments/results/table_rule_shrunk.json
 
 Columns are correlated; some are skewed, some have heavy tails, some are counts, some are seldom
 anything but 0, and public bounds are loose. Classes follow from lines, curves and products of
 columns, and some are rare. Every setting is tried on every table at epsilon 1;
 `fitting/defaults.py` and `fitting/columns.py` hold those that are chosen. The second search is on
-regressions, and on how weights are shrunk: also of tables with a category of 100 values and little
-else.
+regressions, the third on the limits of targets, of which a half have heavy tails. The last is on
+how weights are shrunk: also of tables whose labels say little, or nothing, of the columns, and of a
+category of 100 values and little else.
 """
 
 import math
 import statistics
 import sys
+from contextlib import ExitStack
 from unittest import mock
 
 import numpy as np
@@ -42,16 +46,27 @@ COLUMNS = {
     "AIM": [(0.01, 0.2, 0.0), (0.01, 0.2, 0.06)],
     "LEAST_SHARE": [0.0],
 }
-# the second search: (module, name): values, the first of which is chosen
+# the second search: (module, name): values, of which it starts with the first
 NUMBERS = {
-    (defaults, "NUMBER_NOISE"): (0.12, 0.06, 0.24),
+    (defaults, "NUMBER_NOISE"): (0.12, 0.03, 0.06, 0.09, 0.24),
     (defaults, "NUMBER_CLIP"): (0.12, 0.06, 0.24),
-    (defaults, "MOST_STEPS"): (400, 100, 200),
-    (target, "FARTHEST"): (5.0, 3.0, 8.0),
+    (defaults, "MOST_STEPS"): (400, 200, 800),
+    (target, "FARTHEST"): (5.0, 2.0, 3.0, 4.0),
 }
-SHRUNK = {(outputs, "PART_OF_NOISE"): (0.4, 0.0, 0.8, 1.6)}
-SECOND_ROWS, SECOND_SEEDS = (300, 1000, 4000), (1, 2)
-NUMBER_COLUMNS, CLASS_SHAPES = (5, 15, 40), ((5, 2), (30, 2), (15, 4), (100, 0))
+# the third search: spreads from its centre that a target is limited to
+FARTHEST, TAIL_ROWS, TAIL_SEEDS = (5.0, 8.0, 12.0), (300, 1000, 4000), (1, 2)
+# the last search: parts of noise, of which the first is chosen; and tables, whose labels are as
+# they are, mixed in 7 of 10 rows, mixed in all, or those of `random_tables.weak`
+PARTS = (0.4, 0.0, 0.2, 0.8)
+SHRUNK_ROWS, SHRUNK_SEEDS = (200, 500, 2000, 8000), (1,)
+KINDS = {
+    "clear": (0.0, ((5, 2), (20, 2), (12, 4))),
+    "mixed": (0.7, ((5, 2), (20, 2), (12, 3))),
+    "nothing": (1.0, ((8, 2), (30, 2))),
+    "weak": (None, ((100, 2), (15, 2))),
+}
+SECOND_ROWS, SECOND_SEEDS = (300, 1000, 4000, 16_000), (1, 2, 3)
+NUMBER_COLUMNS = 5, 15, 40
 
 EPSILON, DELTA = 1.0, 1e-5
 
@@ -124,24 +139,35 @@ def search():
     return found
 
 
-def r2(seed, rows, columns):
-    """R2 on rows held out, of a regression whose target's limits are loose."""
+def r2(seed, rows, columns, heavy=False):
+    """R2 on rows held out, of a regression whose target's limits are loose; heavy: of its
+    exponential.
+    """
     x, y, bounds = regression(seed, rows + HELD, columns)
-    given = {"bounds": bounds, "target_bounds": (-40, 40), "dataset_size": rows, "seed": seed}
+    limits = (-40, 40)
+    if heavy:
+        y, limits = np.exp(y), (0, 1000)
+    given = {"bounds": bounds, "target_bounds": limits, "dataset_size": rows, "seed": seed}
     model = minidp.fit(x[:rows], y[:rows], epsilon=EPSILON, delta=DELTA, quiet=True, **given)
     return float(model.score(x[rows:], y[rows:]))
 
 
-def above_constant(seed, rows, columns, classes):
-    """Log loss less the constant's, also of a table that shows next to nothing."""
-    if classes:
-        return scored(seed, rows, columns, classes)[0]
-    x, y, schema = weak(seed, rows + HELD, columns)
-    train, held = ({name: cells[part] for name, cells in x.items()} for part in _parts(rows))
-    given = {"schema": schema, "classes": [0, 1], "dataset_size": rows, "seed": seed}
-    model = minidp.fit(train, y[:rows], epsilon=EPSILON, delta=DELTA, quiet=True, **given)
-    p, share = model.predict_proba(held), np.bincount(y[:rows], minlength=2) / rows
-    right = np.maximum(p[np.arange(HELD), y[rows:]], 1e-12)
+def above_constant(seed, rows, kind, columns, classes):
+    """Log loss less that of the training rows' shares of classes, on rows held out."""
+    mixed, given = KINDS[kind][0], {"dataset_size": rows, "seed": seed, "quiet": True}
+    if mixed is None:
+        x, y, schema = weak(seed, rows + HELD, columns)
+        given |= {"schema": schema, "classes": range(classes)}
+        train, held = ({name: cells[part] for name, cells in x.items()} for part in _parts(rows))
+    else:
+        x, y, bounds = table(seed, rows + HELD, columns, classes)
+        rng = np.random.default_rng(seed)
+        y = np.where(rng.random(len(y)) < mixed, rng.permutation(y), y)
+        given |= {"bounds": bounds, "classes": range(classes)}
+        train, held = (x[part] for part in _parts(rows))
+    model = minidp.fit(train, y[:rows], epsilon=EPSILON, delta=DELTA, **given)
+    share = np.maximum(np.bincount(y[:rows], minlength=classes) / rows, 1 / rows)
+    right = np.maximum(model.predict_proba(held)[np.arange(HELD), y[rows:]], 1e-12)
     return float((np.log(share[y[rows:]]) - np.log(right)).mean())
 
 
@@ -150,41 +176,114 @@ def _parts(rows):
 
 
 def second_search():
-    """Means over the second search's tables, for each value of each constant."""
+    """Means over the second search's tables. Constants are tried one after another, each with the
+    best values of those before it, and all of them a second time.
+    """
     numbers = [(n, c) for n in SECOND_ROWS for c in NUMBER_COLUMNS]
-    classes = [(n, *shape) for n in SECOND_ROWS for shape in CLASS_SHAPES]
     found = []
-    for constants, tables, figure in ((NUMBERS, numbers, r2), (SHRUNK, classes, above_constant)):
-        for number, ((module, name), values) in enumerate(constants.items()):
-            for value in values[number > 0 :]:  # what is chosen is measured once
-                with mock.patch.object(module, name, value):
-                    runs = {
-                        " x ".join(map(str, each)): [figure(seed, *each) for seed in SECOND_SEEDS]
-                        for each in tables
-                    }
-                mean = statistics.mean(map(statistics.mean, runs.values()))
-                found.append({name: value, figure.__name__: mean, "tables": runs})
-                print(name, value, figure.__name__, round(mean, 4), flush=True)
+
+    def tried(values):
+        known = next((row for row in found if row["constants"] == values), None)
+        if known is None:
+            with ExitStack() as patched:
+                for (module, name), value in zip(NUMBERS, values.values()):
+                    patched.enter_context(mock.patch.object(module, name, value))
+                runs = {
+                    " x ".join(map(str, each)): [r2(seed, *each) for seed in SECOND_SEEDS]
+                    for each in numbers
+                }
+            mean = statistics.mean(map(statistics.mean, runs.values()))
+            known = {"constants": values, "r2": mean, "tables": runs}
+            found.append(known)
+            print(values, round(mean, 4), flush=True)
+        return known["r2"]
+
+    chosen = {name: values[0] for (_, name), values in NUMBERS.items()}
+    for _ in range(2):
+        for (_, name), values in NUMBERS.items():
+            chosen = max(({**chosen, name: value} for value in values), key=tried)
+    return {"chosen": chosen, "tried": found}
+
+
+def tail_search():
+    """Means over the third search's tables, for each limit."""
+    tables = [(rows, columns) for rows in TAIL_ROWS for columns in NUMBER_COLUMNS]
+    found = []
+    for farthest in FARTHEST:
+        with mock.patch.object(target, "FARTHEST", farthest):
+            means = {
+                name: statistics.mean(
+                    r2(seed, *each, heavy) for each in tables for seed in TAIL_SEEDS
+                )
+                for name, heavy in (("plain", False), ("heavy", True))
+            }
+        found.append({"FARTHEST": farthest, "r2": means, "tables": tables})
+        print(found[-1], flush=True)
     return found
+
+
+def shrunk_search():
+    """Means over the last search's tables, for each part of noise."""
+    tables = [
+        (rows, kind, *shape)
+        for rows in SHRUNK_ROWS
+        for kind, (_, shapes) in KINDS.items()
+        for shape in shapes
+    ]
+    found = []
+    for part in PARTS:
+        with mock.patch.object(outputs, "PART_OF_NOISE", part):
+            runs = {
+                " ".join(map(str, each)): [above_constant(seed, *each) for seed in SHRUNK_SEEDS]
+                for each in tables
+            }
+        of_kind = {
+            kind: statistics.mean(
+                statistics.mean(runs[" ".join(map(str, each))])
+                for each in tables
+                if each[1] == kind
+            )
+            for kind in KINDS
+        }
+        mean, worst = (
+            statistics.mean(map(statistics.mean, runs.values())),
+            max(map(max, runs.values())),
+        )
+        found.append(
+            {"PART_OF_NOISE": part, "mean": mean, "worst": worst, **of_kind, "tables": runs}
+        )
+        print(part, round(mean, 4), round(worst, 4), of_kind, flush=True)
+    return found
+
+
+# by name: (what it is, its seeds)
+SEARCHES = {
+    "first": (search, SEEDS),
+    "second": (second_search, SECOND_SEEDS),
+    "tails": (tail_search, TAIL_SEEDS),
+    "shrunk": (shrunk_search, SHRUNK_SEEDS),
+}
 
 
 def main(argv=None):
     """The command line; returns the exit status."""
     parser = Parser(prog="python -m tools.table_rule", description=__doc__.splitlines()[0])
     parser.add_argument("--json", required=True, metavar="FILE", help="where the figures go")
-    parser.add_argument("--second", action="store_true", help="regressions, and shrinking")
+    parser.add_argument("--search", choices=SEARCHES, default="first", help="which of the four")
     args = parser.parse_args(argv)
-    name = "table_rule_second" if args.second else "table_rule"
-    second = "--second " * args.second
+    searched, seeds = SEARCHES[args.search]
+    named, name = "", "table_rule"
+    if args.search != "first":
+        named, name = f"--search {args.search} ", f"table_rule_{args.search}"
     found = {
-        "command": f"python -m tools.table_rule {second}--json experiments/results/{name}.json",
+        "command": f"python -m tools.table_rule {named}--json experiments/results/{name}.json",
         "commit": git_commit(),
         "data": "synthetic tables of tools.table_rule",
         "device": "cpu",
-        "seeds": list(SECOND_SEEDS if args.second else SEEDS),
+        "seeds": list(seeds),
         "epsilon": EPSILON,
         "delta": DELTA,
-        "settings": second_search() if args.second else search(),
+        "settings": searched(),
         "versions": versions(),
     }
     write_json(args.json, found)

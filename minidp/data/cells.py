@@ -2,8 +2,12 @@
 
 import math
 import re
+from collections.abc import Iterable
 from datetime import date, datetime
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 # texts that say that a value is missing: those of pandas, and of other programs
 GAPS = ("", "?", ".", "-", "NA", "N/A", "n/a", "#N/A", "<NA>", "nan", "NaN", "null", "NULL", "None")
@@ -94,3 +98,24 @@ def day_in(text: str, written: str | None = None) -> float:
     except ValueError:
         return math.nan
     return float(found.toordinal() - date(1970, 1, 1).toordinal())
+
+
+def places_among(values: Iterable[Any], cells: Iterable[Any]) -> NDArray:
+    """(N,) the place of each cell among the values, their number for others and gaps.
+
+    A number is one value however it is written: 1, 1.0, "1", "1.0" and True are the same, where no
+    two of the values are. A leading zero makes a text: 01067 is not 1067.
+    """
+    values = list(values)
+    by_text = {text_in(value): place for place, value in enumerate(values)}
+    numbers = [plain_number(value) for value in values]
+    by_number: dict[float | None, int] = {
+        number: place
+        for place, number in enumerate(numbers)
+        if number is not None and numbers.count(number) == 1
+    }
+    texts, known = [text_in(cell) for cell in cells], {}
+    for text in set(texts):
+        place = by_text.get(text)
+        known[text] = by_number.get(plain_number(text), len(values)) if place is None else place
+    return np.array([known[text] for text in texts], dtype=np.int64)

@@ -3,6 +3,7 @@ lines are for the owner's eyes: they show values of rows.
 """
 
 import math
+import re
 from collections import Counter
 from shlex import quote
 from typing import Any
@@ -10,13 +11,14 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ..util.text import listed
-from .cells import CODE, CURRENCIES, GAPS, TRUTH, plain_number, text_in
-from .persons import NAMES
+from .cells import CODE, CURRENCIES, GAPS, plain_number, text_in
+from .persons import NAMES, names_repeat
 from .schema import READERS
 from .tables import picked
 
 MOST_CATEGORIES = 64  # the categories of a column of more texts are left to fill in
 SOME = 200  # texts that show in which format most are
+EIGHT_DIGITS = re.compile(r"(19|20)\d{6}")  # of a date
 FOR_GAPS = (-9999, -999, -99, 999, 9999)  # numbers that may stand for a gap
 MOST_GAPS = 10  # different texts that are taken for gaps among numbers or dates
 FEWEST_ROWS = 10  # that hold a text which a draft may quote: a file may be published
@@ -64,35 +66,27 @@ def _drafted(name, cells, label):
     if not label and count > MOST_NUMBERED and NAMES.fullmatch(name.lower()):
         return {"type": "ignore"}, _of_names(name, count, len(known))
     kind, formats = _kind(texts)
-    if not label and TRUTH.keys() >= set(map(str.lower, texts)):
+    if not label and set(map(plain_number, texts)) == {0, 1}:
         return {"type": "number", "low": 0, "high": 1}, "true or false, as the numbers 1 and 0"
+    if (
+        not label
+        and kind == "number"
+        and all(EIGHT_DIGITS.fullmatch(text) and _read("date", text) for text in texts)
+    ):
+        kind, formats = "date", [None]
     if label and (kind != "number" or count <= MOST_NUMBERED):
         kind = None
     if kind:
-        return _measured(kind, formats, texts)
+        found, says = _measured(kind, formats, texts)
+        if kind == "number" and names_repeat(Counter(known)):
+            says += f"; if it says whose row each is, {_apart(name)}"
+        return found, says
     odd = _mostly(texts)
     rows = Counter(known)
     if count <= MOST_CATEGORIES:
         return _category(rows, cells, None if label or count <= MOST_NUMBERED else odd)
     if odd:
-        kind, others = odd
-        shown = listed([repr(text)[:40] for text in others[:MOST_GAPS]])
-        kept = sorted(set(texts).difference(others))
-        kind_of_kept, formats = _kind(kept)
-        readable = any(_read(kind, text) for text in others)  # in another format
-        if kind_of_kept and len(others) <= MOST_GAPS and not readable:
-            found, says = _measured(kind_of_kept, formats, kept)
-            if all(rows[text] >= FEWEST_ROWS for text in others):
-                return found | {"gaps": others}, f"{says}; gaps are {shown}"
-            return found | {"gaps": None}, (
-                f"{says}; {shown} may be gaps, and fewer than {FEWEST_ROWS} rows hold some of "
-                'them: fill in "gaps" with those that are publicly known'
-            )
-        return {"type": "ignore"}, (
-            f"ignored, because most of its {count} texts are {kind}s, but not {shown}"
-            f"{', ...' * (len(others) > MOST_GAPS)}: list "
-            f'what stands for a gap in "gaps", correct other cells, and write a {kind}'
-        )
+        return _mixed(rows, *odd)
     if count == len(known) and not label:
         return {"type": "ignore"}, (
             f"ignored, because its {count} texts are all different; for a category write "
@@ -101,7 +95,32 @@ def _drafted(name, cells, label):
     says = f'a category of {count} texts, too many to list: fill in "values", the ones that matter'
     if not label:
         says += '; all others are *other*. Or write "type": "ignore"'
+        if names_repeat(rows):
+            says += f". If it says whose row each is, {_apart(name)}"
     return {"type": "category", "values": None}, says
+
+
+def _mixed(rows, kind, others):
+    """(the entry of a column of numbers or dates with other texts among them, what it is taken
+    for).
+    """
+    shown = listed([repr(text)[:40] for text in others[:MOST_GAPS]])
+    more = ", ..." if len(others) > MOST_GAPS else ""
+    kept = sorted(set(rows).difference(others))
+    kind_of_kept, formats = _kind(kept)
+    readable = any(_read(kind, text) for text in others)  # in another format
+    if kind_of_kept and len(others) <= MOST_GAPS and not readable:
+        found, says = _measured(kind_of_kept, formats, kept)
+        if all(rows[text] >= FEWEST_ROWS for text in others):
+            return found | {"gaps": others}, f"{says}; gaps are {shown}"
+        return found | {"gaps": None}, (
+            f"{says}; {shown} may be gaps, and fewer than {FEWEST_ROWS} rows hold some of "
+            'them: fill in "gaps" with those that are publicly known'
+        )
+    return {"type": "ignore"}, (
+        f"ignored, because most of its {len(rows)} texts are {kind}s, but not {shown}{more}: list "
+        f'what stands for a gap in "gaps", correct other cells, and write a {kind}'
+    )
 
 
 def _category(rows, cells, odd):
@@ -131,8 +150,19 @@ def _of_names(name, count, rows):
     if count == rows:
         return 'ignored, because it names each row; for a number write "type": "number"'
     return (
-        f"ignored, because it says whose row each is: {count} persons have {rows} rows. `train "
-        f"--person {quote(name)} --rows-per-person K` protects each person with all of their rows"
+        f"ignored, because it says whose row each is: {count} persons have {rows} rows. "
+        f"{_protects(name)}"
+    )
+
+
+def _apart(name):
+    return f'write "type": "ignore": {_protects(name)}'
+
+
+def _protects(name):
+    return (
+        f"`train --person {quote(name)} --rows-per-person K` protects each person with all of "
+        "their rows"
     )
 
 

@@ -23,6 +23,7 @@ from ..util.text import listed
 from .cells import CODE, GAPS, TRUTH, number_in, plain_number
 
 WINDOWS = "cp1252"
+LONE_CR = re.compile(r"\r(?!\n)")
 # what reads the tables of other programs, in pandas
 OTHER_TABLES = {
     ".parquet": "read_parquet",
@@ -55,7 +56,8 @@ def read_table(path: StrPath) -> dict[str, list[str]]:
         text = _uncommented(path, _text(path))
         line = next(filter(str.strip, io.StringIO(text, newline="")), "")
         rows = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=_delimiter(line))
-        return _table(path, rows)
+        # pandas writes such a cell without quotation marks, and it then ends its line
+        return _table(path, rows, LONE_CR.search(text) and "\n" in text)
     except (csv.Error, UnicodeDecodeError, EOFError, BadZipFile, BadGzipFile) as error:
         raise DataError(
             f"{path}: no CSV file in UTF-8, UTF-16 or {WINDOWS} ({error}); save it as UTF-8"
@@ -137,7 +139,8 @@ def _delimiter(line):
         return ","
 
 
-def _table(path, rows):
+def _table(path, rows, returns=False):
+    """Columns; returns: whether a carriage return ends some lines, and a line feed others."""
     names = [name.strip() for name in next(filter(None, rows), [])]
     if not any(names):
         raise DataError(f"{path}: empty: expected a first line that names the columns")
@@ -159,6 +162,11 @@ def _table(path, rows):
             cure = "mend or delete the line"
             if not any(columns.values()):
                 cure += ", or the lines above that of the names"
+            if returns:
+                cure += (
+                    ". A carriage return without a line feed may stand in a cell: replace it by a "
+                    "space, or write the cell in quotation marks"
+                )
             raise DataError(
                 f"{path}, line {rows.line_num}: expected {len(names)} cells, got {len(row)}; {cure}"
             )

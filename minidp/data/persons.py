@@ -2,7 +2,9 @@
 
 import re
 import unicodedata
+from collections import Counter
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +23,9 @@ NAMES = re.compile(  # of columns that say whose row each is
     r"|subject[ _-]?(no|nr|number|code)\.?|(.*[ _-])?id|unnamed: 0"
 )
 FEWEST_NAMES = 10  # different ones; a column of fewer is a category
+# as many different texts, and rows of each at most, that may be persons whatever they are called
+FEWEST_REPEATED, MOST_REPEATED = 100, 12
+FRACTION = re.compile(r"[-+]?\d*[.,]\d+|\d+-\d+-\d+.*")  # or a date
 NUMBER = re.compile(r"[-+]?\d+(\.\d*)?")
 # other ways to write a number: with an exponent, hexadecimal, or with groups of three digits
 WRITTEN = re.compile(r"\+?\d+(\.\d*)?(e[+]?\d{1,2})?|0x[0-9a-f]{1,16}")
@@ -33,14 +38,26 @@ LARGEST_NAME = 2**53  # from here on, different whole numbers may be the same fl
 def remark_names(table: dict[str, NDArray]) -> None:
     """Say so if a column looks as if it said whose row each is, and names repeat."""
     for name, cells in table.items():
-        if not NAMES.fullmatch(name.lower()):
-            continue
-        if FEWEST_NAMES < len(set(map(str, cells.tolist()))) < len(cells):
+        # persons have no numbers with fractions
+        rows = Counter() if cells.dtype.kind == "f" else Counter(cells.tolist())
+        called = NAMES.fullmatch(name.lower()) and FEWEST_NAMES < len(rows) < rows.total()
+        if called or names_repeat(rows):
             say(
                 f"NOTICE: the values of column {name} repeat. If it says whose row each is, this "
                 "epsilon is for one row and not for a person: give --person and --rows-per-person "
                 f"(person={name!r}, rows_per_person=). {ASIDE}"
             )
+
+
+def names_repeat(rows: Counter[Any]) -> bool:
+    """Whether cells {cell: how many rows} may be names of persons with a few rows each: many words
+    or whole numbers, of which each is there about as often as the others.
+    """
+    each = rows.total() / max(len(rows), 1)
+    if len(rows) < FEWEST_REPEATED or not 2 <= each <= MOST_REPEATED:
+        return False
+    alike = max(rows.values()) <= 3 * each and list(rows.values()).count(1) <= len(rows) / 5
+    return alike and not any(FRACTION.fullmatch(str(cell)) for cell in rows)
 
 
 class Persons(Units):

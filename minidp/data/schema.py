@@ -11,7 +11,8 @@ No message shows a value of a row.
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -24,7 +25,7 @@ from ..errors import DataError, ParameterError
 from ..util.files import jsonable, unique_fields
 from ..util.text import listed
 from .arrays import one_axis
-from .cells import GAPS, day_in, number_or_nan, plain_number, text_in
+from .cells import GAPS, day_in, number_or_nan, places_among, text_in
 from .tables import picked, table_of
 
 # of an entry, with the values that each may have
@@ -37,6 +38,7 @@ FREE = ("low", "high", "values", "format", "gaps")
 READERS = {"number": number_or_nan, "date": day_in}
 WRITTEN = {"number": (1234.5, '"1.234,5"'), "date": (16800.0, '"31.12.2015"')}
 EXAMPLES = {"number": "1234.5", "date": "2015-12-31"}  # without "format"
+WIDE = 2.0**20  # between bounds
 FEWEST, FIRST = 10, 4096  # values, and rows, that show whether a column fits
 
 
@@ -82,9 +84,15 @@ class Column:
         """Whether a number's bounds are not known."""
         return math.isinf(self.low)
 
+    @property
+    def wide(self) -> bool:
+        """Whether a number's bounds are so far apart that float32 may not tell its values apart."""
+        return self.type != "category" and WIDE < self.high - self.low < math.inf
+
     def encoded(self, cells: NDArray) -> NDArray:
-        """(N, width) float32, or float64 of a number without bounds. NaN where a value is refused:
-        text that is no number or date, and with gaps=False a gap or an unknown category.
+        """(N, width) float32, or float64 of a number without bounds or with wide ones. NaN where a
+        value is refused: text that is no number or date, and with gaps=False a gap or an unknown
+        category.
         """
         if self.type == "category":
             places = self._places(cells)
@@ -98,7 +106,7 @@ class Column:
             within = np.clip(numbers, self.low, self.high)
             scaled = 2 * (within - self.low) / (self.high - self.low) - 1
         parts = np.stack([np.where(gaps, 0, scaled), gaps] if self.gaps else [scaled], axis=1)
-        return parts if self.open else parts.astype(np.float32)
+        return parts if self.open or self.wide else parts.astype(np.float32)
 
     def numbers(self, cells: NDArray) -> tuple[NDArray, NDArray]:
         """(numbers (N,), NaN for a gap and for what is none; where the gaps are (N,))."""
@@ -286,27 +294,6 @@ class Schema:
         return {each.name: each.entry for each in self.columns}
 
 
-def places_among(values: Iterable[Any], cells: Iterable[Any]) -> NDArray:
-    """(N,) the place of each cell among the values, their number for others and gaps.
-
-    A number is one value however it is written: 1, 1.0, "1", "1.0" and True are the same, where no
-    two of the values are. A leading zero makes a text: 01067 is not 1067.
-    """
-    values = list(values)
-    by_text = {text_in(value): place for place, value in enumerate(values)}
-    numbers = [plain_number(value) for value in values]
-    by_number: dict[float | None, int] = {
-        number: place
-        for place, number in enumerate(numbers)
-        if number is not None and numbers.count(number) == 1
-    }
-    texts, known = [text_in(cell) for cell in cells], {}
-    for text in set(texts):
-        place = by_text.get(text)
-        known[text] = by_number.get(plain_number(text), len(values)) if place is None else place
-    return np.array([known[text] for text in texts], dtype=np.int64)
-
-
 def _check_keys(name, entry):
     """Raise ParameterError unless an entry is a dictionary of known keys."""
     where = f"schema: column {name}"
@@ -394,7 +381,13 @@ def _values(where, values):
         raise ParameterError(f'{where}: expected "values": [...] with the categories')
     kinds = {isinstance(each, str) for each in values}
     if len(kinds) > 1 or not all(isinstance(each, (str, bool, int, float)) for each in values):
-        raise ParameterError(f"{where}: expected texts, or numbers, of one kind as values")
-    if len({text_in(each) for each in values}) < len(values):
-        raise ParameterError(f"{where}: expected different values")
+        raise ParameterError(
+            f"{where}: expected texts, or numbers, of one kind as values, got {values!r:.200}"
+        )
+    rows = Counter(map(text_in, values))
+    if twice := [text for text, count in rows.items() if count > 1]:
+        raise ParameterError(
+            f"{where}: expected different values, got {listed(twice)} more than once; spaces "
+            "around a value do not count"
+        )
     return tuple(each.strip() if isinstance(each, str) else each for each in values)

@@ -31,7 +31,7 @@ LEAST_SHARE, NOISE_OF_SEARCH = 0.03, 0.02  # of mu^2; and of noise, where ranges
 # what a look aims at: noise on a count as a share of N, at most that of mu^2, and that noise at
 # most; of a regression, which needs centres and spreads more
 AIM, AIM_OF_NUMBERS = (0.01, 0.2, 0.06), (0.01, 0.33, 0.1)
-NAMES = ("first_look", "second_look", "third_look", "fourth_look")
+NAMES = ("first_look", "second_look", "third_look", "fourth_look", "fifth_look")
 SEARCHED = 4096, 64  # cells in which a range is sought: with little noise, and with more
 CELLS = 8, 256  # of the last histograms, at least and at most
 NOISE_OF_SUMS = 0.05  # of noise on the sum of so many cells
@@ -51,9 +51,10 @@ class Look:
     affordable  whether its noise is small enough beside N
     aim         as AIM; with more noise than its last number, a look is not affordable
     alone       a single column, whose range is sought even where that costs much
+    wide        whether a column's bounds are so far apart that they say next to nothing
 
-    Numbers may lie far from 0. So ranges are sought first where that costs little, and twice where
-    the numbers have no bounds, or where that costs nothing.
+    Numbers may lie far from 0. So ranges are sought first where that costs little, twice where
+    the numbers have no bounds, or where that costs nothing, and three times within wide bounds.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Look:
         bounded: Any,
         aim: tuple[float, float, float],
         alone: bool = False,
+        wide: bool = False,
     ) -> None:
         self.places, self.size, self.bounded = places, size, np.asarray(bounded)
         self.narrowed = narrowed_coarsely if alone else narrowed
@@ -74,6 +76,8 @@ class Look:
             free = 4 * (whole / wanted) ** 2 < LEAST_SHARE
             near = whole * math.sqrt(4 / most) < NOISE_OF_SEARCH and not self.bounded.all()
             self.searches += free or near and not alone
+            if wide and whole * math.sqrt(5 / most) < NOISE_OF_SEARCH:
+                self.searches = 3
         self.rounds = 2 - bool(self.bounded.all()) + self.searches
         share = min(most, max(LEAST_SHARE, self.rounds * (whole / wanted) ** 2))
         noise = whole * math.sqrt(self.rounds / share)

@@ -2,8 +2,6 @@
 the screen, and is in no file.
 """
 
-from collections import Counter
-
 import numpy as np
 
 from ..backend import to_host
@@ -28,14 +26,15 @@ def remark_copies(data: Data, ledger: Ledger, delta: float) -> None:
         return
     if _by_chance(data) > MOST_BY_CHANCE:
         return
-    held = _counted(data.inputs, data.targets)
-    alike = [count for count in held.values() if count > 1]
-    if data.units.name == "row" and sum(alike) > MANY * held.total():
-        most = max(alike)
+    held = _keys(data.inputs, data.targets)
+    _, rows, alike = np.unique(held, return_inverse=True, return_counts=True)
+    repeated = int((alike[rows] > 1).sum())
+    if data.units.name == "row" and repeated > MANY * len(held):
+        most = int(alike.max())
         group = GroupAccountant(RenyiAccountant(ledger.relation), most)
         spent = upper_text(group.epsilon(ledger, delta).upper)
         say(
-            f"NOTICE: {sum(alike)} of {held.total()} rows are equal to others, up to {most} to "
+            f"NOTICE: {repeated} of {len(held)} rows are equal to others, up to {most} to "
             "each other, which is more than chance gives. If you know that they are copies of one "
             "row (oversampling, bagging), or of one person, the epsilon of a row does not hold for "
             f"it: {most} rows together have {spent}; person= and rows_per_person= protect persons. "
@@ -43,11 +42,11 @@ def remark_copies(data: Data, ledger: Ledger, delta: float) -> None:
         )
     if data.measured is None or not isinstance(data.measured[0].source, np.ndarray):
         return
-    public = _counted(*data.measured)
-    both = (public & held).total()
-    if both > public.total() / 2:
+    public = _keys(*data.measured)
+    both = int(np.isin(public, held).sum())
+    if both > len(public) / 2:
         say(
-            f"NOTICE: {both} of {public.total()} rows of test are equal to training rows. If they "
+            f"NOTICE: {both} of {len(public)} rows of test are equal to training rows. If they "
             "are the same rows, what is measured on them is not private, and says nothing about "
             f"new rows. {ASIDE}"
         )
@@ -65,12 +64,13 @@ def _by_chance(data):
     return expected
 
 
-def _counted(inputs, targets):
-    """{hash of a row with its target: how often}."""
-    found = Counter()
+def _keys(inputs, targets):
+    """(N,) a number for each row with its target, the same for equal rows."""
+    found = []
     for start in range(0, inputs.shape[0], BLOCK):
         span = slice(start, start + BLOCK)
         x, y = np.asarray(inputs.source[span]), np.asarray(to_host(targets[span]))
         x, y = (np.asarray(each, np.float64).reshape(len(each), -1) for each in (x, y))
-        found.update(hash(row.tobytes()) for row in np.hstack([x, y]))
-    return found
+        rows = np.hstack([x, y])
+        found.append((rows * np.random.default_rng(0).normal(size=rows.shape[1])).sum(axis=1))
+    return np.concatenate(found)

@@ -3,8 +3,9 @@
 """
 
 import math
+import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, make_dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
     from sklearn.exceptions import DataConversionWarning
+    from sklearn.pipeline import Pipeline
+    from sklearn.utils import get_tags
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as error:
     raise ImportError(
@@ -20,45 +23,37 @@ except ImportError as error:
         "pip install 'minidp[sklearn]'"
     ) from error
 
-from ..data.schema import Schema, places_among
+from ..data.cells import places_among
+from ..data.schema import Schema
 from ..errors import ParameterError
 from ..util.atomic import StrPath
 from ..util.notices import tell
 from ..util.text import upper_text
 from ..util.words import Named, names_checked
 from .fit import fit
+from .settings import Settings
 
 _spent: list[tuple[float, float]] = []  # (epsilon, delta) of the fits of this process
 
 
+OTHERS = ("label", "classes", "target_bounds", "example_weight")  # not of both estimators
+_Fields = make_dataclass(
+    "_Fields",
+    [(each.name, each.type, each.default) for each in fields(Settings) if each.name not in OTHERS],
+    kw_only=True,
+)
+
+
 @dataclass(kw_only=True, repr=False, eq=False)
-class _Private(Named, BaseEstimator):
+class _Private(Named, BaseEstimator, _Fields):  # type: ignore[misc, valid-type]
     """Base of both estimators; the parameters are those of `minidp.fit`."""
 
     epsilon: float = 1.0
     delta: float | None = None
     folder: StrPath | None = None
     ledger: StrPath | None = None
-    random_state: int | None = None
+    random_state: Any = None
     quiet: bool = False
-    scale: str = "auto"
-    bounds: tuple[Any, Any] | None = None
-    schema: Any = None
-    hidden: tuple[int, ...] | int = ()
-    network: Any = None
-    dataset_size: int | None = None
-    person: Any = None
-    rows_per_person: int | None = None
-    lot_size: int | None = None
-    steps: int | None = None
-    clip_norm: float | None = None
-    learning_rate: float | None = None
-    check: bool = True
-    device: str = "cpu"
-    dtype: str = "float32"
-    source: str | None = None
-    group_size: int = 1
-    ledger_limit: float | None = None
 
     @names_checked
     def fit(self, X: Any, y: Any, example_weight: Any = None, person: Any = None) -> Self:
@@ -82,7 +77,12 @@ class _Private(Named, BaseEstimator):
                 stacklevel=2,
             )
         params = self.get_params(deep=False)
-        params["seed"] = params.pop("random_state")
+        params["seed"] = _seed(params.pop("random_state"))
+        if not self.quiet and (steps := _steps_around()):
+            tell(
+                f"epsilon does not cover the other steps of this Pipeline, which learn from rows: "
+                f"{', '.join(steps)}; scale= and bounds=, or schema=, are in it"
+            )
         if label is None and params.get("target_bounds", 0) is None:
             params["target_bounds"] = (-math.inf, math.inf)
         if person is not None:
@@ -127,6 +127,11 @@ class _Private(Named, BaseEstimator):
         return self._of_model("coef_")
 
     @property
+    def feature_importances_(self) -> NDArray:
+        """As that of the model in `fitted_`."""
+        return self._of_model("feature_importances_")
+
+    @property
     def intercept_(self) -> Any:
         """As that of the model in `fitted_`."""
         return self._of_model("intercept_")
@@ -153,6 +158,27 @@ class _Private(Named, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.random_state is None  # two fits then draw different noise
         return tags
+
+
+def _seed(random_state):
+    """The seed that an integer, None or a generator of NumPy stands for."""
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    return random_state
+
+
+def _steps_around():
+    """The classes of the steps that learn from rows, of a Pipeline that calls `fit`."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        around = frame.f_locals.get("self")
+        if isinstance(around, Pipeline):
+            others = [step for _, step in around.steps[:-1] if hasattr(step, "fit")]
+            return [type(step).__name__ for step in others if get_tags(step).requires_fit]
+        frame = frame.f_back
+    return []
 
 
 def _written_as(classes, y):
@@ -226,6 +252,10 @@ class PrivateClassifier(ClassifierMixin, _Private):
         """
         model, x = self._fitted(X)
         return model.predict_proba(x)
+
+    def predict_log_proba(self, X: Any) -> NDArray:
+        """Their logarithms."""
+        return np.log(self.predict_proba(X))
 
     def decision_function(self, X: Any) -> NDArray:
         """(B,) logits of the second of two classes less those of the first, or (B, K) of K classes.

@@ -31,15 +31,15 @@ from .copies import remark_copies
 from .defaults import Choice, choose_for
 from .model import Fitted
 from .network import scaled, trained_network
-from .outputs import Head
+from .outputs import FEWEST_ROWS_EACH, Head
 from .records import choices_of, config_of, public_facts
 from .rows import data_of
 from .settings import Request, Settings, names_checked
 from .temporary import kept, temporary
 
 SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
-FEWEST_ROWS, FEWEST_ROWS_EACH = 40.0, 3.0  # mu N of a fit that can help, and for each weight
-MEASUREMENTS = 20  # along a run, with a checkpoint each
+FEWEST_ROWS = 40.0  # mu N of a fit that can help
+MEASUREMENTS = 10  # along a run, with a checkpoint each
 
 
 @names_checked
@@ -55,28 +55,7 @@ def fit(
     seed: int | None = None,
     quiet: bool = False,
     settings: Settings | None = None,
-    label: str | None = None,
-    classes: ArrayLike | None = None,
-    target_bounds: tuple[float, float] | None = None,
-    scale: str = "auto",
-    bounds: tuple[Any, Any] | None = None,
-    schema: Any = None,
-    hidden: tuple[int, ...] | int = (),
-    network: nn.Sequential | None = None,
-    dataset_size: int | None = None,
-    person: Any = None,
-    rows_per_person: int | None = None,
-    lot_size: int | None = None,
-    steps: int | None = None,
-    clip_norm: float | None = None,
-    learning_rate: float | None = None,
-    example_weight: ArrayLike | None = None,
-    check: bool = True,
-    device: str = "cpu",
-    dtype: str = "float32",
-    source: str | None = None,
-    group_size: int = 1,
-    ledger_limit: float | None = None,
+    **named: Any,
 ) -> Fitted:
     """Train a classifier or a regression on your own arrays, (epsilon, delta)-differentially
     private for each row, or for each person with all of their rows (`person`).
@@ -118,16 +97,22 @@ def fit(
     >>> model.predict(x[:3]).shape, model.score(x, y) > 0.8, float(model.epsilon) <= 1.0
     ((3,), True, True)
     """
-    given = locals()
-    by_name = Settings(**{each.name: given[each.name] for each in fields(Settings)})
-    request = Request(
-        **{each.name: given[each.name] for each in fields(Request)}
-        | {"settings": by_name if settings is None else replace(by_name, **settings.given)}
-    )
+    by_name = Settings(**named)
+    settings = by_name if settings is None else replace(by_name, **settings.given)
     other = current().rank > 0
     quiet = quiet or other
+    request = Request(
+        epsilon=epsilon,
+        delta=delta,
+        folder=folder,
+        ledger=ledger,
+        test=test,
+        seed=seed,
+        quiet=quiet,
+        settings=settings,
+    )
     with quietly(quiet, silent=other):
-        return _fitted(x, y, replace(request, quiet=quiet))
+        return _fitted(x, y, request)
 
 
 def _fitted(x, y, request):
@@ -352,9 +337,12 @@ def _train(run, data, head, ledger, choice):
     if head.schema is not None:
         about["schema"] = head.schema
 
+    model = _model(data, [*layers, *run.network.layers], bounds, **about)
+
     def about_fit():
         (group,) = run.plan.sanitizer.groups
-        head.shrink(run.network, choice, group.noise_std / run.plan.expected_lot_size)
+        noise_std = group.noise_std / run.plan.expected_lot_size
+        model.about["noise"] = head.shrink(run.network, choice, noise_std)
         return _sum_of(ledger, run)
 
     try:
@@ -364,7 +352,7 @@ def _train(run, data, head, ledger, choice):
             *measured,
             example_weight=data.weight,
             person=data.units,
-            model=_model(data, [*layers, *run.network.layers], bounds, **about),
+            model=model,
             about=about_fit,
         )
     except DivergedError as error:

@@ -76,13 +76,23 @@ def shrunk(mean: NDArray, noise_std: float) -> NDArray:
     )  # [F1]
 
 
-def shrunk_by_column(w: NDArray, columns: NDArray, noise_std: float) -> NDArray[np.float64]:
-    """Released weights (I, K) of K classes, less their mean over the classes, which changes no
-    probability; those of each column shrunk by `shrunk`. columns: (I,) the column of each input.
+def shrunk_by_column(
+    w: NDArray, columns: NDArray, noise_std: float, part: float
+) -> tuple[NDArray[np.float64], list[int]]:
+    """(weights, columns that noise alone may have made) of released weights (I, K) of K classes.
+
+    The weights come less their mean over the classes, which changes no probability, and those of
+    each column shrunk by `shrunk` as if `part` of the noise's square were there. Noise alone may
+    have made a column whose squares sum to less than two standard deviations above what noise
+    gives. columns: (I,) the column of each input.
     """
     w = w - w.mean(axis=1, keepdims=True, dtype=np.float64)
     std = noise_std * math.sqrt(1 - 1 / w.shape[1])  # the mean took its part of the noise
+    noise = []
     for each in np.unique(columns):
         mine = columns == each
-        w[mine] = shrunk(w[mine].ravel(), std).reshape((-1, w.shape[1]))
-    return w
+        alone = w[mine].size * std**2
+        if (w[mine] ** 2).sum() <= alone * (1 + 2 * math.sqrt(2 / (mine.sum() * (w.shape[1] - 1)))):
+            noise.append(int(each))
+        w[mine] = shrunk(w[mine].ravel(), math.sqrt(part) * std).reshape((-1, w.shape[1]))
+    return w, noise

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..data.arrays import one_axis
-from ..data.schema import places_among
+from ..data.cells import places_among
 from ..errors import ParameterError
 from ..privacy.accountant import Bound, called
 from ..privacy.ledger import Ledger
@@ -24,7 +24,16 @@ from ..util.files import check_path
 from ..util.notices import say
 from ..util.text import lower_text, upper_text
 from ..util.validate import same_batch
-from .terms import Term, answers, draw_reliability, draw_terms, is_additive, linear, terms
+from .terms import (
+    Term,
+    answers,
+    draw_reliability,
+    draw_terms,
+    importances,
+    is_additive,
+    linear,
+    terms,
+)
 
 COLUMNS, RELIABILITY = "columns.png", "reliability.png"
 
@@ -117,24 +126,12 @@ class Fitted(Model):
         spread = ((right - right.mean()) ** 2).sum() if len(right) else 0
         return float(1 - ((right - predicted) ** 2).sum() / spread) if spread else math.nan
 
-    def per_class(self, x: Any, y: ArrayLike) -> dict[Any, dict[str, Any]]:
-        """{class: {"examples", "accuracy", "precision"}} on labels y (N,); None instead of a
-        division by zero.
-        """
-        if self.classes is None:
-            raise ParameterError(
-                "per_class: expected a model with classes; this one gives numbers: call score"
-            )
-        y, predicted = self._answers(x, y)
-        found = {}
-        for label in self.classes.tolist():
-            of, said = y == label, predicted == label
-            found[label] = {
-                "examples": int(of.sum()),
-                "accuracy": float(said[of].mean()) if of.any() else None,
-                "precision": float(of[said].mean()) if said.any() else None,
-            }
-        return found
+    def per_class(self, *_: Any) -> None:
+        """Gone: raises ParameterError with what to call."""
+        raise ParameterError(
+            "per_class is gone; sklearn.metrics.classification_report(y, model.predict(x)) has its "
+            "figures"
+        )
 
     def _answers(self, x, y):
         """(y as an array, what is predicted for x)."""
@@ -168,6 +165,13 @@ class Fitted(Model):
         within the columns' limits. Raises AttributeError where the model is not linear.
         """
         return linear(self)[0]
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """(D,) how much each column of `terms` varies, as shares. Raises AttributeError where the
+        model has no terms.
+        """
+        return importances(self)
 
     @property
     def intercept_(self) -> Any:

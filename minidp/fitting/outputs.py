@@ -13,6 +13,7 @@ from ..backend import namespace_of, to_host
 from ..certified.gaussian import gaussian_epsilon
 from ..data.arrays import Inputs
 from ..data.persons import Means
+from ..data.schema import WIDE
 from ..errors import ParameterError, ShapeError
 from ..mechanism import Plan, PoissonSampler, mean_sanitizer, noisy_mean
 from ..privacy import Filter
@@ -44,7 +45,12 @@ from .target import Target
 CATEGORY = 2.0
 PARTS = 3  # of what is released with a table's mean
 FEWEST_FOR_LENGTH = 80.0  # mu N of a mean that tells, without a look, how long rows are
-PART_OF_NOISE = 0.4  # on weights, squared, times the classes: the fit forgets the rest
+PART_OF_NOISE = 0.4  # on weights, squared, that the fit forgets
+# noise on the shares of classes with which these may become the model: where it can help, and where
+# rows are too few for that
+CLEAR_SHARES, FEWEST_ROWS_EACH = (0.015, 0.03), 3.0
+SHARE_NOISE = 0.02  # what that noise should be, for at most this part of mu^2
+MOST_MEAN_SHARE = 0.25  # with a look less than half, so that a killed attempt leaves enough
 LEAST_SPREAD = 0.05  # of rows around their mean, which noise may leave at nothing
 
 
@@ -77,6 +83,7 @@ class Head:
         if settings.schema is not None:
             inputs = settings.schema.inputs
             self.bounded = [not each.open for each in inputs if each.type != "category"]
+        self.bounds = None if settings.bounds is None else _checked(settings.bounds, data.shape)
         look = self._look(settings)
         self.scale = _scale_of(settings, data, look)
         self.look = look if look and _looks(settings, self.scale, look) else None
@@ -94,7 +101,6 @@ class Head:
         self.table, self.of_classes = plain and classes, of_table and classes
         self.additive = self.table and self.scale != "unit-norm"
         self.row_norm = ROW_NORM if self.ours else 1.0
-        self.bounds = None if settings.bounds is None else _checked(settings.bounds, data.shape)
         self.pieces, self.weight = 0, 0.0
         if plain and self.places and self.scale != "unit-norm":
             mu = mu_of(min(budget.epsilon, WITHOUT_PRIVACY), budget.delta)
@@ -136,7 +142,10 @@ class Head:
         if not self.places:
             return None
         aim = AIM_OF_NUMBERS if self.target else AIM
-        return Look(self.places, self.data.size, self.mu, self.bounded, aim)
+        wide = self.bounds is not None and bool((self.bounds[1] - self.bounds[0] > WIDE).any())
+        if settings.schema is not None:
+            wide = any(each.wide for each in settings.schema.inputs)
+        return Look(self.places, self.data.size, self.mu, self.bounded, aim, wide=wide)
 
     def _scaled_first(self):
         """The layers before any release."""
@@ -173,7 +182,10 @@ class Head:
         self.sampler, self.charges = sampler, self.target.events if self.target else []
         self.charges = self.charges + (self.look.events() if self.look else [])
         if self.centred:
-            mu = self.mu * math.sqrt(MEAN_SHARE)
+            share = MEAN_SHARE
+            if self.table:
+                share = max(share, PARTS / (SHARE_NOISE * self.mu * self.data.size) ** 2)
+            mu = self.mu * math.sqrt(min(share, MOST_MEAN_SHARE))
             mean = mean_sanitizer(1 / mu)
             if sampler.sampling_probability < 1 and mu < math.inf:
                 # the noise that costs as much over a sampled lot as 1 / mu over all rows
@@ -204,39 +216,49 @@ class Head:
         if not self.ours:
             return layers
         if self.centred:
-            if length != 1:
-                layers.append(_standardise(0, length, "length"))
-            mean, spread = self._released_mean(run, layers)
-            layers.append(_standardise(mean.reshape(self.shape), 1, "centre"))
-            if self.additive:
-                length = spread
-            else:
-                layers.append(nn.UnitNorm("unit"))
-                length = 1.0
+            shorter = [_standardise(0, length, "length")] if length != 1 else []
+            mean, spread = self._released_mean(run, [*layers, *shorter])
+            mean = length * mean.reshape(self.shape)
+            if self.additive:  # one layer, because each reads and writes all rows
+                return [*layers, _standardise(mean, length * spread / ROW_NORM, "centre")]
+            layers += [_standardise(mean, length, "centre"), nn.UnitNorm("unit")]
+            length = 1.0
         return [*layers, _standardise(0, length / ROW_NORM, "stretch")]
 
-    def shrink(self, network: nn.Sequential, choice: Choice, noise_std: float) -> None:
+    def shrink(self, network: nn.Sequential, choice: Choice, noise_std: float) -> list[int]:
         """Shrink what a model of classes adds up by the part of it that noise explains, each column
-        by itself; the weights are released, so that this costs nothing.
+        by itself; the weights are released, so that this costs nothing. Returns the places of the
+        columns that noise alone may have made.
+
+        If these are all, and the noise on the shares of the classes is small, the model becomes the
+        constant that these shares are.
 
         noise_std: on each number of the mean gradient of a step
         """
         if not self.table:
-            return
+            return []
         columns = np.arange(math.prod(self.data.shape))
         if self.settings.schema is not None:
             inputs = self.settings.schema.inputs
             columns = np.repeat(np.arange(len(inputs)), [each.width for each in inputs])
+        names = np.unique(columns)
         if self.pieces:
             of_numbers = columns[[place for place, _ in self.places]]
             columns = np.concatenate([columns, np.repeat(of_numbers, self.pieces + 1)])
         else:  # a single weight shows no noise
             columns[:] = 0
         noise_std *= noise_of_average(choice)
-        part = PART_OF_NOISE / self.data.outputs
-        w = network.params[network.layers[-1].name, "W"]
-        found = shrunk_by_column(to_host(w), columns, math.sqrt(part) * noise_std)
+        w, b = (network.params[network.layers[-1].name, name] for name in "Wb")
+        found, noise = shrunk_by_column(to_host(w), columns, noise_std, PART_OF_NOISE)
+        if noise and not self.pieces:
+            noise = names.tolist()
+        logs, on_shares = self.start
+        few = self.data.size * self.mu < FEWEST_ROWS_EACH * len(names)
+        if len(noise) == len(names) and on_shares < CLEAR_SHARES[few]:
+            found[:] = 0
+            b[...] = namespace_of(b).asarray(logs, dtype=b.dtype)
         w[...] = namespace_of(w).asarray(found, dtype=w.dtype)
+        return noise
 
     def _released_mean(self, run, layers):
         """(noisy mean of a lot of scaled rows, or of persons' means; how far rows are from it). Of
@@ -245,9 +267,10 @@ class Head:
         data = self.data
         what = (
             "a noisy average over "
-            f"{'a lot of' if self.sampler.sampling_probability < 1 else 'all'} "
-            f"{data.units.name}s{', of the shares of the classes, and of a length' * self.table}"
+            f"{'a lot of' if self.sampler.sampling_probability < 1 else 'all'} {data.units.name}s"
         )
+        if self.table:
+            what += ", of the shares of the classes, and of a length"
 
         def release():
             streams, size = run.streams, run.plan.expected_lot_size
@@ -263,7 +286,7 @@ class Head:
         noise = math.sqrt(PARTS) * self.mean.groups[0].noise_std / run.plan.expected_lot_size
         found = math.sqrt(PARTS) * found.astype(np.float64)
         mean, shares, square = shrunk(found[: self.width], noise), found[self.width : -1], found[-1]
-        _start_at(run.network, shares, noise)
+        self.start = _start_at(run.network, shares, noise), noise
         spread = math.sqrt(max(square - mean @ mean, noise, LEAST_SPREAD**2))
         return mean, spread
 
@@ -294,11 +317,13 @@ class WithClasses:
 
 def _start_at(network, shares, noise):
     """Set the last bias to the logarithms of shares of classes, each taken for at least the noise
-    on it.
+    on it; returns the bias.
     """
     logs = np.log(np.maximum(to_host(shares), max(noise, 1e-6)))
+    logs -= logs.mean()
     bias = _bias_of(network)
-    bias[...] = namespace_of(bias).asarray(logs - logs.mean(), dtype=bias.dtype)
+    bias[...] = namespace_of(bias).asarray(logs, dtype=bias.dtype)
+    return logs
 
 
 def _bias_of(network):

@@ -2,12 +2,28 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ..backend import namespace_of
+from ..compiled import kernel, offer
 from ..errors import ParameterError, ShapeError
 from ..nn.layer import Layer
 from ..util.validate import shape
+
+
+def _twin():
+    """The compiled twin of `compute_y`; None where nothing is compiled."""
+    from ..host import jit  # here, because it loads Numba
+
+    if jit.OFF:
+        return None
+    from .pieces_kernel import pieces
+
+    return pieces
+
+
+offer(np, {"pieces": (("float32",), _twin)})
 
 
 class Pieces(Layer):
@@ -70,6 +86,11 @@ class Pieces(Layer):
 
     def compute_y(self, x, rng):
         """(y, x)."""
+        if twin := kernel("pieces", x, self.constants["knots"]):
+            y = np.empty((len(x), x.shape[1] + self.constants["knots"].size), x.dtype)
+            columns = np.array(self.columns, np.int64)
+            twin(x, columns, *self.around(), x.dtype.type(self.weight), y)
+            return y, x
         xp, (before, knots, after) = namespace_of(x), self.around()
         v = x[:, self.columns, None]
         first, last = knots[:, :1], knots[:, -1:]

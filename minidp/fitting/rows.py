@@ -183,12 +183,16 @@ class _Door:
         bounds = settings.target_bounds
         self.target_bounds = None if bounds is None else as_target_bounds(bounds, unknown=True)
         self.backend, self.dtype = Backend.pick(settings.device), settings.dtype
+        self.told: set[str] = set()
 
     def rows(self, x, y):
         """(Inputs, targets) of rows with their labels or targets; notes which classes there are."""
         if self.schema is not None:
             for line in self.schema.fell_out(table_of(x) or {}, SOME):
-                say(f"NOTICE: {line}. {ASIDE}")
+                name = line.partition(":")[0]
+                if name not in self.told:  # of the training rows
+                    say(f"NOTICE: {line}. {ASIDE}")
+                self.told.add(name)
             x, y = self.schema.read(x, y)
             if refused := self.schema.refused(x):
                 say(

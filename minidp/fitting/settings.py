@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import partial, wraps
+from inspect import Parameter, signature
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -267,9 +268,15 @@ class Request:
 
 
 def names_checked(fit: Callable[P, R]) -> Callable[P, R]:
-    """`fit`, which then raises ParameterError for an unknown keyword, for `settings` that are none,
-    and for a field that is given by its name and in `settings`.
+    """`fit`, which then shows the fields as parameters, and raises ParameterError for an unknown
+    keyword, for `settings` that are none, and for a field that is given by its name and in
+    `settings`.
     """
+    shown = signature(fit)
+    own = [each for each in shown.parameters.values() if each.kind != Parameter.VAR_KEYWORD]
+    every = [*own, *signature(Settings).parameters.values()]
+    fit.__signature__ = shown.replace(parameters=every)  # type: ignore[attr-defined]
+    fit.__annotations__ |= Settings.__annotations__
     by_name = words.names_checked(fit)
 
     @wraps(fit)

@@ -5,6 +5,7 @@ the model alone, and costs nothing.
 import math
 from dataclasses import dataclass
 from datetime import date, timedelta
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ ADDITIVE = (nn.Standardise, nn.Clamp, nn.Pieces, nn.Flatten)
 MOST_PANELS, ACROSS = 30, 3
 BINS = 10
 FEWEST = 10  # rows of a point
+GREY = "0.7"  # of a curve that noise may have made
 
 
 @dataclass(frozen=True)
@@ -31,10 +33,12 @@ class Term:
     values  (V,) numbers, dates, categories, or None of other values and gaps
     adds    (V,) to the logit of the second of two classes, or to the number that a regression
             gives; (V, K) to the logits of K classes. Less the mean over the values
+    noise   whether the noise of the training alone may have made it; known of classes only
     """
 
     values: NDArray
     adds: NDArray
+    noise: bool = False
 
 
 def terms(model: Model) -> dict[str, Term]:
@@ -48,7 +52,24 @@ def terms(model: Model) -> dict[str, Term]:
             f"and with scale 'bounds' or 'private'; this one has {layers}"
         )
     found = _of_schema(model) if model.schema is not None else _of_numbers(model)
-    return {name: Term(values, _centred(answers(model, x))) for name, values, x in found}
+    noise = model.about.get("noise") or ()
+    return {
+        name: Term(values, _centred(answers(model, x)), place in noise)
+        for place, (name, values, x) in enumerate(found)
+    }
+
+
+def importances(model: Model) -> NDArray[np.float64]:
+    """(D,) of each column of `terms`, the standard deviation of what it adds over its values, as a
+    share of their sum; 0 of noise. Raises AttributeError where there are no terms.
+    """
+    if not is_additive(model):
+        raise AttributeError(
+            "feature_importances_: this model does not add up terms of one column each"
+        )
+    spreads = [0.0 if term.noise else term.adds.std(axis=0).sum() for term in terms(model).values()]
+    total = sum(spreads)
+    return np.array(spreads) / total if total else np.zeros(len(spreads))
 
 
 def _of_schema(model):
@@ -143,10 +164,10 @@ def draw_terms(found: dict[str, Term], classes: Any, path: StrPath) -> None:
             axis.tick_params("x", rotation=60, labelsize=6)
         style = "o" if term.values.dtype == object else "-"
         handles = [
-            axis.plot(places, curve, style, ms=4, color=plotting.COLOURS[n % 7])[0]
-            for n, curve in enumerate(curves.T)
+            axis.plot(places, curve, style, ms=4, color=GREY if term.noise else colour)[0]
+            for curve, colour in zip(curves.T, cycle(plotting.COLOURS))
         ]
-        axis.set(title=name)
+        axis.set(title=f"{name} (noise)" if term.noise else name)
     axes[0].set(ylabel=what)
     if classes is not None and len(classes) > 2:
         for handle, label in zip(handles, classes):

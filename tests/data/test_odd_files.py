@@ -151,6 +151,10 @@ ODD = {
     "lines above the names": (("t.csv", b"Report\na,b\n1,2\n"), "or the lines above that of the"),
     "the names again": (("t.csv", b"a,b\n1,x\na,b\n2,y\n"), [1, 2]),
     "an empty first line": (("t.csv", b"\na,b\n1,x\n2,y\n"), [1, 2]),
+    "a carriage return in a cell": (
+        ("t.csv", b"a,b\n1,x\r1\n2,y\n"),
+        "line 3: expected 2 cells, got 1; mend or delete the line. A carriage return without",
+    ),
     "a short line": (("t.csv", b"a;b\n1\n"), "line 2: expected 2 cells, got 1"),
     "another label": (("t.csv", b"a,c\n1,2\n"), "lacks the columns b; it has a, c"),
     "pandas": (pandas.DataFrame(FRAME), [1, 2]),

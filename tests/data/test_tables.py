@@ -195,6 +195,11 @@ def test_leading_zeros_are_a_text_unless_a_schema_says_number():
     "name, cells, kind, words",
     [
         ("a", [True, False] * 9, "number", "true or false, as the numbers 1 and 0"),
+        ("a", [1.0, 0.0, None] * 9, "number", "true or false, as the numbers 1 and 0; 9 of 27"),
+        ("a", list(range(20240110, 20240130)), "date", "a date (20 different)"),
+        ("a", list(range(20249110, 20249130)), "number", "a number (20 different)"),
+        ("a", [100 + row // 4 for row in range(800)], "number", "train --person a --rows-per-"),
+        ("a", [f"w{row // 4}" for row in range(800)], "category", "train --person a --rows-per-"),
         ("a", [1, 2, 3] * 9, "number", 'if they are codes, write "type": "category"'),
         ("a", ["2000-01-01"] * 9, "date", "low and high"),
         ("Unnamed: 0", list(range(27)), "ignore", "it names each row"),
@@ -203,7 +208,19 @@ def test_leading_zeros_are_a_text_unless_a_schema_says_number():
 def test_a_draft_knows_truth_values_codes_and_a_saved_index(name, cells, kind, words):
     entries, (said, _) = draft(table_of({name: cells, "y": cells}), "y")
     assert entries[name]["type"] == kind and words in said
-    assert (entries[name].get("low") == 0) == (cells[0] is True)
+    assert (entries[name].get("low") == 0) == (set(cells) <= {True, False, None})
+
+
+def test_ages_prices_and_names_that_repeat_often_are_no_persons():
+    rng = np.random.default_rng(0)
+    table = {"age": rng.integers(18, 95, 2000), "price": rng.integers(0, 4000, 2000) / 10}
+    _, lines = draft(table_of(table | {"y": rng.integers(0, 2, 2000)}), "y")
+    assert not any("--person" in line for line in lines)
+
+
+def test_a_schema_whose_values_are_twice_there_names_them():
+    with pytest.raises(ParameterError, match="got x more than once"):
+        Schema.of({"a": {"type": "category", "values": ["x", "y", " x"]}})
 
 
 def test_a_sparse_array_is_no_table_although_it_may_be_a_dict():

@@ -14,6 +14,7 @@ from joblib.externals.loky import get_reusable_executor
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import AdaBoostClassifier
+from sklearn.feature_selection import SelectFromModel
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder
@@ -48,6 +49,28 @@ def test_scikit_learns_checks_pass(make):
     skipped = {row["check_name"] for row in found if row["status"] == "skipped"}
     assert len(found) > 45 and skipped <= WITHOUT_PANDAS
     assert make().__sklearn_tags__().non_deterministic  # two fits draw different noise
+
+
+def test_steps_of_a_pipeline_that_learn_from_rows_are_named(capsys):
+    x, y = problem()
+    steps = MinMaxScaler(), FunctionTransformer(), classifier(quiet=False)
+    make_pipeline(*steps).fit(x, y)
+    said = capsys.readouterr()
+    assert "steps of this Pipeline, which learn from rows: MinMaxScaler;" in said.out + said.err
+    make_pipeline(*steps[1:]).fit(x, y)
+    said = capsys.readouterr()
+    assert "Pipeline" not in said.out + said.err
+
+
+def test_logarithms_importances_and_a_generator_as_random_state():
+    x, y = problem(rows=3000)
+    given = {"steps": None, "bounds": (-5, 5), "random_state": np.random.RandomState(1)}
+    model = classifier(**given).fit(x, y)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(x)), model.predict_proba(x))
+    assert model.feature_importances_.sum() == pytest.approx(1)
+    assert model.feature_importances_.shape == (4,)
+    chosen = SelectFromModel(classifier(**given)).fit(x, y).get_support()
+    assert chosen.any() and not chosen.all()
 
 
 def test_without_scikit_learn_one_line_says_what_to_install(monkeypatch):

@@ -53,6 +53,34 @@ def test_public_bounds_are_never_worse_than_none(rows, columns):
     assert np.mean(gains) > -0.01
 
 
+def test_limits_that_say_next_to_nothing_are_looked_within_as_if_there_were_none():
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(6000, 4))
+    y = (rng.random(6000) < 1 / (1 + np.exp(-2 * x[:, 0]))).astype(int)
+    number = {"type": "number", "low": 0, "high": 2e9, "gaps": False}
+    table = {f"x{place}": column + 1e9 for place, column in enumerate(x.T)}
+    train, held = ({name: cells[part] for name, cells in table.items()} for part in PARTS)
+    losses = [
+        log_loss(minidp.fit(rows, y[PARTS[0]], seed=1, **GIVEN, **named), new, y[PARTS[1]])
+        for rows, new, named in (
+            (x[PARTS[0]], x[PARTS[1]], {}),
+            (x[PARTS[0]] + 1e9, x[PARTS[1]] + 1e9, {"bounds": (0, 2e9)}),
+            (train, held, {"schema": dict.fromkeys(table, number)}),
+        )
+    ]
+    assert max(losses) < losses[0] + 0.01
+
+
+def test_a_model_of_noise_becomes_the_shares_of_the_classes():
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(4000, 8)), (rng.random(4000) < 0.3).astype(int)
+    model = minidp.fit(x[:3000], y[:3000], bounds=(-5, 5), seed=1, **GIVEN)
+    p = model.predict_proba(x[3000:])[:, 1]
+    assert np.ptp(p) < 1e-6 and abs(p[0] - y[:3000].mean()) < 0.02
+    assert all(term.noise for term in model.terms().values())
+    assert model.feature_importances_.tolist() == [0.0] * 8
+
+
 def test_pieces_need_rows_for_each_column():
     assert pieces_of(1000, 0.27, 5, looked=True)[0] == 3
     assert pieces_of(1000, 0.27, 60, looked=True)[0] == pieces_of(100, 0.27, 1, looked=True)[0] == 0
@@ -62,7 +90,9 @@ def test_released_weights_of_noise_are_shrunk_and_those_of_a_signal_stay():
     rng = np.random.default_rng(6)
     columns = np.repeat([0, 1], 50)
     signal = np.where(columns[:, None] == 0, [[-1.0, 1.0]], 0.0)
-    found = shrunk_by_column(signal + 0.05 * rng.standard_normal((100, 2)), columns, 0.05)
+    noisy = signal + 0.05 * rng.standard_normal((100, 2))
+    found, noise = shrunk_by_column(noisy, columns, 0.05, part=1)
+    assert noise == [1]
     assert np.abs(found[columns == 0] - signal[columns == 0]).max() < 0.3
     assert np.abs(found[columns == 1]).max() < 0.05
     assert np.abs(found.sum(axis=1)).max() < 1e-12
