@@ -98,9 +98,9 @@ def _said(measured):
 def algorithm():
     """[(line, what it says, [(card and label, file, code)])] of Algorithm 1."""
     rows = [
-        {"card": public.name, "label": label, "code": card.code_lines[label], "lines": lines}
+        {"card": card.name, "label": label, "code": card.code_lines[label], "lines": lines}
         | {"path": card.module}
-        for public, card, lines in report.shown()
+        for card, lines in report.shown()
         for label in card.labels
     ]
     by_place = {f"{row['card']}.{row['label']}": row for row in rows}

@@ -8,6 +8,5 @@ __getattr__, __dir__, __all__ = names_of(
     {
         "layer_tests": "check_layer check_loss",
         ".steptest.step": "Stated StepReport check_step",
-        "report": "page",
     },
 )

@@ -69,11 +69,6 @@ class Card:
         module = self.module.removesuffix(".py").replace("/", ".")
         return card_name(module, self.qualname)
 
-    @property
-    def private(self):
-        """Whether its class or function is."""
-        return self.qualname.startswith("_")
-
     def faults(self):
         """What is missing from the card, a sentence each."""
         yield from self.wrong

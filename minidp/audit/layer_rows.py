@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from ..arrays import to_host
+from ..errors import TrialError
 from ..grads.forms import PerExampleGrad
 from ..streams import Streams
 from ..train.crowd import spread
@@ -20,8 +21,12 @@ PLACES = 4  # coordinates of such a row, each of which is moved
 # relative errors that rounding makes, and of the largest row's size; and how many times more than
 # in rows that are moved by it
 ROUNDED, LARGEST, GROWN = {"float32": 1e-4, "float64": 1e-6}, 0.1, 100
-JUMP = 0.01  # of a value, where the function has no slope
+NO_CLASS = 7  # each so many rows have a target that is no class
+MORE = 1000  # rows, the same again and again
+# of a value, where the function is another at one place; slopes that pass for a jump
+JUMP, STEEP, DISTANCES = 0.01, 1e4, (1e-6, 1e-3)
 SHORT = {"float32": 1e-6, "float64": 1e-12}  # by which a norm that is rounded up may be too small
+HUGE = 1e30  # numbers that float32 holds
 # (dtype together, dtype alone, whether as in training, whether with strides)
 COMPARED = (
     ("float32", "float64", False, False),
@@ -40,8 +45,8 @@ class ManyRows:
         self.rng, self.kinks, self.x = rng, rows[KINKS].astype("float64"), rng.permutation(rows)
         self.x[NOT_A_NUMBER] = np.nan
 
-    def problems(self):
-        """What is wrong, in words."""
+    def problems(self, kinks):
+        """What is wrong, in words; kinks: whether the function has the digits to look at those."""
         with np.errstate(all="ignore"):
             for dtype, by_itself, training, strided in COMPARED:
                 x = self.x.astype(dtype) if self.x.dtype.kind == "f" else self.x
@@ -52,8 +57,21 @@ class ManyRows:
                 for what, whole in found.items():
                     problems = self._compared(what, whole, alone[what], dtype, by_itself, moved)
                     yield from (f"{what}{problem}" for problem in problems)
-            if self.x.dtype.kind == "f":
+                yield from self._of_sizes(x, training, found)
+            if kinks and self.x.dtype.kind == "f":
                 yield from self._kinks()
+
+    def _of_sizes(self, x, training, found):
+        """Whether rows change in batches of MORE, or of as many as an axis of a result is long."""
+        lengths = {n for each in found.values() for n in _array(each).shape[1:] if n > 1}
+        for size in sorted({MORE, *lengths}):
+            rows = np.resize(np.arange(ROWS), size)
+            for what, whole in self.found(x[rows], rows, training).items():
+                got, expected = _array(whole), _array(found[what])[rows]
+                fine = np.isfinite(expected)
+                off, most = (_sizes(np.where(fine, each, 0)) for each in (got - expected, expected))
+                if not (off <= ROUNDED["float32"] * (most + LARGEST * most.max(initial=0))).all():
+                    yield f"{what} of a row changes in a batch of {size} rows"
 
     def _alone(self, dtype, training, by=0):
         """{what: array} of rows by themselves, moved by a relative number."""
@@ -67,7 +85,10 @@ class ManyRows:
         if dtype == by_itself and not np.array_equal(fine, np.isfinite(alone)):
             yield ": a row that is not finite changes others, or others make a row so"
             return
-        fine &= np.isfinite(alone)
+        known = np.isfinite(alone)
+        if (known & ~fine & (np.abs(alone) < HUGE)).any():
+            yield f" in {dtype} is not finite where it is in {by_itself}: an exp that overflows?"
+        fine &= known
         off, size = (_sizes(np.where(fine, each, 0)) for each in (got - alone, alone))
         allowed = ROUNDED[dtype] * (size + LARGEST * size.max())
         if not (off <= allowed).all():
@@ -124,22 +145,28 @@ class ManyRows:
             if not np.isfinite(dx).all():
                 yield f"the gradient of {x.ravel()[:4]} is not finite, and its output is"
                 return
-            for at in self.rng.permutation(x.size)[:PLACES]:
-                if not any(self._between(x, y, dx.ravel()[at], at, h) for h in (1e-6, 1e-3)):
-                    yield f"the gradient by x of {x.ravel()[:4]} is not between both sides' slopes"
+            ways = np.eye(x.size)[self.rng.permutation(x.size)[:PLACES]]
+            for way in (*ways, np.ones(x.size)):
+                if problem := self._around(x, y, way.reshape(x.shape), dx):
+                    yield f"{problem} at {x.ravel()[:4]}"
                     return
 
-    def _between(self, x, y, slope, at, h):
-        """Whether a slope is between those to both sides, or the function jumps."""
-        ends = []
-        for by in (h, -h):
-            moved = x.copy()
-            moved.ravel()[at] += by
-            ends.append((self.slopes(moved)[0] - y) / by)
-        most = max(np.abs([*ends, slope]))
-        allowed = 1e-3 * most + 1e-6
-        inside = min(ends) - allowed <= slope <= max(ends) + allowed
-        return inside or most * h > JUMP or not np.isfinite(most)
+    def _around(self, x, y, way, dx):
+        """What is wrong with the slope along a way: not between those to both sides, unless the
+        function jumps; or with a function that is another at x alone.
+        """
+        inside, jumps, slope = False, [], (dx * way).sum()
+        for h in DISTANCES:
+            ends = up, down = [self.slopes(x + by * way)[0] - y for by in (h, -h)]
+            allowed = 1e-3 * max(abs(up / h), abs(down / h), abs(slope)) + 1e-6
+            low, high = sorted((up / h, -down / h))
+            inside |= low - allowed <= slope <= high + allowed
+            jumps += ends
+        sizes = np.abs(jumps)
+        inside |= sizes[:2].max() > STEEP * DISTANCES[0] or not np.isfinite(sizes).all()
+        if JUMP < sizes.min() < np.inf and np.ptp(jumps) < JUMP * sizes.min():
+            return "the output there is another than close to it,"
+        return "" if inside else "the gradient by x is not between both sides' slopes,"
 
 
 class LayerRows(ManyRows):
@@ -184,13 +211,21 @@ class LossRows(ManyRows):
     def __init__(self, loss, shape, rng, target):
         super().__init__(shape, rng)
         self.loss, self.target = loss, target(self.x.astype("float64"))
+        if self.target.dtype.kind == "f":  # of any size; one is not a number
+            self.target = self.target * spread(rng, (ROWS,) + (1,) * (self.target.ndim - 1))
+            self.target[NOT_A_NUMBER + 1] = np.nan
+        elif self.target.dtype.kind == "i":
+            self.target[::NO_CLASS] = -1
         self.where = f"loss {getattr(loss, '__name__', type(loss).__name__)}"
 
     def found(self, z, rows, training):
         """The losses and dz."""
         target = self.target[rows]
-        target = target.astype(z.dtype) if target.dtype.kind == "f" else target
+        target = target.astype(z.dtype, copy=False) if target.dtype.kind == "f" else target
+        before = target.tobytes()
         losses, dz = map(to_host, self.loss(z, target))
+        if target.tobytes() != before:
+            raise TrialError("an argument is changed in place, which others still need")
         return {f"{self.where}: the loss": losses, f"{self.where}: dz": dz}
 
     def slopes(self, z):

@@ -1,7 +1,5 @@
 """What an audit prints while it measures."""
 
-import math
-
 from . import checks
 
 
@@ -41,15 +39,11 @@ def text(row):
         yield f"         in words: {row['in_words']}"
     yield from (f"         {line['path']}:{line['line']}   {line['text']}" for line in row["code"])
     yield f"         source: {row['source']}"
-    if printed := [each for each in row["measured"] if each["method"] == checks.PRINTED]:
-        worst = max(printed, key=lambda each: math.inf if each["error"] is None else each["error"])
-        if worst["error"] is None:
-            found = worst["problem"] or "do not agree"
-        else:
-            found = f"differ by {checks.beside(worst['error'], worst['tolerance'])}"
-        yield f"         the printed equation and the code: {found}"
+    # the one nearest to its limit first, of all and of those of the printed equation
     failed = [each["text"] for each in row["measured"] if not each["passed"]]
+    printed = [each for each in row["measured"] if each["method"] == checks.PRINTED]
+    nearest = {each["text"]: None for each in (*row["measured"][:1], *printed[:1])}
     yield from (f"         failed: {text}" for text in failed)
-    if row["measured"] and not failed:
-        yield f"         nearest to its limit: {row['measured'][0]['text']}"
+    if not failed:
+        yield from (f"         nearest to its limit: {text}" for text in nearest)
     yield from (f"         {fault}" for fault in (*row["faults"], row["suspect"]) if fault)

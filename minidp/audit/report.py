@@ -3,14 +3,13 @@ now.
 """
 
 import importlib.util
-import math
 import platform
 import re
 import sys
 import time
 from difflib import get_close_matches
 from functools import cache, partial
-from itertools import chain, groupby
+from itertools import groupby
 
 import numpy
 
@@ -21,15 +20,13 @@ from ..util.atomic import atomic_write
 from ..util.files import write_json
 from . import checks
 from .algorithm import as_it_runs
-from .card import Card, card_of_class, package
-from .checks import Check, Outcome
+from .card import package
+from .checks import Outcome
 from .html import formulas_page
 from .names import card_of
 from .printing import Screen
 from .start import summary
-from .trial import THOROUGH
 
-OWN = "Layers and losses of your own"
 # in the order of the paper; within a section, cards in the order of their prefixes
 SECTIONS = {
     "Training": "train.trainer. mechanism.plan. train.",
@@ -74,26 +71,14 @@ def _bases(card):
 
 
 def shown(only=None):
-    """[(public card, card with its labels, lines of its file)]: each public card itself, and the
-    private ones that it inherits from.
-
-    Those of all cards, or of the class or function named `only` and its bases. ParameterError if no
-    card has the name.
+    """[(card, lines of its file)] of all cards, or of the class or function named `only` and its
+    bases. ParameterError if no card has the name.
     """
     found = cards()
-    private = {card.name: (card, lines) for card, lines in found if card.private}
-    if only is not None:
-        wanted = named(only, [card for card, _ in found])
-        found = [(card, lines) for card, lines in found if card.name in wanted]
-    return [
-        (public, card, text)
-        for public, lines in found
-        if not public.private
-        for card, text in [
-            (public, lines),
-            *(private[base] for base in _bases(public) if base in private),
-        ]
-    ]
+    if only is None:
+        return found
+    wanted = named(only, [card for card, _ in found])
+    return [(card, lines) for card, lines in found if card.name in wanted]
 
 
 def audit(only=None, backend=None, on_row=None):
@@ -102,45 +87,34 @@ def audit(only=None, backend=None, on_row=None):
     """
     registry, rows = checks.load(), []
     outcome = cache(partial(checks.run, backend=backend))
-    for public, card, lines in shown(only):
+    for card, lines in shown(only):
         found = {
-            label: [
-                outcome(check)
-                for check in registry.get((card.name, label), ())
-                if card is public or check.subject in ("", public.name)
-            ]
+            label: [outcome(check) for check in registry.get((card.name, label), ())]
             for label in card.labels
         }
-        for label, outcomes in found.items():
-            row = _row(public.name, card, lines, label, outcomes)
-            row["section"] = _section(public)
-            row["of"] = "" if card is public else card.qualname
-            if not outcomes:
-                row["faults"].append(f"[{label}] has no check that measures it")
-                row["passed"] = False
-            if not row["passed"]:
-                row["suspect"] = _suspect(label, found)
-            rows.append(row)
+        for label in found:
+            rows.append(_row(card, lines, label, found))
             if on_row:
-                on_row(row)
+                on_row(rows[-1])
     return rows
 
 
-def _row(name, card, lines, label, outcomes):
+def _row(card, lines, label, measured):
     """One label of a card as JSON, with everything an auditor asks of it, the measurement nearest
     to its limit first.
 
-    name: of the public card that shows it. The section and the private class that it is inherited
-    from are those of one's own layers; `audit` puts in the library's.
+    measured: {label: outcomes} of the card.
     """
-    outcomes = sorted(outcomes, key=Outcome.nearness, reverse=True)
+    outcomes = sorted(measured[label], key=Outcome.nearness, reverse=True)
     faults = [fault for fault in card.faults() if f"[{label}]" in fault]
+    if not outcomes:
+        faults.append(f"[{label}] has no check that measures it")
     others = "see " + ", ".join(f"[{label}]" for label in card.sources) + " of the card"
+    passed = not faults and all(found.passed for found in outcomes)
     return {
-        "section": OWN,
-        "card": name,
+        "section": _section(card),
+        "card": card.name,
         "path": card.module,
-        "of": "",
         "label": label,
         "equation": card.labels[label],
         "in_words": checks.WORDS.get((card.name, label), ""),
@@ -152,8 +126,8 @@ def _row(name, card, lines, label, outcomes):
             for first, last in card.code_lines.get(label, ())
         ],
         "measured": [found.to_json() for found in outcomes],
-        "suspect": "",
-        "passed": not faults and all(found.passed for found in outcomes),
+        "suspect": "" if passed else _suspect(label, measured),
+        "passed": passed,
     }
 
 
@@ -221,9 +195,9 @@ def named(only, cards):
     classes; else of the cards whose sources name this part of the paper ("Theorem 2").
     """
     called, asked, wanted = only.lower(), _words(only), set()
-    public = {card.qualname.lower(): card.qualname for card in cards if not card.private}
+    known = {card.qualname.lower(): card.qualname for card in cards}
     for card in cards:
-        if called in (card.qualname.lower(), card.name.lower()) and not card.private:
+        if called in (card.qualname.lower(), card.name.lower()):
             wanted |= {card.name, *_bases(card)}
     if not wanted and len(asked) > 1 and asked[-1][0].isdigit():
         wanted = {
@@ -232,20 +206,15 @@ def named(only, cards):
             if any("Abadi" in each and _mentions(each, asked) for each in card.sources.values())
         }
     if not wanted:
-        near = [name for name in public if called in name]
-        near = [
-            *near,
-            *(each for each in get_close_matches(called, public, n=5) if each not in near),
-        ]
-        known = f"near it: {', '.join(public[name] for name in near)}; " if near else ""
-        raise ParameterError(f"no card is named {only}; {known}minidp audit --list prints all")
+        near = ", ".join(known[name] for name in get_close_matches(called, known, 5, 0.5))
+        near = f"near it: {near}; " if near else ""
+        raise ParameterError(f"no card is named {only}; {near}minidp audit --list prints all")
     return wanted
 
 
 def listing():
     """Lines with the names that --card takes, under their sections, and where each stands."""
-    public = [card for card, _ in cards() if not card.private]
-    for section, found in groupby(public, key=_section):
+    for section, found in groupby((card for card, _ in cards()), key=_section):
         yield f"\n{section}"
         for card in found:
             where = f"{card.module}:{card.line}"
@@ -258,15 +227,12 @@ def need_extra():
         raise ParameterError("the audit needs mpmath and lark: pip install 'minidp[audit]'")
 
 
-def measure(layer=None, device="auto", on_row=None, reports=(), run=None):
-    """What a page and a JSON file hold: rows of all cards or of one, reports of one's own layers
-    before them, a run.
-    """
+def measure(layer=None, device="auto", on_row=None, run=None):
+    """What a page and a JSON file hold: rows of all cards or of one, and a run."""
     need_extra()
     backend, started = Backend.pick(device), time.perf_counter()
     prepare(backend.xp)
-    own = [row for n, each in enumerate(reports, 1) for row in _own(each, n)]
-    rows = own + audit(layer, backend, on_row)
+    rows = audit(layer, backend, on_row)
     return {
         "device": backend.name,
         "seconds": time.perf_counter() - started,
@@ -276,72 +242,13 @@ def measure(layer=None, device="auto", on_row=None, reports=(), run=None):
             "Python": platform.python_version(),
             "NumPy": numpy.__version__,
         },
-        **counted(rows),
+        "cards": len({row["card"] for row in rows}),
+        "labels": len(rows),
         "failed": sum(not row["passed"] for row in rows),
         "rows": rows,
         "run": run,
-        "algorithm": as_it_runs(rows[len(own) :], run and run["result"]) if layer is None else [],
+        "algorithm": as_it_runs(rows, run and run["result"]) if layer is None else [],
     }
-
-
-def counted(rows):
-    """How many cards and labels are in rows; those that several classes inherit count once, as in
-    tools.check_cards.
-    """
-    labels = {(row["of"] or row["card"], row["label"]) for row in rows}
-    return {"cards": len({card for card, _ in labels}), "labels": len(labels)}
-
-
-def page(file, *reports, layer=None, device="auto"):
-    """Write the page of `minidp audit --html`, with reports of check_layer and check_loss before
-    the library's equations.
-
-    layer: the one card of the library to measure, with its bases; None for all, which takes a
-    quarter of a minute. Returns True if everything passed. Raises ParameterError without the extra
-    `audit`, or if no card has the name.
-    """
-    data = measure(layer, device, reports=reports)
-    _write(file, data)
-    return not data["failed"]
-
-
-def _write(file, data):
-    with atomic_write(file) as out:
-        out.write(formulas_page(data))
-
-
-def _own(report, number):
-    """The rows of one's own layer or loss: the tests, and then the labels of its card if it has
-    one.
-
-    A gradient's error stands at its label as in the library: B1 of the input, P1, P2, ... of the
-    parameters in their order.
-    """
-    cls = report.subject
-    try:
-        held, lines = card_of_class(cls)
-    except (OSError, TypeError, SyntaxError):  # typed at a prompt: nobody has its lines
-        held, lines = None, []
-    labels = {"tests": (cls.__doc__ or "").partition("\n")[0]}
-    sources = {"": "the library's tests: minidp.audit.check_layer, check_loss"}
-    tests = Card("", cls.__name__, 0, labels, sources, {"tests": ""}, {"tests": ()})
-    measured = {
-        label: [Outcome(Check(what, "central differences", THOROUGH.tolerance, None), error, "")]
-        for label, (what, error) in report.errors.items()
-    }
-    measured["tests"] = [
-        *chain(*measured.values()),
-        *(
-            Outcome(Check(test, "", 0.0, None), math.inf if problem else 0.0, problem)
-            for test, problem in (*report.rows, ("everything is decided", report.undecided))
-        ),
-    ]
-    name = f"own{number}.{cls.__name__.strip('<>')}"
-    return [
-        _row(name, card, lines, label, measured.get(label, ()))
-        for card in filter(None, (tests, held))
-        for label in card.labels
-    ]
 
 
 def main(layer=None, device="auto", json_file=None, html_file=None, run=None, everything=False):
@@ -357,7 +264,8 @@ def main(layer=None, device="auto", json_file=None, html_file=None, run=None, ev
     if json_file:
         write_json(json_file, data)
     if html_file:
-        _write(html_file, data)
+        with atomic_write(html_file) as out:
+            out.write(formulas_page(data))
     print(
         f"\ncards {data['cards']}, labels {data['labels']}, "
         f"measurements {sum(len(row['measured']) for row in data['rows'])}, {data['failed']} "

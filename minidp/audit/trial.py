@@ -95,10 +95,10 @@ class Trial:
     the array by which it differentiates}, of which `ahead()` is the function's value.
     """
 
-    def __init__(self, where, x, rng, how, asarray):
+    def __init__(self, where, x, rng, how, asarray, jitter=JITTER):
         self.where, self.rng, self.how, self.asarray = where, rng, how, asarray
         self.errors = {}
-        for self.x in (x + rng.uniform(-JITTER, JITTER, x.shape).astype(x.dtype), x, abs(x)):
+        for self.x in (x + rng.uniform(-jitter, jitter, x.shape).astype(x.dtype), x, abs(x)):
             self.y = self.forward(self.x.copy())
             if np.isfinite(self.y).all():
                 break
@@ -198,12 +198,6 @@ class Trial:
                     f"{found.expected[b]:.6g} (relative error {found.error[b]:.2g})"
                 )
 
-    def labelled(self):
-        """{label of a card: (gradient, its relative error)}: B1 of dx, P1, P2, ... of the
-        parameters in their order.
-        """
-        return {f"P{n}" if n else "B1": found for n, found in enumerate(self.errors.items())}
-
     def _moved(self, array, kept, move):
         """The function's value where the array is kept + move; the array is then restored."""
         put = namespace_of(array).asarray
@@ -226,7 +220,8 @@ class LayerTrial(Trial):
     ):
         self.layer, self.trained, self.below = layer, trained, below
         self.draws = Streams(len(x)).dropout(0) if training else None
-        super().__init__(getattr(layer, "where", "network"), x, rng, how, asarray)
+        jitter = JITTER if below else 0  # else x is not moved, and may stand on kinks
+        super().__init__(getattr(layer, "where", "network"), x, rng, how, asarray, jitter)
         self.dy = direction(rng, self.y.shape).astype(self.y.dtype)
         self.arguments = self.x, self.dy
         complex_step = self.at is not self.x

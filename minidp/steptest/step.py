@@ -3,25 +3,20 @@
 import runpy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from html import escape
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..audit import html
 from ..errors import ParameterError
-from ..util.files import atomic_write
 from ..util.validate import count, in_range, one_of, positive_finite
-from ..util.words import check_names
+from ..util.words import check_names, hint
 from .step_tests import ANY_SIZE, TESTS
 from .step_trials import LEVEL, RAISED, Trials, Undecided
 
 CLAIMS = ("trained", "finite", "bits", "poisson", "processes", "directions")
 RELATIONS = ("add_remove", "zero_out")
 ON_NOISE = ("sensitivity", "divisor", "independence of rows", "calls", "finite")
-KINDS = {"violated": "fail"}  # of a verdict's cell on a page
 
 
 @dataclass(frozen=True)
@@ -137,14 +132,9 @@ class StepReport:
 
     def __bool__(self):
         if self.passed is None:
-            names = [
-                each.name
-                for each in self.findings
-                if each.claimed and each.verdict == "not decided"
-            ]
             raise ParameterError(
-                f"check_step: {', '.join(names)} not decided, so the report is neither true nor "
-                "false; do what each of these findings says, or ask for .passed, which is None"
+                "check_step: what the step claims was not decided, so the report is neither true "
+                f"nor false; do what each finding says, or ask for .passed, which is None:\n{self}"
             )
         return self.passed
 
@@ -152,19 +142,8 @@ class StepReport:
         lines = (f"{each.verdict:11}  {each.name}: {each.text}" for each in self.findings)
         return "\n".join([*(line.rstrip(": ") for line in lines), self.untried])
 
-    def write_html(self, path: str | Path) -> None:
-        """Write the report as one page."""
-        rows = [
-            (html.Cell(each.verdict, KINDS.get(each.verdict, "")), each.name, each.text)
-            for each in self.findings
-        ]
-        text = (
-            f"<p>{self.calls} calls of the step. Together, the tests accuse a right step in at "
-            f"most one of {1 / LEVEL:,.0f} reports.</p>\n<p>{escape(self.untried)}</p>\n"
-        )
-        with atomic_write(path) as file:
-            table = html.table(("verdict", "test", "finding"), rows)
-            file.write(html.page("A private step, checked", text + table))
+    def __getattr__(self, name):
+        raise AttributeError(f"StepReport has no {name}; {hint(name, vars(self))}")
 
 
 def check_step(step: Callable[[Any], Any], **stated: Any) -> StepReport:
@@ -201,30 +180,26 @@ def check_step(step: Callable[[Any], Any], **stated: Any) -> StepReport:
     tests = [
         test
         for test in TESTS
-        if test.claim in trials.stated.claims or getattr(trials.stated, test.needs[0]) is not None
+        if test.claim in trials.stated.claims
+        or getattr(trials.stated, test.needs[0], None) is not None
         if trials.varies or test.name not in ANY_SIZE
     ]
     level = LEVEL / len(tests)
     found = [_finding(each, trials, level) for each in tests]
-    return StepReport(tuple(_after_noise(found)), trials.calls, trials.untried())
+    left_out = [test.name for test in TESTS if test not in tests]
+    return StepReport(tuple(_after_noise(found)), trials.calls, trials.untried(left_out))
 
 
 def _after_noise(findings):
     """The findings, of which those that count on noise as stated say so where it is not."""
     verdicts = {each.name: each.verdict for each in findings}
     wrong = verdicts["noise"] == "violated"
-    mixed = verdicts.get("independence of rows") == "violated"
     for each in findings:
-        if each.name == "calls" and each.verdict == "violated" and not wrong and mixed:
-            text = f"{each.text}; or this follows from rows that depend on the others"
-            each = replace(each, text=text)
-        elif wrong and each.name in ON_NOISE and each.verdict == "violated":
+        if wrong and each.name in ON_NOISE and each.verdict == "violated":
             text = f"{each.text}; or this follows from the noise, which is not as stated"
             each = replace(each, text=text)
         elif (each.name, each.verdict) == ("directions", "holds") and verdicts["noise"] != "holds":
-            why = "the noise is not as stated: mend that first"
-            if not wrong:
-                why = "the noise was not decided: do what is said there first"
+            why = "the noise is not as stated, or was not decided: see there first"
             each = replace(each, verdict="not decided", text=why)
         yield each
 
@@ -233,7 +208,7 @@ def _finding(test, trials, level):
     found, undecided, stated = [], "", trials.stated
     claimed = not test.claim or test.claim in stated.claims
     trials.short = 0
-    missing = [each for each in test.needs if getattr(stated, each) is None]
+    missing = [each for each in test.needs if getattr(stated, each, each) is None]
     try:
         if missing:
             raise Undecided(f"give {', '.join(missing)}")

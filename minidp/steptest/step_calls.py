@@ -12,6 +12,7 @@ from .step_trials import FEWEST, Undecided
 WINDOWS = (2, 3, 4, 5, 8, 16, 32, 64)  # calls in a row whose noise is added
 NUMBERS = 500_000  # whose law is compared with the normal one
 ALMOST = 0.98  # of the variance of a call, where the fit has hardly changed it
+SHARES = (1e-2, 1e-3, 1e-4)  # of right calls with as little noise
 DECIDES = 7  # singular values' distance that shows a missing direction
 COMPARED = 256  # coordinates in which calls are compared
 
@@ -28,7 +29,7 @@ def calls(trials):
     own = 1 - (fitted**2).sum(axis=1)  # the variance that the fit left of each call
     for part in trials.parts:
         inside = np.isin(found.kept, np.arange(trials.size)[part.where])
-        squares = (numbers[:, inside] ** 2).sum(axis=1)
+        squares = (numbers[:, : len(inside)][:, inside] ** 2).sum(axis=1)
         yield from _sizes(part, squares, own, inside.sum(), found.sizes[plain] == 0)
     yield from _spectrum(numbers, own.sum())
     # the fit makes calls alike that it leaves little of
@@ -49,11 +50,11 @@ def calls(trials):
 def directions(trials):
     """No direction among all coordinates is without noise."""
     found = trials.once(releases)
-    n, k = found.noise.shape
+    n, k = len(found.noise), len(found.kept)
     if k < trials.size or math.sqrt(n) - math.sqrt(k) < DECIDES:
         raise Undecided(
             f"noise that spares one direction of {trials.size} coordinates is looked for among "
-            f"{k} of them and in sums, in {n} calls; it is decided for up to {MOST_KEPT}"
+            f"{k} of them and sums of the others, in {n} calls; it is decided for up to {MOST_KEPT}"
         )
     yield 1.0, ""
 
@@ -88,6 +89,10 @@ def _sizes(part, squares, own, k, alone):
     law = stats.chi2(k)
     p = stats.kstest(squares / own, law.cdf).pvalue
     yield p, f"the size of the noise in {part.name} changes from call to call, or never does"
+    for share in SHARES:
+        few = int((law.cdf(squares / own) < share).sum())
+        text = f"{few} of {len(own)} calls have too little noise in {part.name}"
+        yield stats.binom.sf(few - 1, len(own), share), text
     for every, tail in ((squares > -1, "cdf"), (alone, "sf")):
         if not every.any():
             continue
@@ -104,7 +109,8 @@ def _law(numbers):
     """Whether normal numbers are: their law, the largest and their fourth power."""
     yield stats.kstest(numbers, "norm").pvalue, "the noise of all calls is not Gaussian"
     size, largest = len(numbers), np.abs(numbers).max()
-    low = math.exp(size * math.log1p(-2 * stats.norm.sf(largest))) if largest > 1 else 0.0
+    low = np.exp(size * np.log1p(-2 * stats.norm.sf(largest)))
     yield low, f"no number exceeds {largest:.3g} times the stated noise: it is cut off"
-    far = (np.mean(numbers**4) - 3) / math.sqrt(96 / size)
+    # the fourth Hermite polynomial, on which another variance has no bearing
+    far = np.mean(numbers**4 - 6 * numbers**2 + 3) / math.sqrt(24 / size)
     yield 2 * stats.norm.sf(abs(far)), "the noise has other tails than Gaussian noise"

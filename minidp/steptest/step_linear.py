@@ -6,17 +6,21 @@ import numpy as np
 from scipy import stats
 
 from .step_lots import releases
-from .step_trials import Undecided
+from .step_sums import middle_scale
+from .step_trials import FAR, LOUD, Lot, Undecided
 
 BATCHES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 25, 32, 48, 50, 64, 96, 100, 128)
-FAR, MUCH = 8.3, 3  # deviations that are found nearly always; a fault in every lot, over C
+FAINT = 1e-3  # scale of rows before a call
+MUCH = 3  # times C: a fault in every lot
 OTHERS = (
     "what rows add depends on the other rows: batch statistics, a mean over the lot, sums of "
     "several rows that are clipped as one, a sum that is clipped as a whole, or a clip norm that "
     "follows the lot"
 )
-AT_HAND = "the sum is divided by the number of rows at hand, not by the expected lot size"
-MEAN = "the loss is a mean over the lot, and 1/B is in the gradients that are clipped"
+AT_HAND = (
+    "the sum is divided by the number of rows at hand, not by the expected lot size; or the loss "
+    "is a mean over the lot; or rows are dropped, or clipped together, in some lots"
+)
 
 
 def divisor(trials):
@@ -24,11 +28,7 @@ def divisor(trials):
     found = trials.once(releases)
     inverse = 1 / found.sizes[found.lot]
     z, _ = found.along(found.added(inverse))
-    _, large = found.along(found.added(found.large * inverse))
-    _, small = found.along(found.added(~found.large * inverse))
-    # clipped rows of a mean move the release as they should
-    cause = MEAN if abs(large) < abs(small) / 2 else AT_HAND
-    yield 2 * stats.norm.sf(abs(z)), f"rows add less in larger lots: {cause}"
+    yield 2 * stats.norm.sf(abs(z)), f"rows add less in larger lots: {AT_HAND}"
 
 
 def independence(trials):
@@ -48,6 +48,11 @@ def independence(trials):
     for what, known in _known(found):
         z, share = found.along(known)
         yield 2 * stats.norm.sf(abs(z)), f"rows add {share:+.3g} times as much {what}: {OTHERS}"
+    for share in (1, 1 / 3):
+        lot = Lot(0, trials.copies, middle_scale(trials) * share)
+        after = (1, lot._replace(after=LOUD)), (-1, lot._replace(after=FAINT))
+        for p, text, *_ in trials.moved(0, *after):
+            yield p, f"rows add other amounts after other calls: {text}"
     least = FAR * max(part.sigma for part in trials.parts) / math.sqrt(n)
     if least > MUCH:
         raise Undecided(
@@ -59,7 +64,7 @@ def independence(trials):
 def _known(found):
     """What a fault would move releases by: (text, (N, q) numbers known before each call)."""
     sizes, place, large, added = found.sizes, found.place, found.large, found.added
-    rest, whole = sizes[found.lot], added(np.ones(len(place)))
+    rest = sizes[found.lot]
     share = np.bincount(found.lot, large, len(sizes)) / np.maximum(sizes, 1)
     for size in np.unique(sizes[sizes > 0]):
         yield f"in lots of {size} rows", added(rest == size)
@@ -72,12 +77,10 @@ def _known(found):
         ("the smaller the lot is", 1 / rest),
         ("the more rows are large", share[found.lot]),
         ("the later a call is", found.lot),
-        ("in every second call", found.lot % 2),
         ("the later they stand in a lot", place),
         ("towards the end of a lot", place / rest),
     ):
         yield what, added(factor - np.mean(factor))
         yield what, added(large * factor)
-    yield "in the next call", np.concatenate([whole[:1] * 0, whole[:-1]])
     yield "if they are there twice", (found.counts() > 1) @ found.adds
     yield "behind a large one", added(np.roll(large, 1) & (place > 0))

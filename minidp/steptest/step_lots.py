@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .step_noise import noises
-from .step_sums import scaled_norm
-from .step_trials import LOUD, SCALES, Lot, Undecided
+from .step_sums import HALF, NEARLY, middle_scale
+from .step_trials import LOUD, Lot, Undecided
 
-MOST_LOTS, NUMBERS = 6300, 30_000_000  # lots; numbers of rows and releases in all of them
+MOST_LOTS, NUMBERS = 5700, 30_000_000  # lots; numbers of rows and releases in all of them
 FAINT = 60  # calls of lots that move the release by little
 ROWS = 6  # of the pool, each at three scales
 MOST_KEPT, RUN = 1024, 32  # coordinates whose noise is kept, and how many are neighbours
@@ -33,7 +33,8 @@ class Releases:
     sizes         (N,) rows of each lot
     rows, lot     (n,) each row's index into the pool, and its lot
     left          (N, q) of each release, along the same directions
-    noise, kept   (N, k) of each release, at the coordinates (k,)
+    noise, kept   (N, k + ...) of each release, at the coordinates (k,), and then the sums of the
+                  others in each part
     spread        (N,) bound on standard deviations: 1 but where rows are random, or round much
     fitted        (N, r) orthonormal columns, along which the fit leaves nothing
     """
@@ -55,8 +56,9 @@ class Releases:
 
     @property
     def large(self):
-        """(n,) whether it is of the last of the three scales."""
-        return self.rows * 3 // (len(self.adds) - 1) == 2
+        """(n,) whether it adds about as much as any, as rows do that are clipped."""
+        norms = np.linalg.norm(self.adds, axis=1)
+        return (norms > NEARLY * norms.max())[self.rows]
 
     def counts(self, weights=None):
         """(N, P) how often each row of the pool is in each lot, or sums of weights (n,)."""
@@ -83,10 +85,8 @@ def releases(trials):
     """`Releases` of random lots; raises Undecided where no rows move the step."""
     trials.once(noises)
     m, rows = trials.copies, range(min(ROWS, trials.copies))
-    # the smallest that moves the sum by much, so that some rows are clipped and others are not
-    middle = next((scale for scale in SCALES if scaled_norm(trials, scale) > 0.4), 1)
-    pool = [*product((1, middle, LOUD), rows), (0, 0)]
-    n = trials.for_sum if min(trials.reached.values()) > 0.5 else max(trials.for_sum, FAINT)
+    pool = [*product((1, middle_scale(trials), LOUD), rows), (0, 0)]
+    n = trials.for_sum if min(trials.reached(HALF).values()) > 0.5 else max(trials.for_sum, FAINT)
     adds = np.array([trials.mean(Lot(0, m, scale, row), n)[0] for scale, row in pool]) / m
     if not (np.isfinite(adds).all() and adds.any()):
         raise Undecided("no rows move the release by a finite amount: see sensitivity, trained")
@@ -94,13 +94,16 @@ def releases(trials):
     directions = directions[sizes > 1e-9 * sizes[0]]
     adds = adds @ directions.T
     numbers = np.concatenate([trials.scaled(scale, row) for scale, row in pool])
-    lots, kept = _drawn(trials, len(pool)), _kept(trials)
-    along, noise = np.empty((len(lots), len(directions))), np.empty((len(lots), len(kept)))
+    lots = _drawn(trials, len(pool))
+    kept, others = _kept(trials, len(lots) // 4)
+    along, noise = np.empty((len(lots), len(directions))), []
     for n, lot in enumerate(lots):
         release = trials.call(numbers[lot]) / trials.unit
-        along[n], noise[n] = directions @ release, release[kept]
+        along[n] = directions @ release
+        sums = [release[each].sum() / math.sqrt(len(each)) for each in others]
+        noise.append([*release[kept], *sums])
     counts = np.array([np.bincount(lot, minlength=len(pool)) for lot in lots], float)
-    sizes = counts.sum(axis=1).astype(int)
+    trials.lots = sizes = counts.sum(axis=1).astype(int)
     rounded = trials.rounding * np.linalg.norm(counts @ adds, axis=1)
     shaken = trials.random * sizes / min(part.sigma for part in trials.parts) ** 2
     spread = np.sqrt(1 + rounded**2 + shaken)
@@ -108,7 +111,7 @@ def releases(trials):
     fitted = fitted[:, weights > 1e-9 * weights[0]]
     left, noise = (
         each - fitted @ (fitted.T @ each)
-        for each in (along / spread[:, None], noise / spread[:, None])
+        for each in (along / spread[:, None], np.array(noise) / spread[:, None])
     )
     where = np.repeat(np.arange(len(lots)), sizes)
     return Releases(adds, sizes, np.concatenate(lots), where, left, noise, kept, spread, fitted)
@@ -134,12 +137,17 @@ def _drawn(trials, pool):
     return lots
 
 
-def _kept(trials):
-    """Runs of neighbouring coordinates of each part, in order."""
+def _kept(trials, most):
+    """(runs of neighbouring coordinates of each part, in order, at most so many; the others of each
+    part that has others).
+    """
     rng, found = np.random.default_rng(0), []
+    most = min(MOST_KEPT, most) // RUN // len(trials.parts)
     for part in trials.parts:
         places = np.arange(trials.size)[part.where]
         runs = np.array_split(places, -(-part.size // RUN))
-        most = max(1, MOST_KEPT // RUN // len(trials.parts))
-        found += [runs[i] for i in rng.permutation(len(runs))[:most]]
-    return np.sort(np.concatenate(found))
+        found += [runs[i] for i in rng.permutation(len(runs))[: max(1, most)]]
+    kept = np.sort(np.concatenate(found))
+    parts = (np.arange(trials.size)[part.where] for part in trials.parts)
+    others = (np.setdiff1d(places, kept) for places in parts)
+    return kept, [each for each in others if len(each)]

@@ -13,7 +13,6 @@ FINE = 4e-6  # of the noise: numbers this close are taken for the same one
 POOLED = 200_000  # numbers among which equal ones are looked for
 APART = 30_000  # numbers that tell the noise from what rows add at random
 SEEN = 1e-4  # chance of noise that varies as much as with rows that are random
-AT_ONCE = 1024  # rows compared with all others at once
 
 
 def noises(trials):
@@ -42,7 +41,7 @@ def noise(trials):
     """
     found = trials.once(noises)
     for rows, (lot, released) in found.items():
-        yield from _sizes(trials, rows, lot.rows, fresh(released))
+        yield from _sizes(trials, rows, lot.rows, released)
     if trials.random:
         trials.remarks["noise"] = (
             "what rows add is random, as by dropout or augmentation: it varies by less than the "
@@ -54,7 +53,6 @@ def noise(trials):
                 "seen alone: check it without dropout and augmentation"
             )
     released = found["few"][1]
-    yield from _sums(trials, fresh(released))
     # where rows are there too, what they add is no noise
     around = released.mean(axis=0) if trials.quiet.rows else 0
     yield _copies(released - around, trials.spacing)
@@ -73,28 +71,31 @@ def fresh(releases):
     return (releases[1:] - np.cumsum(releases[:-1], axis=0) / n) * np.sqrt(n / (n + 1))
 
 
-def _sizes(trials, rows, count, found):
-    """Whether normal numbers (n, d) have variance 1 in each part, and in each coordinate; more
+def _sizes(trials, rows, count, released):
+    """Whether the noise of releases has variance 1 in each part, and in each coordinate; more
     where `count` rows that are random add to it.
     """
+    found, center = fresh(released), released.mean(axis=0)
     sums, n = (found**2).sum(axis=0), len(found)
     for part in trials.parts:
         total, freedom = sums[part.where].sum(), n * part.size
         share = math.sqrt(total / freedom)
         text = f"{part.name}: the noise is {share:.3g} times the stated one on {rows} rows"
-        cause = "too little"
-        if rows == "many":
-            cause = "averaged over batches, or divided by the rows at hand"
-        if share < 1e-3:
-            cause = "none, or the same noise every time"
+        cause = (
+            "too little, averaged over batches, divided by the rows at hand, or the same every time"
+        )
         yield stats.chi2.cdf(total, freedom), f"{text}: {cause}"
         size, clip = trials.stated.expected_lot_size, trials.stated.clip_norm
         more = (
             f"too much (1.41 if added twice, {size:g} if not divided, or by the rows at hand, "
             f"{1 / clip:.3g} if not times the clip norm)"
         )
-        # rows that are random add so much in each call at most, in one direction at worst
-        most = count / part.sigma**2
+        # rows that are random add so much in each call at most, in one direction at worst: each
+        # row's mean and what varies are together within the clip norm
+        length = math.sqrt(max(0.0, (center[part.where] ** 2).sum() - part.size / (n + 1)))
+        certain = max(0.0, length - 6 * math.sqrt((1 + count / part.sigma**2) / n))
+        most = count / part.sigma**2 - certain**2 / max(1, count)
+        most = max(0.0, most) + (trials.rounding * length) ** 2
         mean, variance = freedom + n * most, 2 * (freedom + 2 * n * most + n * most**2)
         p = stats.gamma.sf(total, mean**2 / variance, scale=variance / mean)
         yield p, f"does not do what it states: {text}: {more}"
@@ -112,16 +113,11 @@ def pairs(what, numbers):
     lengths = np.linalg.norm(numbers, axis=1, keepdims=True)
     # of few numbers, many cosines are nearly 1
     rows = (numbers / np.where(lengths > 0, lengths, 1)).astype(np.float32 if n > 32 else float)
-    best, where = 0.0, (0, 0)
-    for start in range(0, k, AT_ONCE):
-        size = np.abs(rows[start : start + AT_ONCE] @ rows[start:].T)
-        size[np.tril_indices(len(size))] = 0
-        i, j = np.unravel_index(size.argmax(), size.shape)
-        if size[i, j] > best:
-            best, where = float(size[i, j]), (start + i, start + j)
+    size = np.triu(np.abs(rows @ rows.T), 1)
+    i, j = np.unravel_index(size.argmax(), size.shape)
     # the square of a cosine of independent directions
-    p = stats.beta.sf(min(best, 1) ** 2, 0.5, (n - 1) / 2) * k * (k - 1) / 2
-    return p, f"{what} {where[0]} and {where[1]} have the same noise, but for sign and factor"
+    p = stats.beta.sf(min(float(size[i, j]), 1) ** 2, 0.5, (n - 1) / 2) * k * (k - 1) / 2
+    return p, f"{what} {i} and {j} have the same noise, but for sign and factor"
 
 
 def _copies(released, spacing):
@@ -142,22 +138,3 @@ def _copies(released, spacing):
         p,
         f"{equal:.0f} pairs of equal numbers ({expected:.0f} are usual): noise used again",
     )
-
-
-def _sums(trials, found):
-    """Whether sums over each part, along each axis, and with alternating signs have noise."""
-    n, shape = len(found), trials.shape
-    along = found.reshape((n, *shape))
-    sums = {f"of {part.name}": found[:, part.where].sum(axis=1) for part in trials.parts}
-    sums["with alternating signs"] = found @ np.resize([1, -1], trials.size)
-    sizes = [*(part.size for part in trials.parts), trials.size, *shape]
-    sums |= {f"along axis {a}": along.sum(axis=1 + a) for a in range(len(shape))}
-    for (what, each), size in zip(sums.items(), sizes):
-        squares = (each.reshape(n, -1) ** 2).sum(axis=0) / size
-        for total, freedom, times in (
-            (squares.sum(), n * len(squares), 1),
-            (squares.min(), n, len(squares)),
-        ):
-            p = 2 * times * min(stats.chi2.cdf(total, freedom), stats.chi2.sf(total, freedom))
-            share = math.sqrt(total / freedom)
-            yield p, f"the sum {what} has {share:.3g} times the noise of independent numbers"

@@ -18,13 +18,12 @@ from ..privacy import (
     PoissonSampled,
 )
 from .step_calls import calls, directions
-from .step_linear import OTHERS, divisor, independence
+from .step_linear import divisor, independence
 from .step_noise import noise, pairs
 from .step_sums import finite, sensitivity, trained
 from .step_trials import FEWEST, LOUD, Lot, Undecided
 
 PERIODS, TOGETHER = (100, 500), 2000  # steps of a run's parts; rows of which pairs are counted
-UNLIKELY = 1e-6  # a right step's chance
 MOST_EMPTY, PROCESSES = 300, 200  # calls; fresh steps
 
 
@@ -54,8 +53,7 @@ def bits(trials):
         raise Undecided("the step does not take an empty lot, or no rows move it")
     copies = math.ceil(2 * trials.copies / moved.max())  # moves them by 0.5 to 2 times their noise
     wanted = math.ceil(15_000 / there.sum())
-    n = wanted if "bits" in trials.stated.claims else 64
-    lots = [np.array(list(trials.releases(lot, n))) for lot in (Lot(), Lot(0, copies, LOUD))]
+    lots = [np.array(list(trials.releases(lot, wanted))) for lot in (Lot(), Lot(0, copies, LOUD))]
     stds = trials.unit * trials.stated.expected_lot_size
     for dtype in (np.float32, np.float64):
         spacing, counts = np.spacing((0.4 * stds).astype(dtype)).astype(float), []
@@ -68,8 +66,6 @@ def bits(trials):
             f"the last bits of small values tell whether rows were there: {dtype.__name__} noise "
             "is added to the sum without a public grid",
         )
-    if min(map(sum, counts)) < 20:
-        raise Undecided(f"{wanted} releases would decide: claim bits, or raise most_releases")
 
 
 def processes(trials):
@@ -85,41 +81,24 @@ def processes(trials):
 
 
 def gradients(trials):
-    """Per-example gradients are the derivatives of the loss, and know nothing of other rows."""
+    """Per-example gradients are the derivatives of the loss."""
     stated, rows = trials.stated, trials.rows[:8]
     params = np.asarray(stated.params)
     given = np.asarray(stated.per_example(rows))
-    alone = np.concatenate([stated.per_example(row) for row in np.split(rows, len(rows))])
     fine = given.dtype == params.dtype == np.float64
     allowed, h = (1e-4, 1e-5) if fine else (0.02, 2**-7)
-    if not np.abs(given - alone).max() <= allowed * np.abs(alone).max():
-        yield 0.0, f"a row's gradient changes with the other rows: {OTHERS}"
     direction = np.random.default_rng(0).standard_normal(params.shape)
     direction *= h / np.linalg.norm(direction)
     ends = [(params + by * direction).astype(params.dtype) for by in (1, -1)]
     high, low = (np.asarray(stated.loss(end, rows), float) for end in ends)
     if high.shape != (len(rows),) or not (high - low).any():
         raise Undecided("loss: expected one number per row, which params change")
-    errors = np.abs(2 * alone @ direction.ravel() - (high - low)) / np.abs(high - low).max()
+    errors = np.abs(2 * given @ direction.ravel() - (high - low)) / np.abs(high - low).max()
     if not errors.max() <= allowed:
         yield (
             0.0,
             f"the gradient of row {errors.argmax()} is not the derivative of its loss: off by "
             f"{errors.max():.2g} of the largest derivative",
-        )
-    mean, variances = trials.mean(Lot(0, trials.copies))
-    if given.shape[1:] != mean.shape:
-        raise Undecided(f"per_example: expected gradients (n, {trials.size}), as step returns them")
-    for part, variance in zip(trials.parts, variances):
-        g, moved = alone[0, part.where].astype(float), mean[part.where]
-        along = moved @ g / (g @ g or 1) * g
-        off, most = moved - along, allowed * np.linalg.norm(moved)
-        p, i = stats.ncx2.sf(off @ off / variance, part.size, most**2 / variance), abs(off).argmax()
-        yield (
-            p,
-            f"row 0 does not move {part.name} along its gradient: its coordinate {i} moves "
-            f"{moved[i] / (along[i] or 1):.2g} times as far: frozen weights that are charged, or "
-            "another gradient than the one given",
         )
 
 
@@ -141,9 +120,8 @@ def sampler(trials):
         yield stats.chi2.sf(sizes / 1.05, steps), "lots vary too much: rows come together"
         yield stats.chi2.cdf(sizes, steps), "lots vary too little: fixed lots, not Poisson"
         yield stats.chi2.cdf(times, size), "rows come equally often: shuffled, not Poisson lots"
-    for lag in (1, 2):
-        z = (far[lag:] * far[:-lag]).sum() / math.sqrt(far[lag:].size)
-        yield 2 * stats.norm.sf(0.9 * abs(z)), f"lots {lag} apart have rows in common, or none"
+    z = (far[1:] * far[:-1]).sum() / math.sqrt(far[1:].size)
+    yield 2 * stats.norm.sf(0.9 * abs(z)), "lots after each other have rows in common, or none"
     rarest = stats.binom.cdf(there.sum(axis=0).min(), steps, q) * size
     yield rarest, "a row is hardly ever drawn"
     for period, begin in ((each, begin) for each in PERIODS for begin in range(0, steps, each)):
@@ -161,8 +139,6 @@ def sampler(trials):
 def claim(trials):
     """The claimed epsilon is not below what the steps cost."""
     stated, q = trials.stated, trials.stated.sampling_probability
-    if stated.lots and min(p for p, _ in sampler(trials)) < UNLIKELY:
-        raise Undecided("what such lots cost is not known here: see sampler")
     sigmas = np.array([sigma for _, _, sigma in stated.clipped.values()])
     event = PoissonSampled(q, JointGaussian(sigmas))
     ledger = Ledger(NeighbouringRelation(stated.relation), [(event, stated.steps)])
@@ -176,8 +152,8 @@ def claim(trials):
 
 
 class Test(NamedTuple):
-    """A row of TESTS. claim: without which a failure is a note; needs: of `Stated`; the test is
-    left out where neither the claim nor the first is given.
+    """A row of TESTS. claim: without which a failure is a note; needs: of `Stated`, but for
+    "bits"; the test is left out where neither the claim nor the first is given.
     """
 
     name: str
@@ -196,7 +172,7 @@ TESTS = (
     Test("calls", calls),
     Test("trained", trained, claim="trained"),
     Test("finite", finite, claim="finite"),
-    Test("bits", bits, claim="bits"),
+    Test("bits", bits, claim="bits", needs=("bits",)),
     Test("processes", processes, claim="processes", needs=("make_step",)),
     Test("gradients", gradients, needs=("per_example", "loss", "params")),
     Test("sampler", sampler, claim="poisson", needs=("lots", "sampling_probability")),

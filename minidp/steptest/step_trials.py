@@ -1,8 +1,9 @@
 """Releases of a step on chosen lots, in units of the noise that it states."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special, stats
@@ -19,17 +20,43 @@ SCALES = (0.01, 0.1, 1, 10, 100, 1000)  # of row 0
 LOUD = SCALES[-1]
 RAISED = (Exception, SystemExit)  # by the user's code, which may raise anything
 MOST_ROWS = 20_000_000  # numbers of a lot of copies
+FAR = 8.3  # deviations that are found nearly always
 MANY = 1e6  # squared deviations, of which the non-central law is a normal one
 ROUNDING = 1e-5  # of what rows move: sums in float32 are no fault
+LARGEST = 100_000  # numbers of a release
+
+
+def _at(row, at, value):
+    """A row (1, n) with another number at a place."""
+    return np.where(np.arange(row.shape[1]) == at, value, row)
+
+
+CHANGES: dict[str, Callable[[Any, int], Any]] = {  # of a row (1, n), some at a place of it
+    "": lambda row, at: row,
+    "all positive": lambda row, at: abs(row),
+    "all negative": lambda row, at: -abs(row),
+    "all equal": lambda row, at: row * 0 + abs(row).max(),
+    "0 but at": lambda row, at: row - _at(row, at, 0),
+    "1000 times larger at": lambda row, at: _at(row, at, LOUD * row),
+    "NaN at": lambda row, at: _at(row, at, np.nan),
+    "infinite at": lambda row, at: _at(row, at, np.inf),
+}
+PLACES = 12  # of a row, each changed by itself
+BEFORE = 12  # calls whose rows may have moved what a step keeps
 
 
 class Lot(NamedTuple):
-    """The first rows of `make_rows`, and copies of one of them times a number."""
+    """The first rows of `make_rows`, and copies of one of them, changed, times a number; after
+    calls of copies of it times another number.
+    """
 
     made: int = 0
     copies: int = 0
     scale: float = 1
     row: int = 0
+    change: str = ""
+    at: int = 0
+    after: float = 0
 
     @property
     def rows(self):
@@ -39,7 +66,10 @@ class Lot(NamedTuple):
     def __str__(self):
         made = f"{self.made} made rows" if self.made else "an empty lot"
         times = "" if self.scale == 1 else f" times {self.scale:g}"
-        copies = f"{self.copies} copies of row {self.row}{times}"
+        change = f", {self.change}" if self.change else ""
+        change += f" {self.at}" if change.endswith(" at") else ""
+        after = f" after {BEFORE} calls of it times {self.after:g}" if self.after else ""
+        copies = f"{self.copies} copies of row {self.row}{change}{times}{after}"
         if not self.copies:
             return made
         return f"{made} and {copies}" if self.made else copies
@@ -76,6 +106,7 @@ class Trials:
     def __init__(self, stated):
         self.stated, self.calls, self.means, self.size = stated, 0, {}, 0
         self.sizes: set[int] = set()  # of the lots that were tried
+        self.lots: Any = ()  # sizes of the random ones
         self.varies = stated.relation == "add_remove"  # lots may have any size
         sigmas = [sigma for _, _, sigma in stated.clipped.values()]
         m = min(1024, max(64, 64 * max(sigmas))) if self.varies else stated.expected_lot_size
@@ -88,6 +119,12 @@ class Trials:
         self.integers = self.rows.dtype.kind in "iub"
         first = self.call(self.rows)
         self.size = first.size
+        if self.size > LARGEST:
+            raise ParameterError(
+                f"step: it returns {self.size:,} numbers, and at most {LARGEST:,} can be tested in "
+                "about a minute: check the same code with a smaller model, where the same lines "
+                "clip, add noise and divide"
+            )
         self.parts, self.unit = self._parts()
         self.first = first / self.unit  # the very first release
         self.spacing = _spacing(first)
@@ -126,9 +163,8 @@ class Trials:
         """
         far = special.ndtri(LEVEL / 1000) + special.ndtri(MISSED)
         sizes, sigmas = np.array([(part.size, part.sigma) for part in self.parts]).T
-        square, more = (high / sigmas) ** 2, (high**2 - low**2) / sigmas**2
-        root = np.sqrt(16 * square**2 * far**4 + 8 * sizes * far**2 * more**2)
-        return math.ceil(((4 * square * far**2 + root) / (2 * more**2)).max())
+        apart = far / (high**2 - low**2) * sigmas
+        return math.ceil((4 * (high * apart) ** 2 - np.sqrt(2 * sizes) * apart * sigmas).max())
 
     def call(self, rows, step=None):
         """One release, (d,) float64."""
@@ -152,20 +188,29 @@ class Trials:
 
     def releases(self, lot, n, step=None):
         """New releases of a lot, one after the other, its rows always in the same mixed order."""
-        copies = np.repeat(self.scaled(lot.scale, lot.row), lot.copies, axis=0)
+        copies = np.repeat(self.scaled(*lot[2:6]), lot.copies, axis=0)
         rows = np.concatenate([self.rows[: lot.made], copies])
         rows = np.random.default_rng(0).permutation(rows)
         if n > self.stated.most_releases:
             self.short, n = n, self.stated.most_releases
-        return (self.call(rows, step) / self.unit for _ in range(n))
+        for _ in range(n):
+            for _ in range(BEFORE if lot.after else 0):
+                self.call(np.repeat(self.scaled(lot.after, lot.row), lot.copies, axis=0), step)
+            yield self.call(rows, step) / self.unit
 
-    def scaled(self, scale, row=0):
-        """A row times a number; integers stay within those that `make_rows` gives."""
-        row = self.rows[row : row + 1]
-        if not self.integers:
-            return (row * scale).astype(row.dtype)
-        ends = self.rows.min(), self.rows.max()
-        return np.clip(np.round(row * float(scale)), *ends).astype(row.dtype)
+    @property
+    def places(self):
+        """Places of a row."""
+        size = self.rows[0].size
+        return np.unique(np.linspace(0, size - 1, PLACES).astype(int)).tolist()
+
+    def scaled(self, scale, row=0, change="", at=0):
+        """A row, changed, times a number; integers stay within those that `make_rows` gives."""
+        shape, row = self.rows[:1].shape, self.rows[row : row + 1].reshape((1, -1)).astype(float)
+        row = CHANGES[change](row, at) * scale
+        if self.integers:
+            row = np.clip(np.round(row), self.rows.min(), self.rows.max())
+        return row.astype(self.rows.dtype).reshape(shape)
 
     def once(self, make):
         """make(self), which is called once; what it lacks is lacking each time."""
@@ -175,18 +220,33 @@ class Trials:
         self.short = max(self.short, short)
         return made
 
-    def untried(self):
-        """What the calls that were made do not show, in words."""
-        seen = 1 - 0.999**self.calls
+    def untried(self, left_out):
+        """What the calls that were made do not show, in words; left_out: names of tests."""
+        rare, rarer = (1 - (1 - share) ** self.calls for share in (1e-3, 1e-4))
         sizes = sorted(self.sizes)
         few = ", ".join(map(str, sizes[:8])) + (f" ... {sizes[-1]}" if len(sizes) > 8 else "")
-        return (
+        text = (
             f"Tried: {self.calls:,} calls with lots of {few} rows, which are rows of make_rows "
-            "(by default normal numbers) and multiples of one of them. Not tried: other rows and "
-            "other lot sizes; a fault that needs them does not show. A fault in one of 1,000 calls "
-            f"occurs in such a report with probability {seen:.2g}, in 9,206 calls with 0.9999; it "
-            "shows only if one call reveals it. Tree noise, weight decay in the release and other "
-            "correlated or biased releases are not what is tested: an accusation may be of these."
+            "(by default normal numbers in float32), multiples of one of them, and one of them "
+            "with numbers of one sign, equal, alone, large or not finite. Not tried: other rows "
+            "and lot sizes; a fault that needs them does not show. A fault that comes in one of "
+            f"1,000 calls came up here with probability {rare:.2g}, in one of 10,000 with "
+            f"{rarer:.2g}; it shows only if one call reveals it. "
+        )
+        if len(self.lots):
+            far = FAR * max(part.sigma for part in self.parts)
+            sizes, times = np.unique(self.lots, return_counts=True)
+            some = range(0, len(sizes), -(-len(sizes) // 6))
+            least = (f"{sizes[i]}: {far / math.sqrt(times[i]):.2g}" for i in some)
+            text += (
+                "In random lots a fault shows from about "
+                f"{far / math.sqrt(len(self.lots)):.2g} C on if it is in every lot, and in lots of "
+                f"one size alone (rows: C) from {', '.join(least)} on. "
+            )
+        return (
+            f"{text}Not asked for: {', '.join(left_out) or 'nothing'}. Tree noise, weight decay in "
+            "the release and other correlated or biased releases are not what is tested: an "
+            "accusation may be of these."
         )
 
     def mean(self, lot, n=None):
@@ -235,11 +295,10 @@ class Trials:
             text = f"{what} move {part.name} by {norm:.4g} C, at most {most} C is right"
             yield p, text, part.name, norm
 
-    @property
-    def reached(self):
-        """{part: chance that rows which move it by half the clip norm each move it as little}."""
+    def reached(self, share):
+        """{part: chance that rows which move it by a share of C each move it as little}."""
         chances, m = dict.fromkeys((part.name for part in self.parts), 0.0), self.copies
         for lot in (Lot(m), *(Lot(0, m, scale) for scale in SCALES)):
-            for p, _, part, _ in self.moved(m / 2, (1, lot)):
+            for p, _, part, _ in self.moved(m * share, (1, lot)):
                 chances[part] = max(chances[part], 1 - p)
         return chances

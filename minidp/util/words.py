@@ -63,6 +63,9 @@ WORDS = {  # {a name of another library: what to write here}; names of parameter
     "secure_mode": "it is always on: noise comes from the system's entropy unless there is a seed",
     "noise_generator": "it is streams=; Streams(seed) for a run that may not be published",
     "poisson_sampling": "it is sampler=: PoissonSampler, or ShuffleSampler, which costs more",
+    "page": "print(minidp.audit.check_layer(layer, input_shape)) shows what was tried, and minidp "
+    "audit --html FILE writes the library's page",
+    "write_html": "print(report) is its text",
     "per_sample_gradients": "they are network.per_example_grads(loss, x, y)",
 }
 P = ParamSpec("P")

@@ -47,7 +47,19 @@ class CutOff(Drawn):
         return z
 
 
-@pytest.mark.parametrize("made", [OneLength, TwoSizes, SmallSeeds, TakenBack, CutOff])
+class OfUniforms(Drawn):
+    def draw(self):
+        return self.rng.random((12, D)).sum(axis=0) - 6
+
+
+class SeldomLess(Drawn):
+    def draw(self):
+        return self.rng.standard_normal(D) * (0.35 if self.rng.random() < 1 / 400 else 1)
+
+
+@pytest.mark.parametrize(
+    "made", [OneLength, TwoSizes, SmallSeeds, TakenBack, CutOff, OfUniforms, SeldomLess]
+)
 def test_noise_that_is_wrong_over_all_calls_is_found(made):
     found = {each.name: each.verdict for each in check_step(made(), **STATED).findings}
     assert found["calls"] == "violated"

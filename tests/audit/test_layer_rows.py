@@ -44,6 +44,55 @@ class OnePositive(Scaled):
         return dy * abs(self.params["s"]).astype(dy.dtype)
 
 
+def constant(x):
+    return (x == x[:, :1]).all(axis=1, keepdims=True)
+
+
+class DoublesConstantRows(Scaled):
+    """Its output at constant rows is another than close to them."""
+
+    def compute_y(self, x, rng):
+        y, kept = super().compute_y(x, rng)
+        return np.where(constant(x) & (x != 0), 2 * y, y), kept
+
+
+class OnlyItsGradient(Scaled):
+    def compute_grads(self, dy, kept):
+        twice = np.where(constant(kept[0]), 2, 1).astype(dy.dtype)
+        return {"s": Explicit(dy * kept[1] * twice)}
+
+
+class Naive(nn.Layer):
+    """A softmax whose exponentials overflow."""
+
+    kind = "naive"
+
+    def compute_y(self, x, rng):
+        e = np.exp(x)
+        y = e / e.sum(axis=-1, keepdims=True)
+        return y, y
+
+    def compute_dx(self, dy, y):
+        return y * (dy - (dy * y).sum(axis=-1, keepdims=True))
+
+
+class Largest(nn.Layer):
+    """Of ties, each gets the whole gradient."""
+
+    kind = "largest"
+
+    def output_shape(self, input_shape):
+        return (1,)
+
+    def compute_y(self, x, rng):
+        y = x.max(axis=1, keepdims=True)
+        return y, (x, y)
+
+    def compute_dx(self, dy, kept):
+        x, y = kept
+        return dy * (x == y)
+
+
 class UnknownIds(nn.Embedding):
     def compute_grads(self, dy, kept):
         return super().compute_grads(dy * (np.asarray(kept) < 5)[..., None], kept)
@@ -59,6 +108,13 @@ WRONG = {
     "a NaN row": Scaled(lambda x: x * 0 if np.isnan(x).any() else x),
     "strides": Scaled(lambda x: x if x.flags.c_contiguous else 2 * x),
     "negative parameters": OnePositive(),
+    "constant rows": DoublesConstantRows(),
+    "a gradient at constant rows": OnlyItsGradient(),
+    "exponentials that overflow": Naive(),
+    "ties": Largest(),
+    "many rows": Scaled(lambda x: x - x.mean(axis=0) if len(x) > 200 else x),
+    "as many rows as numbers": Scaled(lambda x: x.T.copy() if len(x) == 3 else x),
+    "a large gradient": Scaled(slope=lambda x, dy: np.clip(dy, -10, 10)),
 }
 
 
@@ -83,6 +139,28 @@ def test_classes_are_tried_over_their_range():
         return losses, np.where((target > 5)[:, None], 0, dz)
 
     assert check_loss(wrong, 10).passed is False
+
+
+def without_a_class(z, target):
+    """The gradient of what is no class is not 0."""
+    losses, dz = nn.SoftmaxCrossEntropy()(z, target)
+    return losses, np.where((target < 0)[:, None], 1, dz)
+
+
+def shared_target(z, target):
+    losses, dz = nn.SquaredError()(z, target)
+    return losses, dz * (0 if np.isnan(target).any() else 1)
+
+
+def changed_target(z, target):
+    np.clip(target, -1, 1, out=target)
+    return nn.SquaredError()(z, target)
+
+
+def test_targets_that_are_no_class_or_no_number_or_large_are_tried():
+    assert check_loss(without_a_class, 10).passed is False
+    for loss in (shared_target, changed_target):
+        assert check_loss(loss, 3, np.zeros((1, 3))).passed is False
 
 
 class Gain(nn.Layer):
@@ -129,7 +207,20 @@ class Rectified(nn.Layer):
         return dy * ((x > 0) & (x < 1))
 
 
-@pytest.mark.parametrize("made", [Gain, Single, Rectified])
+class Saturated(nn.Layer):
+    """tanh in float32 throughout."""
+
+    kind = "saturated"
+
+    def compute_y(self, x, rng):
+        y = np.tanh(x.astype("float32"))
+        return y.astype(x.dtype), y
+
+    def compute_dx(self, dy, y):
+        return (dy.astype("float32") * (1 - y * y)).astype(dy.dtype)
+
+
+@pytest.mark.parametrize("made", [Gain, Single, Rectified, Saturated])
 def test_a_right_layer_of_a_rare_kind_passes_and_the_report_lists_what_was_tried(made):
     report = check_layer(made(), 3)
     assert report.passed is True, report

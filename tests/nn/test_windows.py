@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from minidp import compiled, nn
 from minidp.audit import check_layer
-from minidp.audit.checks.compiled_kernels import cut_and_folded, pooled
 from minidp.errors import ParameterError, ShapeError
 from minidp.host import memory
 from minidp.nn.window import Window
+from tests.host.test_kernels import cut_and_folded, pooled
 
 
 @pytest.mark.parametrize("kind", [nn.Conv2D, nn.MaxPool2D, nn.AvgPool2D])

@@ -39,17 +39,12 @@ WORDS: dict[tuple[str, str], str] = {}
 
 @dataclass(frozen=True)
 class Check:
-    """One measurement of one or more labels. `measure(bench)` returns the error, or yields several.
-
-    subject: the card of the class that is measured, where that is not the card which has the labels
-    but a class below it.
-    """
+    """A measurement of labels. `measure(bench)` returns the error, or yields several."""
 
     name: str
     method: str
     tolerance: float
     measure: object
-    subject: str = ""
 
 
 @dataclass(frozen=True)
@@ -93,18 +88,13 @@ class Outcome:
         }
 
     def __str__(self):
-        finite = math.isfinite(self.error)
-        differ = beside(self.error, self.check.tolerance) if finite else "does not hold"
-        found = self.problem or differ
+        found = self.problem or "does not hold"
+        if not self.problem and math.isfinite(self.error):
+            found = f"{self.error:.1e} (at most {self.check.tolerance:.0e})"
         return f"{found}, {self.check.name.replace('_', ' ')}: {self.check.method}"
 
 
-def beside(error, tolerance):
-    """An error beside the largest that passes."""
-    return f"{error:.1e} (at most {tolerance:.0e})"
-
-
-def measures(card, labels, method, tolerance, case=None, name=None, subject=""):
+def measures(card, labels, method, tolerance, case=None, name=None):
     """Register the decorated function for the labels "F1 F2" of `card`, "package.module.Class"
     below minidp.
 
@@ -114,7 +104,7 @@ def measures(card, labels, method, tolerance, case=None, name=None, subject=""):
 
     def register(function):
         measure = _with_case(function, case)
-        check = Check(name or function.__name__, method, tolerance, measure, subject)
+        check = Check(name or function.__name__, method, tolerance, measure)
         for label in labels.split():
             REGISTRY.setdefault((card, label), []).append(check)
         return function
@@ -122,7 +112,7 @@ def measures(card, labels, method, tolerance, case=None, name=None, subject=""):
     return register
 
 
-def states(card, labels, tolerance=1e-12, case=None, name=None, subject="", error=None):
+def states(card, labels, tolerance=1e-12, case=None, name=None, error=None):
     """Register the decorated function of a bench, which yields Cases: what the names of the labels'
     equations stand for, as the code has computed it.
 
@@ -138,7 +128,7 @@ def states(card, labels, tolerance=1e-12, case=None, name=None, subject="", erro
         for label in labels.split():
             STATED.setdefault((card, label), []).append(cases)
             as_printed = partial(_as_printed, card=card, label=label, cases=cases, error=error)
-            measures(card, label, PRINTED, tolerance, None, called, subject)(as_printed)
+            measures(card, label, PRINTED, tolerance, None, called)(as_printed)
         return function
 
     return register

@@ -16,7 +16,7 @@ from ...mechanism.rounding import in_blocks, products
 from ...mechanism.sanitizer import Watcher
 from ...streams import Streams
 from ..equation import Case
-from . import holds, measures, slack, states, worst
+from . import holds, measures, slack, states
 from .exact_values import sq_norms
 
 EXACT, SANITIZER = 1e-12, "mechanism.sanitizer.Sanitizer"
@@ -131,42 +131,27 @@ def sums_of_clipped_gradients(bench, case=None):
     yield _sums(bench, case, Outer, single, outer, "factored")
     yield _sums(bench, case, Outer, single, outer, "explicit", bounds=(0, 2, 7), size=math.inf)
     yield _sums(bench, case, Explicit, (g,), g)
+    with mock.patch.object(memory, "EXPLICIT_BYTES", 240):  # two rows of one parameter
+        yield _sums(bench, case, Outer, single, outer, "explicit", second=Explicit)
 
 
-def _sums(bench, weights, kind, factors, g, strategy="auto", bounds=(0, 7), size=1.0):
+def _sums(bench, weights, kind, factors, g, strategy="auto", bounds=(0, 7), size=1.0, second=None):
     """The Case of a lot's gradients g, which a kind has as factors, clipped to `size` times C in
-    batches between the bounds.
+    batches between the bounds; second: the kind of each group's second parameter, if it has g.
     """
     watcher, total = _Norms(), None
     sanitizer = _sanitizer(size * C, strategy=strategy, watcher=watcher)
     for part in map(slice, bounds, bounds[1:]):
 
         def grad(n, k):
+            if second and k:
+                return second(bench.asarray(g[part, n, k].copy()))
             return kind(*(bench.asarray(factor[part, n, k].copy()) for factor in factors))
 
         weight = None if weights is None else bench.asarray(weights[part])
         total = sanitizer.add_clipped(_by_key(grad), total, weight)
     norms = np.sqrt([np.concatenate(parts) for parts in watcher.seen.values()]).T
     return Case({"raw": _stacked(total), "g": g, "norm": norms, "C": size * C, "v": weights})
-
-
-@measures(SANITIZER, "F1 N1 F3", "gradients formed in parts beside others, row by row", 1e-10)
-def groups_in_parts(bench):
-    """A group of gradients that are formed, a few examples at a time, and of some that are there
-    already; every example by itself in plain NumPy.
-    """
-    a, d = (bench.rng.standard_normal((9, 10)) for _ in "ad")
-    g = bench.rng.standard_normal((9, 4))
-    weights = bench.rng.uniform(0.2, 1, 9)
-    keys = [("layer", "W"), ("layer", "b")]
-    sanitizer = Sanitizer([ClipGroup("all", keys, 5.0, 0.0)], "explicit")
-    with mock.patch.object(memory, "EXPLICIT_BYTES", 1600):  # on the host two rows of W
-        grads = Outer(*map(bench.asarray, (a, d))), Explicit(bench.asarray(g))
-        found = sanitizer.add_clipped(dict(zip(keys, grads)), None, bench.asarray(weights))
-    rows = [np.append(np.outer(*each), b) for *each, b in zip(a, d, g)]
-    norms = np.linalg.norm(rows, axis=1) * (1 + 2.0**-20)
-    sums = [to_host(found[key]).ravel() for key in keys]
-    yield worst(np.concatenate(sums), weights / np.maximum(1, norms / 5.0) @ rows)
 
 
 @states(SANITIZER, "F2")

@@ -87,18 +87,18 @@ def _of_code(bench, case, label):
     """A gradient's code beside complex steps of the output's, without the equations."""
     trial = case.trial(bench)
     list(trial.derivatives())  # which sets the errors
-    return trial.labelled()[label][1]
+    return [*trial.errors.values()][0 if label == "B1" else int(label[1:])]
 
 
-def _register(case, card, labels, gradients, subject=""):
+def _register(case, card, labels, gradients):
     """Register the checks of a row for these labels of a card."""
-    states(card, labels, EXACT, case, f"equations of {case.name}", subject)(_equations)
+    states(card, labels, EXACT, case, f"equations of {case.name}")(_equations)
     name = f"gradient of {case.name}"
     for label in gradients:
         of_text = partial(_of_text, case=case, card=card, label=label)
         of_code = partial(_of_code, case=case, label=label)
-        measures(card, label, DERIVED, COMPLEX, None, name, subject)(of_text)
-        measures(card, label, STEPPED, COMPLEX, None, name, subject)(of_code)
+        measures(card, label, DERIVED, COMPLEX, None, name)(of_text)
+        measures(card, label, STEPPED, COMPLEX, None, name)(of_code)
 
 
 # of each kind, since the equations are evaluated number by number
@@ -112,19 +112,19 @@ def _register_layer(case):
     cards = [
         card_of(cls) for cls in kind.__mro__ if re.search(r"^ +\[F\d\]", cls.__doc__ or "", re.M)
     ]
-    subject, whole = cards[0], cards[-1]
+    own, whole = cards[0], cards[-1]
     gradients = ["B1", *(f"P{n}" for n, _ in enumerate(layer.params, 1))]
     labels = [label for label in labels_of(whole) if label[0] != "P" or label in gradients]
     if kind is nn.Dropout:
         labels = ["F2"]  # without a generator
     if kind is nn.Dropout or case is not SMALLEST[kind]:
         gradients = []
-    _register(case, whole, " ".join(labels), gradients, subject)
-    if whole != subject:
+    _register(case, whole, " ".join(labels), gradients)
+    if whole != own:
         method, name = f"the equation [{output_label(labels_of(whole))}]", f"output of {case.name}"
         output = partial(_output, case=case, card=whole)
-        measures(subject, "F0", method, EXACT, None, name)(output)
-        in_words(subject, "F0", "names the set S of the equations in _Norm")
+        measures(own, "F0", method, EXACT, None, name)(output)
+        in_words(own, "F0", "names the set S of the equations in _Norm")
 
 
 for _loss in LOSSES:
