@@ -43,8 +43,7 @@ from minidp.privacy import (
     noise_multiplier_for,
     theorem_d1,
 )
-from minidp.privacy.accountant import called
-from minidp.privacy.accountants import ACCOUNTANTS, make
+from minidp.privacy.accountants import called, every, make
 from minidp.privacy.calibrate import max_steps
 from minidp.privacy.moments import PAPER_ORDERS
 from minidp.run import plotting
@@ -116,7 +115,7 @@ def figure_2(config):
     accountant with its band.
     """
     out, points = folder_of(config, "figure-2"), 4 if config.smoke else POINTS
-    accountants = {name: make(name) for name in ACCOUNTANTS if name != "ledger_2016"}
+    accountants = {each.name: each() for each in every() if each.name != "ledger_2016"}
     accountants["moments_paper_orders"] = MomentsAccountant(orders=PAPER_ORDERS)
     step = PoissonSampled(Q, Gaussian(SIGMA))
 
@@ -128,7 +127,7 @@ def figure_2(config):
         }
 
     epochs = [EPOCHS * i / points for i in range(1, points + 1)]
-    found, kinds = curves(epochs), {name: make(name).kind for name in ACCOUNTANTS}
+    found, kinds = curves(epochs), {each.name: each.kind for each in every()}
     shown = {name: found[name] for name in ("paper_strong_composition", "moments_paper_orders")}
     title = "Figure 2: strong composition and moments accountant"
     save_epsilon_curves(out / "figure_2", epochs, shown, DELTA, title, kinds, PRINTED)

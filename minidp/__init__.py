@@ -11,18 +11,7 @@ before NumPy loads.
 from .util.lazy import names_of
 
 __version__ = "0.1.1"
-# module: its names, which __init__.pyi repeats for type checkers
-__getattr__, __dir__, __all__ = names_of(
-    __name__,
-    {
-        "": "audit backend data errors grads host mechanism nn privacy run streams train",
-        "fitting.fit": "fit",
-        "fitting.settings": "Settings",
-        "run.costs": "calibrate epsilon",
-        "run.model_file": "load_model",
-        "sklearn": "PrivateClassifier PrivateRegressor",
-    },
-)
+__getattr__, __dir__, __all__ = names_of(__name__, __file__)
 # modules of rings that the core uses if they are there: `util.lazy.ring`
 RINGS = {
     "twins": "fast.twins",

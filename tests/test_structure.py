@@ -15,8 +15,7 @@ import pytest
 
 import minidp
 from minidp.audit import checks
-from minidp.privacy.accountant import called
-from minidp.privacy.accountants import ACCOUNTANTS, make
+from minidp.privacy.accountants import called, every
 from tests.support.scripts import ROOT, python
 from tools import check_cards, check_imports
 
@@ -116,10 +115,10 @@ EXCUSED = {  # file: why a fault in it does not make a quoted epsilon false
 
 def bounds():
     """{name: the file of its class} of the accountants whose figure may be quoted."""
-    found = {name: type(make(name)) for name in ACCOUNTANTS if make(name).kind == "bound"}
     return {
-        name: Path(inspect.getfile(made)).relative_to(ROOT / "minidp").as_posix()
-        for name, made in found.items()
+        each.name: Path(inspect.getfile(each)).relative_to(ROOT / "minidp").as_posix()
+        for each in every()
+        if each.kind == "bound"
     }
 
 
@@ -299,9 +298,9 @@ FACES = "audit data host mechanism nn privacy run train".split()
 @pytest.mark.parametrize("package", ["minidp", *(f"minidp.{name}" for name in FACES)])
 def test_every_name_that_loads_on_first_use_is_there(package):
     found = importlib.import_module(package)
+    assert found.__all__ and len(found.__all__) == len({*found.__all__})
     assert all(getattr(found, name) is not None for name in found.__all__)
     stub = ast.parse(Path(found.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
-    named = {getattr(node, "name", None) for node in stub.body}
-    for node in stub.body:
-        named.update(alias.asname for alias in getattr(node, "names", ()))
-    assert {*found.__all__} == named - {None}
+    aliases = [alias for node in stub.body for alias in getattr(node, "names", ())]
+    named = {alias.asname for alias in aliases if alias.name != "*"}
+    assert named and named <= {*found.__all__}

@@ -68,8 +68,8 @@ def copy_core(out):
         raise SystemExit(f"error: {out} is not empty; name a folder that is, or a new one")
     package = ROOT / "minidp"
     others = [package / "__init__.pyi", package / "py.typed"]
-    others += [package / part / "__init__.pyi" for part in CORE]
-    for path in [*files_of("core"), *filter(Path.is_file, others)]:
+    others += [stub for part in CORE for stub in (package / part).glob("*.pyi")]
+    for path in [*files_of("core"), *others]:
         target = out / path.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)

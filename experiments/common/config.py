@@ -14,7 +14,7 @@ from minidp.commands.flags import user_errors, with_flags
 from minidp.errors import ParameterError
 from minidp.mechanism import LinearDecay
 from minidp.mechanism.samplers import SAMPLERS
-from minidp.privacy.accountant import NAMES
+from minidp.privacy.accountants import short_names
 from minidp.ranks import current
 from minidp.run.options import Checked as Checked
 from minidp.run.options import option as option
@@ -105,7 +105,7 @@ class RunFlags(Checked):
     lot_size: int = option(600, "examples per lot, on average", POSITIVE)
     sampler: str = option("poisson", "how lots are drawn", choices=tuple(SAMPLERS))
     accountant: str = option(
-        "moments", "accountant that decides when the target is reached", names=NAMES
+        "moments", "accountant that decides when the target is reached", names=short_names()
     )
     optimizer: str = option("sgd", "how gradients update the weights", choices=tuple(OPTIMIZERS))
     average: float = option(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from minidp.privacy import Accountant, Bound, Ledger
-from minidp.privacy.accountant import called
+from minidp.privacy.accountants import called
 from minidp.run import plotting
 from minidp.run.tradeoff import epsilon_delta_curve, tangents
 from minidp.util.atomic import StrPath, atomic_write

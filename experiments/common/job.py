@@ -16,8 +16,7 @@ from minidp import nn
 from minidp.backend import Backend
 from minidp.errors import ParameterError
 from minidp.privacy import Filter
-from minidp.privacy.accountant import called
-from minidp.privacy.accountants import make
+from minidp.privacy.accountants import called, make
 from minidp.ranks import current
 from minidp.run import About, Privacy, Run, RunFolder, Training
 from minidp.run.attacker import large_delta

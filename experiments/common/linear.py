@@ -16,7 +16,7 @@ from minidp.backend import namespace_of, to_host
 from minidp.fitting.defaults import MOMENTUM, mu_of
 from minidp.mechanism import Plan, Sanitizer, flat_group, mean_sanitizer, noisy_mean
 from minidp.mechanism.samplers import make_sampler
-from minidp.privacy.accountant import NAMES
+from minidp.privacy.accountants import short_names
 from minidp.train import OPTIMIZERS
 from minidp.util.validate import non_negative_finite, positive_finite
 
@@ -45,7 +45,7 @@ class LinearFlags(RunFlags):
     accountant: str = option(
         "loss_distribution",
         "accountant that decides when the target is reached (default: pld)",
-        names=NAMES,
+        names=short_names(),
     )
     optimizer: str = option(
         "momentum", "how gradients update the weights", choices=tuple(OPTIMIZERS)

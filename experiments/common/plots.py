@@ -5,7 +5,7 @@ figures beside ours.
 import math
 import statistics
 
-from minidp.privacy.accountant import called
+from minidp.privacy.accountants import called
 from minidp.run import plotting
 from minidp.run.curves import draw_accuracy, draw_spent
 

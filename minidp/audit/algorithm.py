@@ -2,8 +2,7 @@
 out.
 """
 
-from ..privacy.accountant import called
-from ..privacy.accountants import ACCOUNTANTS
+from ..privacy.accountants import called, make
 from ..util.text import upper_text
 
 LINES = (  # what the paper says; the cards, or labels of cards, that do it
@@ -72,7 +71,7 @@ def _chosen(record):
     return {
         "PoissonSampler": record.sampler,
         "SGD": record.settings.optimizer,
-        "MomentsAccountant": ACCOUNTANTS[record.accountant][1],
+        "MomentsAccountant": type(make(record.accountant)).__name__,
         "tail_bound_epsilon": conversions.get(record.accountant),
     }
 

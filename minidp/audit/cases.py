@@ -1,5 +1,5 @@
-"""One row for each layer and loss; the checks of their equations and the shared tests of tests/nn
-run over all rows.
+"""The rows at which each layer and loss is tried; the checks of their equations and the shared
+tests of tests/nn run over all rows.
 """
 
 from dataclasses import dataclass
@@ -62,19 +62,13 @@ def _project(rng, dtype):
 
 
 IMAGE = (4, 5, 2)
-LAYERS = [
-    LayerCase("dense", partial(nn.Dense, 4, 3), (4,), (5,)),
+# beside those that classes give
+ROWS = [
     LayerCase("dense over positions", partial(nn.Dense, 4, 3), (2, 4), (2, 3, 4)),
     LayerCase("embedding", partial(nn.Embedding, 4, 3), (3,), (3, 2), 5),
     LayerCase("lstm", partial(nn.LSTM, 2, 2), (3, 2), (3, 3)),
     LayerCase("last state of an lstm", partial(nn.LSTM, 1, 2, states="last"), (2, 1), (1,)),
     LayerCase("dense without bias", partial(nn.Dense, 4, 3, bias=False), (4,), (2, 2)),
-    LayerCase("relu", nn.ReLU, (2, 3)),
-    LayerCase("clamp", partial(nn.Clamp, 0.5), (2, 3)),
-    LayerCase("tanh", nn.Tanh, (2, 3)),
-    LayerCase("sigmoid", nn.Sigmoid, (2, 3)),
-    LayerCase("softmax", nn.Softmax, (2, 3)),
-    LayerCase("flatten", nn.Flatten, (2, 3, 2)),
     LayerCase("standardise", _standardise, (2, 3), (3, 2)),
     LayerCase("project", _project, (4,), (5,)),
     LayerCase("pieces", _pieces, (3,), (2, 3)),
@@ -103,6 +97,16 @@ LAYERS = [
     LayerCase("unit norm", nn.UnitNorm, (2, 3)),
     LayerCase("dropout in evaluation", partial(nn.Dropout, 0.5), (2, 3)),
 ]
+
+
+def _examples(name):
+    """The rows that a class gives by itself, if minidp.nn calls a layer so."""
+    cls = getattr(nn, name)
+    for arguments, *shapes in getattr(cls, "examples", ()):
+        yield LayerCase(cls.kind, partial(cls, *arguments), *shapes)
+
+
+LAYERS = [*(case for name in nn.__all__ for case in _examples(name)), *ROWS]
 
 
 @dataclass(frozen=True)

@@ -47,10 +47,11 @@ def stated(layer, **arrays):
 
 
 def _numbers(layer, given):
-    """The numbers that a layer keeps, under their own names."""
+    """The numbers that a layer keeps, under their own names and those of `symbols`."""
     for name, number in vars(layer).items():
         if isinstance(number, (int, float)):
             given.setdefault(name, number)
+    given |= {symbol: getattr(layer, name) for symbol, name in layer.symbols.items()}
 
 
 def _reshape(given, names, *shape):

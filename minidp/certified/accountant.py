@@ -69,6 +69,8 @@ class LossDistributionAccountant(Accountant):
     """
 
     name = "loss_distribution"
+    short = "pld"
+    note = "certified interval by FFT"
     one_sided = False
 
     def __init__(

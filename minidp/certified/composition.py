@@ -90,6 +90,7 @@ class BasicAccountant(PairAccountant):
     """
 
     name = "basic"
+    note = "epsilons and deltas add up"
 
     def total(self, sums, kept):
         return float(sums[0]) * (1 + 1e-12)  # [C1]
@@ -108,6 +109,7 @@ class AdvancedAccountant(PairAccountant):
     """
 
     name = "advanced"
+    note = "strong composition of exact amplified pairs"
     release_share = 0.5
 
     def total(self, sums, kept):
@@ -135,6 +137,7 @@ class PaperStrongComposition(AdvancedAccountant):
     """
 
     name = "paper_strong_composition"
+    note = "the paper's Figure 2; its conditions do not hold, no guarantee"
     kind = "comparison"
 
     def pair(self, event, delta):
@@ -164,6 +167,7 @@ class PerTensorAccountant2016(MomentsAccountant):
     """
 
     name = "ledger_2016"
+    note = "one charge per tensor as in the 2016 code; understates"
     kind = "comparison"
     default_orders = PAPER_ORDERS
 

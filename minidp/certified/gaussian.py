@@ -42,8 +42,14 @@ class GaussianAccountant(Accountant):
     """
 
     name = "gaussian_clt"
+    short = "gdp"
+    note = "central limit theorem; exact only where nothing is sampled"
     one_sided = False
     kind = "approximation"
+
+    @classmethod
+    def called(cls, exact=False):
+        return "gdp" if exact else "gdp (CLT, an approximation)"
 
     def covers(self, primitive):
         return primitive.pure_epsilon is None and super().covers(primitive)

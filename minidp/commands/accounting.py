@@ -5,8 +5,7 @@ import sys
 from dataclasses import dataclass
 
 from ..mechanism import PoissonSampler
-from ..privacy.accountant import NAMES, called
-from ..privacy.accountants import make
+from ..privacy.accountants import make, short_names
 from ..run.attacker import large_delta
 from ..run.costs import Setting, accountants_of, calibrated, compared, ledger_of, path_of
 from ..run.options import REQUIRED, option
@@ -35,7 +34,7 @@ class Comparison(Setting):
     accountant: str = option(
         "bounds",
         "accountants to print: those that prove a bound, all, or one by name",
-        names={"bounds": "bounds", "all": "all", **NAMES},
+        names={"bounds": "bounds", "all": "all", **short_names()},
         exclusive="accountant",
     )
     all: bool = option(
@@ -138,7 +137,9 @@ class CalibrateCommand(Setting):
     delta: float = _delta_option()
     group_size: int = _group_option()
     accountant: str = option(
-        "loss_distribution", "accountant that must meet the target (default: pld)", names=NAMES
+        "loss_distribution",
+        "accountant that must meet the target (default: pld)",
+        names=short_names(),
     )
     json: bool = json_option()
     quiet: bool = option(False, "no progress output")
@@ -148,7 +149,7 @@ class CalibrateCommand(Setting):
         accountant = make(self.accountant)
         if accountant.kind != "bound":
             print(
-                f"NOTICE: {called(accountant.name)} proves no bound: the true epsilon may exceed "
+                f"NOTICE: {accountant.called()} proves no bound: the true epsilon may exceed "
                 "the target; --accountant pld, rdp or moments keeps it",
                 file=sys.stderr,
             )

@@ -4,11 +4,4 @@ are. Modules are loaded on first use.
 
 from ..util.lazy import names_of
 
-# module: its names, which __init__.pyi repeats for type checkers
-__getattr__, __dir__, __all__ = names_of(
-    __name__,
-    {
-        ".examples": "Examples LabelledExamples",
-        "persons": "Persons",
-    },
-)
+__getattr__, __dir__, __all__ = names_of(__name__, __file__)

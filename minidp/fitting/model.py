@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..data.arrays import one_axis
 from ..data.cells import places_among
 from ..errors import ParameterError
-from ..privacy.accountant import Bound, called
+from ..privacy.accountants import Bound, called
 from ..privacy.ledger import Ledger
 from ..ranks import current
 from ..run.folder import FILES, LEDGER, MANIFEST, MODEL, STATEMENT

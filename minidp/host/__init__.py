@@ -6,5 +6,4 @@ host.tune()          # before NumPy is imported; command lines do it, importing 
 
 from ..util.lazy import names_of
 
-# module: its names, which __init__.pyi repeats for type checkers
-__getattr__, __dir__, __all__ = names_of(__name__, {".fast.process": "describe tune"})
+__getattr__, __dir__, __all__ = names_of(__name__, __file__)

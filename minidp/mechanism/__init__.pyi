@@ -10,8 +10,7 @@ from .noise import add_gaussian as add_gaussian
 from .pca import PrivatePCA as PrivatePCA
 from .pca import random_projection as random_projection
 from .plan import Plan as Plan
-from .samplers import PoissonSampler as PoissonSampler
-from .samplers import ShuffleSampler as ShuffleSampler
+from .samplers import *
 from .sanitizer import Sanitizer as Sanitizer
 from .schedule import LinearDecay as LinearDecay
 from .schedule import Stages as Stages

@@ -19,7 +19,7 @@ from ..privacy.events import Event, NeighbouringRelation
 from ..privacy.ledger import SETUP, Ledger
 from ..util.text import upper_text
 from ..util.validate import count, instance, positive_finite
-from ..util.words import Named
+from ..util.words import Named, names_checked
 from .rounding import Products, products
 from .samplers import Sampler
 from .sanitizer import Sanitizer
@@ -165,6 +165,7 @@ class Plan(Named):
         )
         return replace(self, sanitizer=replace(self.sanitizer, groups=groups))
 
+    @names_checked
     def fitted(
         self,
         accountant: Accountant | str,
@@ -184,6 +185,7 @@ class Plan(Named):
             self.check_budget(accountant, ledger, epsilon, delta)
         return replace(self, steps=steps, derived=self.derived | {"steps"})
 
+    @names_checked
     def calibrated(
         self,
         accountant: Accountant | str,

@@ -21,15 +21,22 @@ from ..streams import Stream
 from ..util.validate import count, one_of, probability
 from ..util.words import Named
 
+__all__ = ["PoissonSampler", "ShuffleSampler"]  # what `minidp.mechanism` exports
 
-class _Sampler(Named):
-    """Base of all samplers.
+
+class Sampler(Named):
+    """Base of all samplers. A sampler of the library is a class below, with a card, and a name in
+    `__all__`; command lines and the shared tests then have it.
 
     name    its name on command lines
+    said    which lots it draws, for their help
+    relation  the neighbouring relation of its analysis
     period  lots that are charged together: training may stop after every `period` steps
     """
 
     name: ClassVar[str]
+    said: ClassVar[str]
+    relation: ClassVar[NeighbouringRelation]
     period: Any = 1
 
     def __init_subclass__(cls, **named: Any) -> None:
@@ -70,6 +77,10 @@ class _Sampler(Named):
     def _lots(self, num_examples, steps, stream):
         raise NotImplementedError
 
+    def lot_sizes(self, dataset_size: float) -> tuple[float, float]:
+        """(least, most) that may be called the mean lot over dataset_size examples."""
+        raise NotImplementedError
+
     def steps_of_epochs(self, epochs: float) -> float:
         """Steps of so many passes over the data, on average; not rounded."""
         raise NotImplementedError
@@ -86,7 +97,7 @@ class _Sampler(Named):
 
 
 @dataclass(frozen=True)
-class PoissonSampler(_Sampler):
+class PoissonSampler(Sampler):
     r"""Draw every example independently with probability q, as in Algorithm 1. Lots vary in size.
 
     Shapes
@@ -116,6 +127,7 @@ class PoissonSampler(_Sampler):
 
     sampling_probability: float
     name: ClassVar = "poisson"
+    said: ClassVar = "each example with probability q"
     relation: ClassVar = NeighbouringRelation.ADD_REMOVE
 
     def __post_init__(self):
@@ -147,7 +159,7 @@ class PoissonSampler(_Sampler):
 
 
 @dataclass(frozen=True)
-class ShuffleSampler(_Sampler):
+class ShuffleSampler(Sampler):
     r"""Shuffle the examples each epoch and cut the order into lots, as most training loops do. Its
     analysis gains nothing from sampling.
 
@@ -173,6 +185,7 @@ class ShuffleSampler(_Sampler):
     dataset_size: int
     lot_size: int
     name: ClassVar = "shuffle"
+    said: ClassVar = "a shuffled order cut into lots, which costs much more"
     relation: ClassVar = NeighbouringRelation.ZERO_OUT
 
     def __post_init__(self):
@@ -226,8 +239,7 @@ class ShuffleSampler(_Sampler):
         return event  # [S1]
 
 
-Sampler = PoissonSampler | ShuffleSampler
-SAMPLERS: dict[str, Any] = {each.name: each for each in (PoissonSampler, ShuffleSampler)}
+SAMPLERS = {globals()[name].name: globals()[name] for name in __all__}
 
 
 def make_sampler(name: str, dataset_size: int, lot_size: int) -> Sampler:

@@ -9,6 +9,8 @@ from .layer import Layer
 class _Activation(Layer):
     """Base of activations: the output has the input's shape and determines the derivative."""
 
+    examples = [((), (2, 3))]
+
     def compute_y(self, x, rng):
         y = self._value(x, namespace_of(x))
         return y, y
@@ -64,6 +66,7 @@ class Clamp(_Activation):
     """
 
     kind = "clamp"
+    examples = [((0.5,), (2, 3))]
 
     def __init__(self, limit: float, name: str | None = None) -> None:
         """limit: the largest absolute value of a coordinate."""

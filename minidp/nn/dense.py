@@ -34,6 +34,7 @@ class Dense(Drawn):
     """
 
     kind = "dense"
+    examples = [((4, 3), (4,), (5,))]
 
     def __init__(
         self,

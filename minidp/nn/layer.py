@@ -59,6 +59,10 @@ class Layer(_Bare):
     input_shape  of one example, free axes as strings, for example (28, 28, "C"); None if any shape
                  will do
     takes_ids    True if x holds ids: whole numbers of any dtype (nn.Embedding)
+    examples     of a layer of the library: [(arguments, shape of one example's input)], and third
+                 a shape that it refuses, if there is one; at these the audit and the shared tests
+                 try it
+    symbols      {name in the card: attribute}, where the card calls a number something else
 
     A subclass writes its formulas in three methods, which get arrays that were checked:
 
@@ -90,6 +94,8 @@ class Layer(_Bare):
     draws = False  # True if batches must run one after the other, in the order of the lot
     takes_ids = False
     input_shape: Any = None
+    examples: Any = ()
+    symbols: Any = {}
 
     def __init__(self, name: str | None = None):
         self.name = name

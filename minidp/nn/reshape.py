@@ -25,6 +25,7 @@ class Flatten(Layer):
     """
 
     kind = "flatten"
+    examples = [((), (2, 3, 2))]
 
     def shape_of_y(self, input_shape):
         return (prod(input_shape),)

@@ -1,11 +1,6 @@
-from ..certified.accountant import LossDistributionAccountant as LossDistributionAccountant
-from ..certified.composition import AdvancedAccountant as AdvancedAccountant
-from ..certified.composition import BasicAccountant as BasicAccountant
-from ..certified.composition import PaperStrongComposition as PaperStrongComposition
-from ..certified.composition import PerTensorAccountant2016 as PerTensorAccountant2016
-from ..certified.gaussian import GaussianAccountant as GaussianAccountant
 from ..run.search_cost import theorem_d1 as theorem_d1
 from .accountant import Accountant as Accountant
+from .accountant_list import *
 from .bound import Bound as Bound
 from .budget import Filter as Filter
 from .budget import Odometer as Odometer
@@ -25,5 +20,3 @@ from .events import Repeated as Repeated
 from .events import Unknown as Unknown
 from .group_privacy import group_epsilon as group_epsilon
 from .ledger import Ledger as Ledger
-from .moments import MomentsAccountant as MomentsAccountant
-from .renyi import RenyiAccountant as RenyiAccountant

@@ -25,27 +25,9 @@ from .events.base import check_releases
 from .ladder import Parts, on_ladder
 from .ledger import Ledger
 
-NAMES = {  # what people read and type: the accountant's name in JSON
-    "moments": "moments",
-    "rdp": "renyi",
-    "pld": "loss_distribution",
-    "gdp": "gaussian_clt",
-    "advanced": "advanced",
-    "basic": "basic",
-}
 COVERED = 1e-6  # of delta: up to this share pays for rare releases, which need no cost curve then
 NOTHING = Bound(0.0, 0.0, 0.0)
 MOST_COSTS = 2**11  # cost curves in the cache of one accountant
-
-
-def called(name: str, exact: bool = False) -> str:
-    """The name that people read for an accountant's name in JSON: "pld" for "loss_distribution".
-    For "gdp" it says that the figure is an approximation, unless `exact` is true (nothing is
-    sampled).
-    """
-    if name == "gaussian_clt" and not exact:
-        return "gdp (CLT, an approximation)"
-    return next((short for short, key in NAMES.items() if key == name), name)
 
 
 def _exposure(parts):
@@ -79,11 +61,12 @@ class Accountant:
     """Base of the accountants. They read a ledger without changing it, so that all can read the
     same run.
 
-    A subclass gives `name`, `kind`, `covers`, `cost_curve`, `epsilon_of` and `delta_of`. `kind` is
+    A subclass gives `name`, `short`, `note`, `since`, `kind`, `covers`, `cost_curve`, `epsilon_of`
+    and `delta_of`; a line of `accountant_list.pyi` makes it one of the library's. `kind` is
     "bound" if upper is proved, "approximation" if it is only a limit or an estimate, "comparison"
-    if it guarantees nothing. An event without a theorem raises UnsupportedEventError, and a loss of
-    precision NumericalBoundError. The delta of ApproximateDP is taken out of the ledger before a
-    subclass sees it (`Exposed`).
+    if it guarantees nothing. An event without a theorem raises UnsupportedEventError, and a loss
+    of precision NumericalBoundError. The delta of ApproximateDP is taken out of the ledger before
+    a subclass sees it (`Exposed`).
 
     Bound
         Of every accountant whose kind is "bound":
@@ -103,7 +86,9 @@ class Accountant:
               away
     """
 
-    name = ""
+    name = ""  # in JSON
+    short = ""  # what people read and type, if it is not the name
+    note = ""  # of its rows in tables
     kind = "bound"
     since = "0.1.0"  # the first version of minidp whose results have this accountant
     one_sided = True  # no lower end for sampled lots, so that lots of schedules may be rounded up
@@ -112,6 +97,13 @@ class Accountant:
         one_of(tuple(NeighbouringRelation), relation=relation)
         self.relation = relation
         self._costs: dict[Any, Any] = {}
+
+    @classmethod
+    def called(cls, exact: bool = False) -> str:
+        """What people read for it. An approximation says what it is unless it is `exact`, because
+        nothing is sampled.
+        """
+        return cls.short or cls.name
 
     def covers(self, primitive: Event) -> bool:
         """True if there is a theorem for this primitive. By default that is pure DP, and Gaussian
@@ -166,7 +158,7 @@ class Accountant:
     def _pure(self, ledger):
         """epsilon at delta 0. Raises ParameterError if an event is not pure."""
         if self.kind != "bound":
-            raise UnsupportedEventError(f"{called(self.name)}: no bound, and so nothing at delta 0")
+            raise UnsupportedEventError(f"{self.called()}: no bound, and so nothing at delta 0")
         pure = _pure_epsilon(list(self.merged(ledger).items()))
         if pure == math.inf:
             raise ParameterError(
@@ -244,7 +236,7 @@ class Accountant:
         """Raise ParameterError unless this is a ledger of the accountant's relation."""
         if not isinstance(ledger, Ledger):
             raise ParameterError(
-                f"{called(self.name)}: expected a Ledger, got {ledger!r:.200}; record events with "
+                f"{self.called()}: expected a Ledger, got {ledger!r:.200}; record events with "
                 f"ledger = Ledger(); ledger.append(event, count)"
             )
         if ledger.relation is not self.relation:
@@ -259,7 +251,7 @@ class Accountant:
         for event in merged:
             if not self._bounds(event):
                 raise UnsupportedEventError(
-                    f"{called(self.name)}: no theorem for {event.in_words} under "
+                    f"{self.called()}: no theorem for {event.in_words} under "
                     f"{self.relation.name}; ask another accountant"
                 )
         given_away = [part for part in merged.items() if isinstance(part[0], ApproximateDP)]

@@ -1,60 +1,50 @@
 """Every accountant by name, with a short description."""
 
 import math
-from collections.abc import Iterable, Mapping
-from importlib import import_module
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, cast
 
 from ..errors import NumericalBoundError, ParameterError, UnsupportedEventError
-from ..util.validate import one_of
-from .accountant import NAMES, Accountant, Bound
+from ..util.lazy import loaded, places_of
+from .accountant import Accountant, Bound
 from .events import NeighbouringRelation
 from .group_privacy import GroupAccountant
 from .ledger import Ledger
 
-# name in JSON: a note, and the class, which the package exports
-ACCOUNTANTS = {
-    "moments": (
-        "log moments, tail bound (Abadi et al. 2016)",
-        "MomentsAccountant",
-    ),
-    "renyi": (
-        "Renyi divergences, sharper conversion",
-        "RenyiAccountant",
-    ),
-    "loss_distribution": (
-        "certified interval by FFT",
-        "LossDistributionAccountant",
-    ),
-    "gaussian_clt": (
-        "central limit theorem; exact only where nothing is sampled",
-        "GaussianAccountant",
-    ),
-    "advanced": (
-        "strong composition of exact amplified pairs",
-        "AdvancedAccountant",
-    ),
-    "basic": (
-        "epsilons and deltas add up",
-        "BasicAccountant",
-    ),
-    "paper_strong_composition": (
-        "the paper's Figure 2; its conditions do not hold, no guarantee",
-        "PaperStrongComposition",
-    ),
-    "ledger_2016": (
-        "one charge per tensor as in the 2016 code; understates",
-        "PerTensorAccountant2016",
-    ),
-}
+PLACES = places_of(Path(__file__).with_name("accountant_list.pyi"))
 UNKNOWN = Bound(None, None, None)  # type: ignore[arg-type]  # no accountant gives it
 
 
+def every() -> Iterator[type[Accountant]]:
+    """The class of every accountant, in the order of tables; each loads when its turn comes. Those
+    of a ring that was left out are not there.
+    """
+    for name, place in PLACES.items():
+        if (module := loaded(place, __package__)) is not None:
+            yield getattr(module, name)
+
+
+def short_names() -> dict[str, str]:
+    """{what people read and type: the accountant's name in JSON}, comparisons left out."""
+    return {each.called(exact=True): each.name for each in every() if each.kind != "comparison"}
+
+
+def called(name: str, exact: bool = False) -> str:
+    """What people read for an accountant's name in JSON: "pld" for "loss_distribution"; exact: as
+    of `Accountant.called`.
+    """
+    return next((each.called(exact) for each in every() if each.name == name), name)
+
+
 def make(name: str, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE) -> Accountant:
-    """The accountant of that name, of NAMES or in JSON, under a neighbouring relation."""
-    if name not in ACCOUNTANTS:
-        one_of(NAMES, accountant=name)
-    return getattr(import_module(__package__), ACCOUNTANTS[NAMES.get(name, name)][1])(relation)
+    """The accountant of that name, short or in JSON, under a neighbouring relation."""
+    for each in every():
+        if name in (each.name, each.called(exact=True)):
+            return each(relation)
+    raise ParameterError(
+        f"expected accountant={name!r:.80} to be one of {', '.join(short_names())}"
+    )
 
 
 def as_accountant(accountant: Accountant | str, relation: NeighbouringRelation) -> Accountant:
@@ -66,7 +56,7 @@ def as_accountant(accountant: Accountant | str, relation: NeighbouringRelation) 
     if not hasattr(accountant, "epsilon"):
         raise ParameterError(
             f"expected accountant={accountant!r:.80} to be an accountant, such as "
-            f"MomentsAccountant(), or the name of one: {', '.join(NAMES)}"
+            f"MomentsAccountant(), or the name of one: {', '.join(short_names())}"
         )
     return accountant
 
@@ -95,7 +85,7 @@ def all_bounds(
     found = {}
     for name in names:
         accountant = make(name, ledger.relation)
-        note = ACCOUNTANTS[accountant.name][0]
+        note = accountant.note
         asked = accountant if group_size == 1 else GroupAccountant(accountant, group_size)
         try:
             if delta is None:

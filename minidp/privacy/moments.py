@@ -53,6 +53,7 @@ class MomentsAccountant(Accountant):
     """
 
     name = "moments"
+    note = "log moments, tail bound (Abadi et al. 2016)"
 
     least_order = 0
     default_orders: tuple[float, ...] = (*range(1, 65), *FAR_ORDERS, 145)

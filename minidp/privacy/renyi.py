@@ -33,6 +33,8 @@ class RenyiAccountant(MomentsAccountant):
     """
 
     name = "renyi"
+    short = "rdp"
+    note = "Renyi divergences, sharper conversion"
 
     least_order = 1
     default_orders = (

@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ..privacy.accountant import NAMES, called
-from ..privacy.accountants import row_to_quote
+from ..privacy.accountants import called, row_to_quote, short_names
 from ..privacy.ledger import Ledger
 from ..util.text import estimate_text, lower_text, upper_text
 from .attacker import in_words, meaning_of
@@ -22,7 +21,7 @@ class ByAccountant(dict[str, dict[str, Any]]):
     """
 
     def __missing__(self, name: str) -> dict[str, Any]:
-        key = NAMES.get(name, name)
+        key = short_names().get(name, name)
         if key not in self:
             raise KeyError(name)
         return self[key]

@@ -14,10 +14,11 @@ from ..privacy.ledger import unit_text
 from ..streams import Streams
 from ..train.optimizer import check_parts
 from ..util.validate import instance
+from ..util.words import Named
 
 
 @dataclass(frozen=True)
-class Training:
+class Training(Named):
     """The network to train, and how to train it.
 
     network        nn.Sequential, whose weights are released
@@ -45,7 +46,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Privacy:
+class Privacy(Named):
     """The plan of the training, and the budget that it may spend.
 
     plan           sampler, sanitizer, steps
@@ -97,7 +98,7 @@ class Privacy:
 
 
 @dataclass(frozen=True)
-class About:
+class About(Named):
     """Descriptions for a run's files and for the screen.
 
     name       of the experiment

@@ -14,7 +14,7 @@ from ..errors import ParameterError
 from ..mechanism import ClipGroup, PoissonSampler, PrivatePCA, Sanitizer
 from ..mechanism.samplers import SAMPLERS, make_sampler
 from ..privacy import Gaussian, Ledger, NeighbouringRelation
-from ..privacy.accountants import ACCOUNTANTS, all_bounds, make, row_to_quote
+from ..privacy.accountants import all_bounds, every, make, row_to_quote
 from ..privacy.calibrate import max_steps, noise_multiplier_for
 from ..privacy.group_privacy import GroupAccountant
 from ..privacy.ledger import SETUP
@@ -58,8 +58,8 @@ class Setting(Checked):
     )
     sampler: str | None = option(
         None,
-        "poisson (default): each example with probability q; shuffle: a shuffled order cut into "
-        "lots, which costs much more",
+        "; ".join(f"{name}: {each.said}" for name, each in SAMPLERS.items())
+        + " (default: poisson)",
         choices=tuple(SAMPLERS),
     )
     relation: str | None = option(
@@ -157,12 +157,12 @@ def epsilon(
 
     noise_multiplier      noise standard deviation / clip norm; several for the layers of one step
     sampling_probability  each example's chance per step; or dataset_size and lot_size
-    sampler               "poisson" (the default) or "shuffle"
+    sampler               its name, "poisson" by default; `minidp epsilon --help` has all
     steps                 number of steps; or epochs, passes over the data
     pca_noise_multiplier  noise of private PCA before the first step
     ledger                a Ledger, or a run's ledger.json or folder, instead of all above
     group_size            rows of one person, which are added or removed together
-    accountant            "bounds", "all", or one by name: pld, rdp, gdp, moments, advanced, basic
+    accountant            "bounds", "all", or one by name, such as pld, rdp or moments
 
     found["accountants"] takes these names as keys. In JSON it has the names of files
     (loss_distribution for pld, renyi for rdp, gaussian_clt for gdp). "quote" is the name of the
@@ -237,8 +237,8 @@ def _noises(noise_multiplier):
 def accountants_of(name: str) -> list[str]:
     """The accountants that a name stands for: "bounds", "all", or itself."""
     if name == "bounds":
-        return [each for each in ACCOUNTANTS if make(each).kind == "bound"]
-    return list(ACCOUNTANTS) if name == "all" else [name]
+        return [each.name for each in every() if each.kind == "bound"]
+    return [each.name for each in every()] if name == "all" else [name]
 
 
 def compared(ledger: Ledger, names: Iterable[str], group_size: int = 1, **given: float) -> Cost:

@@ -2,7 +2,7 @@
 
 import math
 
-from ..privacy.accountant import called
+from ..privacy.accountants import called
 from ..util.notices import say
 from . import plotting
 from .progress import COLUMNS

@@ -19,8 +19,7 @@ from ..mechanism.noise import noise_grid
 from ..mechanism.samplers import sampler_from
 from ..nn import SoftmaxCrossEntropy
 from ..privacy import Composed, Ledger, PoissonSampled
-from ..privacy.accountant import NAMES
-from ..privacy.accountants import all_bounds, make
+from ..privacy.accountants import all_bounds, make, short_names
 from ..privacy.event_json import event_from_json, event_to_json
 from ..privacy.ledger import SETUP, STEP
 from ..streams import GENERATOR
@@ -263,7 +262,7 @@ def derived(record, plan, budget, group_size):
     size, period = record.settings.dataset_size, plan.sampler.period
     steps_per_epoch = size / plan.expected_lot_size
     # by the usual accountants and the one that kept the target
-    names = [name for name in NAMES.values() if computed_then(name, record)]
+    names = [name for name in short_names().values() if computed_then(name, record)]
     bounds = all_bounds(ledger, dict.fromkeys((*names, accountant.name)), delta=delta)
     without = unamplified(accountant, ledger, delta, steps_per_epoch / period)
     setup = [

@@ -3,7 +3,7 @@
 import math
 
 from ..errors import BudgetExceededError
-from ..privacy.accountant import called
+from ..privacy.accountants import called
 from ..privacy.budget import Filter
 from ..privacy.calibrate import max_steps
 from ..privacy.ledger import SETUP, Ledger

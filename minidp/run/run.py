@@ -16,7 +16,7 @@ from ..examples import check_weights
 from ..mechanism.samplers import sampler_from
 from ..mechanism.schedule import value_at
 from ..privacy import Filter, Ledger
-from ..privacy.accountants import ACCOUNTANTS
+from ..privacy.accountants import make
 from ..privacy.ledger import SETUP
 from ..ranks import current
 from ..streams import as_streams
@@ -24,7 +24,7 @@ from ..train import Progress, Trainer
 from ..units import units_of
 from ..util.atomic import atomic_write
 from ..util.notices import say
-from ..util.validate import count, one_of
+from ..util.validate import count
 from . import checkpoint, row_bits, versions
 from .asked import About, Privacy, Training
 from .curves import draw_course
@@ -99,7 +99,7 @@ class Run:
             )
         self._given = budget.ledger
         # so that anybody can compute the figures again
-        one_of(tuple(ACCOUNTANTS), accountant=budget.accountant.name)
+        make(budget.accountant.name)
         count(1, group_size=privacy.group_size, steps=plan.steps)
         # refuse a layer that model.npz cannot hold before anything is charged
         describe(self.network)

@@ -6,7 +6,7 @@ statement follows from result.json alone, so that anybody can render it again an
 
 import math
 
-from ..privacy.accountant import called
+from ..privacy.accountants import called
 from ..util.text import upper_text
 from .answers import text_rows
 from .attacker import in_words

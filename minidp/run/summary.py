@@ -5,7 +5,7 @@ the lines on the screen.
 import math
 from typing import NamedTuple
 
-from ..privacy.accountant import called
+from ..privacy.accountants import called
 from ..util.text import upper_text
 from .attacker import RATES, large_delta
 from .folder import CURVES, STATEMENT

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from ..errors import DataError, MinidpError
 from ..privacy import Filter, Ledger
-from ..privacy.accountant import NAMES, called
-from ..privacy.accountants import ACCOUNTANTS, all_bounds, make
+from ..privacy.accountants import all_bounds, called, every, make, short_names
 from ..privacy.ledger import UNKNOWN
 from ..util.atomic import StrPath
 from ..util.files import read_json
@@ -103,7 +102,7 @@ def verify(folder: StrPath) -> Report:
         if not all((folder / name).is_file() for name in READ):
             return Report(sealed, {}, None)
         run = Files(folder)
-        bounds = all_bounds(run.ledger, ACCOUNTANTS, delta=run.record.delta)
+        bounds = all_bounds(run.ledger, [each.name for each in every()], delta=run.record.delta)
         return Report([*sealed, *run.findings()], bounds, run.record)
     except ImportError:  # a missing library says nothing about the files
         raise
@@ -119,7 +118,7 @@ def verify(folder: StrPath) -> Report:
 
 def _not_then(record):
     """Names the accountants that are newer than the version that wrote the record."""
-    later = [called(name) for name in NAMES.values() if not computed_then(name, record)]
+    later = [called(name) for name in short_names().values() if not computed_then(name, record)]
     return f"; not computed then: {', '.join(later)}" if later else ""
 
 

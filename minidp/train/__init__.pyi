@@ -1,13 +1,8 @@
 from ..run.metrics import Metrics as Metrics
 from ..run.metrics import evaluate as evaluate
 from .averaging import Averaged as Averaged
+from .optimizer import *
 from .optimizer import OPTIMIZERS as OPTIMIZERS
-from .optimizer import SGD as SGD
-from .optimizer import AdaGrad as AdaGrad
-from .optimizer import Adam as Adam
-from .optimizer import AdamW as AdamW
-from .optimizer import Momentum as Momentum
-from .optimizer import Nesterov as Nesterov
 from .optimizer import Optimizer as Optimizer
 from .progress import Progress as Progress
 from .trainer import Trainer as Trainer

@@ -18,6 +18,9 @@ from ..mechanism.schedule import Setting, value_at
 from ..util.validate import able, in_range, non_negative_finite, positive_finite
 from ..util.words import Named
 
+# those of the library, which `minidp.train` exports
+__all__ = ["SGD", "Momentum", "Nesterov", "AdaGrad", "Adam", "AdamW"]
+
 
 def check_parts(loss: Any, optimizer: Any) -> None:
     """Raise ParameterError unless the loss can be called and the optimizer has `update`."""
@@ -217,11 +220,4 @@ class AdamW(Adam):
         super().update_one(theta, g, rate, step, slots)  # [F1]
 
 
-OPTIMIZERS = {
-    "sgd": SGD,
-    "momentum": Momentum,
-    "nesterov": Nesterov,
-    "adagrad": AdaGrad,
-    "adam": Adam,
-    "adamw": AdamW,
-}
+OPTIMIZERS = {name.lower(): globals()[name] for name in __all__}

@@ -2,37 +2,60 @@
 around the core, which may be left out.
 """
 
+import re
 import sys
-from collections.abc import Callable, Mapping
+from ast import literal_eval
+from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
+
+IMPORTED = re.compile(r"^from (\S+) import \(?\s*(\w+|\*)", re.M)  # of a stub: module and name
+EXPORTED = re.compile(r"^__all__ = (\[.*?\])", re.M | re.S)
 
 
 def names_of(
-    package: str, modules: Mapping[str, str]
+    package: str, file: str
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """(__getattr__, __dir__, __all__) of `package`.
+    """(__getattr__, __dir__, __all__) of `package`, as the `__init__.pyi` beside its file has them:
+    one list, for type checkers and for Python.
 
-    modules  {module: its public names, separated by spaces}; the names of "" are modules
-             themselves, and a module that begins with a dot is in a ring: ".layers.norm"
+    In the stub, `from .dense import Dense as Dense` is a name of a module, and `from . import init
+    as init` is a module. `from .samplers import *` stands for the module's `__all__`, a list of
+    texts, or for the names that a stub of that module imports. Modules of rings, such as
+    `..layers.norm`, may be left out.
     """
-    module_of = {name: module for module, names in modules.items() for name in names.split()}
+    place_of = places_of(Path(file).with_suffix(".pyi"))
 
     def getattr_(name):
-        if name not in module_of:
+        if name not in place_of:
             from .words import hint  # imported here because only errors need it
 
-            raise AttributeError(f"{package} has no {name}; {hint(name, module_of)}")
-        place = module_of[name]
-        found = _loaded(f".{place or name}", package)
+            raise AttributeError(f"{package} has no {name}; {hint(name, place_of)}")
+        place = place_of[name]
+        found = loaded(place, package)
         if found is None:
             ring = place.lstrip(".").partition(".")[0]
             raise ImportError(
                 f"{package}.{name} is in the folder {ring} of minidp, which was left out here"
             )
-        return getattr(found, name) if place else found
+        return found if place == f".{name}" else getattr(found, name)
 
-    return getattr_, lambda: sorted({*vars(sys.modules[package]), *module_of}), list(module_of)
+    return getattr_, lambda: sorted({*vars(sys.modules[package]), *place_of}), list(place_of)
+
+
+def places_of(stub: Path) -> dict[str, str]:
+    """{name: the module that it is in, relative to the package} of what a stub imports."""
+    found: dict[str, str] = {}
+    for place, name in IMPORTED.findall(stub.read_text(encoding="utf-8")):
+        if name != "*":
+            found[name] = place + name if place.endswith(".") else place
+        elif (listed := stub.parent / f"{place[1:]}.pyi").exists():
+            found |= places_of(listed)
+        else:
+            (names,) = EXPORTED.findall(listed.with_suffix(".py").read_text(encoding="utf-8"))
+            found |= dict.fromkeys(literal_eval(names), place)
+    return found
 
 
 def ring(part: str) -> Any:
@@ -41,10 +64,10 @@ def ring(part: str) -> Any:
     part: a key of RINGS in the package's `__init__`, which names the modules.
     """
     package = __package__.partition(".")[0]
-    return _loaded(f".{sys.modules[package].RINGS[part]}", package)
+    return loaded(f".{sys.modules[package].RINGS[part]}", package)
 
 
-def _loaded(module, package):
+def loaded(module: str, package: str) -> Any:
     """A module of a package; None if the module's folder is missing."""
     try:
         return import_module(module, package)

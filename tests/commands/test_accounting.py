@@ -12,7 +12,7 @@ from minidp.errors import ParameterError
 from minidp.mechanism import Plan, Sanitizer, flat_group
 from minidp.mechanism.samplers import SAMPLERS, make_sampler
 from minidp.privacy import Laplace, Ledger, RenyiAccountant
-from minidp.privacy.accountant import NAMES
+from minidp.privacy.accountants import short_names
 from tests.support.accountants import ledger_of
 
 NOISE = "--noise-multiplier 4"
@@ -27,6 +27,7 @@ KINDS = {
     **dict.fromkeys(("advanced", "basic"), "bound"),
     **dict.fromkeys(("paper_strong_composition", "ledger_2016"), "comparison"),
 }
+NAMES = short_names()
 BOUNDS = [name for name, kind in KINDS.items() if kind == "bound"]
 
 

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from minidp.__main__ import main
-from minidp.privacy import Ledger, MomentsAccountant, PaperStrongComposition, accountant
+from minidp.privacy import Ledger, MomentsAccountant, PaperStrongComposition
 from minidp.run import RunFolder
 from minidp.run.folder import FILES
 from minidp.run.verify import verify
@@ -144,7 +144,8 @@ def test_a_missing_library_is_not_blamed_on_the_files(finished, monkeypatch):
 
 def test_an_accountant_that_came_later_is_no_difference_and_is_said(run, monkeypatch):
     """But a row of one that the version had may not be missing."""
-    monkeypatch.setitem(accountant.NAMES, "paper", "paper_strong_composition")
+    monkeypatch.setattr(PaperStrongComposition, "short", "paper")
+    monkeypatch.setattr(PaperStrongComposition, "kind", "approximation")
     monkeypatch.setattr(PaperStrongComposition, "since", "99.0.0")
     report = verify(run)
     assert not report.failed
