@@ -118,8 +118,8 @@ class _Tests:
             "float32 stays float32, float64 float64": self.dtypes,
             "examples are independent, no 1/B, arguments unchanged": self.independence,
             "gradients are the derivatives": self.derivatives,
-            f"{MANY} rows of sizes 1e-3 to 1e3, with zeros, ties and NaN, in batches of several sizes: "
-            "each row in float32 gives what it gives alone in float64": self.many,
+            f"{MANY} rows of sizes 1e-3 to 1e3, with zeros, ties and NaN, in batches of several "
+            "sizes: each row in float32 gives what it gives alone in float64": self.many,
         }
 
     def forms(self):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ..errors import DivergedError
 from ..mechanism import Plan
-from ..privacy.accountant import called
+from ..privacy.accountants import called
 from ..train import Averaged, evaluate
 from ..util.atomic import atomic_write
 from ..util.files import jsonable
