@@ -1,5 +1,5 @@
-"""A draft of a schema from a table's rows, for its owner to correct by public knowledge. Draft and
-lines are for the owner's eyes: they show values of rows.
+"""A draft of a schema from a table's rows, which its owner corrects by public knowledge. Draft and
+lines are only for the owner, because they show values of rows.
 """
 
 import math
@@ -16,12 +16,12 @@ from .persons import NAMES, names_repeat
 from .schema import READERS
 from .tables import picked
 
-MOST_CATEGORIES = 64  # the categories of a column of more texts are left to fill in
+MOST_CATEGORIES = 64  # categories of a column with more texts are left to fill in
 SOME = 200  # texts that show in which format most are
 EIGHT_DIGITS = re.compile(r"(19|20)\d{6}")  # of a date
 FOR_GAPS = (-9999, -999, -99, 999, 9999)  # numbers that may stand for a gap
 MOST_GAPS = 10  # different texts that are taken for gaps among numbers or dates
-FEWEST_ROWS = 10  # that hold a text which a draft may quote: a file may be published
+FEWEST_ROWS = 10  # rows that hold a text which a draft may quote, because a file may be published
 MOST_NUMBERED = 10  # classes that are numbers: a label of more is a number to predict
 FORMATS: dict[str, tuple[str | None, ...]] = {
     "number": (None, "1234,5", "1,234.5", "1.234,5", "1 234.5", "1 234,5", "1'234.5"),
@@ -36,11 +36,12 @@ FORMATS: dict[str, tuple[str | None, ...]] = {
 
 
 def draft(table: dict[str, NDArray], label: str) -> tuple[dict[str, Any], list[str]]:
-    """(a schema's JSON, a line for each column on what it is taken for and what to write instead).
+    """(a schema's JSON, lines): a line for each column says how it was read, and what to write
+    otherwise.
 
-    Types, formats, categories and texts for gaps are read from the rows, which the draft says by
-    "from"; what is null is for you to fill in from public knowledge. The draft quotes no text that
-    fewer than FEWEST_ROWS rows hold; lines, which no file keeps, may.
+    Types, formats, categories and texts for gaps are read from the rows; the draft marks these
+    entries by "from". Replace each null by public knowledge. The draft quotes no text that fewer
+    than FEWEST_ROWS rows hold; the lines, which are kept in no file, may do so.
     """
     picked(table, [label])
     entries, lines = {}, []
@@ -57,7 +58,7 @@ def draft(table: dict[str, NDArray], label: str) -> tuple[dict[str, Any], list[s
 
 
 def _drafted(name, cells, label):
-    """(the entry of a column, what it is taken for)."""
+    """(entry of a column, text on how it was read)."""
     known = [text for text in cells if text not in GAPS]
     texts = sorted(set(known))
     count = len(texts)
@@ -124,8 +125,8 @@ def _mixed(rows, kind, others):
 
 
 def _category(rows, cells, odd):
-    """(the entry of a category, what it is taken for); rows: {text: rows that hold it}; odd: as of
-    `_mostly`, where it may be a number or a date.
+    """(entry of a category, text on how it was read). rows: {text: number of rows}; odd: result of
+    `_mostly`, if the column may be a number or a date.
     """
     says = f"a category of {len(rows)} values"
     values = [text for text in sorted(rows) if rows[text] >= FEWEST_ROWS]
@@ -167,7 +168,9 @@ def _protects(name):
 
 
 def _kind(texts):
-    """("number", "date" or None; the formats in which all texts are one, each giving others)."""
+    """("number", "date" or None; formats in which all texts can be read, with different
+    results).
+    """
     for kind, formats in FORMATS.items():
         found: dict[tuple[float, ...], str | None] = {}
         if kind == "number" and any(map(CODE.fullmatch, texts)):
@@ -186,12 +189,14 @@ def _kind(texts):
 
 
 def _read(kind, text):
-    """Whether a text is a number or a date in some format."""
+    """True if a text is a number or a date in some format."""
     return any(not math.isnan(READERS[kind](text, written)) for written in FORMATS[kind])
 
 
 def _mostly(texts):
-    """("number" or "date", the texts that are none) where most of the texts are; None else."""
+    """("number" or "date", texts that are not), if most texts are numbers or dates; otherwise
+    None.
+    """
     some = texts[:: -(-len(texts) // SOME)]
     for kind, formats in FORMATS.items():
         read = READERS[kind]
@@ -204,7 +209,7 @@ def _mostly(texts):
 
 
 def _measured(kind, formats, texts):
-    """(the entry of a number or a date, what it is taken for)."""
+    """(entry of a number or a date, text on how it was read)."""
     entry, first = {"type": kind, "low": None, "high": None}, formats[0]
     says = f"a {kind} ({len(texts)} different); fill in low and high"
     if kind == "number" and len(texts) <= MOST_NUMBERED:

@@ -1,4 +1,4 @@
-"""A public schema of a table: what each column holds, and how its rows are encoded as numbers.
+"""A public schema of a table: the content of each column, and how rows are encoded as numbers.
 
 {"age": {"type": "number", "low": 0, "high": 99},
  "job": {"type": "category", "values": ["clerk", "nurse"]},
@@ -39,7 +39,7 @@ READERS = {"number": number_or_nan, "date": day_in}
 WRITTEN = {"number": (1234.5, '"1.234,5"'), "date": (16800.0, '"31.12.2015"')}
 EXAMPLES = {"number": "1234.5", "date": "2015-12-31"}  # without "format"
 WIDE = 2.0**20  # between bounds
-FEWEST, FIRST = 10, 4096  # values, and rows, that show whether a column fits
+FEWEST, FIRST = 10, 4096  # values and rows that are tried to see whether a column fits
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,16 @@ class Column:
 
     type       "number", "category", "date" or "ignore"
     low, high  public bounds of a number, or of a date in days; values beyond them are clamped.
-               Infinite if an entry has neither: then training looks, privately, where they lie
-    values     the categories; every other value is *other*
-    gaps       True: a gap has an indicator of its own, or is *other*, whether there are gaps or
-               not. False: a row with a gap, or with a category that is not listed, is refused
-    gap_texts  what else than `cells.GAPS` says that there is none
-    label      whether this column is to be predicted
+               Infinite if an entry has neither; training then looks privately where the values lie
+    values     the categories; any other value is *other*
+    gaps       True: a gap has its own indicator, or is *other*, whether there are gaps or not.
+               False: a row with a gap, or with an unlisted category, is refused
+    gap_texts  texts for a missing value, in addition to `cells.GAPS`
+    label      True if this column is to be predicted
     format     how the table writes the number 1234.5, or the date 31 December 2015; None: so, or
                2015-12-31
-    from_data  whether somebody read the type and the categories from the data
-    entry      this column in a schema's JSON
+    from_data  True if the type and the categories were read from the data
+    entry      JSON of this column in the schema
     """
 
     name: str
@@ -74,14 +74,14 @@ class Column:
 
     @property
     def width(self) -> int:
-        """How many numbers of an encoded row come from this column."""
+        """Number of numbers in an encoded row that come from this column."""
         if self.type == "ignore" or self.label:
             return 0
         return self.gaps + (len(self.values) if self.type == "category" else 1)
 
     @property
     def open(self) -> bool:
-        """Whether a number's bounds are not known."""
+        """True if the bounds of a number are unknown."""
         return math.isinf(self.low)
 
     @property
@@ -109,7 +109,7 @@ class Column:
         return parts if self.open or self.wide else parts.astype(np.float32)
 
     def numbers(self, cells: NDArray) -> tuple[NDArray, NDArray]:
-        """(numbers (N,), NaN for a gap and for what is none; where the gaps are (N,))."""
+        """(numbers (N,), NaN for a gap and for other texts; gaps (N,) bool)."""
         if cells.dtype.kind in "biuf" and self.type == "number":
             numbers = cells.astype(np.float64)
             return self._with_gaps(numbers, np.isnan(numbers))
@@ -122,13 +122,15 @@ class Column:
         return self._with_gaps(np.array(found), np.isin(texts, (*GAPS, *self.gap_texts)))
 
     def _with_gaps(self, numbers, gaps):
-        """The same, where 99 and 99.0 are gaps too if the schema lists one of them."""
+        """The same; if the schema lists 99 or 99.0 as a gap, both are gaps."""
         if self.type == "number":
             gaps |= np.isin(numbers, list(map(number_or_nan, self.gap_texts)))
         return np.where(gaps, np.nan, numbers), gaps
 
     def labels(self, cells: Any) -> NDArray:
-        """Labels (N,) as the schema writes them, None for others; or numbers of a regression."""
+        """Labels (N,) as the schema writes them, None for other values; or numbers of a
+        regression.
+        """
         cells = one_axis(cells)
         if self.type == "number":
             return self.numbers(cells)[0]
@@ -137,12 +139,12 @@ class Column:
         return values[self._places(cells)]
 
     def _places(self, cells):
-        """The place of each cell in `values`; their number for others and gaps."""
+        """The number of each cell in `values`; len(values) for other values and gaps."""
         return places_among(self.values, cells.tolist())
 
     def misfits(self, cells: NDArray) -> tuple[int, int]:
-        """(cells that are no gaps, how many of these are none of the categories, beyond the bounds,
-        or cannot be read).
+        """(number of cells that are not gaps, number of those that are no category, beyond the
+        bounds, or unreadable).
         """
         if self.type == "category":
             gaps = np.isin(list(map(text_in, cells.tolist())), (*GAPS, *self.gap_texts))
@@ -156,11 +158,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Schema:
-    """What the columns of a table hold: public knowledge, written down without looking at the rows.
+    """The content of a table's columns: public knowledge, written down without looking at the rows.
 
-    An encoded row has one part per column. A number has a value in [-1, 1], or as it is without
-    bounds, and an indicator of gaps, beside which the value is 0; a category is one-hot, *other*
-    included. So every part with bounds has a norm of at most 1, and a category's is exactly 1.
+    An encoded row has one part per column. A number has a value in [-1, 1] (unscaled if it has no
+    bounds) and an indicator of gaps; for a gap the value is 0. A category is one-hot, with *other*.
+    So every part with bounds has a norm of at most 1, and that of a category is exactly 1.
 
     >>> schema = Schema.of({"age": {"type": "number", "low": 0, "high": 100},
     ...                     "job": {"type": "category", "values": ["clerk", "nurse"]}})
@@ -172,8 +174,8 @@ class Schema:
 
     @classmethod
     def of(cls, source: Any) -> "Schema":
-        """The schema of a dict, of the path of a JSON file, or itself. Raises ParameterError, or
-        DataError for a file that holds none.
+        """The schema from a dict or the path of a JSON file; a Schema is returned unchanged. Raises
+        ParameterError, or DataError for a file without a schema.
         """
         if isinstance(source, cls):
             return source
@@ -222,7 +224,7 @@ class Schema:
 
     @property
     def from_data(self) -> list[str]:
-        """The columns that somebody read from the data."""
+        """The columns whose entries were read from the data."""
         return [each.name for each in self.columns if each.from_data]
 
     def check_names(self, table: dict[str, NDArray]) -> None:
@@ -236,9 +238,9 @@ class Schema:
             )
 
     def encode(self, x: Any) -> NDArray:
-        """(N, width) numbers of a table's rows; only the inputs need to be there, in any order.
+        """(N, width) numbers of a table's rows. Only the inputs are needed, in any order.
 
-        Raises ParameterError for what is no table, or lacks a column.
+        Raises ParameterError for an object that is not a table, or lacks a column.
         """
         table = table_of(x)
         if table is None:
@@ -251,8 +253,8 @@ class Schema:
         return np.concatenate([each.encoded(c) for each, c in zip(self.inputs, cells)], axis=1)
 
     def read(self, x: Any, y: Any) -> tuple[NDArray, Any]:
-        """(encoded rows, labels or targets) of rows to learn from; y None: the label's column of x.
-        Raises ParameterError where there is none.
+        """(encoded rows, labels or targets) of training rows; if y is None, the label's column of
+        x. Raises ParameterError if there is none.
         """
         label = self.label
         if y is None:
@@ -266,13 +268,13 @@ class Schema:
         return self.encode(x), y if label is None else label.labels(y)
 
     def refused(self, rows: NDArray) -> list[str]:
-        """The columns of which encoded rows (N, width) hold a value that is refused."""
+        """The columns in which encoded rows (N, width) have a refused value."""
         ends = np.cumsum([each.width for each in self.inputs])[:-1]
         parts = np.split(np.isnan(rows), ends, axis=1)
         return [each.name for each, part in zip(self.inputs, parts) if part.any()]
 
     def fell_out(self, table: dict[str, NDArray], share: float = 0.5) -> list[str]:
-        """A line for each column of which more than this share of the first rows do not fit."""
+        """A line for each column in which more than this share of the first rows does not fit."""
         found = []
         for each in self.columns:
             if each.type == "ignore" or each.name not in table:
@@ -290,7 +292,7 @@ class Schema:
         return found
 
     def to_json(self) -> dict[str, Any]:
-        """The schema as values of JSON, which `of` reads."""
+        """The schema as JSON values, which `of` reads."""
         return {each.name: each.entry for each in self.columns}
 
 
@@ -306,7 +308,7 @@ def _check_keys(name, entry):
 
 
 def _unfilled(entry):
-    """Whether an entry has something open, as in a draft."""
+    """True if an entry has something to fill in, as in a draft."""
     one_end = ("low" in entry) != ("high" in entry)
     return entry.get("type") in READERS and one_end or None in entry.values()
 
@@ -332,7 +334,7 @@ def _column(name, entry):
 
 
 def _gaps(where, given):
-    """(whether there may be gaps, the texts that are gaps too). Raises ParameterError."""
+    """(True if there may be gaps, further texts for a gap). Raises ParameterError."""
     if isinstance(given, bool):
         return given, ()
     if isinstance(given, list) and given and all(isinstance(each, str) for each in given):
