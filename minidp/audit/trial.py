@@ -1,4 +1,4 @@
-"""One trial of a layer or a loss at a few rows: a list of its faults, empty if it is right.
+"""One trial of a layer or a loss at a few rows: it lists faults, and none if the code is right.
 
 Gradients are compared with differences of the forward pass along a random direction, example by
 example. With central differences an example passes if one of several steps agrees, so that a kink
@@ -37,8 +37,8 @@ RETURNS = {
 
 
 def first_fault(network: Sequential, loss: Loss, y: NDArray) -> str | None:
-    """The first fault of a layer, by its name, or of the loss, in words; None if each is right by
-    itself. The loss is computed on the network's device.
+    """The first fault of a layer, with its name, or of the loss, in words; None if each of them is
+    right. The loss is computed on the network's device.
 
     y: the targets of training, (N, ...); their dtype and the shape of one are read.
     """
@@ -106,7 +106,7 @@ class Trial:
         self.at = self.x.astype(np.result_type(self.x, how.steps[0]), copy=False)
 
     def faults(self):
-        """All faults, without those that follow from another one."""
+        """All faults, without those that follow from others."""
         return list(self.forms()) or list(self.independence()) or list(self.derivatives())
 
     def results(self, rows=slice(None)):
@@ -114,8 +114,8 @@ class Trial:
         return {what: _array(each) for what, each in self.found(rows).items()}
 
     def forms(self):
-        """The shapes of one and of several; and norms and sums of gradients against their
-        materialised numbers.
+        """Faults of shapes, for one example and several, and of norms and sums, compared with
+        materialised gradients.
         """
         for rows in (slice(1), slice(None)):
             count, found = len(self.x[rows]), self.found(rows)
@@ -150,8 +150,8 @@ class Trial:
                         )
 
     def independence(self):
-        """Every result of an example, by itself and among others; and arguments that are changed in
-        place.
+        """Results of an example that differ by itself and among others, and arguments that are
+        changed in place.
         """
         before, count = [each.tobytes() for each in self.arguments], len(self.x)
         together = self.results()
@@ -181,8 +181,8 @@ class Trial:
             )
 
     def derivatives(self):
-        """The gradients, (B, *shape), against differences of sum y dy (B,) by the arrays, which are
-        put back; sets `errors`.
+        """Compare the gradients (B, *shape) with differences of sum y dy (B,) by the arrays, which
+        are restored; sets `errors`.
         """
         results = self.results()
         for what, array in self.moved.items():
@@ -199,7 +199,7 @@ class Trial:
                 )
 
     def _moved(self, array, kept, move):
-        """The function's value where the array is kept + move; the array is then restored."""
+        """The function's value with kept + move in the array, which is then restored."""
         put = namespace_of(array).asarray
         array[...] = put(kept + move)
         value = self.ahead() + 0  # a copy: a layer may return a view of x
@@ -239,7 +239,7 @@ class LayerTrial(Trial):
         return to_host(self._forward(self.layer, x)[0])
 
     def ahead(self):
-        """The output where the arrays were moved."""
+        """The output with the moved arrays."""
         return to_host(self._forward(self.twin, self.at)[0])
 
     def _forward(self, layer, x, rows=slice(None)):
@@ -250,7 +250,7 @@ class LayerTrial(Trial):
         return layer.forward(self.asarray(x), rng=numbers)
 
     def independence(self):
-        """Also, that no array of the layer changes or comes to be."""
+        """Also report arrays of the layer that change or are created."""
         before = arrays_of(self.layer)
         yield from super().independence()
         after = arrays_of(self.layer)
@@ -297,7 +297,7 @@ class LossTrial(Trial):
         return self._both(z, rows)[0]
 
     def ahead(self):
-        """The losses where z was moved."""
+        """The losses at the moved z."""
         return self.forward(self.at)
 
     def found(self, rows):
