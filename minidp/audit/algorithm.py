@@ -1,4 +1,4 @@
-"""Algorithm 1 of Abadi et al. 2016, line by line, with the equations of the package for each line."""
+"""Algorithm 1 of Abadi et al. 2016, with the equations of the package for each line."""
 
 from ..privacy.accountants import called, make
 from ..util.text import upper_text

@@ -156,7 +156,7 @@ def labels_of(name):
 
 
 def _scopes(node, prefix):
-    """Every class and function with its range of lines and qualified name; outer ones come first."""
+    """Every class and function with its lines and qualified name; outer ones come first."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             yield range(child.lineno, child.end_lineno + 1), prefix + child.name, child

@@ -82,7 +82,7 @@ def shown(only=None):
 
 
 def audit(only=None, backend=None, on_row=None):
-    """A row for each label of `shown(only)`; on_row(row) is called as soon as a card is measured."""
+    """A row for each label of `shown(only)`; on_row(row) is called once its card is measured."""
     registry, rows = checks.load(), []
     outcome = cache(partial(checks.run, backend=backend))
     for card, lines in shown(only):
@@ -171,7 +171,7 @@ def one_line(lines):
 
 
 def _words(text):
-    """The words and numbers of a text in lower case; "equation" and its abbreviations become "eq"."""
+    """The words and numbers of a text in lower case; an equation is "eq" in every spelling."""
     found = re.findall(r"[a-z]+|\d+(?:\.\d+)*", text.lower())
     return [{"eqs": "eq", "equation": "eq", "equations": "eq"}.get(word, word) for word in found]
 

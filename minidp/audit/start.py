@@ -1,4 +1,4 @@
-"""Where to start after a failed audit: broken lines first, then failures that may follow from them."""
+"""Where to start after a failed audit: broken lines first, then failures that may follow."""
 
 import ast
 from collections.abc import Iterable

@@ -234,7 +234,7 @@ def _finding(test, trials, level):
 
 
 def checked_file(where: str) -> StepReport:
-    """check_step with the arguments in FILE.py[:NAME]; NAME, by default `check`, is a dictionary."""
+    """check_step with the arguments in FILE.py[:NAME], a dictionary; NAME is `check` by default."""
     path, mark, name = where.rpartition(".py:")
     path = path + ".py" if mark else where
     try:
