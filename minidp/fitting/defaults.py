@@ -81,10 +81,10 @@ def choose(
     and a travel eta C T of at most 12,000 / G, or 1,000 with hidden layers. T = 100, and of a
     regression up to 400 where its rate is at its largest and the noise allows more travel, and then
     a larger C, up to G. Lots are all rows, up to 65,536 of them; of a table without hidden layers
-    that has more rows, 8,192 (on two synthetic tables of 100,000 rows log loss rose by .0006, .0003).
-    Momentum m multiplies the travel
-    by 1 / (1 - m), so the rate is lower by that factor; a regression's is at most 1 / (1 + G^2), a
-    table's 3 / (1 + G^2). So at a given N the weights travel in proportion to mu, as in Panda et
+    that has more rows, 8,192 (on two synthetic tables of 100,000 rows the log loss rose by .0006
+    and .0003). Momentum m multiplies the travel by 1 / (1 - m), so the rate is lower by that
+    factor; a regression's is at most 1 / (1 + G^2), a table's 3 / (1 + G^2). So at a given N the
+    weights travel in proportion to mu, as in Panda et
     al. 2022 (arXiv:2212.04486). Of a table few gradients are longer than C = G, so that the fit
     minimises its loss and its probabilities mean something; that this helps, and a rate near 1, was
     first seen on Adult, RAND and other tables, and the values are those that did best on the
