@@ -49,8 +49,9 @@ PART_OF_NOISE = 0.4  # on weights, squared, that the fit forgets
 # noise on the shares of classes with which these may become the model: where it can help, and where
 # rows are too few for that
 CLEAR_SHARES, FEWEST_ROWS_EACH = (0.015, 0.03), 3.0
-SHARE_NOISE = 0.02  # what that noise should be, for at most this part of mu^2
-MOST_MEAN_SHARE = 0.25  # with a look less than half, so that a killed attempt leaves enough
+# what that noise should be, for at most such parts of mu^2, without a look and with one: so that
+# one step of two is left after an attempt that was killed before the first
+SHARE_NOISE, MOST_MEAN_SHARE = 0.02, (0.3, 0.13)
 LEAST_SPREAD = 0.05  # of rows around their mean, which noise may leave at nothing
 
 
@@ -187,7 +188,7 @@ class Head:
             share = MEAN_SHARE
             if self.table:
                 share = max(share, PARTS / (SHARE_NOISE * self.mu * self.data.size) ** 2)
-            mu = self.mu * math.sqrt(min(share, MOST_MEAN_SHARE))
+            mu = self.mu * math.sqrt(min(share, MOST_MEAN_SHARE[self.look is not None]))
             mean = mean_sanitizer(1 / mu)
             if sampler.sampling_probability < 1 and mu < math.inf:
                 # the noise that costs as much over a sampled lot as 1 / mu over all rows
