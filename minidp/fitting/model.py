@@ -233,11 +233,12 @@ class Fitted(Model):
             yield "epsilon", f"{upper} at delta {self.delta:g}, for each {self._whom}"
             if group:
                 yield f"for {group.size} {unit}s", f"epsilon {upper_text(group.epsilon)}"
-            yield "certified", f"{lower_text(bound.lower)} to {upper} by {called(record.quoted)}"
+            low, by = lower_text(bound.lower), called(record.quoted)
+            yield "certified", f"epsilon is between {low} and {upper} (accountant {by})"
         yield (
             "trained",
-            f"{record.steps} lots of about {settings.expected_lot_size:g} of "
-            f"{settings.dataset_size} {unit}s (nominal), {self._noise()}",
+            f"{record.steps} steps, each on about {settings.expected_lot_size:g} of "
+            f"{settings.dataset_size} {unit}s; {self._noise()}",
         )
         if record.choices.get("scale") == "unit-norm":
             yield (
@@ -255,7 +256,7 @@ class Fitted(Model):
             yield "test", f"accuracy {record.test_accuracy:.2%}"
         if record.test is not None:
             loss, constant = record.test.loss, record.test.constant_loss
-            yield "test", f"log loss {loss:.4f}; of the same for every row {constant:.4f}"
+            yield "test", f"log loss {loss:.4f}; a constant answer has {constant:.4f}"
         if record.test_r2 is not None:
             yield "test", f"R2 {record.test_r2:.2%}"
 

@@ -206,8 +206,10 @@ def draw_reliability(p: NDArray, right: NDArray, path: StrPath) -> None:
 
 
 def is_additive(model: Model) -> bool:
-    """True if the answer is a sum of terms of one column each."""
+    """True if the answer is a sum of terms of one column each, over ranges that are known."""
     *before, last = model.network.layers
+    if model.schema is None and not np.isfinite(span(model)).all():
+        return False
     return isinstance(last, nn.Dense) and all(isinstance(layer, ADDITIVE) for layer in before)
 
 

@@ -187,10 +187,7 @@ def export(model: Any, path: StrPath) -> None:
     with atomic_write(path, "wb") as file:
         file.write(_file(graph, model, _outputs(graph, model, x), wide).SerializeToString())
     if not wide:
-        say(
-            f"{path} takes x as float32, with 7 digits: subtract a public centre from columns of "
-            "large numbers, such as time stamps, before"
-        )
+        say(f"{path} takes x as float32, 7 digits: first centre columns of large numbers, if any")
 
 
 def _outputs(graph, model, z):
