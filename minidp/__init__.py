@@ -12,7 +12,7 @@ from .util.lazy import names_of
 
 __version__ = "0.1.1"
 __getattr__, __dir__, __all__ = names_of(__name__, __file__)
-# what the core asks of rings, which it does without where they were left out: `util.lazy.ring`
+# modules of rings that the core uses if they are there: `util.lazy.ring`
 RINGS = {
     "twins": "fast.twins",
     "trial": "fast.device_trial",

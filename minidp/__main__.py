@@ -15,7 +15,7 @@ def main(argv=None):
 
 
 def script():
-    """The same in a process of its own, which is tuned before NumPy loads."""
+    """Entry point of a process of its own: tune it before NumPy loads, then call `main`."""
     host.tune()
     return main()
 

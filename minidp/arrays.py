@@ -1,7 +1,7 @@
 """Which library an array belongs to; norms, and sums over rows: definitions for all devices.
 
-What NumPy and CuPy do not spell alike is a named function here. A compiled twin of a definition,
-where there is one, is in `compiled`.
+Each operation that NumPy and CuPy spell differently is a function here. Compiled twins of these
+definitions are found through `compiled`.
 """
 
 import sys
@@ -12,16 +12,16 @@ from .compiled import kernel
 from .errors import BackendMismatchError
 
 _PLAIN = {np.ndarray}.__contains__
-DOUBLE_ROWS = 4096  # of a float64 product: what `mechanism.rounding` charges counts on it
+DOUBLE_ROWS = 4096  # rows of a float64 product: the charge of `mechanism.rounding` relies on it
 
 
 def namespace_of(*arrays):
     """The library the arrays belong to, numpy or cupy.
 
-    What is no array but gives arrays (data.Examples) names their library in its attribute `xp`.
-    Raises BackendMismatchError if two libraries are mixed, or if something is no array.
+    An object that gives arrays (data.Examples) names their library in its attribute `xp`. Raises
+    BackendMismatchError if two libraries are mixed, or for an object that is not an array.
     """
-    # the usual case, asked a hundred times per step
+    # the usual case: a hundred calls per step
     if arrays and all(map(_PLAIN, map(type, arrays))):
         return np
     spaces = {id(space): space for space in map(_namespace, arrays)}
@@ -55,8 +55,8 @@ def to_host(array):
 def zero_rows_unless(keep, array):
     """The array with the rows b where keep_b is false replaced by zeros: where(keep, array, 0).
 
-    A factor that is not finite has to go before a product: zero times NaN is NaN. A device is not
-    made to wait for `keep`.
+    Remove factors that are not finite before a product, because zero times NaN is NaN. A device
+    does not wait for `keep`.
     """
     xp = namespace_of(array, keep)
     if xp is np and keep.all():
@@ -101,10 +101,12 @@ def add_weighted(total, w, g):
 
 
 def add_products(total, a, d, rows):
-    """total += a^T d; total (I, O) float64, or None for a new one, a (B, I), d (B, O); returns it.
+    """total += a^T d, with a (B, I) and d (B, O); total is (I, O) float64, or None for a new one.
+    Returns total.
 
-    rows: of one product in float32, added in float64; 0 for float64. A twin's new total of a few
-    such products is their float32 sum.
+    rows: number of rows of one float32 product, whose result is added in float64; 0 for products in
+    float64. If a compiled twin starts a new total and there are few such products, the total is
+    their float32 sum.
     """
     twin = kernel("add_products", a, d) if rows else None
     if twin:

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import numpy as np
 
-from .arrays import namespace_of, synchronise, to_host  # noqa: F401, public here too
+from .arrays import namespace_of, synchronise, to_host  # noqa: F401, also public here
 from .errors import DeviceUnavailableError, ParameterError
 from .host import memory
 from .ranks import current
@@ -43,9 +43,10 @@ class Backend:
 
     @classmethod
     def cupy(cls, device=None):
-        """CUDA device number `device`, by default that of the rank, 0 for one process.
+        """CUDA device number `device`; default: the rank's own, 0 for a single process.
 
-        Raises DeviceUnavailableError where CuPy or the GPU cannot be used, or rounds too much.
+        Raises DeviceUnavailableError if CuPy or the GPU cannot be used, or if its products are
+        rounded too coarsely.
         """
         for name in FEWER_BITS:
             if os.environ.get(name, "0") != "0":
@@ -67,7 +68,7 @@ class Backend:
             found = cupy.cuda.runtime.getDeviceCount()
         except Exception as error:
             lacking = f"GPU ({_first_line(error)})"
-            if "InsufficientDriver" in str(error):  # what CUDA says without any driver, too
+            if "InsufficientDriver" in str(error):  # CUDA also says this if there is no driver
                 lacking = "NVIDIA driver, or one that is too old"
             raise _unavailable(f"CuPy is installed but found no {lacking}") from error
         if found == 0:
@@ -90,8 +91,8 @@ class Backend:
         """The backend for "cpu", "gpu", "gpu:N" or "auto" (the first GPU if it can be used, else
         the CPU).
 
-        on_notice is called with the line that says what "auto" took, and why it took the CPU.
-        Raises ParameterError for another name, DeviceUnavailableError for a GPU that cannot be
+        on_notice is called with a line that says which device "auto" chose, and why if it is the
+        CPU. Raises ParameterError for another name, DeviceUnavailableError for a GPU that cannot be
         used.
         """
         check_device(device=device)
@@ -107,14 +108,14 @@ class Backend:
         return found
 
     def asarray(self, x, dtype=None):
-        """The values of x as an array of this backend."""
+        """Copy or convert x to an array of this backend."""
         if self.xp is np:
             x = to_host(x)
         return self.xp.asarray(x, dtype=dtype)
 
 
 def check_device(**named):
-    """Raise ParameterError unless each is the name of a device."""
+    """Raise ParameterError unless each value is the name of a device."""
     for name, device in named.items():
         if not (isinstance(device, str) and re.fullmatch("auto|cpu|gpu(:[0-9]{1,4})?", device)):
             said = WORDS.get(str(device).partition(":")[0])
@@ -128,14 +129,13 @@ def _unavailable(reason, cure=USE_CPU):
     return DeviceUnavailableError(f"device gpu: {reason}; {cure}")
 
 
-_free: dict[
-    tuple[ModuleType, int], int
-] = {}  # bytes on each device when a run began: asking takes as long as many kernels
+# free bytes on each device at the start of a run, because asking takes as long as many kernels
+_free: dict[tuple[ModuleType, int], int] = {}
 
 
 def measure_memory(xp):
-    """Ask a device how many bytes are free, those that its pool holds unused among them; a run does
-    so once, when it begins.
+    """Ask a device for its free bytes, including unused ones in its memory pool. A run asks once,
+    when it begins.
     """
     if xp is not np:
         _free[xp, xp.cuda.runtime.getDevice()] = (
@@ -144,7 +144,7 @@ def measure_memory(xp):
 
 
 def _budget(xp, on_host):
-    """Bytes to hold at once: on a GPU an eighth of what was free."""
+    """Bytes to hold at once: on a GPU an eighth of the free memory."""
     if xp is np:
         return on_host
     if (device := (xp, xp.cuda.runtime.getDevice())) not in _free:
@@ -153,15 +153,15 @@ def _budget(xp, on_host):
 
 
 def explicit_budget(xp):
-    """Bytes of materialised gradients to hold at once: on the host what stays in a core's cache
-    from writing to summing.
+    """Bytes of materialised gradients to hold at once: on the host as many as stay in a core's
+    cache between writing and summing.
     """
     return _budget(xp, memory.EXPLICIT_BYTES)
 
 
 def batch_budget(xp):
-    """Bytes of the layers' outputs to hold at once: on the host what stays in the cache, on a GPU
-    any.
+    """Bytes of the layers' outputs to hold at once: on the host as many as fit the cache, on a GPU
+    without limit.
     """
     return memory.BATCH_BYTES if xp is np else math.inf
 

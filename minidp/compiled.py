@@ -1,7 +1,7 @@
-"""One door to compiled kernels: `kernel(name, array)` gives the twin of a definition, or None.
+"""Find compiled kernels: `kernel(name, array)` gives the compiled twin of a definition, or None.
 
-A ring of twins offers them, the host's on first use; a device's once each was compared with its
-definition (`prepare`). Without the ring the definitions compute everything.
+The ring `fast` offers the twins: those of the host on first use, those of a device after each was
+compared with its definition (`prepare`). Without this ring the definitions compute everything.
 """
 
 import sys
@@ -15,22 +15,22 @@ import numpy as np
 
 from .util.lazy import ring
 
-# {name: (dtypes of the arrays that a twin takes, a function that gives the twin or None)}
+# {name: (dtypes of the twin's arrays, a function that returns the twin or None)}
 Twins = Mapping[str, tuple[tuple[str, ...], Callable[[], Any]]]
-PLAIN = {np.ndarray, np.memmap}  # of other classes the definitions compute
+PLAIN = {np.ndarray, np.memmap}  # for arrays of other classes the definitions compute
 _DTYPE = attrgetter("dtype")
 # by array library and number of the device
 _offered: dict[tuple[Any, int], dict[str, tuple[tuple[str, ...], Callable[[], Any]]]] = {}
 
 
 def kernel(name: str, *arrays: Any) -> Any:
-    """The twin called `name` for these arrays; None where their definition has to do.
+    """The twin called `name` for these arrays; None if the definition must compute.
 
-    None for no arrays, arrays of two dtypes or in two places, another dtype, another class, and on
-    a device for a kernel that was not found right there.
+    It is None for no arrays, for two dtypes or two devices, for a dtype or class without a twin,
+    and on a device for a kernel that was not found to be right there.
     """
     dtypes, libraries = {*map(_DTYPE, arrays)}, {np}
-    if not PLAIN.issuperset(map(type, arrays)):  # asked a hundred times per step
+    if not PLAIN.issuperset(map(type, arrays)):  # called a hundred times per step
         libraries = {*map(_library, arrays)}
     if not len(dtypes) == len(libraries) == 1:
         return None
@@ -48,13 +48,13 @@ def _twin(name, xp, number, dtype):
 
 @cache
 def _host_offers():
-    """Let the ring of twins offer those of the host, once."""
+    """Let the ring offer its twins for the host, once."""
     if twins := ring("twins"):
         offer(np, twins.HOST)
 
 
 def prepare(xp: Any) -> None:
-    """Let the ring of twins try those of a device and offer what is right, once for each device.
+    """Let the ring try its twins on a device and offer the right ones, once for each device.
 
     Without this call a device computes by definitions alone.
     """
@@ -63,14 +63,14 @@ def prepare(xp: Any) -> None:
 
 
 def offer(xp: Any, twins: Twins) -> None:
-    """From now on, use these twins too of an array library on its current device."""
+    """Add these twins for an array library on its current device."""
     _offered.setdefault((xp, _number(xp)), {}).update(twins)
     _twin.cache_clear()
 
 
 @contextmanager
 def only(xp: Any, twins: Twins) -> Iterator[None]:
-    """Within it, use these twins of an array library on its current device and no others."""
+    """Context in which an array library on its current device has these twins and no others."""
     if xp is np:
         _host_offers()
     place = xp, _number(xp)
@@ -85,7 +85,7 @@ def only(xp: Any, twins: Twins) -> Iterator[None]:
 
 
 def by_twin(name: str, *arrays: Any) -> Any:
-    """The result of an elementwise twin for arrays of one shape; None without a twin."""
+    """The result of an elementwise twin for arrays of the same shape; None if there is no twin."""
     twin = kernel(name, *arrays)
     if twin is None:
         return None

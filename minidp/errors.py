@@ -1,7 +1,7 @@
-"""The errors minidp raises. Each says what was wrong, where, what is allowed and what to do.
+"""The errors that minidp raises. Each says what was wrong, where, what is allowed and what to do.
 
-No message depends on the value of an example: shapes, dtypes and configuration only, since an error
-that fires for one data set and not for its neighbour would itself leak. The one exception is
+No message depends on the value of an example, only on shapes, dtypes and configuration, because an
+error that occurs for one data set and not for its neighbour would itself leak. The exception is
 `RowsError`, which is for the owner of the data and says so.
 """
 
@@ -27,7 +27,7 @@ class ParameterError(MinidpError, ValueError):
 
 
 class TrialError(ParameterError):
-    """A layer or a loss does not do what private training rests on; nothing was charged."""
+    """A layer or a loss lacks a property that private training relies on; nothing was charged."""
 
 
 class UnsupportedEventError(MinidpError):
@@ -35,7 +35,7 @@ class UnsupportedEventError(MinidpError):
 
 
 class NumericalBoundError(MinidpError, ArithmeticError):
-    """Precision ran out, so that no sound bound can be given."""
+    """Floating-point precision does not suffice for a sound bound."""
 
 
 class NoiseReuseError(MinidpError):
@@ -47,7 +47,7 @@ class BudgetExceededError(MinidpError):
 
 
 class DivergedError(MinidpError):
-    """Weights left the range of their dtype, so that there is no model; what was charged stays."""
+    """Weights left the range of their dtype, so that there is no model; the charges remain."""
 
 
 class CheckpointError(MinidpError):
@@ -59,14 +59,14 @@ class DataError(MinidpError):
 
 
 class RowsError(DataError, ValueError):
-    """Rows, labels or targets hold what cannot be learned from; the message is for the data's
-    owner.
+    """Rows, labels or targets have values that cannot be learned from; the message is for the
+    data's owner.
     """
 
 
 class RanksError(MinidpError):
-    """The ranks of a run do not hold the same; nothing more was released."""
+    """The ranks of a run differ in data, settings or software; nothing more was released."""
 
 
 class DeviceUnavailableError(MinidpError):
-    """The asked-for device cannot be used here."""
+    """The requested device cannot be used here."""

@@ -16,7 +16,7 @@ from .util.validate import same_batch
 @runtime_checkable
 class Examples(Protocol):
     """Inputs of N examples that are not one array in memory: memory maps, augmented views,
-    conversions on the fly.
+    conversions when they are read.
 
     Wherever inputs are expected, you can pass an array or an object with these members:
 
@@ -44,11 +44,11 @@ class Examples(Protocol):
 
 
 class Batch(NamedTuple):
-    """x (R, *input shape) and y (R, ...): a fixed number T of consecutive rows per unit, its
-    places; weight (R / T,) or None.
+    """x (R, *input shape) and y (R, ...) with T consecutive rows (places) per unit; weight (R / T,)
+    or None.
 
-    rows (R,) are different numbers for each unit and row of it: its number times T, plus the row's
-    place. share (R,) of its unit that each row has, see `Units`; None where T is 1.
+    rows (R,): a different number for each row, its unit's number times T plus the row's place.
+    share (R,): the share of each row in its unit, see `Units`; None if T is 1.
     """
 
     x: Any
@@ -58,8 +58,8 @@ class Batch(NamedTuple):
     share: Any = None
 
     def padded(self, examples: int, rows_per_unit: int) -> "Batch":
-        """The batch in float64 with so many examples: behind its own ones are rows of zeros, of
-        weight 0. Ids stay as they are.
+        """The batch in float64, filled up to `examples` with rows of zeros of weight 0. Ids keep
+        their dtype.
         """
         more = examples - len(self.rows) // rows_per_unit
         rows = more * rows_per_unit
@@ -82,13 +82,13 @@ def _side_by_side(rows):
 
 
 def _with_zeros(array, more):
-    """The array with this many rows of zeros behind its own."""
+    """The array with this many rows of zeros appended."""
     xp = namespace_of(array)
     return xp.concatenate([array, xp.zeros((more, *array.shape[1:]), array.dtype)])
 
 
 def check_weights(weight: NDArray | None, units: Units) -> None:
-    """Raise ShapeError unless there are no weights, or an array of one number for each unit."""
+    """Raise ShapeError unless the weights are None or an array of one number for each unit."""
     if weight is not None:
         kind = getattr(getattr(weight, "dtype", None), "kind", None)
         if kind is None or kind not in "fiub" or weight.ndim != 1:
@@ -102,7 +102,7 @@ def check_weights(weight: NDArray | None, units: Units) -> None:
 
 
 class LabelledExamples:
-    r"""Inputs with their targets, on one device, and a lot's split into batches.
+    r"""Inputs with their targets, on one device; splits lots into batches.
 
     x       array or `Examples`, (N, *input shape)
     y       array, (N,) or (N, K)
@@ -116,7 +116,8 @@ class LabelledExamples:
         [F1]  weight_b = v(lot_b)    at the number of a unit, whatever its rows are
 
     Source
-        [F1]  own derivation: a unit that leaves takes its weight along, and changes no other's
+        [F1]  own derivation: when a unit leaves, its weight leaves with it, and no other weight
+              changes
 
     Raises
         ShapeError   they differ in their number
@@ -138,7 +139,7 @@ class LabelledExamples:
         return len(self.units)
 
     def _taken(self, rows):
-        """(x, y) of rows: faster than x[indices]; of arrays on a device in one start."""
+        """(x, y) of some rows, faster than x[indices]; arrays on a device need one kernel."""
         gather = None
         if self.y.ndim == 1 and self.y.dtype == np.int64 and isinstance(self.x, self.xp.ndarray):
             gather = kernel("gather", self.x)
@@ -151,8 +152,8 @@ class LabelledExamples:
 
     @property
     def in_host_memory(self) -> bool:
-        """True if taking a batch waits for nothing, so that shards of a lot may run side by
-        side.
+        """True if several threads may take batches at once, so that shards of a lot may run in
+        parallel.
         """
         return all(map(_side_by_side, (self.x, self.y)))
 
@@ -160,7 +161,7 @@ class LabelledExamples:
         """Yield the lot (host indices) in batches of at most `most` examples; one empty batch for
         an empty lot.
 
-        draws: the numbers of the lot's views, `streams.views(step)`, for examples that have
+        draws: random numbers for the lot's views, `streams.views(step)`, if the examples have
         `take_views`.
         """
         take_views = None if draws is None else getattr(self.x, "take_views", None)

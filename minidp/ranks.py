@@ -4,10 +4,10 @@
 
 It needs mpi4py: pip install 'minidp[mpi]', or mpi4py on a cluster's own MPI.
 
-Every rank runs the same lines, holds the same parameters, and comes to the same calls in the same
-order. Rank 0 alone writes files; `of_first` is how: what it returns or raises comes to all. mpi4py
-is loaded under a launcher only, which MINIDP_RANKS=solo in the environment denies: each process
-then runs by itself.
+Every rank runs the same lines, holds the same parameters, and makes the same calls in the same
+order. Only rank 0 writes files, by `of_first`, whose result or error all ranks get. mpi4py is
+loaded only under a launcher. MINIDP_RANKS=solo in the environment ignores the launcher: each
+process then runs by itself.
 """
 
 import os
@@ -18,7 +18,7 @@ from typing import Any
 from .errors import ParameterError, RanksError
 from .util.lazy import ring
 
-# set by launchers
+# environment variables that launchers set
 LAUNCHED = (
     "PMI_SIZE",
     "OMPI_COMM_WORLD_SIZE",
@@ -29,13 +29,13 @@ _current: Any = None
 
 
 class Solo:
-    """One process by itself: nothing is exchanged."""
+    """A single process, which exchanges nothing."""
 
     rank, size, gpu_aware = 0, 1, False
 
     def of_first(self, function: Callable[[], Any]) -> Any:
-        """What `function` returns or raises on rank 0, the only one that calls it; the others
-        wait.
+        """Call `function` on rank 0 only, while the others wait; all ranks get its result or its
+        error.
         """
         return function()
 
@@ -48,18 +48,18 @@ class Solo:
         return [value]
 
     def scatter_sum(self, flat: Any) -> Any:
-        """(P / size,) this rank's slice of the sum of the ranks' flat arrays (P,), P a multiple of
-        size.
+        """(P / size,) this rank's slice of the sum of the ranks' flat arrays (P,). P is a multiple
+        of size.
         """
         return flat
 
     def gather(self, part: Any) -> Any:
-        """(size n,) the ranks' arrays (n,), one behind the other."""
+        """(size n,) the ranks' arrays (n,) in one."""
         return part
 
     @contextmanager
     def one_voice(self) -> Iterator[None]:
-        """A context in which only rank 0 prints on stdout and stderr."""
+        """Context in which only rank 0 prints on stdout and stderr."""
         if self.rank == 0:
             yield
             return
@@ -67,8 +67,8 @@ class Solo:
             yield
 
     def failing(self, line: str) -> None:
-        """Return where all ranks come here, as after an error that all of them raise; else print
-        the line and end them all.
+        """Return if all ranks reach this call, as after an error that all of them raise. Otherwise
+        print the line and end all ranks.
         """
 
     def check_equal(self, what: str, value: Any) -> None:
@@ -87,9 +87,9 @@ SOLO = Solo()
 
 
 def current() -> Any:
-    """The ranks that this process is one of: Solo, or Mpi if a launcher started several processes.
+    """The ranks of this process: Mpi if a launcher started several processes, otherwise Solo.
     Raises ParameterError if several were started and mpi4py cannot join them, if torchrun started
-    them, or if the launcher's variable is no number of processes.
+    them, or if the launcher's variable is not a number of processes.
     """
     global _current
     if _current is None or getattr(_current, "pid", os.getpid()) != os.getpid():
@@ -102,7 +102,7 @@ def current() -> Any:
 
 
 def _joined(expected):
-    """The ranks of a launcher. Alone, each of its processes would release from the same rows."""
+    """The ranks of a launcher. By itself, each process would make releases of the same rows."""
     if (mpi := ring("ranks")) is None:
         raise ParameterError(
             f"this is one of {expected} processes of a launcher (mpiexec, srun), whose ranks the "

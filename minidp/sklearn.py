@@ -1,4 +1,4 @@
-"""The scikit-learn classes, under the name by which people import and pickle them."""
+"""The scikit-learn classes, under the module name that imports and pickles use."""
 
 from .fitting.estimators import PrivateClassifier, PrivateRegressor
 from .fitting.old_pickles import known_again

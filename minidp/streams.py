@@ -1,10 +1,11 @@
 """Random numbers: pure functions of (key, stream, release, index), by the cipher ChaCha.
 
-A seeded run repeats bit for bit and must not be released: who knows the seed can subtract the
-noise. Without a seed the key is 32 bytes of the operating system's entropy, the same on all ranks
-of a run, which send it to each other. It is in memory only: never stored, printed or copied, and a
-forked process gets another. Two releases with the same noise differ by raw sums alone, so that
-without a seed the numbers of each release are handed out once.
+A seeded run repeats bit for bit and must not be released, because whoever knows the seed can
+subtract the noise. Without a seed the key is 32 bytes of the operating system's entropy, which rank
+0 sends to the other ranks of a run. It exists only in memory: it is never stored, printed or
+copied, and a forked process gets another key. Two releases with the same noise would show the
+difference of their raw sums, so without a seed the numbers of each release are handed out only
+once.
 """
 
 import hashlib
@@ -26,8 +27,8 @@ from .util.validate import count, seed_number
 
 GENERATOR = "chacha20"
 NAMES = ("init", "sampling", "noise", "dropout", "views")
-MOST = 2**55  # releases of a stream; named ones have their places above
-SHARD = 2**15  # normal numbers worth a hand-over to another thread
+MOST = 2**55  # numbered releases of a stream; named ones have higher numbers
+SHARD = 2**15  # least count of normal numbers that is worth another thread
 _forks, _claims = 0, threading.Lock()
 
 
@@ -44,7 +45,7 @@ class _Single:
 
 
 class _Key(_Single):
-    """A key of 32 bytes, and the releases that used it."""
+    """A key of 32 bytes, and the set of releases that have used it."""
 
     def __init__(self, seed):
         self.seed = seed
@@ -84,13 +85,13 @@ class _Key(_Single):
 
 
 class Streams(_Single):
-    """The streams `sampling`, `noise`, `dropout` and `views`, and `init`, the numbers of initial
+    """The streams `sampling`, `noise`, `dropout` and `views`, and `init`, a generator for initial
     values.
 
     seed   an integer of at least 0 for a reproducible run, None for the operating system's entropy
 
-    `streams.noise(step)` has the numbers of one step's release, `streams.noise("mean")` of one with
-    a name.
+    `streams.noise(step)` gives the numbers for the release of a step, `streams.noise("mean")` those
+    for a named release.
 
     >>> bool(Streams(1).init.random() == Streams(1).init.random()), Streams().reproducible
     (True, False)
@@ -112,14 +113,14 @@ class Streams(_Single):
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the key, by which the ranks of a run tell whether they draw the same numbers;
-        it is in no file.
+        """A hash of the key, with which the ranks of a run check that they draw the same numbers.
+        It is never written to a file.
         """
         return hashlib.sha256(b"fingerprint" + self._key.words().tobytes()).hexdigest()
 
 
 class Stream(_Single):
-    """The numbers of one purpose: `stream(release)`, of a step (an integer) or of something with a
+    """Random numbers for one purpose: `stream(release)`, where release is a step (an integer) or a
     name.
     """
 
@@ -127,8 +128,8 @@ class Stream(_Single):
         self._key, self._number = key, number
 
     def __call__(self, release: int | str) -> "Draws":
-        """The numbers of one release. Raises NoiseReuseError if they were handed out before,
-        without a seed.
+        """The numbers of one release. Without a seed, raises NoiseReuseError if they were handed
+        out before.
         """
         if isinstance(release, str):
             place = MOST + int.from_bytes(hashlib.sha256(release.encode()).digest()[:8]) % MOST
@@ -140,7 +141,9 @@ class Stream(_Single):
 
 
 def as_streams(streams: Any) -> Streams:
-    """Streams as they are; of a seed, or of None for the operating system's entropy."""
+    """Convert to Streams: an integer is a seed, None means the operating system's entropy; Streams
+    are returned unchanged.
+    """
     if streams is None or isinstance(streams, int) and not isinstance(streams, bool):
         return Streams(streams)
     if not isinstance(streams, Streams):
@@ -155,7 +158,7 @@ class Draws(_Single):
     """The numbers of one release, one after another; methods and arguments are named as NumPy's
     generators name them.
 
-    What is drawn first has the first places. Each draw begins with a new block of 16 words.
+    Numbers come in the order of the draws. Each draw begins with a new block of 16 words.
     """
 
     def __init__(self, key: _Key, stream: int, release: int):
@@ -164,7 +167,7 @@ class Draws(_Single):
         self._tail = np.array([0, 0, tail & 0xFFFFFFFF, tail >> 32], np.uint32)
 
     def state(self) -> NDArray[np.uint32]:
-        """(16,) a block's input without its number."""
+        """(16,) the input of a block without its number."""
         return np.concatenate([CONSTANTS, self._key.words(), self._tail])
 
     def words(self, size: int) -> NDArray[np.uint64]:
@@ -198,8 +201,8 @@ class Draws(_Single):
     def standard_normal(
         self, size: int | Sequence[int] = (), dtype: DTypeLike = "float64"
     ) -> NDArray:
-        """Independent standard normal numbers, made in float64 and rounded to the dtype, float32 or
-        float64.
+        """Independent standard normal numbers, computed in float64 and rounded to the dtype,
+        float32 or float64.
         """
         out = np.zeros(_count(size), dtype)
         self.add_normals(out, 1.0)
@@ -214,13 +217,12 @@ class Draws(_Single):
         parts: Sequence[NDArray] = (),
         scale: float = 1.0,
     ) -> None:
-        """Add std times standard normal numbers to a host array in one piece, and round to
-        multiples of `grid` if not 0.
+        """Add std times standard normal numbers to a contiguous host array, and round to multiples
+        of `grid` unless it is 0.
 
-        place: (first, begin) where `out` is the part from number `begin` on of an array for which
-        `take` gave `first`; other draws come after `take`, so that nothing is taken here. parts:
-        arrays of as many numbers whose sum in float64 takes the place of what `out` holds. scale:
-        of the result.
+        place: (first, begin) if `out` is the part that begins at `begin` of an array for which
+        `take` returned `first`; then no new numbers are taken here. parts: arrays of the same size
+        whose float64 sum replaces the content of `out`. scale: factor of the result.
         """
         if not out.flags.c_contiguous:  # noise would be added to a copy
             raise ParameterError(
@@ -243,16 +245,16 @@ class Draws(_Single):
         map_parallel(add, range(0, flat.size, SHARD))
 
     def take(self, size: int) -> int:
-        """Take a set of 64 blocks for every 512 of `size` numbers; returns the number of the first
-        set, a new one, whatever was drawn before.
+        """Reserve a set of 64 blocks for every 512 of `size` numbers. Returns the number of the
+        first set; no earlier draw has used it.
         """
         first = -(-self._block // LANES)
         self._block = (first + -(-size // STRETCH)) * LANES
         return first
 
     def permutation(self, n: int) -> NDArray[np.int64]:
-        """0 to n - 1 in an order drawn from all orders, equally likely: that of n words, all
-        different.
+        """0 to n - 1 in random order, all orders equally likely: the order of n different random
+        words.
         """
         while True:
             words = self.words(n)
@@ -261,7 +263,7 @@ class Draws(_Single):
                 return order
 
     def choice(self, n: int, size: int) -> NDArray[np.int64]:
-        """(size,) different numbers below n, ascending, all subsets equally likely."""
+        """(size,) different numbers below n in ascending order, all subsets equally likely."""
         out, taken, spare = np.empty(size, np.int64), np.zeros(n // 64 + 1, np.uint64), 8
         chosen = kernel("choose", taken) or choose
         while not chosen(self.words(size + spare), n, taken, out):
@@ -270,15 +272,15 @@ class Draws(_Single):
         return out
 
     def rows(self, rows: ArrayLike) -> "RowDraws":
-        """Numbers for some rows of the data, each row's by itself: the same in whatever batch it
-        comes.
+        """Random numbers for some rows of the data; the numbers of a row are the same in every
+        batch.
         """
         return RowDraws(self, rows)
 
 
 class RowDraws(_Single):
-    """Numbers whose first axis is the rows of a data set. Each draw, a layer's say, is another part
-    of the release.
+    """Random numbers whose first axis is the rows of a data set. Each draw, such as a layer's, uses
+    another part of the release.
     """
 
     def __init__(self, draws: "Draws", rows: ArrayLike):
@@ -296,8 +298,8 @@ class RowDraws(_Single):
 
 
 def _normals(state, first, begin, size):
-    """Normal numbers begin to begin + size - 1 of those whose words are in sets of 64 blocks, the
-    first of them number `first`.
+    """Normal numbers begin to begin + size - 1 of the sequence whose words begin in set `first` of
+    64 blocks.
     """
     stretch, end = begin // STRETCH, -(-(begin + size) // STRETCH)
     blocks = np.arange((first + stretch) * LANES, (first + end) * LANES)

@@ -15,12 +15,12 @@ MOST_SHARED = 2**25  # float64 sums of their shares, in multiples of 2^-28, are 
 
 
 class Units:
-    """Units of a data set: the base of `Rows` and `data.Persons`. All that is asked of units is
-    asked here.
+    """Units of a data set: base of `Rows` and `data.Persons`, with all that the library needs from
+    them.
 
-    name            of one, in messages and files
+    name            "row" or "person", in messages and files
     rows_per_unit   T, the places of a unit in a batch
-    len             how many units there are
+    len             number of units
     """
 
     name: ClassVar[str]
@@ -46,7 +46,7 @@ class Units:
 
 
 class Rows(Units):
-    r"""Units of one row each, of which K copies are taken: augmented views, each made anew.
+    r"""Units of one row each; K copies of it are taken, as augmented views.
 
     size    N, the number of rows   views  K
 
@@ -54,7 +54,7 @@ class Rows(Units):
         lot (B,)   rows (B, K) numbers of rows   share (B, K) float64
 
     Forward
-        [F1]  share = 1 / K    of each of the K places of a row, which all hold its own number
+        [F1]  share = 1 / K    for each of the K places of a row, which all hold its number
 
     Source
         [F1]  De et al. 2022, arXiv:2204.13650, "augmentation multiplicity"
@@ -80,14 +80,14 @@ class Rows(Units):
 
 
 def shared(x: NDArray, share: NDArray) -> NDArray:
-    r"""Rows times their shares, exactly 0 where the share is 0, whatever the row holds.
+    r"""Rows times their shares, exactly 0 where the share is 0, even if the row is not finite.
 
     Shapes
         x (R, ...)   share of R numbers, on the host or beside x   y (R, ...), of the dtype of x
 
     Forward
-        [F1]  y_ri = share_r x_ri where share_r > 0, else 0    chosen, because 0 times infinity is
-              not 0
+        [F1]  y_ri = share_r x_ri where share_r > 0, else 0    selected by the share, because 0
+              times infinity is not 0
 
     Source
         own derivation
@@ -98,12 +98,12 @@ def shared(x: NDArray, share: NDArray) -> NDArray:
 
 
 def units_of(person: Any, rows_per_person: int | None, rows: int, views: int = 1) -> Units:
-    """The units of so many rows: `Persons`, or `Rows` without either.
+    """The units of these rows: `Persons` if person and rows_per_person are given, otherwise `Rows`.
 
-    person   (N,) whose row each is, or the `Units` themselves, or None
+    person   (N,) name of each row's person, or the `Units` themselves, or None
 
-    Raises ParameterError for one of the two alone and for persons with augmented views, ShapeError
-    unless each row has a name.
+    Raises ParameterError if only one of the two is given, or for persons with augmented views;
+    ShapeError unless each row has a name.
     """
     if isinstance(person, Rows):
         person = None

@@ -30,6 +30,7 @@ INTERNAL = (
     "minidp.fitting.rows",
     "minidp.grads",
     "minidp.host.",
+    "minidp.fitting.pieces_kernel",
     "minidp.layers.recurrent_kernel",
     "minidp.mpi.",
     "minidp.nn.window",

@@ -114,7 +114,26 @@ ABADI = (
         "Dense.P1 Outer.N1",
         "",
     ),
-    ("Section 4, Differentially private PCA", "noise on A^T A", "PrivatePCA.F1", ""),
+    (
+        "Section 4, Sanitizer",
+        "clips per-example gradients and adds noise",
+        "Sanitizer.F1 Sanitizer.F2 Sanitizer.S2",
+        "",
+    ),
+    (
+        "Section 3.1 and Section 4, Privacy accounting",
+        "add up the cost of each access to the data; odometer and filter",
+        "Trainer.F1 MomentsAccountant.M4",
+        "`Ledger` in [ledger.py](privacy/ledger.py), `Odometer` and `Filter` in "
+        "[budget.py](privacy/budget.py); lambda <= 32 is `PAPER_ORDERS` in "
+        "[moments.py](privacy/moments.py)",
+    ),
+    (
+        "Section 4, Differentially private PCA",
+        "noise on A^T A",
+        "PrivatePCA.F1 PrivatePCA.F2 PrivatePCA.F3 PrivatePCA.F4",
+        "",
+    ),
     (
         "Section 4, Convolutional layers",
         "are pre-trained on public data",
@@ -223,7 +242,7 @@ GDP = (
         "Comparison with the moments accountant",
         "the limit is below it",
         "",
-        "`minidp epsilon` prints both beside a proved interval",
+        "`minidp epsilon --all` prints both beside a proved interval",
     ),
     (
         "Proofs (4.1, 4.2)",

@@ -1,26 +1,35 @@
-"""Draw the pictures of the pages from what they show: a formula, Algorithm 1, and the parts of a
-step.
+"""Draw the pictures of the pages from what they show: a formula, Algorithm 1, the parts of a step,
+and a model of the table on the page of tables.
 
     python -m tools.pictures            # write them: `make pictures`
     python -m tools.pictures --check    # exit 1 if a picture shows something else
 
-Each file holds the texts that it shows, so that they can be compared; measured errors are not
-compared, because processors differ in the last digits.
+Each file holds the texts and curves that it shows, so that they can be compared. Measured errors
+are not compared, and curves to APART, because processors differ in the last digits.
 """
 
+import csv
 import importlib
+import io
 import json
 import re
 import sys
 import textwrap
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
+import numpy as np
+
+import minidp
 from minidp.audit import report
 from minidp.audit.algorithm import as_it_runs
 from minidp.audit.checks import PRINTED
 from minidp.backend import Backend
 from minidp.commands.flags import Parser
+from minidp.run import plotting
 from minidp.util.atomic import atomic_write
 from tools.tables import ROOT
 
@@ -29,6 +38,10 @@ FORMULA, ALGORITHM, STEP = (
     "minidp/audit/algorithm_1.png",
     "minidp/step.png",
 )
+TABLES = "minidp/fitting/README.md"
+COLUMNS, RELIABILITY = "minidp/fitting/columns.png", "minidp/fitting/reliability.png"
+LABEL = "back_within_a_month"
+APART = 0.05  # between points of two drawings of the same curve
 SUM = r"\sum_"
 GREEN, GREY, BLUE = "#2a9d6f", "#555555", "#0b4f8a"
 BOXES = (  # (text, class or function, column, row) of a step of training
@@ -182,6 +195,68 @@ def draw_step(path):
         axes.text(4.1, 1.08, "first the charge", ha="left", size=9, color=GREY)
 
 
+@cache
+def of_the_table():
+    """{file's name: (what it shows, its bytes)} of the pictures that a model writes of itself, by
+    the program, the schema and the command of the page of tables.
+    """
+    page = (ROOT / TABLES).read_text(encoding="utf-8")
+    program, schema = (
+        re.search(rf"^```{kind}\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)[1]
+        for kind in ("python", "json")
+    )
+    found, save = {}, plotting.save
+
+    def kept(figure, path):
+        save(figure, file := io.BytesIO())
+        found[Path(path).name] = _drawn(figure), file.getvalue()
+
+    with TemporaryDirectory() as folder, chdir(folder):
+        exec(compile(program, TABLES, "exec"), {})
+        # other people: another seed, and numbers of patients that the first table does not have
+        others = program.replace("default_rng(1)", "default_rng(2)").replace(
+            "(1, 4001)", "(5001, 9001)"
+        )
+        exec(compile(others.replace("visits.csv", "held_out.csv"), TABLES, "exec"), {})
+        with open("held_out.csv", encoding="utf-8", newline="") as file:
+            came_back = [row[LABEL] for row in csv.DictReader(file)]
+        model = minidp.fit(
+            "visits.csv",
+            schema=json.loads(schema),
+            epsilon=1,
+            person="patient",
+            rows_per_person=3,
+            seed=1,
+            quiet=True,
+        )
+        with patch.object(plotting, "save", kept):
+            model.report("pictures", test=("held_out.csv", came_back))
+    return found
+
+
+def _drawn(figure):
+    """[(title, [points])] of the curves in a figure; dates are days since 1970."""
+    return [
+        (
+            axis.get_title(),
+            [np.stack(line.get_data(orig=False), axis=1).round(3).tolist() for line in axis.lines],
+        )
+        for axis in figure.axes
+        if axis.lines
+    ]
+
+
+def _draw_of_the_table(path):
+    from PIL import Image
+    from PIL.PngImagePlugin import PngInfo
+
+    shown, data = of_the_table()[path.name]
+    described = PngInfo()
+    described.add_itxt("Description", json.dumps(shown))
+    with Image.open(io.BytesIO(data)) as image, atomic_write(path, "wb") as file:
+        image.save(file, format="png", pnginfo=described)
+
+
 def _typeset(equation):
     """An equation of a card in the mathematical text of Matplotlib."""
     indices = re.sub(r"_([A-Za-z0-9]+)", r"_{\1}", equation)
@@ -197,6 +272,8 @@ PICTURES = {
     FORMULA: (draw_formula, lambda: formula()[0]),
     ALGORITHM: (draw_algorithm, algorithm),
     STEP: (draw_step, step),
+    COLUMNS: (_draw_of_the_table, lambda: of_the_table()["columns.png"][0]),
+    RELIABILITY: (_draw_of_the_table, lambda: of_the_table()["reliability.png"][0]),
 }
 
 
@@ -213,8 +290,18 @@ def stale():
     return [
         path
         for path, (_, texts) in PICTURES.items()
-        if not (ROOT / path).is_file() or shows(ROOT / path) != json.loads(json.dumps(texts()))
+        if not (ROOT / path).is_file()
+        or not alike(shows(ROOT / path), json.loads(json.dumps(texts())))
     ]
+
+
+def alike(shown, now):
+    """True for equal texts, and numbers of which none is farther apart than APART."""
+    if isinstance(shown, list) and isinstance(now, list):
+        return len(shown) == len(now) and all(map(alike, shown, now))
+    if isinstance(shown, float) and isinstance(now, float):
+        return abs(shown - now) <= APART
+    return shown == now
 
 
 def main(argv=None):

@@ -20,6 +20,11 @@ from minidp.util.atomic import StrPath, atomic_write
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+LEGEND = {  # what the paper calls the curves of Figure 2
+    "paper_strong_composition": "strong composition, as in the paper",
+    "moments_paper_orders": "moments accountant, orders up to 32",
+}
+
 
 def accountant_curve(accountant: Accountant, ledger: Ledger, alphas: NDArray) -> NDArray:
     """A lower bound on the trade-off curve: the maximum of the lines that an accountant's certified
@@ -93,9 +98,10 @@ def save_epsilon_curves(
 def _line(i, points, name, kinds):
     """The label and style of a line: solid for a bound, dashed for what is none."""
     style = plotting.line(i, points)
+    label = LEGEND.get(name, called(name))
     if kinds.get(name, "bound") == "bound":
-        return {**style, "label": called(name), "linestyle": "-"}
-    return {**style, "label": f"{called(name)}\n(no guarantee)", "linestyle": "--"}
+        return {**style, "label": label, "linestyle": "-"}
+    return {**style, "label": f"{label}\n(no guarantee)", "linestyle": "--"}
 
 
 def save_tradeoff(

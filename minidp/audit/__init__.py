@@ -1,4 +1,4 @@
-"""Measure whether the code is what its equations say; tests for layers and losses of one's own."""
+"""Measure whether the code does what its equations say; tests for your own layers and losses."""
 
 from ..util.lazy import names_of
 

@@ -1,6 +1,4 @@
-"""Algorithm 1 of Abadi et al. 2016, line by line: the equations of the package that carry each line
-out.
-"""
+"""Algorithm 1 of Abadi et al. 2016, with the equations of the package for each line."""
 
 from ..privacy.accountants import called, make
 from ..util.text import upper_text
@@ -38,8 +36,8 @@ LINES = (  # what the paper says; the cards, or labels of cards, that do it
 
 
 def as_it_runs(rows, record=None):
-    """[{line, says, places, run}]: "card.label" of the rows that carry each line out, and what
-    the record of a run says of it.
+    """[{line, says, places, run}]: "card.label" of the rows for each line, and its values in the
+    record of a run.
 
     rows are those of the library's whole audit, as JSON. With a record, sampler, optimizer and
     accountant are the run's.
@@ -66,7 +64,7 @@ def as_it_runs(rows, record=None):
 
 
 def _chosen(record):
-    """{a card of LINES: the one that the run has in its place}."""
+    """{a card of LINES: the card that the run uses instead}."""
     conversions = {"moments": "tail_bound_epsilon", "renyi": "sharper_epsilon"}
     return {
         "PoissonSampler": record.sampler,
@@ -77,7 +75,7 @@ def _chosen(record):
 
 
 def _figures(record):
-    """What a run says of each line, as text."""
+    """The values of a run for each line, as text."""
     settings, groups = record.settings, record.settings.clip_groups
 
     def each(key):

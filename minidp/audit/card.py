@@ -1,4 +1,4 @@
-r"""Docstring cards: what a class or function claims, read from the syntax tree without running any
+r"""Docstring cards: the claims of a class or function, read from the syntax tree without running
 code.
 
 A card is a docstring with labelled equations under fixed headings; the line of code that computes
@@ -65,12 +65,12 @@ class Card:
 
     @property
     def name(self):
-        """As the registry of checks calls it: nn.dense.Dense."""
+        """Its name in the registry of checks: nn.dense.Dense."""
         module = self.module.removesuffix(".py").replace("/", ".")
         return card_name(module, self.qualname)
 
     def faults(self):
-        """What is missing from the card, a sentence each."""
+        """Yield a sentence for each fault of the card."""
         yield from self.wrong
         yield from (
             f"[{label}] has no line of code that ends in # [{label}]"
@@ -87,11 +87,11 @@ class Card:
 
 
 def read_module(source, module):
-    """The cards in the text of a Python file, in order, and what no card accounts for: (list of
-    Card, list of (line, label, reason)).
+    """(cards, strays) of the text of a Python file: its cards in order, and a list of (line, label,
+    reason) for labels that belong to no card.
 
-    `module` is the name the cards carry, usually the file's path. Raises SyntaxError if a text
-    with labels is no Python.
+    `module` is the name for the cards, usually the file's path. Raises SyntaxError if a text with
+    labels is not Python.
     """
     if not re.search(_LABEL, source):
         return [], []
@@ -137,8 +137,8 @@ def package():
 
 
 def card_of_class(cls):
-    """(card, lines of its file) of a class anywhere; (None, lines) without a card. Raises OSError
-    or TypeError where its source is not known.
+    """(card, lines of its file) of any class; (None, lines) without a card. Raises OSError or
+    TypeError if its source is unknown.
     """
     path = inspect.getsourcefile(cls)
     text = Path(path).read_text(encoding="utf-8")
@@ -156,9 +156,7 @@ def labels_of(name):
 
 
 def _scopes(node, prefix):
-    """Every class and function with its range of lines and qualified name, the outer before the
-    inner.
-    """
+    """Every class and function with its lines and qualified name; outer ones come first."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             yield range(child.lineno, child.end_lineno + 1), prefix + child.name, child

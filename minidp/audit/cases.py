@@ -1,5 +1,5 @@
-"""The rows at which each layer and loss is tried; the checks of their equations and the shared
-tests of tests/nn run over all rows.
+"""A table of cases for layers and losses; the checks of their equations and the tests of tests/nn
+run over all rows of the table.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class LayerCase:
     largest: float = 1
 
     def make(self, rng, dtype):
-        """The layer with parameters drawn anew, biases and scales included."""
+        """The layer with new random parameters, including biases and scales."""
         given = {"rng": rng, "dtype": dtype}
         taken = given.keys() & signature(self.of).parameters
         layer = self.of(**{key: given[key] for key in taken})

@@ -1,4 +1,4 @@
-"""Gradients beside differences of what they are the gradients of, at random numbers.
+"""Compare gradients with differences of their functions, at random numbers.
 
 Gradients are compared along a random direction, example by example. With central differences an
 example passes if one of several steps agrees, so that a kink on the way does not matter.
@@ -28,8 +28,8 @@ QUICK = Differences(CENTRAL, 1e-3)
 
 
 class Compared(NamedTuple):
-    """A gradient beside differences, a number for each example; best: the smallest error of all
-    steps, the others are those of the last one.
+    """A comparison of a gradient with differences, one number per example. best: the smallest error
+    of all steps; the other fields belong to the last step.
     """
 
     best: NDArray

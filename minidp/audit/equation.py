@@ -8,11 +8,11 @@ from .notation import UNSTATED, Names, evaluate, names_in, parse
 
 
 class Case(NamedTuple):
-    """What the names of an equation stand for.
+    """Values for the names of an equation.
 
-    given: {name: number, array or function}; after: what a name on the left of `<-` is afterwards;
-    ranges: {index: the numbers that it runs over}, where no array's axis says so; through: the
-    label whose equation is compared, where the others of its card only define names.
+    given: {name: number, array or function}; after: values of names on the left of `<-` afterwards;
+    ranges: {index: its numbers}, for indices that are at no array's axis; through: the label whose
+    equation is compared, if the other equations of its card only define names.
     """
 
     given: dict
@@ -22,9 +22,7 @@ class Case(NamedTuple):
 
 
 def _left(part, names):
-    """(base, indices) of what a part computes; ("", indices) if its left side is more than a
-    name.
-    """
+    """(base, indices) of the left side of a part; ("", indices) if it is more than a name."""
     left = part.children[0]
     if left.data == "name":
         base, indices = names.split(str(left.children[0]))
@@ -35,7 +33,7 @@ def _left(part, names):
 
 
 def _prepared(text, case, context):
-    """(names, parts): what a text and the definitions of others need to be evaluated."""
+    """(names, parts) for the evaluation of a text with the definitions of other texts."""
     names = Names(case.given, case.ranges)
     parts = parse(text)
     for part in [part for other in context for part in parse(other)] + list(parts):
@@ -47,8 +45,8 @@ def _prepared(text, case, context):
 
 
 def sides(text, case, context=()):
-    """(relation, left, right) of each part whose left side the code computes: arrays of the values
-    at all places where the equation says something.
+    """Yield (relation, left, right) for each part whose left side the code computes: arrays of the
+    values at all places for which the equation holds.
 
     context: texts whose parts define names too.
     """
@@ -74,13 +72,13 @@ def sides(text, case, context=()):
         if relation == "=" and shapes[0] != shapes[1]:
             raise ValueError(
                 f"the left side has the shape {shapes[0]} at each place of its indices, the right "
-                f"{shapes[1]}: an axis has an index on one side only"
+                f"{shapes[1]}: an axis has an index on one side only; w of shape (1,) is w_0"
             )
         yield str(relation), *(np.array(side) for side in zip(*pairs))
 
 
 def value(text, case, context=()):
-    """(name, array) of what a text's first part computes."""
+    """(name, array) of the left side of a text's first part."""
     names, parts = _prepared(text, case, context)
     base, indices = _left(parts[0], names)
     values = np.array([evaluate(parts[0].children[2], names, at) for at in names.places(indices)])

@@ -29,7 +29,9 @@ class Cell(NamedTuple):
 
 
 def table(head, rows):
-    """Rows of cells; a cell is text or a Cell. On a narrow screen each cell says what it is."""
+    """A table from rows of cells; a cell is text or a Cell. On a narrow screen each cell shows its
+    title.
+    """
 
     def cell(value, title):
         text, kind = value if isinstance(value, Cell) else (value, "")
@@ -49,8 +51,8 @@ def verdict(passed):
 
 
 def run_section(run):
-    """A run's folder, as `commands.checking` verified it: what was released, by which code, at
-    which cost, what was asked.
+    """A run's folder, as `commands.checking` verified it: its release, code, cost, and the
+    questions about it.
     """
     made, now = run["made_by"], run["verified_by"]
     facts = [(what, made.get(what), now.get(what)) for what in dict.fromkeys((*made, *now))]
@@ -102,8 +104,8 @@ def _statement(text):
 
 
 def formulas_page(data):
-    """Every equation beside its line of code, from what report.measure returns; Algorithm 1 and a
-    run before them.
+    """Every equation beside its line of code, from the result of report.measure, after Algorithm 1
+    and a run.
     """
     run, sections = data["run"], []
     versions = ", ".join(f"{name} {version}" for name, version in data["versions"].items())
@@ -183,7 +185,7 @@ def _label(row):
 
 
 def _equation(row):
-    """As a paper prints it where it is evaluated, else as it is written."""
+    """The equation as a paper prints it if it is evaluated, otherwise as it is written."""
     if not row["in_words"]:
         return f'<div class="equation">{mathml(row["equation"])}</div>'
     words = f'<div class="small">in words: {row["in_words"]}</div>'

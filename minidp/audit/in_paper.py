@@ -1,5 +1,5 @@
-"""What Abadi et al. 2016 state and no run here uses: written as cards, so that it can be compared
-with what the accountants compute.
+"""Statements of Abadi et al. 2016 that no run here uses, written as cards so that they can be
+compared with the accountants.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""What the names in the cards of layers stand for."""
+"""Values for the names in the cards of layers."""
 
 import math
 from itertools import product
@@ -12,7 +12,9 @@ from .trial import LossTrial
 
 
 def case_of(trial, computed=True):
-    """The Case of a trial of a layer or loss; without what the code computes if not `computed`."""
+    """The Case of a trial of a layer or loss; without `computed`, values that the code computes are
+    left out.
+    """
     if isinstance(trial, LossTrial):
         *_, classes = trial.x.shape
         given = {"z": trial.x, "target": trial.target, "dy": trial.dy}
@@ -61,8 +63,8 @@ def _reshape(given, names, *shape):
 
 
 def windows(size, stride, padding, image):
-    """For each window over an image (height, width), what it sees in reading order: (row, column)
-    of each place, -1 where that is outside.
+    """For each window over an image (height, width) its pixels in reading order: (row, column) of
+    each place, -1 outside the image.
     """
     axes = []
     for axis, n in enumerate(image):
@@ -80,7 +82,7 @@ def windows(size, stride, padding, image):
 
 
 def _seen(layer, given):
-    """(T, P): the pixel that each place of a window sees, or -1."""
+    """(T, P): the number of the pixel at each place of a window, or -1."""
     image, how = given["x"].shape[1:3], layer.window
     found = windows(how.size, how.stride, how.padding, image)
     pixels = [
@@ -166,12 +168,12 @@ def _recurrent(layer, given):
 
 
 def _evaluated(layer, given):
-    """Nothing is dropped, as at a rate of 0."""
+    """Nothing is dropped, as with a rate of 0."""
     given |= {"u": np.ones(given["x"].shape[1:]), "rate": 0}
 
 
 def _rows(layer, given):
-    """The last axis is normalised, each place before it by itself."""
+    """The last axis is normalised, separately at each place before it."""
     _reshape(given, "x y dy dx", -1, given["x"].shape[-1])
 
 

@@ -1,6 +1,6 @@
-"""A layer or a loss in a large batch: what rows give together is what each gives by itself, also in
-float32, at numbers of very different sizes, and through everything that the trainer asks of
-gradients. Yields problems in words.
+"""A layer or a loss in a large batch: rows together must give the results of each row by itself, in
+float32 too, for numbers of very different sizes, and in all uses of gradients by the trainer.
+Problems are yielded in words.
 """
 
 from functools import partial
@@ -15,7 +15,7 @@ from ..train.crowd import spread
 from ..train.tried import direction, host_copy
 
 ROWS = 100
-NOT_A_NUMBER = 6  # the row that is
+NOT_A_NUMBER = 6  # the row that is NaN
 KINKS = slice(0, 6)  # rows of zeros, of a constant, with ties
 PLACES = 4  # coordinates of such a row, each of which is moved
 # relative errors that rounding makes, and of the largest row's size; and how many times more than
@@ -46,7 +46,9 @@ class ManyRows:
         self.x[NOT_A_NUMBER] = np.nan
 
     def problems(self, kinks):
-        """What is wrong, in words; kinks: whether the function has the digits to look at those."""
+        """Yield problems in words. kinks: whether the function has enough digits for a look at
+        kinks.
+        """
         with np.errstate(all="ignore"):
             for dtype, by_itself, training, strided in COMPARED:
                 x = self.x.astype(dtype) if self.x.dtype.kind == "f" else self.x
@@ -62,7 +64,9 @@ class ManyRows:
                 yield from self._kinks()
 
     def _of_sizes(self, x, training, found):
-        """Whether rows change in batches of MORE, or of as many as an axis of a result is long."""
+        """Yield a problem if rows change in batches of MORE rows, or of as many as an axis of a
+        result is long.
+        """
         lengths = {n for each in found.values() for n in _array(each).shape[1:] if n > 1}
         for size in sorted({MORE, *lengths}):
             rows = np.resize(np.arange(ROWS), size)
@@ -103,7 +107,7 @@ class ManyRows:
             yield from (f": {problem}" for problem in self._asked(whole, got, dtype))
 
     def _asked(self, grad, g, dtype):
-        """What is wrong with what the trainer asks of gradients g (B, ...)."""
+        """Yield problems in the trainer's uses of gradients g (B, ...)."""
         g, rounded = g.astype("float64"), ROUNDED[dtype]
         finite = np.isfinite(_sizes(g))
         squares, known = _sizes(g) ** 2, np.where(_shaped(finite, g), g, 0)
@@ -137,7 +141,9 @@ class ManyRows:
                 yield f"{name} is not that of the gradients of {ROWS} rows"
 
     def _kinks(self):
-        """Derivatives where numbers are 0 or equal: between the slopes to both sides."""
+        """Check derivatives where numbers are 0 or equal: they must be between the slopes on both
+        sides.
+        """
         for x in np.split(self.kinks, len(self.kinks)):
             y, dx = self.slopes(x)
             if not np.isfinite(y):
@@ -152,8 +158,8 @@ class ManyRows:
                     return
 
     def _around(self, x, y, way, dx):
-        """What is wrong with the slope along a way: not between those to both sides, unless the
-        function jumps; or with a function that is another at x alone.
+        """The problem with a slope along a direction: it is not between those on both sides,
+        although the function does not jump; or the function has another value at x alone.
         """
         inside, jumps, slope = False, [], (dx * way).sum()
         for h in DISTANCES:
@@ -206,7 +212,7 @@ class LayerRows(ManyRows):
 
 
 class LossRows(ManyRows):
-    """Rows z of a loss; target(rows) are the targets of so many."""
+    """Rows z of a loss; target(rows) draws their targets."""
 
     def __init__(self, loss, shape, rng, target):
         super().__init__(shape, rng)
@@ -235,7 +241,7 @@ class LossRows(ManyRows):
 
 
 def both_signs(layer, first=1):
-    """{dtype: copy} whose parameters are moved, one up, the next below 0, and so on."""
+    """{dtype: copy} with moved parameters: one up, the next below 0, and so on."""
     copies = {dtype: host_copy(layer, dtype) for dtype in ("float32", "float64")}
     for name, array in layer.params.items():
         sizes = np.abs(to_host(array)) + np.linspace(0.2, 0.7, array.size).reshape(array.shape)

@@ -1,4 +1,4 @@
-"""The library's tests of a layer and of a loss, for a class of one's own."""
+"""The library's tests of a layer and of a loss, for your own classes."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,7 @@ from .layer_rows import NO_CLASS, LayerRows, LossRows, both_signs
 from .layer_rows import ROWS as MANY
 from .names import card_of
 from .notation import names_in, parse
-from .trial import THOROUGH, LayerTrial, LossTrial
+from .trial import THOROUGH, LayerTrial, LossTrial, raised
 
 ROWS, SPREAD = 5, 20
 WIDE = THOROUGH._replace(tolerance=1e-5)  # of rows of many sizes
@@ -31,10 +31,11 @@ PRINTED_ERROR = 1e-9  # of an equation beside the code, both in float64
 
 @dataclass(frozen=True)
 class Report:
-    """What was tried, as (name, problem) pairs; the problem is "" where the test passed. True if
-    all passed.
+    """The tests as (name, problem) pairs; the problem is "" if the test passed. The report is true
+    if all passed.
 
-    note: what was not tried, and why; undecided: what was not decided, and what to do.
+    note: tests that were not made, and why; undecided: a question that was not decided, and what to
+    do.
     """
 
     rows: tuple
@@ -43,7 +44,9 @@ class Report:
 
     @property
     def passed(self) -> bool | None:
-        """False if a test failed; None if none did, but something was not decided; else True."""
+        """False if a test failed; None if no test failed but something was not decided; otherwise
+        True.
+        """
         if any(problem for _, problem in self.rows):
             return False
         return None if self.undecided else True
@@ -68,10 +71,10 @@ def check_layer(layer, input_shape):
     """Test a layer for inputs of (B, *input_shape), on the host, at random numbers; returns a
     Report.
 
-    Shapes and batches of none and of one, norms and sums of gradients, dtypes, independence of the
-    examples, arguments left as they are, every gradient against differences of the output (relative
-    1e-6), backward called late, errors with the layer's name. The layer is not changed. Raises
-    ParameterError for a layer that is not written as `nn.Layer` says.
+    It tests shapes, empty batches and batches of one, norms and sums of gradients, dtypes,
+    independence of the examples, unchanged arguments, every gradient against differences of the
+    output (relative 1e-6), a late call of backward, and errors with the layer's name. The layer is
+    not changed. Raises ParameterError for a layer that is not written as `nn.Layer` says.
 
     >>> import numpy
     >>> from minidp import nn
@@ -118,10 +121,8 @@ class _Tests:
             "float32 stays float32, float64 float64": self.dtypes,
             "examples are independent, no 1/B, arguments unchanged": self.independence,
             "gradients are the derivatives": self.derivatives,
-            f"{MANY} rows of sizes 1e-3 to 1e3, with zeros, ties, a constant row and a NaN row, "
-            "parameters of both signs, targets of any size and of no class, also in batches of "
-            "1,000 and of as many rows as an axis is long: float32 among others is float64 by "
-            "itself; all that the trainer asks of gradients": self.many,
+            f"{MANY} rows of sizes 1e-3 to 1e3, with zeros, ties and NaN, in batches of several "
+            "sizes: each row in float32 gives what it gives alone in float64": self.many,
         }
 
     def forms(self):
@@ -154,7 +155,7 @@ class _Tests:
             yield from trial.derivatives()
 
     def derived(self, trial):
-        """Problems of the derivatives, known less well where a layer rounds to float32."""
+        """Problems of the derivatives, with a larger tolerance if a layer rounds to float32."""
         problems = list(trial.derivatives())
         if problems and _single(trial):
             trial.how = QUICK
@@ -163,7 +164,7 @@ class _Tests:
         return problems
 
     def both(self):
-        """Trials in training and in evaluation, which for a loss are the same."""
+        """Trials in training and in evaluation; for a loss the two are the same."""
         yield self.trial()
 
     def report(self):
@@ -173,8 +174,8 @@ class _Tests:
             try:
                 with np.errstate(all="ignore"):
                     problems.extend(test())
-            except Exception as error:  # whatever a user's class raises is reported
-                problems.append(f"{type(error).__name__}: {error}")
+            except Exception as error:  # report whatever a user's class raises
+                problems.append(raised(error))
             text = "; ".join(problems)
             rows.append((name, "as above" if text and text in said else text))
             said.add(text)
@@ -213,7 +214,7 @@ class _LossTests(_Tests):
 
 
 class _LayerTests(_Tests):
-    """texts: {label: equation} of the layer's card; unread: what is wrong with those that cannot be
+    """texts: {label: equation} of the layer's card; unread: messages on equations that cannot be
     read.
     """
 
@@ -255,7 +256,7 @@ class _LayerTests(_Tests):
                 yield trial
 
     def look_at_attributes(self):
-        """Note what a model file with this layer would lack."""
+        """Add notes on arrays and settings that a model file with this layer would lack."""
         kept = self.layer.params, self.layer.constants
         held = {id(array) for arrays in kept for array in arrays.values()}
         for name, value in vars(self.layer).items():
@@ -270,7 +271,7 @@ class _LayerTests(_Tests):
             self.notes.append(f"a model file cannot hold this layer: {error}; or write settings()")
 
     def read_card(self):
-        """Set texts and unread, and note why others are not evaluated."""
+        """Set texts and unread, and add notes on equations that are not evaluated."""
         cls = type(self.layer)
         try:
             card = card_of_class(cls)[0]
@@ -362,7 +363,7 @@ class _LayerTests(_Tests):
             yield from self.faults(label, error, "is not the derivative of the printed output")
 
     def faults(self, label, measure, what):
-        """What is wrong with an equation, if measure() raises or gives too large an error."""
+        """Yield a message on an equation if measure() raises or gives too large an error."""
         try:
             error = measure()
             problem = "" if error <= PRINTED_ERROR else f"{what} (relative error {error:.2g})"
@@ -381,7 +382,7 @@ def _single(trial):
 
 
 def _computed(text):
-    """The names on the left sides of an equation's parts, "" for more than a name."""
+    """The names on the left sides of an equation's parts; "" if a left side is more than a name."""
     lefts = [part.children[0] for part in parse(text)]
     return [_bases(left)[0] if left.data == "name" else "" for left in lefts]
 

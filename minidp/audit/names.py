@@ -2,7 +2,7 @@
 checks refer to it.
 """
 
-CALLED = {  # where a module, or a function, is: by which name its cards are called
+CALLED = {  # {module, or function: the name that its cards keep}
     "certified.accountant": "privacy.pld.accountant",
     "certified.composition": "privacy.composition",
     "certified.gaussian": "privacy.gaussian",
@@ -35,7 +35,7 @@ def card_name(module: str, qualname: str) -> str:
 
 
 def place_of(name: str) -> str:
-    """Where the code of the card with this name is, from minidp on, as a dotted path."""
+    """The dotted path, below minidp, of the code of the card with this name."""
     for place, called in CALLED.items():
         if name == called or name.startswith(f"{called}."):
             return place + name.removeprefix(called)

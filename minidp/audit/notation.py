@@ -1,8 +1,8 @@
 """Read an equation of a card as it is printed, and evaluate it by plain loops over its indices.
 
-The grammar is notation.lark. `x_bi` is the array x at the indices b and i; an index runs over the
-axis that it stands at. Axes without an index are kept, so `x_b / |x_b|` divides a whole example,
-and `mean_S` averages over the axes that are given for S.
+The grammar is notation.lark. `x_bi` is the array x at the indices b and i; each index runs over its
+axis. Axes without an index are kept, so `x_b / |x_b|` divides a whole example, and `mean_S`
+averages over the axes that S names.
 """
 
 import itertools
@@ -28,7 +28,9 @@ def _size(value):
 
 
 def _extreme(better):
-    """Reduces numbers or arrays to the largest or smallest, by their real parts."""
+    """A function that reduces numbers or arrays to the largest or smallest, compared by real
+    parts.
+    """
     return partial(reduce, lambda a, b: np.where(better(np.real(b), np.real(a)), b, a)[()])
 
 
@@ -65,7 +67,7 @@ FUNCTIONS = {
     "finite": np.isfinite,
     "mod": operator.mod,
 }
-MPMATH = {"ln": "log", "Phi": "ncdf", "rint": "nint"}  # what it calls them
+MPMATH = {"ln": "log", "Phi": "ncdf", "rint": "nint"}  # its names for them
 REDUCERS = {
     "sum": sum,
     "prod": math.prod,
@@ -85,13 +87,13 @@ def _parser():
 
 
 def equation_of(text):
-    """A label's text without the remark that two spaces begin."""
+    """A label's text without the remark after two spaces."""
     return re.split(r"(?<![,;=])\s{2,}(?![=<])", text.strip(), maxsplit=1)[0]
 
 
 @cache
 def parse(text):
-    """The parts of an equation, trees whose positions are those of `text`. ValueError if it cannot
+    """The parts of an equation, as trees with positions in `text`. Raises ValueError if it cannot
     be read.
     """
     from lark import UnexpectedInput
@@ -118,7 +120,9 @@ class Names:
         self.split = cache(self.split)
 
     def split(self, name):
-        """("x", "bi") of x_bi; ("noise_std", "") and ("m_1", "d") where these are given names."""
+        """("x", "bi") for x_bi; ("noise_std", "") and ("m_1", "d") if noise_std and m_1 are given
+        names.
+        """
         head, _, tail = name.partition("_")
         digits = re.match(r"\d*", tail)[0]
         for base, indices in ((name, ""), (f"{head}_{digits}", tail[len(digits) :])):
@@ -127,8 +131,8 @@ class Names:
         return head, tail.replace(",", "")
 
     def value(self, base, numbers, at):
-        """What a defined name stands for at the numbers of its indices, computed once; where its
-        equation has other indices too, at those of `at`.
+        """The value of a defined name at the numbers of its indices, computed once. Other indices
+        of its equation have the numbers in `at`.
         """
         place, tree = (base, *numbers.values()), self.defined[base][1]
         if base not in self.open and place not in self.known:
@@ -139,11 +143,11 @@ class Names:
         return evaluate(tree, self, {**at, **numbers}) if base in self.open else self.known[place]
 
     def find_ranges(self, trees):
-        """Add the ranges of all indices that stand at an axis of an array, in the trees and in the
-        definitions that these use. ValueError if two disagree.
+        """Add the ranges of all indices of arrays, in the trees and in the definitions that they
+        use. Raises ValueError if two disagree.
         """
         stated, used, waiting = set(self.ranges), set(), [*trees]
-        for name in (name for tree in waiting for name in names_in(tree)):  # while `waiting` grows
+        for name in (name for tree in waiting for name in names_in(tree)):  # `waiting` grows
             base, indices = self.split(name)
             if base in self.defined and base not in used:
                 used.add(base)
@@ -160,7 +164,7 @@ class Names:
                     raise ValueError(f"{index} of {name} has {size} values, elsewhere others")
 
     def places(self, letters):
-        """Every {index: number} of some indices."""
+        """Yield every {index: number} for some indices."""
         for letter in letters:
             if letter not in self.ranges:
                 raise NameError(f"nothing says what the index {letter} runs over")
@@ -175,7 +179,7 @@ def names_in(tree):
 
 
 def evaluate(tree, names, at):
-    """The value of a tree where the indices have the numbers `at`."""
+    """The value of a tree, with the numbers `at` for its indices."""
     special_case = SPECIAL.get(tree.data)
     if special_case:
         return special_case(names, at, *tree.children)
@@ -243,7 +247,9 @@ def _call(names, at, name, inside):
 
 
 def _reduce(names, at, name, inside):
-    """A reducer over its indices; over the axes that are given for its name; over all axes left."""
+    """The value of a reducer: over its indices, over the axes that its name stands for, or over all
+    remaining axes.
+    """
     reducer, _, index = name.partition("_")
     axes = names.given.get(index)
     if not index or isinstance(axes, tuple):
@@ -272,7 +278,7 @@ def _reduce_range(names, at, reducer, limits, inside):
 
 
 def _times(names, at, left, right):
-    """A product; a condition that is false makes it 0, whatever the rest is."""
+    """A product; a false condition makes it 0, even if another factor is not finite."""
     value, first = evaluate(left, names, at), left
     while first.data == "times":
         first = first.children[0]
@@ -282,7 +288,9 @@ def _times(names, at, left, right):
 
 
 def _where(names, at, value, condition, other=None):
-    """The first value where the condition is true, else the second; UNSTATED if there is none."""
+    """The first value if the condition is true, otherwise the second; UNSTATED if there is no
+    second.
+    """
     holds = evaluate(condition, names, at)
     if np.ndim(holds):
         return np.where(holds, evaluate(value, names, at), evaluate(other, names, at))

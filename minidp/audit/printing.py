@@ -1,12 +1,13 @@
-"""What an audit prints while it measures."""
+"""Output of an audit while it measures."""
 
 from . import checks
 
 
 class Screen:
-    """Prints rows of the audit under their sections, as they come.
+    """Prints rows of the audit under their sections, as soon as they are measured.
 
-    everything: print each row; else those that fail, and for each section how many agree.
+    everything: print each row; otherwise only failures, and the number of agreeing rows per
+    section.
     """
 
     def __init__(self, everything: bool):
@@ -39,7 +40,7 @@ def text(row):
         yield f"         in words: {row['in_words']}"
     yield from (f"         {line['path']}:{line['line']}   {line['text']}" for line in row["code"])
     yield f"         source: {row['source']}"
-    # the one nearest to its limit first, of all and of those of the printed equation
+    # the measurement nearest to its limit, of all and of those of the printed equation
     failed = [each["text"] for each in row["measured"] if not each["passed"]]
     printed = [each for each in row["measured"] if each["method"] == checks.PRINTED]
     nearest = {each["text"]: None for each in (*row["measured"][:1], *printed[:1])}

@@ -48,7 +48,7 @@ def cards():
 
 
 def _place(name):
-    """(number of the section, place in it) by the longest prefix; what no prefix names is
+    """(number of the section, place in it) by the longest prefix; a card without a prefix is in
     numerics.
     """
     places = [
@@ -72,7 +72,7 @@ def _bases(card):
 
 def shown(only=None):
     """[(card, lines of its file)] of all cards, or of the class or function named `only` and its
-    bases. ParameterError if no card has the name.
+    bases. Raises ParameterError if no card has the name.
     """
     found = cards()
     if only is None:
@@ -82,9 +82,7 @@ def shown(only=None):
 
 
 def audit(only=None, backend=None, on_row=None):
-    """A row for each label of `shown(only)`; on_row(row) is called with each as soon as its card is
-    measured.
-    """
+    """A row for each label of `shown(only)`; on_row(row) is called once its card is measured."""
     registry, rows = checks.load(), []
     outcome = cache(partial(checks.run, backend=backend))
     for card, lines in shown(only):
@@ -100,8 +98,8 @@ def audit(only=None, backend=None, on_row=None):
 
 
 def _row(card, lines, label, measured):
-    """One label of a card as JSON, with everything an auditor asks of it, the measurement nearest
-    to its limit first.
+    """One label of a card as JSON, with all that an auditor needs; the measurement nearest to its
+    limit comes first.
 
     measured: {label: outcomes} of the card.
     """
@@ -132,7 +130,8 @@ def _row(card, lines, label, measured):
 
 
 def _suspect(label, measured):
-    """Which of an equation, its code and those of the output is wrong; "" if that cannot be told.
+    """Which of an equation, its code and those of the output is wrong; "" if that cannot be
+    decided.
 
     measured: {label: outcomes} of its card.
     """
@@ -166,23 +165,19 @@ def _suspect(label, measured):
 
 
 def one_line(lines):
-    """A statement's lines as one, without the spaces and commas that breaking the statement
-    added.
-    """
+    """A statement's lines as one, without the spaces and commas of its line breaks."""
     text = " ".join(line.strip() for line in lines)
     return re.sub(r"(?<=[(\[{]) |,? (?=[)\]}])", "", text)
 
 
 def _words(text):
-    """The words and numbers of a text in small letters; an equation is "eq", however it is
-    written.
-    """
+    """The words and numbers of a text in lower case; an equation is "eq" in every spelling."""
     found = re.findall(r"[a-z]+|\d+(?:\.\d+)*", text.lower())
     return [{"eqs": "eq", "equation": "eq", "equations": "eq"}.get(word, word) for word in found]
 
 
 def _mentions(source, asked):
-    """True if a source has these words one after the other; "theorem 2" is in "Theorem 2.1"."""
+    """True if a source has these words in order; "theorem 2" is in "Theorem 2.1"."""
     held = _words(source)
     return any(
         all(word == want or word.startswith(f"{want}.") for word, want in zip(held[i:], asked))
@@ -191,8 +186,8 @@ def _mentions(source, asked):
 
 
 def named(only, cards):
-    """Names of the cards called `only` ("Dense" or "nn.dense.Dense"), and of those of their base
-    classes; else of the cards whose sources name this part of the paper ("Theorem 2").
+    """Names of the cards called `only` ("Dense" or "nn.dense.Dense") and of their base classes;
+    otherwise of the cards whose sources name this part of the paper ("Theorem 2").
     """
     called, asked, wanted = only.lower(), _words(only), set()
     known = {card.qualname.lower(): card.qualname for card in cards}
@@ -213,7 +208,7 @@ def named(only, cards):
 
 
 def listing():
-    """Lines with the names that --card takes, under their sections, and where each stands."""
+    """Lines with the names that --card takes, by section, and the place of each."""
     for section, found in groupby((card for card, _ in cards()), key=_section):
         yield f"\n{section}"
         for card in found:
@@ -222,13 +217,13 @@ def listing():
 
 
 def need_extra():
-    """Raises ParameterError if what the extra `audit` installs is missing."""
+    """Raise ParameterError if a package of the extra `audit` is missing."""
     if not all(map(importlib.util.find_spec, ("mpmath", "lark"))):
         raise ParameterError("the audit needs mpmath and lark: pip install 'minidp[audit]'")
 
 
 def measure(layer=None, device="auto", on_row=None, run=None):
-    """What a page and a JSON file hold: rows of all cards or of one, and a run."""
+    """The content of a page and a JSON file: rows of all cards or of one, and a run."""
     need_extra()
     backend, started = Backend.pick(device), time.perf_counter()
     prepare(backend.xp)
@@ -252,11 +247,11 @@ def measure(layer=None, device="auto", on_row=None, run=None):
 
 
 def main(layer=None, device="auto", json_file=None, html_file=None, run=None, everything=False):
-    """Print the audit, write the files asked for, and return the exit status. run: what
-    `html.run_section` takes.
+    """Print the audit, write the requested files, and return the exit status. run: argument of
+    `html.run_section`.
 
-    everything: print each label; by default of a whole audit only those that fail, under a line
-    for each section.
+    everything: print each label; by default a whole audit prints only failures, under a line for
+    each section.
     """
     screen = Screen(everything or layer is not None)
     data = measure(layer, device, screen.show, run=run)

@@ -1,6 +1,4 @@
-"""Where to start after a failed audit: the lines that are broken, before what may follow from
-them.
-"""
+"""Where to start after a failed audit: broken lines first, then failures that may follow."""
 
 import ast
 from collections.abc import Iterable
@@ -13,9 +11,9 @@ Row = dict[str, Any]  # of `report.audit`
 
 
 def start_here(rows: Iterable[Row]) -> tuple[list[Row], list[Row]]:
-    """(the failed rows to look at first, the others, which may follow from them).
+    """(failed rows to look at first, other failed rows, which may follow from them).
 
-    A failed row may follow from one of a file that its own file imports, directly or not.
+    A failed row may follow from a failed row in a file that its own file imports, directly or not.
     """
     failed = [row for row in rows if not row["passed"]]
     files = {row["path"] for row in failed}
@@ -55,7 +53,7 @@ def _imports(path):
 
 
 def summary(rows: Iterable[Row]) -> list[str]:
-    """Lines that name the broken places and count what may follow; none if nothing failed."""
+    """Lines that name the broken places and count the other failures; none if nothing failed."""
     first, others = start_here(rows)
     if not first:
         return []

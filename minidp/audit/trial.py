@@ -1,4 +1,4 @@
-"""One trial of a layer or a loss at a few rows: a list of its faults, empty if it is right.
+"""One trial of a layer or a loss at a few rows: it lists faults, and none if the code is right.
 
 Gradients are compared with differences of the forward pass along a random direction, example by
 example. With central differences an example passes if one of several steps agrees, so that a kink
@@ -8,6 +8,7 @@ needs layers that take complex numbers.
 
 from collections.abc import Iterator
 from functools import partial
+from traceback import walk_tb
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from ..backend import namespace_of, to_host
 from ..errors import TrialError
 from ..grads.forms import PerExampleGrad
+from ..nn.layer import Layer
 from ..nn.loss import Loss
 from ..nn.network import Sequential
 from ..streams import Streams
@@ -26,11 +28,17 @@ from .differences import CENTRAL, QUICK, Differences, compare, per_example
 
 THOROUGH = Differences(CENTRAL, 1e-6)
 COMPLEX_STEP = Differences((1e-200j,), 1e-13)
+RETURNS = {
+    "compute_y": "(y, kept)",
+    "compute_dx": "dx of the input's shape",
+    "compute_grads": "{name: PerExampleGrad} of all parameters",
+    "_both": "(losses (B,), dz)",
+}
 
 
 def first_fault(network: Sequential, loss: Loss, y: NDArray) -> str | None:
-    """The first fault of a layer, by its name, or of the loss, in words; None if each is right by
-    itself. The loss is computed on the network's device.
+    """The first fault of a layer, with its name, or of the loss, in words; None if each of them is
+    right. The loss is computed on the network's device.
 
     y: the targets of training, (N, ...); their dtype and the shape of one are read.
     """
@@ -38,10 +46,30 @@ def first_fault(network: Sequential, loss: Loss, y: NDArray) -> str | None:
     asarray = namespace_of(*network.params.values()).asarray
     x = rng.uniform(-1, 1, (ROWS, *network.input_shape))
     with np.errstate(all="ignore"):
-        for trial in _trials(tried, loss, x, y, rng, asarray):
-            for fault in trial.faults():
-                return fault
+        try:
+            for trial in _trials(tried, loss, x, y, rng, asarray):
+                for fault in trial.faults():
+                    return fault
+        except Exception as error:  # whatever a class of the user's raises
+            return raised(error)
     return None
+
+
+def raised(error: Exception) -> str:
+    """An exception in words. If a layer or a loss raised it: where, for which shape, and what is
+    expected instead.
+    """
+    said = f"{type(error).__name__}: {error}"
+    for frame, _ in walk_tb(error.__traceback__):
+        part, method = frame.f_locals.get("self"), frame.f_code.co_name
+        if isinstance(part, (Layer, LossTrial)) and method in RETURNS:
+            where = f"{part.where}: {method}" if isinstance(part, Layer) else part.where
+            name = frame.f_code.co_varnames[1]
+            shape = getattr(frame.f_locals.get(name), "shape", None)
+            said = f"{where} raised {said}, for {name} of shape {shape}; expected {RETURNS[method]}"
+            if shape and not shape[0]:
+                said += ", of no rows too: write reshape((len(x), n)), never reshape(..., -1)"
+    return said
 
 
 def _trials(network, loss, x, y, rng, asarray) -> "Iterator[LayerTrial | LossTrial]":
@@ -78,7 +106,7 @@ class Trial:
         self.at = self.x.astype(np.result_type(self.x, how.steps[0]), copy=False)
 
     def faults(self):
-        """All faults, without those that follow from another one."""
+        """All faults, without those that follow from others."""
         return list(self.forms()) or list(self.independence()) or list(self.derivatives())
 
     def results(self, rows=slice(None)):
@@ -86,8 +114,8 @@ class Trial:
         return {what: _array(each) for what, each in self.found(rows).items()}
 
     def forms(self):
-        """The shapes of one and of several; and norms and sums of gradients against their
-        materialised numbers.
+        """Faults of shapes, for one example and several, and of norms and sums, compared with
+        materialised gradients.
         """
         for rows in (slice(1), slice(None)):
             count, found = len(self.x[rows]), self.found(rows)
@@ -122,8 +150,8 @@ class Trial:
                         )
 
     def independence(self):
-        """Every result of an example, by itself and among others; and arguments that are changed in
-        place.
+        """Results of an example that differ by itself and among others, and arguments that are
+        changed in place.
         """
         before, count = [each.tobytes() for each in self.arguments], len(self.x)
         together = self.results()
@@ -153,8 +181,8 @@ class Trial:
             )
 
     def derivatives(self):
-        """The gradients, (B, *shape), against differences of sum y dy (B,) by the arrays, which are
-        put back; sets `errors`.
+        """Compare the gradients (B, *shape) with differences of sum y dy (B,) by the arrays, which
+        are restored; sets `errors`.
         """
         results = self.results()
         for what, array in self.moved.items():
@@ -171,7 +199,7 @@ class Trial:
                 )
 
     def _moved(self, array, kept, move):
-        """The function's value where the array is kept + move; the array is then restored."""
+        """The function's value with kept + move in the array, which is then restored."""
         put = namespace_of(array).asarray
         array[...] = put(kept + move)
         value = self.ahead() + 0  # a copy: a layer may return a view of x
@@ -211,7 +239,7 @@ class LayerTrial(Trial):
         return to_host(self._forward(self.layer, x)[0])
 
     def ahead(self):
-        """The output where the arrays were moved."""
+        """The output with the moved arrays."""
         return to_host(self._forward(self.twin, self.at)[0])
 
     def _forward(self, layer, x, rows=slice(None)):
@@ -222,7 +250,7 @@ class LayerTrial(Trial):
         return layer.forward(self.asarray(x), rng=numbers)
 
     def independence(self):
-        """Also, that no array of the layer changes or comes to be."""
+        """Also report arrays of the layer that change or are created."""
         before = arrays_of(self.layer)
         yield from super().independence()
         after = arrays_of(self.layer)
@@ -269,7 +297,7 @@ class LossTrial(Trial):
         return self._both(z, rows)[0]
 
     def ahead(self):
-        """The losses where z was moved."""
+        """The losses at the moved z."""
         return self.forward(self.at)
 
     def found(self, rows):
@@ -277,7 +305,8 @@ class LossTrial(Trial):
         return dict(zip(self.shapes, self._both(self.x[rows], rows)))
 
     def _both(self, z, rows):
-        return [to_host(each) for each in self.loss(*map(self.asarray, (z, self.target[rows])))]
+        losses, dz = self.loss(*map(self.asarray, (z, self.target[rows])))
+        return to_host(losses), to_host(dz)
 
 
 def _array(found):

@@ -34,8 +34,8 @@ SPACE = '<mspace width="0.17em"/>'
 
 
 def mathml(text):
-    """The equation of a label's text as a <math> element for each part, between which lines may
-    break, its remark behind it as text.
+    """The equation of a label's text: a <math> element for each part, between which lines may
+    break, followed by its remark as text.
     """
     sides = [[_row(_show(side)) for side in part.children] for part in parse(text)]
     math = [f'<math displaystyle="true">{_row(*part)}</math>' for part in sides]

@@ -1,5 +1,4 @@
-"""The command line. A command's module, and what it imports, loads only when that command is asked
-for.
+"""The command line. A command's module, and its imports, load only when that command is called.
 
 A module of this package has a dataclass for each of its commands, such as `EpsilonCommand`: its
 fields are the flags (`run.options`), `examples` ends its help, and `run` runs the command and
@@ -29,7 +28,7 @@ COMMANDS = {  # name: module, what it does
     ),
     "verify": (
         "checking",
-        "compare a run's files with each other, and compute its figures again from its ledger",
+        "compare a run's files with each other, and recompute its figures from its ledger",
     ),
     "train": (
         "training",
@@ -39,16 +38,16 @@ COMMANDS = {  # name: module, what it does
     "predict": ("training", "predict new rows by a model file, as CSV"),
     "audit": (
         "checking",
-        "measure how far each equation is from its line of code (about a minute)",
+        "measure how far each equation is from its line of code (a minute)",
     ),
 }
 
 
-PIPE_CLOSED = 128 + 13  # what a shell says of a program that SIGPIPE ends
+PIPE_CLOSED = 128 + 13  # a shell's status of a program that SIGPIPE ended
 
 
 class _Version(argparse.Action):
-    """Print the versions and end; what looks them up loads only then."""
+    """Print the versions and end; code that looks them up loads only then."""
 
     def __call__(self, parser, namespace, values, option_string=None):
         from importlib import metadata
@@ -60,12 +59,12 @@ class _Version(argparse.Action):
 
 
 def build_parser(loaded=tuple(COMMANDS)):
-    """The parser; only the commands `loaded` get their flags, for which their modules are
-    imported.
+    """The parser; only the commands in `loaded` get their flags, because flags need the command's
+    module.
     """
     parser = Parser(
         prog=program(),
-        description="Train with differential privacy, compute what a run costs, and check its "
+        description="Train with differential privacy, compute the cost of a run, and check its "
         "files and every formula.",
         epilog="example: %(prog)s epsilon "
         "--delta 1e-5 --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4\neach command "
@@ -92,9 +91,11 @@ def build_parser(loaded=tuple(COMMANDS)):
 
 
 def run(argv=None):
-    """Run one command; returns the exit status. What a user did wrong is one line, and status 2."""
+    """Run one command; returns the exit status. A user's error prints one line and gives status
+    2.
+    """
     argv = sys.argv[1:] if argv is None else argv
-    if hasattr(sys.stdout, "reconfigure"):  # what its encoding lacks is written as escapes
+    if hasattr(sys.stdout, "reconfigure"):  # write characters that its encoding lacks as escapes
         sys.stdout.reconfigure(errors="backslashreplace")
     if not argv:
         build_parser(()).print_help()
@@ -110,7 +111,7 @@ def run(argv=None):
                 if sys.stdout is not None:
                     sys.stdout.flush()
                 return status
-            except BrokenPipeError:  # the reader, such as `head`, has what it wanted
+            except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 return PIPE_CLOSED
     except SystemExit as told:

@@ -13,11 +13,11 @@ from .output import json_option, refuse_unbounded, show
 
 
 def _group_option():
-    return option(1, "how many rows one person may have: all are in the data, or none", metavar="K")
+    return option(1, "rows of one person, which are added or removed together", metavar="K")
 
 
 def _delta_option():
-    return option(REQUIRED, "delta of (epsilon, delta)-DP, in (0, 1); 0 if all is pure")
+    return option(REQUIRED, "delta of (epsilon, delta)-DP, in (0, 1); 0 is for pure epsilon-DP")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,27 +26,27 @@ class Comparison(Setting):
 
     ledger: str | None = option(
         None,
-        "a run's folder or ledger.json, in place of noise, sampling and steps",
+        "a run's folder or ledger.json, instead of noise, sampling and steps",
         metavar="FILE",
     )
     group_size: int = _group_option()
     json: bool = json_option()
     accountant: str = option(
         "bounds",
-        "which accountants to print: all that prove a bound, all, or one by name",
+        "accountants to print: those that prove a bound, all, or one by name",
         names={"bounds": "bounds", "all": "all", **short_names()},
         exclusive="accountant",
     )
     all: bool = option(
         False,
-        "the same as --accountant all: approximations and comparisons too, which prove nothing",
+        "short for --accountant all: also approximations and comparisons, which prove nothing",
         exclusive="accountant",
     )
 
     def compare(self, worthless, **given):
         """Print epsilon at the given delta, or delta at the given epsilon.
 
-        Raises ParameterError, before the table, where no accountant has a figure below `worthless`.
+        Raises ParameterError, before the table, if no accountant has a figure below `worthless`.
         """
         ledger = ledger_of(self, self.ledger)
         names = accountants_of("all" if self.all else self.accountant)
@@ -58,7 +58,7 @@ class Comparison(Setting):
         refuse_unbounded(record["accountants"], worthless)
 
     def _title(self, ledger):
-        """What was done in one line."""
+        """Describe the releases in one line."""
         parts = self._planned() if self.ledger is None else self._charged(ledger)
         parts.append(ledger.relation.value)
         if self.group_size > 1:
@@ -113,7 +113,7 @@ class DeltaCommand(Comparison):
 
 
 def _remark_delta(flags):
-    """Say on stderr that delta is large for the data set, if its size is given."""
+    """Print a NOTICE if delta is large for the data set, whose size may be unknown."""
     if flags.dataset_size is not None and (why := large_delta(flags.delta, flags.dataset_size)):
         print(f"NOTICE: delta={flags.delta:g} is {why}", file=sys.stderr)
 
@@ -149,8 +149,8 @@ class CalibrateCommand(Setting):
         accountant = make(self.accountant)
         if accountant.kind != "bound":
             print(
-                f"NOTICE: {accountant.called()} is no bound: the true epsilon may exceed the "
-                "target; --accountant pld, rdp or moments holds it",
+                f"NOTICE: {accountant.called()} proves no bound: the true epsilon may exceed "
+                "the target; --accountant pld, rdp or moments keeps it",
                 file=sys.stderr,
             )
         _remark_delta(self)

@@ -1,4 +1,4 @@
-"""verify, audit: whether files and formulas hold."""
+"""verify, audit: check a run's files, and every formula."""
 
 import time
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ class VerifyCommand:
 
 
 def _asked(folder):
-    """(what `audit.html.run_section` takes, Report) of a run's folder."""
+    """(argument of `audit.html.run_section`, Report) for a run's folder."""
     from ..run.folder import STATEMENT
     from ..run.verify import UNFINISHED
     from ..run.verify import verify as verify_folder

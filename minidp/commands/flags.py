@@ -1,4 +1,4 @@
-"""What all command lines share: flags read strictly, a dataclass as flags, faults of a user in one
+"""Shared code of all command lines: strict flags, flags from a dataclass, and user errors in one
 line.
 
 @dataclass(frozen=True)
@@ -26,14 +26,14 @@ from ..util.words import WORDS
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that takes no abbreviations, and ends with one line and status 2 for flags
-    it cannot read.
+    """An argument parser that takes no abbreviations. Flags that it cannot read end it with one
+    line and status 2.
     """
 
     def __init__(self, **named: Any):
         formatter = argparse.RawDescriptionHelpFormatter
         super().__init__(allow_abbrev=False, formatter_class=formatter, **named)
-        # of argparse: so that -1,1 and -1e-5 and -inf are values and no flags
+        # of argparse: so that -1,1 and -1e-5 and -inf are values, not flags
         self._negative_number_matcher = re.compile(r"-([\d.]|inf)")
 
     def error(self, message: str) -> NoReturn:
@@ -46,7 +46,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class Once(argparse.Action):
-    """A flag that may be given once, by whichever of its names."""
+    """A flag that may be given only once, even if it has two names."""
 
     def __call__(self, parser, namespace, values, option_string=None):
         if getattr(namespace, self.dest) != self.default:
@@ -116,11 +116,11 @@ READERS = {
 
 
 def parse(config, argv=None, *, prog=None, description=None):
-    """An instance of the dataclass `config`, with what the command line says in place of its
+    """An instance of the dataclass `config`, with values of the command line in place of its
     defaults.
 
-    Abbreviated or unknown flags and unreadable values print one line and exit with 2. What the
-    dataclass itself refuses raises the dataclass's error.
+    Abbreviated or unknown flags and unreadable values print one line and exit with 2. Values that
+    the dataclass refuses raise its error.
     """
     parser = Parser(prog=prog, description=description)
     add_flags(parser, config)
@@ -131,11 +131,11 @@ def parse(config, argv=None, *, prog=None, description=None):
 def add_flags(parser, config):
     """Add the flags of the fields of a dataclass that have a help text.
 
-    A field noise_multiplier becomes --noise-multiplier. A bool is a switch: --quiet for one that is
-    False by default, --no-quiet for one that is True. A field of type `T | None` is read as T and
-    None if not given.
+    A field noise_multiplier becomes --noise-multiplier. A bool is a switch: --quiet if its default
+    is False, --no-quiet if it is True. A field of type `T | None` is read as T, and None if it is
+    not given.
     """
-    # here, because it loads much that `minidp --help` needs not
+    # imported here because it loads much that `minidp --help` does not need
     from dataclasses import MISSING, fields
 
     groups = {}
@@ -149,7 +149,7 @@ def add_flags(parser, config):
 
 
 def _named(names, text):
-    """The flag's value that is called `text`, of names {what it is called: the value}."""
+    """The flag's value that is named `text`, from names {name: value}."""
     if text not in (*names, *names.values()):
         raise argparse.ArgumentTypeError(f"expected one of {', '.join(names)}, got {text!r:.80}")
     return names.get(text, text)
@@ -202,7 +202,7 @@ def with_flags(names, function):
 
 
 def _with_flags(text, names):
-    """The text with flags in place of arguments of these names."""
+    """The text in which flags replace the arguments of these names."""
     return re.sub(rf"\b({names})=(?=(.?))", _as_flag, text)
 
 
@@ -215,11 +215,11 @@ def _as_flag(found):
 def user_errors() -> Iterator[SimpleNamespace]:
     """Context manager for command lines: report user errors on one line and exit with status 2.
 
-    Covers minidp's errors, the operating system's (a path that cannot be read or written, a full
-    disk), and libraries that are missing or do not fit each other; anything else is a fault of the
-    program and keeps its traceback. On several ranks rank 0 alone is heard. An interrupt prints one
-    line that says what was saved, if the block puts that into `saved` of the object it is given,
-    and exits with 130.
+    User errors are minidp's own, those of the operating system (a path that cannot be read or
+    written, a full disk), and missing or incompatible libraries. Any other exception is a fault of
+    the program and keeps its traceback. On several ranks only rank 0 prints. An interrupt exits
+    with 130 and prints one line, which says what was saved if the block sets `saved` of the yielded
+    object.
     """
     note = SimpleNamespace(saved="")
     ranks = SOLO
@@ -246,9 +246,7 @@ def user_errors() -> Iterator[SimpleNamespace]:
 
 
 def error_line(error: BaseException) -> str:
-    """What a command line prints of an error: one line, without the number of the operating
-    system.
-    """
+    """An error as one line for a command line, without the operating system's error number."""
     text = str(error)
     if isinstance(error, OSError) and error.strerror:
         text = error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"

@@ -1,4 +1,4 @@
-"""What commands print and write: text or JSON, and files that are not replaced without a word."""
+"""Output of commands: text or JSON, and files that are not replaced without --force."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from ..util.files import json_text
 
 def json_option():
     """The field of --json."""
-    return option(False, "print JSON in place of the table")
+    return option(False, "print JSON instead of the table")
 
 
 def force_option():
@@ -18,34 +18,32 @@ def force_option():
 
 
 def show(flags, record, lines):
-    """Print the record as JSON with --json, else the lines."""
+    """Print the record as JSON with --json, otherwise the lines."""
     print(json_text(record), end="") if flags.json else print("\n".join(lines))
 
 
 def refuse_unbounded(rows, worthless):
-    """Raise UnsupportedEventError, with the first accountant's reason, where none has a bound;
-    ParameterError where no bound is below `worthless`.
+    """Raise UnsupportedEventError, with the first accountant's reason, if none has a bound;
+    ParameterError if no bound is below `worthless`.
     """
     bounds = [row["upper"] for row in rows.values() if row["upper"] is not None]
     if not bounds:
         why = next(iter(rows.values()))["note"]
         raise UnsupportedEventError(f"no accountant asked has a bound: {why}")
     if min(bounds) >= worthless:
-        raise ParameterError(
-            "nothing is guaranteed: something is released with too little noise, or none"
-        )
+        raise ParameterError("nothing is guaranteed: a release has too little noise, or none")
 
 
 def check_new(flags, *paths):
-    """Raise ParameterError, before any work, for a path that cannot be written, or is a file and
-    --force is missing.
+    """Raise ParameterError, before any work, for a path that cannot be written, and for an existing
+    file unless there is --force.
     """
     for path in map(Path, filter(None, paths)):
         if path.is_dir() or not path.parent.is_dir():
             raise ParameterError(
-                f"{path} cannot be written: expected a file's name in a folder that is there"
+                f"{path} cannot be written: expected the name of a file in an existing folder"
             )
         if path.exists() and not flags.force:
             raise ParameterError(
-                f"{path} is there already; --force replaces it, another name keeps it"
+                f"{path} exists already; --force replaces it, another name keeps it"
             )

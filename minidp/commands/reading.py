@@ -1,5 +1,5 @@
-"""Arrays and tables out of a user's files. Nothing is unpickled, and what cannot be read is named
-in one line.
+"""Read arrays and tables from a user's files. Nothing is unpickled, and one line names what cannot
+be read.
 """
 
 import sys
@@ -21,12 +21,12 @@ from .flags import texts
 KEYS = ("x_train", "y_train", "x_test", "y_test")
 
 
-PUBLIC_TEST = "a public test set, which is evaluated and chooses nothing"
+PUBLIC_TEST = "a public test set, which is only evaluated"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Files:
-    """The flags of the files that hold the training data, and what is read from them."""
+    """The flags for the files of the training data, and the data in these files."""
 
     data: str | None = option(
         None,
@@ -117,10 +117,10 @@ class Files:
             return x, y, None
         if Path(self.test).samefile(self.data):
             raise ParameterError("expected --test with a public table, got the training rows")
-        return x, y, rows_of(self.test)  # which are of no person
+        return x, y, rows_of(self.test)  # test rows need no person
 
     def _columns_of(self, path, *apart):
-        """The inputs of a .csv file, and the columns `apart`."""
+        """The inputs of a .csv file, and separately the columns `apart`."""
         table = read_table(path)
         for name in (*self.columns, *self.drop, *apart):
             if name not in table:
@@ -143,13 +143,17 @@ def read_npy(path):
 
 
 def read_npz(path, wanted):
-    """({key: array} of the wanted keys that a .npz file has, all its keys). Raises DataError."""
+    """({key: array} of those wanted keys that a .npz file has, list of all its keys). Raises
+    DataError.
+    """
     with damage_named(path, DataError), open_npz(path) as stored:
         return {key: _text(stored[key]) for key in wanted if key in stored.files}, stored.files
 
 
 def read_training(path):
-    """(x_train, y_train, (x_test, y_test) or None) of a .npz file; stderr has the other keys."""
+    """(x_train, y_train, (x_test, y_test) or None) of a .npz file; other keys are named on
+    stderr.
+    """
     found, keys = read_npz(path, KEYS)
     for key in KEYS if set(KEYS[2:]) & set(keys) else KEYS[:2]:
         if key not in keys:
@@ -164,7 +168,7 @@ def read_training(path):
 
 
 def classes_of(text, kind="?"):
-    """--classes in the type of labels of this kind."""
+    """The values of --classes in the type of labels of this kind."""
     names = texts(text)
     if kind == "b" and {name.lower() for name in names} == {"true", "false"}:
         return np.array([False, True])
@@ -172,7 +176,7 @@ def classes_of(text, kind="?"):
 
 
 def _text(found):
-    """The array, bytes as text."""
+    """The array, with bytes decoded to text."""
     if not isinstance(found, np.ndarray):
         raise ValueError("several arrays in one file; expected one")
     return np.char.decode(found, "utf-8") if found.dtype.kind == "S" else found

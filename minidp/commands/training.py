@@ -1,4 +1,4 @@
-"""train, predict: from a file of one's own data to a private model, and from the model to
+"""train, schema, predict: from a file of your own data to a private model, and from it to
 predictions.
 """
 
@@ -32,13 +32,15 @@ from ..util.validate import positive
 from .output import check_new, force_option, json_option, show
 from .reading import Files, classes_of, read_npy, read_npz
 
-# of result.json
+# keys of result.json
 SHOWN = ("delta", "group", "steps", "arithmetic", "test_accuracy", "test_r2", "reproducible")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainCommand(Settings, Files):
-    """Flags of `minidp train`: those of `Settings`, the files, and the other arguments of `fit`."""
+    """Flags of `minidp train`: the fields of `Settings`, the files, and the other arguments of
+    `fit`.
+    """
 
     examples = (
         "examples: %(prog)s data.npz --target-epsilon 1 --delta 1e-4 --scale unit-norm --hidden 64 "
@@ -103,10 +105,10 @@ class TrainCommand(Settings, Files):
         }
         lines = [
             quote_line(record),
-            f"open:  {folder / STATEMENT} (picture: {folder / CURVES})",
+            f"read:  {folder / STATEMENT} (picture: {folder / CURVES})",
             f"next:  {program()} predict {quote(path)} {new} --out y.csv",
         ]
-        if self.ledger is not None and self.quiet:  # which `fit` prints otherwise
+        if self.ledger is not None and self.quiet:  # otherwise `fit` prints it
             budget = Filter(record.accountant, math.inf, record.delta)
             lines.insert(0, sum_line(self.ledger, Ledger.load(self.ledger), budget))
         show(self, found, lines)
@@ -173,8 +175,8 @@ class PredictCommand:
     )
     x: str = option(
         REQUIRED,
-        "rows to predict for: .npy (read as needed), .npz, or .csv with column names in its first "
-        "line, of which the model takes the columns that it learned from",
+        "rows to predict: .npy (read as needed), .npz, or .csv with column names in its first "
+        "line, which may have more columns than the model needs",
         metavar="X",
         positional=True,
     )

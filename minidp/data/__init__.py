@@ -1,5 +1,5 @@
-"""Sources of training examples that are not one array in memory, and the persons whose rows they
-are. Modules are loaded on first use.
+"""Sources of training examples: arrays, tables, files, and the persons whose rows they are. Modules
+are loaded on first use.
 """
 
 from ..util.lazy import names_of

@@ -26,7 +26,7 @@ class Inputs:
 
     source   array, memory map, data.Examples, or an object with `shape` and indexing by integers
              and slices, as HDF5 has
-    backend  where batches go
+    backend  backend to which batches are moved
     head     a function of a batch, such as scaling by public constants, or None
 
     Raises
@@ -52,8 +52,8 @@ class Inputs:
     def after(
         self, head: Callable[[NDArray], NDArray] | None, shape: tuple[int, ...], dtype: str
     ) -> "Inputs":
-        """The same rows after this function of a batch of a dtype, in place of the present one;
-        shape: of one row then.
+        """The same rows after another function of a batch, which replaces the present one; dtype
+        and shape: those of a row after it.
         """
         found = copy.copy(self)
         found.head, found.shape, found.dtype = head, (self.shape[0], *shape), dtype
@@ -68,14 +68,14 @@ class Inputs:
             return self[:0]
         if (np.diff(indices) > 0).all():
             return self._converted(self.source[indices])
-        each, places = np.unique(indices, return_inverse=True)  # HDF5 takes rising indices alone
+        each, places = np.unique(indices, return_inverse=True)  # HDF5 takes only rising indices
         return self._converted(np.asarray(self.source[each])[places])
 
     def __getitem__(self, span: slice) -> NDArray:
         return self._converted(self.source[span])
 
     def _converted(self, rows):
-        with np.errstate(all="ignore"):  # values that are not finite never warn
+        with np.errstate(all="ignore"):  # no warnings for values that are not finite
             rows = rows if hasattr(rows, "dtype") else np.asarray(rows)
             rows = self.backend.asarray(rows, dtype=self.dtype)
             return rows if self.head is None else self.head(rows)
@@ -87,7 +87,7 @@ class Inputs:
         found = self.source
         while isinstance(found, np.ndarray):
             found = found.base
-        if hasattr(found, "madvise"):  # an mmap.mmap, where the system takes advice
+        if hasattr(found, "madvise"):  # an mmap.mmap, if the system takes advice
             found.madvise(mmap.MADV_RANDOM)
 
     @property
@@ -97,7 +97,7 @@ class Inputs:
 
 
 def as_source(x: Any) -> Any:
-    """x as an array, or unchanged if rows can be taken from it."""
+    """x as an array; unchanged if rows can be taken from it."""
     if np.ma.isMaskedArray(x):
         raise DtypeError("x: masked arrays are not supported; give x.filled(value)")
     if hasattr(x, "tocsr"):
@@ -114,7 +114,7 @@ def as_source(x: Any) -> Any:
         try:
             return as_source(np.asarray(x.tolist(), dtype=np.float64))
         except TypeError as error:
-            why = f" ({error})"  # names a type; other messages would show a row's contents
+            why = f" ({error})"  # this message names a type; others would show a row's contents
         except (ValueError, OverflowError):
             pass
     if kind == "c":
@@ -162,7 +162,7 @@ def as_rows(where: str, x: Any, y: Any, like: NDArray) -> tuple[Any, Any]:
 
 def try_rows(**named: Any) -> None:
     """Take the first and the last row of x and y by their indices, as each step takes its lot.
-    Raises ParameterError where that fails: before any charge.
+    Raises ParameterError if that fails, before any charge.
     """
     for name, rows in named.items():
         size = rows.shape[0]
@@ -171,7 +171,7 @@ def try_rows(**named: Any) -> None:
             found = rows.take(ends, axis=0)
             fits = tuple(found.shape) == (len(ends), *rows.shape[1:])
             why = f"got an array of shape {tuple(found.shape)}"
-        except Exception as error:  # of any library; its message may hold values
+        except Exception as error:  # from any library; its message may hold values
             fits, why = False, f"got {type(error).__name__}"
         if not fits:
             raise ParameterError(
@@ -215,7 +215,7 @@ def _of_tensor(name, x):
 
 
 def rows_not_finite(x: Any) -> int:
-    """How many rows of an array or `data.Examples` hold a number that is not finite."""
+    """Number of rows of an array or `data.Examples` with a number that is not finite."""
     if getattr(x, "always_finite", getattr(getattr(x, "dtype", None), "kind", "f") in "iub"):
         return 0
     xp, found = namespace_of(x), 0
@@ -268,8 +268,8 @@ def one_axis(y: Any, name: str = "y") -> NDArray:
 
 
 def known_values(y: NDArray, name: str) -> tuple[NDArray, NDArray]:
-    """(the values of y (N,) that are not missing, where they are (N,) bool). Raises DtypeError for
-    texts beside numbers.
+    """(values of y (N,) that are not missing, mask (N,) of these). Raises DtypeError for a mixture
+    of texts and numbers.
     """
     if y.dtype.kind == "O":
         plain = (str, bool, int, float, np.generic)
@@ -292,7 +292,7 @@ def refuse_bad_rows(x: Any, y: Any, outputs: int, weight: Any = None, classes: A
     """Raise RowsError, with the number of bad rows, if x (N, ...), y or weight is not valid.
 
     Integers y (N,) must be labels 0 to outputs - 1, other y finite, weight (N,) in [0, 1]. The
-    message depends on the training data, so it is for their owner only.
+    message depends on the training data, so it is only for their owner.
     """
     if bad := rows_not_finite(x):
         raise RowsError(

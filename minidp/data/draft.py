@@ -1,5 +1,5 @@
-"""A draft of a schema from a table's rows, for its owner to correct by public knowledge. Draft and
-lines are for the owner's eyes: they show values of rows.
+"""A draft of a schema from a table's rows, which its owner corrects by public knowledge. Draft and
+lines are only for the owner, because they show values of rows.
 """
 
 import math
@@ -16,22 +16,23 @@ from .kinds import KINDS
 from .persons import NAMES, names_repeat
 from .tables import picked
 
-MOST_CATEGORIES = 64  # the categories of a column of more texts are left to fill in
+MOST_CATEGORIES = 64  # categories of a column with more texts are left to fill in
 SOME = 200  # texts that show in which format most are
 EIGHT_DIGITS = re.compile(r"(19|20)\d{6}")  # of a date
 FOR_GAPS = (-9999, -999, -99, 999, 9999)  # numbers that may stand for a gap
 MOST_GAPS = 10  # different texts that are taken for gaps among numbers or dates
-FEWEST_ROWS = 10  # that hold a text which a draft may quote: a file may be published
+FEWEST_ROWS = 10  # rows that hold a text which a draft may quote, because a file may be published
 MOST_NUMBERED = 10  # classes that are numbers: a label of more is a number to predict
 READ = {name: kind for name, kind in KINDS.items() if kind.formats}
 
 
 def draft(table: dict[str, NDArray], label: str) -> tuple[dict[str, Any], list[str]]:
-    """(a schema's JSON, a line for each column on what it is taken for and what to write instead).
+    """(a schema's JSON, lines): a line for each column says how it was read, and what to write
+    otherwise.
 
-    Types, formats, categories and texts for gaps are read from the rows, which the draft says by
-    "from"; what is null is for you to fill in from public knowledge. The draft quotes no text that
-    fewer than FEWEST_ROWS rows hold; lines, which no file keeps, may.
+    Types, formats, categories and texts for gaps are read from the rows; the draft marks these
+    entries by "from". Replace each null by public knowledge. The draft quotes no text that fewer
+    than FEWEST_ROWS rows hold; the lines, which are kept in no file, may do so.
     """
     picked(table, [label])
     entries, lines = {}, []
@@ -48,7 +49,7 @@ def draft(table: dict[str, NDArray], label: str) -> tuple[dict[str, Any], list[s
 
 
 def _drafted(name, cells, label):
-    """(the entry of a column, what it is taken for)."""
+    """(entry of a column, text on how it was read)."""
     known = [text for text in cells if text not in GAPS]
     texts = sorted(set(known))
     count = len(texts)
@@ -77,24 +78,7 @@ def _drafted(name, cells, label):
     if count <= MOST_CATEGORIES:
         return _category(rows, cells, None if label or count <= MOST_NUMBERED else odd)
     if odd:
-        kind, others = odd
-        shown = listed([repr(text)[:40] for text in others[:MOST_GAPS]])
-        more = ", ..." if len(others) > MOST_GAPS else ""
-        kept = sorted(set(texts).difference(others))
-        kind_of_kept, formats = _kind(kept)
-        readable = any(_read(kind, text) for text in others)  # in another format
-        if kind_of_kept and len(others) <= MOST_GAPS and not readable:
-            found, says = _measured(kind_of_kept, formats, kept)
-            if all(rows[text] >= FEWEST_ROWS for text in others):
-                return found | {"gaps": others}, f"{says}; gaps are {shown}"
-            return found | {"gaps": None}, (
-                f"{says}; {shown} may be gaps, and fewer than {FEWEST_ROWS} rows hold some of "
-                'them: fill in "gaps" with those that are publicly known'
-            )
-        return {"type": "ignore"}, (
-            f"ignored, because most of its {count} texts are {kind}s, but not {shown}{more}: list "
-            f'what stands for a gap in "gaps", correct other cells, and write a {kind}'
-        )
+        return _mixed(rows, *odd)
     if count == len(known) and not label:
         return {"type": "ignore"}, (
             f"ignored, because its {count} texts are all different; for a category write "
@@ -108,9 +92,32 @@ def _drafted(name, cells, label):
     return {"type": "category", "values": None}, says
 
 
+def _mixed(rows, kind, others):
+    """(the entry of a column of numbers or dates with other texts among them, what it is taken
+    for).
+    """
+    shown = listed([repr(text)[:40] for text in others[:MOST_GAPS]])
+    more = ", ..." if len(others) > MOST_GAPS else ""
+    kept = sorted(set(rows).difference(others))
+    kind_of_kept, formats = _kind(kept)
+    readable = any(_read(kind, text) for text in others)  # in another format
+    if kind_of_kept and len(others) <= MOST_GAPS and not readable:
+        found, says = _measured(kind_of_kept, formats, kept)
+        if all(rows[text] >= FEWEST_ROWS for text in others):
+            return found | {"gaps": others}, f"{says}; gaps are {shown}"
+        return found | {"gaps": None}, (
+            f"{says}; {shown} may be gaps, and fewer than {FEWEST_ROWS} rows hold some of "
+            'them: fill in "gaps" with those that are publicly known'
+        )
+    return {"type": "ignore"}, (
+        f"ignored, because most of its {len(rows)} texts are {kind}s, but not {shown}{more}: list "
+        f'what stands for a gap in "gaps", correct other cells, and write a {kind}'
+    )
+
+
 def _category(rows, cells, odd):
-    """(the entry of a category, what it is taken for); rows: {text: rows that hold it}; odd: as of
-    `_mostly`, where it may be a number or a date.
+    """(entry of a category, text on how it was read). rows: {text: number of rows}; odd: result of
+    `_mostly`, if the column may be a number or a date.
     """
     says = f"a category of {len(rows)} values"
     values = [text for text in sorted(rows) if rows[text] >= FEWEST_ROWS]
@@ -152,7 +159,9 @@ def _protects(name):
 
 
 def _kind(texts):
-    """("number", "date" or None; the formats in which all texts are one, each giving others)."""
+    """("number", "date" or None; formats in which all texts can be read, with different
+    results).
+    """
     for kind, each in READ.items():
         found = {}
         if kind == "number" and any(map(CODE.fullmatch, texts)):
@@ -171,12 +180,14 @@ def _kind(texts):
 
 
 def _read(kind, text):
-    """Whether a text is a number or a date in some format."""
+    """True if a text is a number or a date in some format."""
     return any(not math.isnan(READ[kind].read(text, written)) for written in READ[kind].formats)
 
 
 def _mostly(texts):
-    """("number" or "date", the texts that are none) where most of the texts are; None else."""
+    """("number" or "date", texts that are not), if most texts are numbers or dates; otherwise
+    None.
+    """
     some = texts[:: -(-len(texts) // SOME)]
     for kind, each in READ.items():
         read = each.read
@@ -192,7 +203,7 @@ def _mostly(texts):
 
 
 def _measured(kind, formats, texts):
-    """(the entry of a number or a date, what it is taken for)."""
+    """(entry of a number or a date, text on how it was read)."""
     entry, first = {"type": kind, "low": None, "high": None}, formats[0]
     says = f"a {kind} ({len(texts)} different); fill in low and high"
     if kind == "number" and len(texts) <= MOST_NUMBERED:

@@ -1,4 +1,4 @@
-"""Tables in files: as texts, whatever program wrote them. No message shows a value of a row."""
+"""Read tables from files of many programs, as texts. No message shows a value of a row."""
 
 import codecs
 import csv
@@ -24,7 +24,7 @@ from .cells import CODE, GAPS, TRUTH, number_in, plain_number
 
 WINDOWS = "cp1252"
 LONE_CR = re.compile(r"\r(?!\n)")
-# what reads the tables of other programs, in pandas
+# functions of pandas that read the tables of other programs
 OTHER_TABLES = {
     ".parquet": "read_parquet",
     ".feather": "read_feather",
@@ -39,16 +39,16 @@ OTHER_TABLES = {
 
 
 def is_table(path: StrPath) -> bool:
-    """Whether a file is a table by its name: .csv, .tsv or .txt, one that is packed as .gz or .zip,
-    or one that pandas reads.
+    """True if the name of a file is that of a table: .csv, .tsv or .txt, packed as .gz or .zip or
+    not, or a kind that pandas reads.
     """
     known = (".csv", ".tsv", ".txt", ".gz", ".zip", *OTHER_TABLES)
     return Path(path).suffix.lower() in known
 
 
 def read_table(path: StrPath) -> dict[str, list[str]]:
-    """{name: its cells as texts, spaces around them cut} of a file whose first line names the
-    columns, or that pandas reads, where it is installed. Raises DataError.
+    """{name: cells as texts, without spaces around them} of a file whose first line names the
+    columns, or of a file that pandas, if installed, reads. Raises DataError.
     """
     if reader := OTHER_TABLES.get(Path(path).suffix.lower()):
         return _table(path, csv.reader(io.StringIO(_by_pandas(path, reader), newline="")))
@@ -81,7 +81,9 @@ def _by_pandas(path, reader):
 
 
 def _sheet(path):
-    """The one sheet of a file, whose first line names the columns. Raises DataError for others."""
+    """The only sheet of a file, whose first line names the columns. Raises DataError for other
+    files.
+    """
     import pandas
 
     sheets = pandas.read_excel(path, sheet_name=None)
@@ -97,8 +99,8 @@ def _sheet(path):
 
 
 def _text(path):
-    """The text of a file, out of a .gz or .zip file where it is in one: in UTF-16 by its mark, in
-    UTF-8, or as Windows writes it.
+    """The text of a file, which may be packed as .gz or .zip: UTF-16 if it has that mark, otherwise
+    UTF-8, or the encoding of Windows.
     """
     suffix = Path(path).suffix.lower()
     if suffix == ".zip":
@@ -119,8 +121,8 @@ def _text(path):
 
 
 def _uncommented(path, text):
-    """The text with empty lines for those that begin with #, if the first one is such a comment: it
-    has not as many cells as the line of names.
+    """The text with lines that begin with # emptied, if the first line is such a comment, which has
+    another number of cells than the line of names.
     """
     lines = text.splitlines(keepends=True)
     first = next((line for line in lines if not line.startswith("#")), "")
@@ -132,7 +134,7 @@ def _uncommented(path, text):
 
 
 def _delimiter(line):
-    """What stands between the names of the columns: a comma, a semicolon or a tab."""
+    """The separator of the columns' names: a comma, a semicolon or a tab."""
     try:
         return csv.Sniffer().sniff(line, ",;\t").delimiter
     except csv.Error:  # one column
@@ -186,8 +188,9 @@ def _table(path, rows, returns=False):
 
 
 def labels_of(cells: list[str], as_text: bool = False) -> NDArray[Any]:
-    """Labels or targets of a column's cells: integers, else numbers, else text, all of one kind;
-    None of an empty cell, and of other gaps among integers. A leading zero makes all of them text.
+    """Labels or targets from a column's cells, all of one kind: integers, otherwise numbers,
+    otherwise text. An empty cell, or another gap among integers, is None. A leading zero makes all
+    of them text.
     """
     known = [cell for cell in cells if cell not in GAPS]
     as_text = as_text or any(map(CODE.fullmatch, known))

@@ -4,7 +4,6 @@ is a class here, and its place in KINDS. No message shows a value of a row.
 
 import math
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, ClassVar
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from ..errors import ParameterError
 from ..util.text import listed
 from .arrays import one_axis
-from .cells import GAPS, day_in, number_or_nan, plain_number, text_in
+from .cells import GAPS, day_in, number_or_nan, places_among, text_in
 
 WIDE = 2.0**20  # between bounds
 
@@ -209,27 +208,6 @@ class Ignored(Column):
 
 
 KINDS = {kind.type: kind for kind in (Column, Category, Date, Ignored)}
-
-
-def places_among(values: Iterable[Any], cells: Iterable[Any]) -> NDArray:
-    """(N,) the place of each cell among the values, their number for others and gaps.
-
-    A number is one value however it is written: 1, 1.0, "1", "1.0" and True are the same, where no
-    two of the values are. A leading zero makes a text: 01067 is not 1067.
-    """
-    values = list(values)
-    by_text = {text_in(value): place for place, value in enumerate(values)}
-    numbers = [plain_number(value) for value in values]
-    by_number: dict[float | None, int] = {
-        number: place
-        for place, number in enumerate(numbers)
-        if number is not None and numbers.count(number) == 1
-    }
-    texts, others = list(map(text_in, cells)), len(values)
-    known = {
-        text: by_text.get(text, by_number.get(plain_number(text), others)) for text in set(texts)
-    }
-    return np.array([known[text] for text in texts], dtype=np.int64)
 
 
 def _values(where, values):

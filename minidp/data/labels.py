@@ -14,16 +14,16 @@ from ..util.validate import shown
 from .arrays import known_values, one_axis
 
 MOST_CLASSES = 10_000
-FEW_CLASSES = 10  # so many are taken for classes, however few rows there are
+FEW_CLASSES = 10  # up to so many different labels are classes, however few rows there are
 
 
 def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDArray]:
     """(labels 0..K-1 (N,) int64, -1 for a missing or unknown label; the K classes in order).
 
-    classes: the public list of classes; None for those that occur in y, which discloses them.
-    Raises ParameterError if classes are not given and y holds very many labels, or floating-point
-    numbers that are not at most ten whole ones, which look like numbers to predict; DtypeError if y
-    mixes texts and numbers.
+    classes: public list of classes; None for those in y, which discloses them. Without classes,
+    raises ParameterError if y has very many labels, or floating-point numbers, which look like
+    numbers to predict (at most ten whole ones are accepted). Raises DtypeError if y mixes texts and
+    numbers.
     """
     y = one_axis(y)
     found, known = known_values(y, "y")
@@ -34,7 +34,7 @@ def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDA
         different = len(np.unique(found))
         floating = len(found) > 0 and found.dtype.kind == "f"
         if floating and different <= FEW_CLASSES and _whole(found):
-            found, floating = found.astype(np.int64), False  # as pandas writes a column with gaps
+            found, floating = found.astype(np.int64), False  # as pandas has gaps
         if floating or different > max(FEW_CLASSES, len(y) / 10):
             what = "holds more different labels than a tenth of the rows"
             if floating:
@@ -70,13 +70,13 @@ def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDA
 
 
 def _whole(numbers):
-    """Whether all are whole numbers that are exact as floats."""
+    """True if all are whole numbers that are exact as floats."""
     return bool(((numbers == np.floor(numbers)) & (np.abs(numbers) < 2**53)).all())
 
 
 def as_target_bounds(bounds: Any, unknown: bool = False) -> tuple[float, float]:
-    """(low, high) as floats. Raises ParameterError unless low < high, and, but where they may be
-    unknown, both are finite.
+    """(low, high) as floats. Raises ParameterError unless low < high and both are finite; infinite
+    ones are accepted if bounds may be unknown.
     """
     try:
         low, high = (math.nan, math.nan) if isinstance(bounds, str) else map(float, bounds)

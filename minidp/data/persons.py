@@ -1,4 +1,4 @@
-"""Which rows belong to which person, for training that protects persons instead of rows."""
+"""The rows of each person, for training that protects persons instead of rows."""
 
 import re
 import unicodedata
@@ -22,7 +22,7 @@ NAMES = re.compile(  # of columns that say whose row each is
     r"|participant|household|e-?mail)s?([ _-]?(id|no|nr|number|code|name|ref|address)\.?)?"
     r"|subject[ _-]?(no|nr|number|code)\.?|(.*[ _-])?id|unnamed: 0"
 )
-FEWEST_NAMES = 10  # different ones; a column of fewer is a category
+FEWEST_NAMES = 10  # fewest different names; a column with fewer is a category
 # as many different texts, and rows of each at most, that may be persons whatever they are called
 FEWEST_REPEATED, MOST_REPEATED = 100, 12
 FRACTION = re.compile(r"[-+]?\d*[.,]\d+|\d+-\d+-\d+.*")  # or a date
@@ -32,11 +32,11 @@ WRITTEN = re.compile(r"\+?\d+(\.\d*)?(e[+]?\d{1,2})?|0x[0-9a-f]{1,16}")
 GROUPED = re.compile(r"\d{1,3}([,_' .]\d{3})+")
 THOUSANDS = re.compile(r"[,_' .]")
 DASHES = re.compile(r"(?<=\w)[-\u2010-\u2015\u2212](?=\w)")
-LARGEST_NAME = 2**53  # from here on, different whole numbers may be the same float
+LARGEST_NAME = 2**53  # from here on, different whole numbers may be equal as floats
 
 
 def remark_names(table: dict[str, NDArray]) -> None:
-    """Say so if a column looks as if it said whose row each is, and names repeat."""
+    """Print a NOTICE if a column looks like the names of persons, and names repeat."""
     for name, cells in table.items():
         # persons have no numbers with fractions
         rows = Counter() if cells.dtype.kind == "f" else Counter(cells.tolist())
@@ -61,9 +61,9 @@ def names_repeat(rows: Counter[Any]) -> bool:
 
 
 class Persons(Units):
-    r"""The rows of each person, of which at most k are used.
+    r"""The rows of each person; at most k of them are used.
 
-    person           (N,) names of the row's person: whole numbers or texts, one for each row
+    person           (N,) name of each row's person, as whole numbers or texts
     rows_per_person  k, public, at most 1,024
 
     Shapes
@@ -80,14 +80,14 @@ class Persons(Units):
         contribution depends on their rows alone
 
     Guarantees
-        Persons are numbered by their sorted names, as `numpy.unique` sorts them. n_p is used for
-        m_p alone. `len` is the number of persons.
+        Persons are numbered by their sorted names, in the order of `numpy.unique`. n_p is used only
+        for m_p. `len` is the number of persons.
 
     Raises
-        DtypeError      names that are neither whole numbers nor texts, or both
+        DtypeError      names that are neither whole numbers nor texts, or a mixture
         ShapeError      more than one axis
         RowsError       rows without a person: missing, not finite, or a text such as "" or "NA";
-                        texts that are one number in two spellings, such as "7" and "07"
+                        the same number in two spellings, such as "7" and "07"
 
     >>> persons = Persons(["ann", "bob", "ann", "ann"], rows_per_person=2)
     >>> len(persons), persons.slots([0, 1])[0].tolist()
@@ -118,13 +118,13 @@ class Persons(Units):
 
 
 class Means:
-    r"""Each unit's mean over its rows that are used, as one vector; computed where it is sliced.
+    r"""The mean of each unit's used rows, as one vector; computed for the units of a slice.
 
     Shapes
         x (N, ...), D numbers a row   means (B, D)
 
     Forward
-        [F1]  unit_bi = sum_r share_br x_bri    over the places that are not empty
+        [F1]  unit_bi = sum_r share_br x_bri    over places that are not empty
 
     Source
         own derivation: a mean of vectors is no longer than the longest of them
@@ -165,8 +165,8 @@ def _names(person):
 
 
 def _check_spellings(names):
-    """Refuse texts of which two are one number, because one person would count as two; tell the
-    owner of texts that differ in case or Unicode form alone.
+    """Refuse two texts for the same number, because one person would count as two. Tell the owner
+    of texts that differ only in case or Unicode form.
     """
     if names.dtype.kind != "U":
         return
@@ -186,8 +186,8 @@ def _check_spellings(names):
 
 
 def as_read(name: str) -> str | Decimal:
-    """A name as a reader takes it: without case, invisible characters, and kinds of blanks and
-    hyphens; a number that is written in any way as that number.
+    """A name as a reader sees it: ignoring case, invisible characters, and kinds of blanks and
+    hyphens; a number in any spelling is that number.
     """
     shown = unicodedata.normalize("NFKC", name).casefold()
     shown = "".join(each for each in shown if unicodedata.category(each) != "Cf")
@@ -200,6 +200,8 @@ def as_read(name: str) -> str | Decimal:
 
 
 def as_one(name: str) -> str | Decimal:
-    """What `Persons` takes for one name: a text without outer blanks, or a plain number."""
+    """The form in which `Persons` compares names: a text without outer blanks, or a plain
+    number.
+    """
     name = name.strip()
     return Decimal(name) if NUMBER.fullmatch(name) else name

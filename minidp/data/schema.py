@@ -1,4 +1,4 @@
-"""A public schema of a table: what each column holds, and how its rows are encoded as numbers.
+"""A public schema of a table: the content of each column, and how rows are encoded as numbers.
 
 {"age": {"type": "number", "low": 0, "high": 99},
  "job": {"type": "category", "values": ["clerk", "nurse"]},
@@ -32,16 +32,16 @@ ALLOWED = {
     "from": ("public", "data"),
 }
 FREE = dict.fromkeys([*(key for kind in KINDS.values() for key in kind.keys), "gaps"])
-FEWEST, FIRST = 10, 4096  # values, and rows, that show whether a column fits
+FEWEST, FIRST = 10, 4096  # values and rows that are tried to see whether a column fits
 
 
 @dataclass(frozen=True)
 class Schema:
-    """What the columns of a table hold: public knowledge, written down without looking at the rows.
+    """The content of a table's columns: public knowledge, written down without looking at the rows.
 
-    An encoded row has one part per column. A number has a value in [-1, 1], or as it is without
-    bounds, and an indicator of gaps, beside which the value is 0; a category is one-hot, *other*
-    included. So every part with bounds has a norm of at most 1, and a category's is exactly 1.
+    An encoded row has one part per column. A number has a value in [-1, 1] (unscaled if it has no
+    bounds) and an indicator of gaps; for a gap the value is 0. A category is one-hot, with *other*.
+    So every part with bounds has a norm of at most 1, and that of a category is exactly 1.
 
     >>> schema = Schema.of({"age": {"type": "number", "low": 0, "high": 100},
     ...                     "job": {"type": "category", "values": ["clerk", "nurse"]}})
@@ -53,8 +53,8 @@ class Schema:
 
     @classmethod
     def of(cls, source: Any) -> "Schema":
-        """The schema of a dict, of the path of a JSON file, or itself. Raises ParameterError, or
-        DataError for a file that holds none.
+        """The schema from a dict or the path of a JSON file; a Schema is returned unchanged. Raises
+        ParameterError, or DataError for a file without a schema.
         """
         if isinstance(source, cls):
             return source
@@ -103,7 +103,7 @@ class Schema:
 
     @property
     def from_data(self) -> list[str]:
-        """The columns that somebody read from the data."""
+        """The columns whose entries were read from the data."""
         return [each.name for each in self.columns if each.from_data]
 
     def check_names(self, table: dict[str, NDArray]) -> None:
@@ -117,9 +117,9 @@ class Schema:
             )
 
     def encode(self, x: Any) -> NDArray:
-        """(N, width) numbers of a table's rows; only the inputs need to be there, in any order.
+        """(N, width) numbers of a table's rows. Only the inputs are needed, in any order.
 
-        Raises ParameterError for what is no table, or lacks a column.
+        Raises ParameterError for an object that is not a table, or lacks a column.
         """
         table = table_of(x)
         if table is None:
@@ -132,8 +132,8 @@ class Schema:
         return np.concatenate([each.encode(c) for each, c in zip(self.inputs, cells)], axis=1)
 
     def read(self, x: Any, y: Any) -> tuple[NDArray, Any]:
-        """(encoded rows, labels or targets) of rows to learn from; y None: the label's column of x.
-        Raises ParameterError where there is none.
+        """(encoded rows, labels or targets) of training rows; if y is None, the label's column of
+        x. Raises ParameterError if there is none.
         """
         label = self.label
         if y is None:
@@ -147,13 +147,13 @@ class Schema:
         return self.encode(x), y if label is None else label.labels(y)
 
     def refused(self, rows: NDArray) -> list[str]:
-        """The columns of which encoded rows (N, width) hold a value that is refused."""
+        """The columns in which encoded rows (N, width) have a refused value."""
         ends = np.cumsum([each.width for each in self.inputs])[:-1]
         parts = np.split(np.isnan(rows), ends, axis=1)
         return [each.name for each, part in zip(self.inputs, parts) if part.any()]
 
     def fell_out(self, table: dict[str, NDArray], share: float = 0.5) -> list[str]:
-        """A line for each column of which more than this share of the first rows do not fit."""
+        """A line for each column in which more than this share of the first rows does not fit."""
         found = []
         for each in self.columns:
             if not (each.width or each.label) or each.name not in table:
@@ -165,7 +165,7 @@ class Schema:
         return found
 
     def to_json(self) -> dict[str, Any]:
-        """The schema as values of JSON, which `of` reads."""
+        """The schema as JSON values, which `of` reads."""
         return {each.name: each.entry for each in self.columns}
 
 
@@ -181,7 +181,7 @@ def _check_keys(name, entry):
 
 
 def _unfilled(entry):
-    """Whether an entry has something open, as in a draft."""
+    """True if an entry has something to fill in, as in a draft."""
     one_end = ("low" in entry) != ("high" in entry) and "values" not in entry
     return one_end or None in entry.values()
 
@@ -211,7 +211,7 @@ def _column(name, entry):
 
 
 def _gaps(where, given):
-    """(whether there may be gaps, the texts that are gaps too). Raises ParameterError."""
+    """(True if there may be gaps, further texts for a gap). Raises ParameterError."""
     if isinstance(given, bool):
         return given, ()
     if isinstance(given, list) and given and all(isinstance(each, str) for each in given):

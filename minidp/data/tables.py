@@ -16,12 +16,11 @@ from .files import is_table, read_table
 
 
 def table_of(x: Any) -> dict[str, NDArray] | None:
-    """{name: cells (N,)} of a data frame or data set of any library, of a dict of columns, of a
-    list of dicts, one for each row, of a structured array, or of the path of a table's file; None
-    of other data.
+    """{name: cells (N,)} of a data frame or data set of any library, a dict of columns, a list of
+    dicts (one per row), a structured array, or the path of a table's file; None for other data.
 
-    Raises ParameterError for two columns of one name and for the path of another file, DataError
-    for a file that cannot be read, ShapeError unless all have one length.
+    Raises ParameterError if two columns have the same name, or for the path of another file;
+    DataError for a file that cannot be read; ShapeError unless all columns have the same length.
     """
     if isinstance(x, (str, os.PathLike)):
         if not is_table(x):
@@ -43,7 +42,7 @@ def table_of(x: Any) -> dict[str, NDArray] | None:
 
 
 def _by_columns(x):
-    """A list of dicts, and a structured array, as a dict of columns; what a row lacks is None."""
+    """A list of dicts, or a structured array, as a dict of columns; a missing value is None."""
     if isinstance(x, (list, tuple)) and x and all(isinstance(row, Mapping) for row in x):
         names = dict.fromkeys(name for row in x for name in row)
         return {name: [row.get(name) for row in x] for name in names}
@@ -65,8 +64,8 @@ def _cells(column):
 
 
 def picked(table: dict[str, NDArray], names: Iterable[str], why: str = "") -> list[NDArray]:
-    """The cells of these columns. Raises ParameterError for columns that the table lacks, with what
-    `why` says of them.
+    """The cells of these columns. Raises ParameterError for missing columns; `why` is added to
+    their names.
     """
     missing = [name for name in names if name not in table]
     if missing:
@@ -78,9 +77,9 @@ def picked(table: dict[str, NDArray], names: Iterable[str], why: str = "") -> li
 
 
 def numbers_of(x: Any, names: Iterable[str] | None = None) -> Any:
-    """(N, D) numbers of these columns of a table, default all, NaN of a gap; x itself if it is no
-    table. Raises ParameterError for columns that the table lacks, DtypeError, with all of them, for
-    columns that hold no numbers.
+    """(N, D) numbers of these columns of a table (default: all), with NaN for gaps; x itself if it
+    is not a table. Raises ParameterError for missing columns, and DtypeError, with all their names,
+    for columns without numbers.
     """
     table = table_of(x)
     if table is None:

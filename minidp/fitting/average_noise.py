@@ -1,4 +1,4 @@
-"""How much of the known noise is left in averaged weights."""
+"""The part of the known noise that remains in averaged weights."""
 
 import math
 from typing import Any
@@ -7,9 +7,9 @@ import numpy as np
 
 
 def noise_of_average(settings: Any) -> float:
-    r"""The standard deviation that noise of 1 on each gradient leaves on the released average of a
-    weight, if nothing pulls it back. The average's first steps reach back less far and are left
-    out, so that it is some percent too small below 100 steps.
+    r"""The standard deviation of the noise on the released average of a weight, if each gradient
+    has noise 1 and no gradient pulls the weight back. The warm-up of the average is left out, so
+    the result is some percent too small below 100 steps.
 
     settings: with learning_rate eta, momentum m, average d and steps T, all constant
 

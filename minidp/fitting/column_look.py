@@ -27,34 +27,34 @@ EVEN = 0.3  # of the edges of pieces, from the range; the rest from the units in
 
 @dataclass(frozen=True)
 class ColumnLook:
-    r"""Histograms of all columns of numbers, released with noise, each time on finer cells.
+    r"""Histograms of all columns of numbers, released with noise, on finer cells each time.
 
     Shapes
         x (N, ...), D numbers a row   edges (D, J), rising along J   counts (D, J + 1) float64
 
     Forward
         [F1]  raw_dj = sum_n share_n [l_dj <= x_nd < u_dj]    cell j of column d begins at the edge
-              l, or -infinity, and ends at the next one, u, or infinity; what is not finite is in
-              none
+              l, or -infinity, and ends at the next edge u, or infinity; numbers that are not finite
+              are in no cell
         [F2]  released = q rint((raw + sigma S z) / q)    z ~ N(0, 1), independent; rounded to a
               grid q
 
     Sensitivity
-        [S1]  S = sqrt D    if a unit is added, removed or zeroed
+        [S1]  S = sqrt D    if a unit is added, removed or set to zero
 
     Event
         [S2]  each release Gaussian(sigma), all units used (q = 1); the edges of one may depend on
               those before it
 
     Source
-        [F1]  in the manner of Karwa and Vadhan 2018, arXiv:1711.03908, section 3
-        [S1]  own derivation: cells of a column do not overlap, and the shares of a unit's rows are
-              1 in all or less, so that it moves the counts of each column by 1 in L1 or less, and
-              so in L2
+        [F1]  similar to Karwa and Vadhan 2018, arXiv:1711.03908, section 3
+        [S1]  own derivation: cells of a column do not overlap, and the shares of a unit's rows add
+              up to at most 1. So a unit moves the counts of each column by at most 1 in L1, and
+              therefore in L2
 
     Guarantees
-        Of a unit with m rows each counts 1 / m, rounded down to a multiple of 2^-28, so that sums
-        are exact in any order. No number is outside all cells, however large.
+        Each row of a unit with m rows counts 1 / m, rounded down to a multiple of 2^-28, so that
+        sums are exact in any order. Every finite number is in a cell.
 
     Raises
         ParameterError   the noise multiplier is negative or not finite
@@ -66,7 +66,7 @@ class ColumnLook:
         non_negative_finite(noise_multiplier_of_a_look=self.noise_multiplier)
 
     def event(self) -> Gaussian:
-        """The event that each release is charged as."""
+        """The event of each release."""
         return Gaussian(self.noise_multiplier)  # [S2]
 
     def noise_std(self, columns: int) -> float:
@@ -76,15 +76,15 @@ class ColumnLook:
     def release(
         self, x: Any, edges: NDArray, draws: Draws, units: Units | None = None
     ) -> NDArray[np.float64]:
-        """(D, J + 1) noisy counts; draws: the numbers of this release alone; units: of these rows;
-        None: each row is one.
+        """(D, J + 1) noisy counts. draws: random numbers for this release alone; units: persons of
+        these rows; None if each row is a unit.
         """
         raw = raw_counts(x, edges, units)
         return add_gaussian(raw, self.noise_std(len(edges)), draws)  # [F2]
 
 
 def sensitivity(columns: int) -> float:
-    """L2 sensitivity of the counts of so many columns together."""
+    """L2 sensitivity of the counts of `columns` columns together."""
     return math.sqrt(columns)  # [S1]
 
 
@@ -104,8 +104,8 @@ def raw_counts(x: Any, edges: NDArray, units: Units | None = None) -> NDArray[np
 
 
 def widest(columns: int) -> NDArray:
-    """(D, J) edges of the cells of the first look, which knows nothing of the column: plus and
-    minus powers of two.
+    """(D, J) edges of the cells of the first look, before anything is known of the columns: plus
+    and minus powers of two.
     """
     powers = 2.0 ** np.arange(SMALLEST, LARGEST)
     return np.tile(np.concatenate([-powers[::-1], powers]), (columns, 1))
@@ -121,15 +121,15 @@ def equal(low: NDArray, high: NDArray, cells: int) -> NDArray:
 
 
 def clear_counts(counts: NDArray, noise_std: float) -> NDArray:
-    """Counts (D, J + 1), 0 for those that are no larger than noise alone may make them."""
+    """Counts (D, J + 1), set to 0 if they may be noise alone."""
     least = (1 + math.sqrt(2 * math.log(counts.size))) * noise_std
     return np.where(counts > least, counts, 0)
 
 
 def magnitudes(counts: NDArray, noise_std: float, size: int) -> tuple[NDArray, NDArray]:
-    """(low, high) (D,) where most of each column lies, of counts in the `widest` cells: the clear
-    ones, if they are most of the column, else to both sides of 0 twice as far as the power of two
-    that holds most.
+    """(low, high) (D,), the range of most of each column, from counts in the `widest` cells. It
+    spans the clear cells if they hold most of the column. Otherwise it reaches to both sides of 0,
+    twice as far as the power of two with the largest count.
     """
     low, high = _hull(counts, widest(len(counts)), clear_counts(counts, noise_std) > 0)
     both = (counts + counts[:, ::-1])[:, counts.shape[1] // 2 :]  # of both signs
@@ -141,7 +141,9 @@ def magnitudes(counts: NDArray, noise_std: float, size: int) -> tuple[NDArray, N
 def narrowed(
     counts: NDArray, edges: NDArray, noise_std: float, size: int
 ) -> tuple[NDArray, NDArray]:
-    """(low, high) (D,) of the clear cells, if they are most of the column, else of all cells."""
+    """(low, high) (D,) of the clear cells if they hold most of the column, otherwise of all
+    cells.
+    """
     clear = clear_counts(counts, noise_std) > 0
     clear[~_mostly(counts, noise_std, size)] = True
     return _apart(*_hull(counts, edges, clear))
@@ -150,8 +152,9 @@ def narrowed(
 def narrowed_coarsely(
     counts: NDArray, edges: NDArray, noise_std: float, size: int
 ) -> tuple[NDArray, NDArray]:
-    """The same of a single column (1, J + 1), whose cells are merged by fours until the clear ones
-    are most of it, with one more on either side; all cells where noise is too much to know.
+    """The same for a single column (1, J + 1). Its cells are merged by fours until the clear ones
+    hold most of it, and one cell is added on either side. If there is too much noise, all cells
+    count.
     """
     low, high, known = edges[:, 0], edges[:, -1], False
     while counts.shape[1] > FEWEST:
@@ -162,7 +165,7 @@ def narrowed_coarsely(
         if total > max(size / 2, MOST * size - (0 if known else 2 * unsure)):
             inside = np.convolve(clear[0] > 0, np.ones(3), "same")[None] > 0
             return _apart(*_hull(counts, edges, inside))
-        # with so little noise, a part that is missing lies elsewhere
+        # with so little noise, missing counts lie elsewhere
         known = known or total > size / 2 and unsure < UNSURE * size
         counts, edges = _merged(counts, edges)
         noise_std *= math.sqrt(MERGED)
@@ -170,7 +173,9 @@ def narrowed_coarsely(
 
 
 def _merged(counts, edges):
-    """Counts and edges of cells of which each holds several; the outermost stay by themselves."""
+    """Counts and edges of merged cells, each of several old ones; the two outermost cells are not
+    merged.
+    """
     inner = counts[:, 1:-1]
     inner = np.pad(inner, ((0, 0), (0, -inner.shape[1] % MERGED)))
     inner = inner.reshape((len(counts), -1, MERGED)).sum(axis=2)
@@ -217,7 +222,7 @@ def _mostly(counts, noise_std, size):
 
 
 def _ends(edges):
-    """(D, J + 2) the ends of cells: the outermost are points."""
+    """(D, J + 2) the ends of cells; the outermost cells are points."""
     return np.concatenate([edges[:, :1], edges, edges[:, -1:]], axis=1)
 
 
@@ -229,6 +234,6 @@ def _hull(counts, edges, inside):
 
 
 def _apart(low, high):
-    """(low, high) with high raised, where needed, until float64 tells the two apart."""
+    """(low, high), with high raised if needed so that float64 can distinguish the two."""
     least = np.maximum(np.maximum(np.abs(low), np.abs(high)) * LEAST_WIDTH, 2.0**SMALLEST)
     return low, np.maximum(high, low + least)

@@ -1,5 +1,5 @@
-"""What `fit` does with the columns of a table: a private look at them where it can be afforded, and
-pieces of each column's range, so that a linear model has a curve of each.
+"""How `fit` treats the columns of a table: a private look if it can be afforded, and pieces of each
+column's range, so that a linear model learns a curve for each.
 """
 
 import math
@@ -46,11 +46,12 @@ LEAST_GAP = 1e-3  # between knots
 class Look:
     """Noisy histograms from which each column's centre, spread and quantiles follow.
 
-    places      of the columns among the inputs, each with the place of its gaps' indicator, or None
-    bounded     whether the numbers are within [-1, 1], of all columns or each (D,)
-    affordable  whether its noise is small enough beside N
-    aim         as AIM; with more noise than its last number, a look is not affordable
-    alone       a single column, whose range is sought even where that costs much
+    places      numbers of the columns among the inputs, each with the number of its indicator of
+                gaps, or None
+    bounded     True if the numbers are within [-1, 1]; for all columns, or (D,)
+    affordable  True if its noise is small enough compared with N
+    aim         like AIM; with more noise than its last number, a look is not affordable
+    alone       True for a single column, whose range is sought even if that costs much
     wide        whether a column's bounds are so far apart that they say next to nothing
 
     Numbers may lie far from 0. So ranges are sought first where that costs little, twice where
@@ -70,7 +71,8 @@ class Look:
         self.places, self.size, self.bounded = places, size, np.asarray(bounded)
         self.narrowed = narrowed_coarsely if alone else narrowed
         wanted, most, limit = aim
-        whole = math.sqrt(len(places)) / (mu * size)  # noise beside N of one release for all of mu
+        # noise, as a share of N, of one release for all of mu
+        whole = math.sqrt(len(places)) / (mu * size)
         self.searches = int(alone or whole * math.sqrt(3 / most) < NOISE_OF_SEARCH)
         if self.searches:
             free = 4 * (whole / wanted) ** 2 < LEAST_SHARE
@@ -87,16 +89,16 @@ class Look:
         self.mechanism = ColumnLook(noise * size / math.sqrt(len(places)))
 
     def events(self) -> list[Event]:
-        """A charge for each release."""
+        """The charge of each release."""
         return [self.mechanism.event()] * self.rounds
 
     def release(
         self, run: Run, numbers: Any, units: Units, pieces: int, of: str = ""
     ) -> tuple[NDArray, NDArray, NDArray]:
-        """(centre, spread) (D,), and the edges (D, pieces - 1) of pieces, in spreads from the
-        centre.
+        """(centre, spread, edges): centre and spread are (D,); edges of pieces are (D, pieces - 1),
+        in spreads from the centre.
 
-        numbers: an array (N, D), or `Numbers`; of: what the names of the releases begin with
+        numbers: an array (N, D), or `Numbers`; of: beginning of the names of the releases
         """
         columns, names = len(self.places), iter(NAMES)
         noise = self.mechanism.noise_std(columns)
@@ -110,7 +112,7 @@ class Look:
                 f"noisy histograms {what_of}, {what}",
                 lambda: self.mechanism.release(numbers, edges, run.streams.noise(name), units),
             )
-            return to_host(found)  # a resumed run has it where the network is
+            return to_host(found)  # a resumed run has it on the network's device
 
         low, high = np.full((2, columns), [[-1.0], [1.0]])
         if not self.bounded.all():
@@ -131,7 +133,7 @@ class Look:
 
 
 class Numbers:
-    """The columns of numbers among inputs, NaN where there is a gap."""
+    """The columns of numbers among inputs, with NaN for gaps."""
 
     def __init__(self, inputs: Inputs, places: list[tuple[int, int | None]]) -> None:
         self.inputs, self.places = inputs, places
@@ -150,7 +152,7 @@ class Numbers:
 
 def places_of(schema: Schema | None, shape: tuple[int, ...]) -> list[tuple[int, int | None]]:
     """The places of the columns of numbers in an encoded row, or of all numbers without a schema;
-    each with that of its gaps' indicator, or None.
+    each with the place of its indicator of gaps, or None.
     """
     if schema is None:
         return [(place, None) for place in range(math.prod(shape))]
@@ -163,14 +165,14 @@ def places_of(schema: Schema | None, shape: tuple[int, ...]) -> list[tuple[int, 
 
 
 def pieces_of(size: int, mu: float, columns: int, *, looked: bool) -> tuple[int, float]:
-    """(number, weight) of the pieces of each column; 0 where there are too few rows for them."""
+    """(number, weight) of the pieces of each column; 0 if there are too few rows for pieces."""
     each, weight = LOOKED if looked else BOUNDED
     number = int(np.clip(math.sqrt(mu * size / each), FEWEST_PIECES, MOST_PIECES))
     return (number if mu * size >= max(ENOUGH, ENOUGH_EACH * columns) else 0), weight
 
 
 def knots_of(edges: NDArray) -> NDArray:
-    """(D, J + 2) knots at the edges (D, J) of pieces and beyond, apart from each other."""
+    """(D, J + 2) different knots at the edges (D, J) of pieces and beyond them."""
     gaps = np.diff(edges, axis=1)
     knots = np.concatenate(
         [edges[:, :1] - gaps[:, :1], edges, edges[:, -1:] + gaps[:, -1:]], axis=1

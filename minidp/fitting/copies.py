@@ -1,5 +1,5 @@
-"""Rows that are equal bit for bit: what they may mean for the guarantee is said to their owner, on
-the screen, and is in no file.
+"""Find rows that are equal bit for bit, and tell their owner on the screen, and in no file, what
+they may mean for the guarantee.
 """
 
 import numpy as np
@@ -19,8 +19,8 @@ BLOCK = 2**12
 
 
 def remark_copies(data: Data, ledger: Ledger, delta: float) -> None:
-    """Say so if many training rows are equal, with what the ledger costs the largest group of them,
-    or if most of the public rows are training rows.
+    """Print a NOTICE if many training rows are equal, with the epsilon of the largest group of
+    them, and one if most of the public rows are training rows.
     """
     if not isinstance(data.inputs.source, np.ndarray) or data.inputs.shape[0] > MOST_ROWS:
         return
@@ -53,8 +53,8 @@ def remark_copies(data: Data, ledger: Ledger, delta: float) -> None:
 
 
 def _by_chance(data):
-    """About how many others a row equals by chance: columns of few values, which may depend on
-    each other, tell no two rows apart.
+    """About how many other rows a row equals by chance, because columns with few values, which may
+    depend on each other, do not distinguish rows.
     """
     first, expected = np.asarray(data.inputs.source[:BLOCK]), len(data.units)
     for column in first.reshape((len(first), -1)).T:

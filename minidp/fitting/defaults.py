@@ -10,15 +10,15 @@ ROW_NORM = 3.0  # G: at 1 the bias takes half of each clipped gradient, at 3 a t
 # of logits that noise alone gives, and what it is at most for p weights, times sqrt(p)
 LOGIT_NOISE, LOGIT_NOISE_OF_MANY = 0.45, 9.0
 MEAN_SHARE = 0.1  # of mu^2, for a noisy mean that is subtracted from the rows of a classification
-# rows: with more, noise is no longer what limits, and a step costs time. With more rows than the
+# rows: with more, noise is no longer the limit, and steps take longer. With more rows than the
 # first, lots of a table are the second
-LARGEST_LOT, LOT_OF_MANY = 2**16, 2**14
+LARGEST_LOT, LOT_OF_MANY = 2**16, 2**13
 STEPS = 100
 # of a regression: noise of a weight times G, C / G where noise limits it, and steps at most
 NUMBER_NOISE, NUMBER_CLIP, MOST_STEPS = 0.12, 0.06, 400
 AVERAGE = 0.9
 MOMENTUM = 0.9  # of regressions and tables, because their rates are bounded
-FARTHEST = 12_000.0  # travel for rows of norm 1; more does not help, even if the budget allows it
+FARTHEST = 12_000.0  # most travel for rows of norm 1; more does not help
 FARTHEST_HIDDEN = 1000.0  # the same with hidden layers, which do worse far from the initial weights
 
 
@@ -35,8 +35,8 @@ class Choice:
     steps          T
     clip_norm      C, of all parameters together
     learning_rate  eta, constant
-    average        decay of a moving average of the weights (`train.Averaged`), which is released in
-                   their place
+    average        decay of a moving average of the weights (`train.Averaged`), which is released
+                   instead
     momentum       m of `train.Momentum`; 0 is plain descent
     """
 
@@ -61,11 +61,11 @@ def choose(
 ) -> Choice:
     """Settings that need no tuning, from public numbers alone.
 
-    dataset_size, epsilon, delta, parameters   N, the budget, and how many numbers are trained
-    regression whether the targets are numbers in [-1, 1], with squared error, or else classes, with
+    dataset_size, epsilon, delta, parameters   N, the budget, and the number of trained numbers
+    regression True if targets are numbers in [-1, 1], with squared error; otherwise classes, with
                softmax cross-entropy
-    hidden     whether there are layers between inputs and outputs
-    table      whether the rows of a classification are those of a table
+    hidden     True if there are layers between inputs and outputs
+    table      True if the rows of a classification come from a table
     row_norm   G, about the norm of the rows that reach the first layer
 
     The rule. With full lots, T steps at rate eta leave noise of standard deviation
@@ -81,10 +81,10 @@ def choose(
     and a travel eta C T of at most 12,000 / G, or 1,000 with hidden layers. T = 100, and of a
     regression up to 400 where its rate is at its largest and the noise allows more travel, and then
     a larger C, up to G. Lots are all rows, up to 65,536 of them; of a table without hidden layers
-    that has more rows, 16,384 (on two synthetic tables of 100,000 rows the log loss rose by .0002).
-    Momentum m multiplies the travel
-    by 1 / (1 - m), so the rate is lower by that factor; a regression's is at most 1 / (1 + G^2), a
-    table's 3 / (1 + G^2). So at a given N the weights travel in proportion to mu, as in Panda et
+    that has more rows, 8,192 (on two synthetic tables of 100,000 rows the log loss rose by .0006
+    and .0003). Momentum m multiplies the travel by 1 / (1 - m), so the rate is lower by that
+    factor; a regression's is at most 1 / (1 + G^2), a table's 3 / (1 + G^2). So at a given N the
+    weights travel in proportion to mu, as in Panda et
     al. 2022 (arXiv:2212.04486). Of a table few gradients are longer than C = G, so that the fit
     minimises its loss and its probabilities mean something; that this helps, and a rate near 1, was
     first seen on Adult, RAND and other tables, and the values are those that did best on the
@@ -143,14 +143,14 @@ def choose_for(
     ours: bool,
     **kinds: Any,
 ) -> Choice:
-    """What `choose` finds, beside the settings that the caller gave.
+    """The settings of `choose`, except those that the caller gave.
 
-    Without privacy, epsilon = inf, gradients are not clipped: steps are those of epsilon 8, and
+    Without privacy (epsilon = inf) gradients are not clipped, steps are those of epsilon 8, and
     rates suit whole gradients (found by hand on synthetic tables and breast cancer).
 
     given  {name: value}
     kinds  as those of `choose`
-    ours   whether `fit` made the network, so that rows have norm ROW_NORM
+    ours   True if `fit` made the network, so that rows have norm ROW_NORM
     """
     private = epsilon < math.inf
     choice = choose(

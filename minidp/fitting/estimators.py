@@ -23,7 +23,7 @@ except ImportError as error:
         "pip install 'minidp[sklearn]'"
     ) from error
 
-from ..data.kinds import places_among
+from ..data.cells import places_among
 from ..data.schema import Schema
 from ..errors import ParameterError
 from ..util.atomic import StrPath
@@ -62,8 +62,8 @@ class _Private(Named, BaseEstimator, _Fields):  # type: ignore[misc, valid-type]
 
         example_weight: (N,) in [0, 1], each depending on its own row only. It is not called
         sample_weight, because in scikit-learn that may be above 1, and boosting computes it from
-        all rows, which would void the guarantee. person: (N,) whose row each is, in place of the
-        parameter: cross-validation then splits it with the rows. Raises as `minidp.fit` does.
+        all rows, which would void the guarantee. person: (N,) name of each row's person, instead of
+        the parameter; cross-validation then splits it with the rows. Raises as `minidp.fit` does.
         """
         name = type(self).__name__
         label = None if self.schema is None else Schema.of(self.schema).label
@@ -104,10 +104,10 @@ class _Private(Named, BaseEstimator, _Fields):  # type: ignore[misc, valid-type]
         return self
 
     def _count(self):
-        """Say what the fits of this process, as of a search, cost together."""
+        """Print the epsilon of all fits of this process together, such as those of a search."""
         _spent.append((self.epsilon_, self.delta_))
         if not self.quiet and self.ledger is None:
-            epsilon, delta = map(math.fsum, zip(*_spent))  # 1e-05 three times is 3e-05
+            epsilon, delta = map(math.fsum, zip(*_spent))  # three times 1e-05 is 3e-05
             tell(
                 f"fits in this process: {len(_spent)}, epsilon {upper_text(epsilon)} at delta "
                 f"{upper_text(delta)} together if all are of the same rows, by adding up. Fits of "
@@ -118,15 +118,15 @@ class _Private(Named, BaseEstimator, _Fields):  # type: ignore[misc, valid-type]
     def predict(self, X: Any) -> NDArray:
         """(B,) labels, or numbers within `target_bounds`, for rows X (B, D); costs nothing.
 
-        Raises ValueError for rows unlike those of `fit`, and for rows that are not finite unless
-        `check` is False, which warns.
+        Raises ValueError for rows unlike those of `fit`, and for rows that are not finite; with
+        `check=False` the latter only give a warning.
         """
         model, x = self._fitted(X)
         return model.predict(x)
 
     @property
     def coef_(self) -> NDArray:
-        """As that of the model in `fitted_`, whose terms() says more."""
+        """`coef_` of the model in `fitted_`, whose terms() says more."""
         return self._of_model("coef_")
 
     @property
@@ -146,11 +146,13 @@ class _Private(Named, BaseEstimator, _Fields):  # type: ignore[misc, valid-type]
 
     @property
     def _by_name(self):
-        """Whether columns of a table are taken by their names, so that others may be there too."""
+        """True if columns of a table are found by their names, so that a table may have more
+        columns.
+        """
         return self.schema is not None or isinstance(self.person, str)
 
     def _fitted(self, X):
-        """(the fitted model, X as it takes it)."""
+        """(the fitted model, X in the form that it takes)."""
         check_is_fitted(self, "fitted_")
         if self._by_name:
             return self.fitted_, X
@@ -185,7 +187,7 @@ def _steps_around():
 
 
 def _written_as(classes, y):
-    """The classes as y writes them, 0 for "0", where each of them is there in one way."""
+    """The classes as y writes them, such as 0 for "0", if y writes each class in only one way."""
     if y.ndim != 1 or y.dtype.kind in (classes.dtype.kind, "O"):
         return classes
     values = np.unique(y)
@@ -206,15 +208,15 @@ class PrivateClassifier(ClassifierMixin, _Private):
     `schema`, instead. No step may repeat rows, as bagging with bootstrap does, because epsilon is
     for one row of the arrays that `fit` gets; or, with `person`, for all rows of one name there.
 
-    epsilon_, delta_   what the fit cost; statement_ and ledger_ say how
+    epsilon_, delta_   the cost of the fit; statement_ and ledger_ have the details
     fitted_            the `minidp.fitting.model.Fitted`, which has report(folder)
     classes_           (K,) labels, in the order of predict_proba
-    feature_names_in_  (D,), where `fit` had a data frame
+    feature_names_in_  (D,) names of the columns, if `fit` had a data frame
 
     Every fit spends epsilon: cross-validation once per fold, GridSearchCV once per fold and
     candidate and once more. If `ledger` is the path of a file, all clones and processes charge it
-    before their noise, and print the sum. Scores on the folds are not private, and no epsilon
-    covers a choice that they decide.
+    before they draw noise, and print the sum. Scores on the folds are not private, and no epsilon
+    covers a choice by them.
 
     >>> from sklearn.model_selection import cross_val_score
     >>> rng = np.random.default_rng(0); x = rng.normal(size=(3000, 5)); y = x[:, 0] + x[:, 1] > 0
@@ -227,16 +229,16 @@ class PrivateClassifier(ClassifierMixin, _Private):
     _label = "category"
 
     def _targets(self, y):
-        """Labels that are whole floating-point numbers as integers, because a classifier was asked
-        for; others as they are.
-        """
+        """Labels, with whole floating-point numbers as integers, because this is a classifier."""
         found = np.asarray(y)
         if self.classes is not None or found.dtype.kind != "f" or not np.isfinite(found).all():
             return y
         return found.astype(np.int64) if (found == np.floor(found)).all() else y
 
     def predict(self, X: Any) -> NDArray:
-        """(B,) labels as `fit` was given them, for rows X (B, D). Raises as the base's does."""
+        """(B,) labels as they were given to `fit`, for rows X (B, D). Raises as the base class
+        does.
+        """
         found, names = super().predict(X), np.asarray(self.fitted_.classes)
         if names.dtype == self.classes_.dtype:
             return found
@@ -258,8 +260,8 @@ class PrivateClassifier(ClassifierMixin, _Private):
         return np.log(self.predict_proba(X))
 
     def decision_function(self, X: Any) -> NDArray:
-        """(B,) logits of the second of two classes less those of the first, or (B, K) of K classes.
-        Raises as `predict` does.
+        """(B,) logits of the second class minus those of the first, or (B, K) logits of K > 2
+        classes. Raises as `predict` does.
         """
         model, x = self._fitted(X)
         return model.decision_function(x)

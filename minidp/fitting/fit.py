@@ -66,27 +66,27 @@ def fit(
     y         (N,) class labels (integers, booleans, strings, at most ten whole floats; others with
               `classes`), or numbers to predict within `target_bounds`; None: the column of x that
               `label` or `schema` names
-    epsilon   the budget; no more is spent. math.inf: the same without noise and clipping, in the
-              steps of epsilon 8, which is not private, for comparison
+    epsilon   the budget; no more is spent. math.inf trains without noise and clipping, with the
+              steps of epsilon 8, for comparison; this is not private
     delta     default: the power of ten at or below 1 / (10 N), N rows or persons
     folder    keeps the run's files; the same call resumes a run that was interrupted
-    ledger    path of a file that several fits share: charged under a lock before the noise; their
-              sum is printed
-    test      (x, y), public: accuracy or R2 is measured on these and decides nothing
-    seed      reproducible, and not to be released
-    quiet     print nothing but lines with NOTICE, which are for you alone
+    ledger    path of a file that several fits share. It is charged under a lock before the noise is
+              drawn, and the sum of all fits is printed
+    test      (x, y), public rows for the printed accuracy or R2; they influence nothing else
+    seed      an integer for a reproducible run, which must not be released
+    quiet     print only lines with NOTICE, which are for you alone
     settings  a `minidp.Settings`; help(minidp.Settings) describes each field: public facts of the
-              data (classes, target_bounds, bounds, dataset_size), what is trained
-              (scale, hidden, network, lot_size, steps, clip_norm, learning_rate,
-              example_weight), what the statement and the checks cover, and where it is computed.
-              Each field may also be given by its own name, as in fit(x, y, epsilon=1, hidden=8)
+              data (classes, target_bounds, bounds, dataset_size), the training (scale, hidden,
+              network, lot_size, steps, clip_norm, learning_rate, example_weight), the statement and
+              the checks, and the device. Each field may also be given by its own name, as in fit(x,
+              y, epsilon=1, hidden=8)
 
     Raises
         BudgetExceededError   not one lot fits into epsilon
-        DivergedError         weights overflowed while they were trained: there is no model, and
-                              what was charged stays
+        DivergedError         weights overflowed in training: there is no model, and the charges
+                              remain
         DataError             rows that are not finite, or labels of no class (with `check`)
-        ParameterError, ShapeError, DtypeError   arguments that do not fit, or that are unknown
+        ParameterError, ShapeError, DtypeError   arguments that do not fit or are unknown
         KeyboardInterrupt     after Ctrl-C; with a folder the same call resumes the run
 
     >>> import numpy as np
@@ -116,7 +116,7 @@ def fit(
 
 
 def _fitted(x, y, request):
-    """The trained model. Raises KeyboardInterrupt if the training was interrupted."""
+    """Train, and return the model. Raises KeyboardInterrupt if the training was interrupted."""
     folder, ledger = request.folder, request.ledger
     with ExitStack() as undo:
         data, settings = data_of(x, y, request.test, request.settings)
@@ -140,12 +140,12 @@ def _fitted(x, y, request):
                 current().of_first(lambda: _draw(fitted, request, data))
             if not request.quiet:
                 tell(fitted)
-            weakref.finalize(fitted, undo.pop_all().close)  # a temporary folder ends with it
+            weakref.finalize(fitted, undo.pop_all().close)  # a temporary folder is deleted with it
             return fitted
 
 
 def _draw(fitted, request, data):
-    """Pictures of the model, and of how it does on public rows."""
+    """Draw pictures of the model, and of its probabilities on public rows."""
     if data.measured is None or data.labels is None:
         fitted.draw(fitted.folder)
     else:
@@ -153,9 +153,9 @@ def _draw(fitted, request, data):
 
 
 class _Planned:
-    """What is trained, and what it does to the data, with the least noise for the budget.
+    """The training of a fit, with the least noise for the budget.
 
-    choice, given  all settings of the run, and those of them that the caller gave
+    choice, given  all settings of the run, and the settings that the caller gave
     plan, before   the steps, and the events before the first one
     """
 
@@ -173,14 +173,14 @@ class _Planned:
             if getattr(settings, field.name, None) is not None
         }
         self._plan(budget)
-        # what the model cannot be made of is refused before anything is charged
+        # refuse parts of which no model can be made before anything is charged
         bounds = (-1.0, 1.0) if head.target else None
         _model(data, [*head.unreleased, *network.layers], bounds)
 
     def _plan(self, budget):
         data, head, params = self.data, self.head, self.network.params
         epsilon, delta = budget.epsilon, budget.delta
-        # those of pieces belong to their columns
+        # inputs of pieces belong to their columns
         self.parameters = sum(array.size for array in params.values())
         self.parameters -= head.width_of_pieces * data.outputs
         choice = choose_for(
@@ -210,7 +210,7 @@ class _Planned:
         self.choice, self.plan = choice, plan
 
     def remark(self):
-        """Say that there are too few rows, which follows from public numbers."""
+        """Print a NOTICE if there are too few rows, which follows from public numbers."""
         size, mu, outputs = self.data.size, self.head.mu, self.data.outputs
         weights = self.parameters // outputs
         if self.head.ours and mu * size < max(FEWEST_ROWS, FEWEST_ROWS_EACH * weights):
@@ -222,7 +222,7 @@ class _Planned:
             )
 
     def training(self, streams):
-        """The part of a run that trains the network."""
+        """The part of a run's description on the training of the network."""
         choice = self.choice
         optimizer = SGD(choice.learning_rate)
         if choice.momentum:
@@ -236,7 +236,7 @@ class _Planned:
         )
 
     def privacy(self, budget):
-        """The part of a run that says what it may cost."""
+        """The part of a run's description on the plan and the budget."""
         return Privacy(
             self.plan,
             budget,
@@ -248,7 +248,7 @@ class _Planned:
         )
 
     def about(self, how_delta):
-        """The part of a run that says what was done."""
+        """The part of a run's description for its files and the screen."""
         request, settings, data, head = self.request, self.settings, self.data, self.head
         choices = choices_of(self.choice, self.given, head.how, request)
         return About(
@@ -264,7 +264,7 @@ class _Planned:
 
 
 def _budget(request, size):
-    """(the budget, how delta was chosen)."""
+    """(the budget, a text on how delta was chosen)."""
     delta, how = request.delta, "given"
     if delta is None:
         delta = 10.0 ** math.floor(-math.log10(10 * size))
@@ -278,7 +278,7 @@ def _budget(request, size):
 
 
 def _rehearse(run, data, head):
-    """Do all that could make the training fail, as far as it can be done before any charge."""
+    """Try everything that could make the training fail, as far as possible before any charge."""
     targets = head.targets(data.targets)
     run.check_rows(data.inputs, targets, data.weight, data.labels)
     selfcheck.check(run.network, run.training.loss, targets)
@@ -289,15 +289,15 @@ def _rehearse(run, data, head):
 
 
 def _charge(run, before, ledger, limit):
-    """Charge the whole plan to the shared ledger, before anything is released, the scaling
-    included.
+    """Charge the whole plan to the shared ledger before anything is released, including the
+    scaling.
     """
     if ledger is None:
         return
     before = released_first(run.open()) if run.begun else before
     charges = Ledger(run.plan.relation, run.plan.ledger(before=before).entries(), run.privacy.unit)
     again = run.begun or run.folder.finished
-    if not again:  # what ran without a checkpoint stays charged
+    if not again:  # charges of an attempt without a checkpoint remain
         for entry in run.ledger.entries():
             charges.append(*entry)
 
@@ -364,8 +364,8 @@ def _train(run, data, head, ledger, choice):
 
 
 def _sum_of(ledger, run):
-    """{"shared_ledger": epsilon of all fits in it so far}; {} without one, and after a NOTICE where
-    the file cannot be read any more: the model is paid for.
+    """{"shared_ledger": epsilon of all fits in it so far}; {} without a shared ledger. If its file
+    cannot be read any more, prints a NOTICE and returns {}, because the model is paid for.
     """
     if ledger is None:
         return {}

@@ -33,7 +33,7 @@ def noisy_mean(rows: NDArray, sanitizer: Sanitizer, size: int, draws: Draws) -> 
     count(1, MOST_COUNT, size=size)
     factor = _noise_factor(rows.shape[0], size)
     raw = np.zeros(rows.shape[1:])
-    # summed one by one: short chains of roundings, however many rows there are
+    # blocks are summed one by one, which keeps chains of roundings short for any number of rows
     for start in range(0, rows.shape[0], ROWS):
         raw += to_host(sanitizer.add_clipped({MEAN: Explicit(rows[start : start + ROWS])})[MEAN])
     released = sanitizer.release({MEAN: raw / factor}, draws)[MEAN] * factor / size
@@ -79,15 +79,17 @@ def shrunk(mean: NDArray, noise_std: float) -> NDArray:
 def shrunk_by_column(
     w: NDArray, columns: NDArray, noise_std: float, part: float
 ) -> tuple[NDArray[np.float64], list[int]]:
-    """(weights, columns that noise alone may have made) of released weights (I, K) of K classes.
+    """(shrunk weights, numbers of columns that may be noise alone) of released weights (I, K) of K
+    classes.
 
-    The weights come less their mean over the classes, which changes no probability, and those of
-    each column shrunk by `shrunk` as if `part` of the noise's square were there. Noise alone may
-    have made a column whose squares sum to less than two standard deviations above what noise
-    gives. columns: (I,) the column of each input.
+    The mean of the weights over the classes is subtracted, which changes no probability. The
+    weights of each column are shrunk by `shrunk` as if they had `part` of the noise's variance. A
+    column may be noise alone if its squares sum to less than two standard deviations above the sum
+    of squared noise. columns: (I,) the column of each input.
     """
     w = w - w.mean(axis=1, keepdims=True, dtype=np.float64)
-    std = noise_std * math.sqrt(1 - 1 / w.shape[1])  # the mean took its part of the noise
+    # subtracting the mean removed its part of the noise
+    std = noise_std * math.sqrt(1 - 1 / w.shape[1])
     noise = []
     for each in np.unique(columns):
         mine = columns == each

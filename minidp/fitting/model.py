@@ -1,4 +1,4 @@
-"""The result of `minidp.fit`: the model, its cost and its files."""
+"""The result of `minidp.fit`: the model, its epsilon and its files."""
 
 import math
 import shutil
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..data.arrays import one_axis
-from ..data.kinds import places_among
+from ..data.cells import places_among
 from ..errors import ParameterError
 from ..privacy.accountants import Bound, called
 from ..privacy.ledger import Ledger
@@ -39,8 +39,8 @@ COLUMNS, RELIABILITY = "columns.png", "reliability.png"
 
 
 class Spent(float):
-    """Epsilon of a model: a float, the upper end of a certified interval, which prints as a
-    sentence. `bound` is the interval.
+    """Epsilon of a model: a float, the upper end of a certified interval. It prints as a sentence,
+    and `bound` is the interval.
     """
 
     bound: Bound
@@ -63,10 +63,10 @@ class Spent(float):
 class Fitted(Model):
     """A private model with its statement; made by `minidp.fit`.
 
-    result     the dictionary of result.json: settings, epsilon by every accountant, choices
+    result     dictionary of result.json: settings, epsilon by every accountant, choices
     record     the same as a `run.record.Record`, whose attributes are the keys
-    folder     where the run's files are
-    statement  the privacy statement, as privacy.md holds it
+    folder     folder of the run's files
+    statement  text of the privacy statement, as in privacy.md
 
     A pickle holds the model, result, statement and ledger, but not the folder's key or checkpoint.
     """
@@ -85,8 +85,8 @@ class Fitted(Model):
 
     @property
     def epsilon(self) -> Spent:
-        """Epsilon at `delta`, to quote: the upper end by the accountant whose certified upper end
-        is the smallest; infinite for a model that is not private.
+        """Epsilon to quote, at `delta`: the smallest certified upper end of all accountants;
+        infinite for a model that is not private.
         """
         record, bound = self.record, Bound(math.inf, math.inf, math.inf)
         said = "Epsilon is infinite: treat the model like the training data."
@@ -103,7 +103,7 @@ class Fitted(Model):
 
     @property
     def _whom(self):
-        """Whom the guarantee is for."""
+        """The unit that the guarantee protects."""
         return "row by itself" if self.record.unit == "row" else "person with all of their rows"
 
     @property
@@ -134,7 +134,7 @@ class Fitted(Model):
         )
 
     def _answers(self, x, y):
-        """(y as an array, what is predicted for x)."""
+        """(y as an array, predictions for x)."""
         y, predicted = one_axis(y), self.predict(x)
         same_batch("score", x=predicted, y=y)
         if self.classes is not None and self.classes.dtype.kind != y.dtype.kind:
@@ -143,26 +143,26 @@ class Fitted(Model):
         return y, predicted
 
     def save(self, path: StrPath) -> None:
-        """Write the model as one file that `minidp.load_model` and `minidp predict` read."""
+        """Write the model as a single file for `minidp.load_model` and `minidp predict`."""
         current().of_first(lambda: write_model(path, self))
 
     def terms(self) -> dict[str, Term]:
-        """{column: what its values add to the answer} (`fitting.terms.Term`), computed from the
-        model alone. Raises ParameterError for a model that does not add up terms of one column
-        each: with hidden layers, or with rows that are divided by their length.
+        """{column: Term}: the part of the answer that each column's values add
+        (`fitting.terms.Term`), computed from the model alone. Raises ParameterError if the answer
+        is not a sum of such parts: with hidden layers, or if rows are divided by their length.
         """
         return terms(self)
 
     def decision_function(self, x: Any) -> NDArray[np.float64]:
-        """(N,) logits of the second of two classes less those of the first; (N, K) of K classes;
-        numbers of a regression before they are clipped.
+        """(N,) logits of the second class minus those of the first; (N, K) logits of K > 2 classes;
+        for a regression (N,) numbers before they are clipped.
         """
         return answers(self, x)
 
     @property
     def coef_(self) -> NDArray[np.float64]:
         """(D,) or (K, D), in the columns' units: `decision_function` is x @ coef_.T + intercept_
-        within the columns' limits. Raises AttributeError where the model is not linear.
+        within the columns' limits. Raises AttributeError if the model is not linear.
         """
         return linear(self)[0]
 
@@ -180,9 +180,8 @@ class Fitted(Model):
 
     def report(self, folder: StrPath, test: tuple[Any, ArrayLike] | None = None) -> Path:
         """Copy the run's files (statement, ledger, result, picture, model) into a new folder;
-        `minidp verify` checks it. Of a model that adds up terms of one column each, columns.png
-        shows them; with public rows, test=(x, y), reliability.png shows how often probabilities
-        came true.
+        `minidp verify` checks it. If the model has `terms`, columns.png shows them. With public
+        rows, test=(x, y), reliability.png shows how often probabilities came true.
 
         The folder's key is not copied: whoever has it and the checkpoint could test a guess about
         the training data.
@@ -200,15 +199,15 @@ class Fitted(Model):
         return copied
 
     def draw(self, folder: Path, x: Any = None, places: NDArray | None = None) -> None:
-        """Write columns.png, if the model adds up terms, and reliability.png of public rows x whose
-        classes have these places. A picture that fails stops nothing.
+        """Write columns.png, if the model has `terms`, and reliability.png for public rows x with
+        these numbers of classes. A failure prints a NOTICE.
         """
         try:
             if is_additive(self):
                 draw_terms(self.terms(), self.classes, folder / COLUMNS)
             if places is not None and self.classes is not None:
                 draw_reliability(self.predict_proba(x), places, folder / RELIABILITY)
-        except Exception as error:  # of the library that draws, or of a full disk
+        except Exception as error:  # from the drawing library, or a full disk
             say(f"NOTICE: {folder}: the pictures of the model could not be drawn ({error})")
 
     def _copied(self, folder):
@@ -225,7 +224,7 @@ class Fitted(Model):
         return folder
 
     def _facts(self):
-        """(name, text) of what to know at a glance."""
+        """(name, text) of the most important facts."""
         record, bound, group = self.record, self.epsilon, self.record.group
         settings, upper, unit = record.settings, upper_text(bound.upper), record.unit
         if record.quoted is None:
@@ -234,11 +233,12 @@ class Fitted(Model):
             yield "epsilon", f"{upper} at delta {self.delta:g}, for each {self._whom}"
             if group:
                 yield f"for {group.size} {unit}s", f"epsilon {upper_text(group.epsilon)}"
-            yield "certified", f"{lower_text(bound.lower)} to {upper} by {called(record.quoted)}"
+            low, by = lower_text(bound.lower), called(record.quoted)
+            yield "certified", f"epsilon is between {low} and {upper} (accountant {by})"
         yield (
             "trained",
-            f"{record.steps} lots of about {settings.expected_lot_size:g} of "
-            f"{settings.dataset_size} {unit}s (nominal), {self._noise()}",
+            f"{record.steps} steps, each on about {settings.expected_lot_size:g} of "
+            f"{settings.dataset_size} {unit}s; {self._noise()}",
         )
         if record.choices.get("scale") == "unit-norm":
             yield (
@@ -256,12 +256,12 @@ class Fitted(Model):
             yield "test", f"accuracy {record.test_accuracy:.2%}"
         if record.test is not None:
             loss, constant = record.test.loss, record.test.constant_loss
-            yield "test", f"log loss {loss:.4f}; of the same for every row {constant:.4f}"
+            yield "test", f"log loss {loss:.4f}; a constant answer has {constant:.4f}"
         if record.test_r2 is not None:
             yield "test", f"R2 {record.test_r2:.2%}"
 
     def _noise(self):
-        """The noise multiplier as drawn, and as charged where rounding makes that smaller."""
+        """The noise multiplier of the noise, and the charged one if rounding makes it smaller."""
         (group,) = self.record.settings.clip_groups
         drawn, factor = group.noise_multiplier, group.sensitivity_factor
         if drawn == 0 or factor == 1:

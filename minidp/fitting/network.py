@@ -13,9 +13,9 @@ from ..nn.init import truncated_normal, zeros
 from ..train.batching import MIN_BATCH
 from .settings import Settings
 
-# of memory per weight: its copies in the trial, in sums, averages and checkpoints
+# bytes of memory per weight: its copies in the trial, in sums, averages and checkpoints
 WEIGHT_BYTES = 64
-IN_MEMORY = 2**28  # bytes of scaled inputs that are kept; larger ones are converted batch by batch
+IN_MEMORY = 2**28  # most bytes of scaled inputs that are kept; more are converted batch by batch
 OUTPUT_BYTES = 12 * MIN_BATCH  # per output of a layer: it, its gradient and a product, for a batch
 
 
@@ -70,8 +70,8 @@ def _check_memory(widths):
 
 
 def after(inputs: Inputs, layers: list[nn.Layer], dtype: str | None = None) -> Inputs:
-    """The inputs after the fixed layers, converted batch by batch; dtype: without layers, if not
-    the inputs' own.
+    """The inputs after the fixed layers, converted batch by batch. dtype: dtype without layers;
+    None for the inputs' own.
     """
     if not layers:
         return inputs.after(None, inputs.shape[1:], dtype or inputs.dtype)
@@ -82,7 +82,7 @@ def after(inputs: Inputs, layers: list[nn.Layer], dtype: str | None = None) -> I
 
 
 def scaled(inputs: Inputs, layers: list[nn.Layer]) -> Any:
-    """The inputs after the fixed layers: an array if that is small, else converted batch by
+    """The inputs after the fixed layers: an array if it is small, otherwise converted batch by
     batch.
     """
     inputs = after(inputs, layers)

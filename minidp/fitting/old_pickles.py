@@ -1,4 +1,6 @@
-"""Where version 0.1.0 had the classes of a pickled estimator: pickle looks for them there."""
+"""The modules in which version 0.1.0 had the classes of a pickled estimator; pickle looks for them
+there.
+"""
 
 import sys
 from importlib import import_module
@@ -16,7 +18,7 @@ MOVED = {  # module of 0.1.0: where it is
 
 
 def known_again() -> None:
-    """Let the old names of modules and classes lead to the classes."""
+    """Make the old names of modules and classes find the classes."""
     package = __package__.partition(".")[0]
     for old, new in MOVED.items():
         sys.modules.setdefault(f"{package}.{old}", import_module(f"{package}.{new}"))

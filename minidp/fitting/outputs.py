@@ -1,4 +1,4 @@
-"""The fixed layers before the network that `fit` trains: they scale the inputs, in part by noisy
+"""The fixed layers before the network that `fit` trains. They scale the inputs, partly by noisy
 releases.
 """
 
@@ -49,28 +49,29 @@ PART_OF_NOISE = 0.4  # on weights, squared, that the fit forgets
 # noise on the shares of classes with which these may become the model: where it can help, and where
 # rows are too few for that
 CLEAR_SHARES, FEWEST_ROWS_EACH = (0.015, 0.03), 3.0
-SHARE_NOISE = 0.02  # what that noise should be, for at most this part of mu^2
-MOST_MEAN_SHARE = 0.25  # with a look less than half, so that a killed attempt leaves enough
+# what that noise should be, for at most such parts of mu^2, without a look and with one: so that
+# one step of two is left after an attempt that was killed before the first
+SHARE_NOISE, MOST_MEAN_SHARE = 0.02, (0.3, 0.13)
 LEAST_SPREAD = 0.05  # of rows around their mean, which noise may leave at nothing
 
 
 class Head:
-    """What comes before the network that is trained. What it releases is charged before the first
+    """The fixed layers before the trained network. Their releases are charged before the first
     step.
 
-    For the networks that `fit` makes, rows have about the norm `defaults.ROW_NORM` after it; in a
-    classification their noisy mean is subtracted; rows that a schema encoded have parts of norm 1
+    For the networks that `fit` makes, scaled rows have about the norm `defaults.ROW_NORM`. In a
+    classification their noisy mean is subtracted. Rows that a schema encoded have parts of norm 1
     or less. Columns of a table are divided by the spread that a private look at them finds, if that
     can be afforded, and without hidden layers each column of numbers enters in pieces too. For the
-    caller's network, rows are scaled as `scale` says, and no more. For a table of classes their
-    shares and the rows' mean square are released with the mean: the last bias starts at the shares'
+    caller's network, rows are only scaled as `scale` says. For a table of classes their shares and
+    the rows' mean square are released with the mean: the last bias starts at the shares'
     logarithms, and the model adds up terms of one column each. Other rows of a classification are
     divided by their own norm.
 
-    scale       what "auto" stands for is resolved
-    target      of a regression, a `Target`
-    shape       of a row that the network is given
-    unreleased  the layers before anything is released, of the shapes that they will have
+    scale       the scaling; "auto" is resolved
+    target      a `Target` for a regression, otherwise None
+    shape       shape of a row for the network
+    unreleased  the layers before anything is released, with their final shapes
     """
 
     def __init__(self, settings: Settings, data: Any, budget: Filter) -> None:
@@ -122,7 +123,7 @@ class Head:
 
     @property
     def how(self) -> dict[str, str]:
-        """{what: how it is scaled} for the statement."""
+        """{part: how it is scaled} for the statement."""
         found = ["a private look at each column of numbers"] if self.look else []
         if self.pieces:
             found.append(f"{self.pieces} pieces of the range of each")
@@ -138,7 +139,9 @@ class Head:
         return self.target.scaled(y) if self.target else y
 
     def _look(self, settings):
-        """The look at the columns, whether it can be afforded or not; None if there are none."""
+        """The look at the columns, even if it cannot be afforded; None without columns of
+        numbers.
+        """
         if not self.places:
             return None
         aim = AIM_OF_NUMBERS if self.target else AIM
@@ -176,7 +179,7 @@ class Head:
         return layers
 
     def events(self, accountant: Accountant, sampler: PoissonSampler, delta: float) -> list[Event]:
-        """The charges before the first step: of a look at the columns, and of a mean over one
+        """The charges before the first step: for a look at the columns, and for a mean over one
         lot.
         """
         self.sampler, self.charges = sampler, self.target.events if self.target else []
@@ -185,7 +188,7 @@ class Head:
             share = MEAN_SHARE
             if self.table:
                 share = max(share, PARTS / (SHARE_NOISE * self.mu * self.data.size) ** 2)
-            mu = self.mu * math.sqrt(min(share, MOST_MEAN_SHARE))
+            mu = self.mu * math.sqrt(min(share, MOST_MEAN_SHARE[self.look is not None]))
             mean = mean_sanitizer(1 / mu)
             if sampler.sampling_probability < 1 and mu < math.inf:
                 # the noise that costs as much over a sampled lot as 1 / mu over all rows
@@ -201,14 +204,14 @@ class Head:
         return self.charges
 
     def layers(self, run: Run) -> list[nn.Layer]:
-        """The layers; releases what they need through `run`."""
+        """The layers; their constants are released through `run`."""
         layers, length, found = list(self.first), self.length, (None, None, None)
         if self.target:
             self.target.release(run)
             if self.ours:
                 _bias_of(run.network)[...] = self.target.centre
         if self.look:
-            # far from 0, float32 does not tell near numbers apart
+            # far from 0, float32 cannot distinguish close numbers
             rows = after(self.data.inputs, layers, "float64")
             numbers = Numbers(rows, self.places)
             found = self.look.release(run, numbers, self.data.units, self.pieces)
@@ -226,12 +229,12 @@ class Head:
         return [*layers, _standardise(0, length / ROW_NORM, "stretch")]
 
     def shrink(self, network: nn.Sequential, choice: Choice, noise_std: float) -> list[int]:
-        """Shrink what a model of classes adds up by the part of it that noise explains, each column
-        by itself; the weights are released, so that this costs nothing. Returns the places of the
-        columns that noise alone may have made.
+        """Shrink the weights of each column of a classifier by the part that noise explains. The
+        weights are released, so this costs nothing. Returns the numbers of the columns that may be
+        noise alone.
 
-        If these are all, and the noise on the shares of the classes is small, the model becomes the
-        constant that these shares are.
+        If these are all columns, and the noise on the shares of the classes is small, the model
+        becomes the constant with these shares.
 
         noise_std: on each number of the mean gradient of a step
         """
@@ -261,8 +264,9 @@ class Head:
         return noise
 
     def _released_mean(self, run, layers):
-        """(noisy mean of a lot of scaled rows, or of persons' means; how far rows are from it). Of
-        a table, the last bias is set to the shares of the classes, which are released with them.
+        """(noisy mean of a lot of scaled rows, or of persons' means; root mean square distance of
+        rows from it). Of a table, the last bias is set to the shares of the classes, which are
+        released with them.
         """
         data = self.data
         what = (
@@ -292,15 +296,16 @@ class Head:
 
 
 class WithClasses:
-    """Rows of norm 1 or less, behind them their weight, in [0, 1], in the place of their class, and
-    their squared norm, divided by the square root of 3: of norm 1 or less again.
+    """Rows of norm 1 or less, each extended by its weight in [0, 1], at the place of its class, and
+    by its squared norm. All is divided by the square root of 3, so that the norm is again 1 or
+    less.
     """
 
     def __init__(self, inputs: Inputs, data: Any) -> None:
         self.inputs, self.labels, self.classes = inputs, data.targets, data.outputs
         self.shape = inputs.shape[0], inputs.shape[1] + self.classes + 1
         self.weight, number = data.weight, getattr(data.units, "number", None)
-        if self.weight is not None and number is not None:  # one for each person
+        if self.weight is not None and number is not None:  # one number for each person
             self.weight = self.weight.take(namespace_of(self.weight).asarray(number))
 
     def take(self, indices: Any, axis: int = 0) -> NDArray:
@@ -316,8 +321,8 @@ class WithClasses:
 
 
 def _start_at(network, shares, noise):
-    """Set the last bias to the logarithms of shares of classes, each taken for at least the noise
-    on it; returns the bias.
+    """Set the last bias to the logarithms of the shares of the classes, and return it. A share
+    counts as at least its noise.
     """
     logs = np.log(np.maximum(to_host(shares), max(noise, 1e-6)))
     logs -= logs.mean()
@@ -332,7 +337,7 @@ def _bias_of(network):
 
 
 def _scale_of(settings, data, look):
-    """The scale, with what "auto" stands for. Raises ParameterError unless it suits the bounds."""
+    """The scaling, with "auto" resolved. Raises ParameterError unless it suits the bounds."""
     scale, bounds = settings.scale, settings.bounds
     bounded = bounds is not None or settings.schema is not None
     without = bounds is not None and scale in ("unit-norm", "none")
@@ -353,7 +358,7 @@ def _scale_of(settings, data, look):
 
 
 def _looks(settings, scale, look):
-    """Whether columns are looked at: if that is wanted, or by itself if it can be afforded."""
+    """Whether to look at the columns: if `scale` says so, or if a look can be afforded."""
     by_itself = settings.scale == "auto" and settings.network is None and look.affordable
     # bounds of so many columns, as of pixels, say more than noisy spreads of each
     by_itself = by_itself and (len(look.places) <= MOST_COLUMNS or not look.bounded.all())
@@ -361,14 +366,14 @@ def _looks(settings, scale, look):
 
 
 def _standardise(mean, spread, name, gives=None):
-    """The layer; gives: of constants in float64, what comes out of it."""
+    """The layer; gives: dtype of its output if the constants are float64."""
     kind = "float32" if gives is None else "float64"
     mean, spread = (np.atleast_1d(np.asarray(each, kind)) for each in (mean, spread))
     return nn.Standardise(mean, spread, gives, name)
 
 
 def _checked(bounds, shape):
-    """(low, high) as arrays; ParameterError unless low < high everywhere, in float32."""
+    """(low, high) as arrays. Raises ParameterError unless low < high everywhere in float32."""
     try:
         pair = () if isinstance(bounds, str) else bounds
         low, high = (np.asarray(each, dtype=np.float64) for each in pair)

@@ -27,7 +27,7 @@ offer(np, {"pieces": (("float32",), _twin)})
 
 
 class Pieces(Layer):
-    r"""Appends, for each of K columns, J hat functions of its number: how near it is to each knot.
+    r"""Appends J hat functions for each of K columns: how near the column's number is to each knot.
     A linear layer above then learns a curve of straight pieces between the knots.
 
     Shapes

@@ -1,4 +1,4 @@
-"""What config.json and the privacy statement say of a fit."""
+"""The entries of a fit in config.json and in the privacy statement."""
 
 from dataclasses import asdict, fields
 from typing import Any
@@ -11,7 +11,7 @@ OF_LABEL = ("classes", "target_bounds")
 
 
 def config_of(request: Request, data: Any, head: Head, network: Any) -> dict[str, Any]:
-    """Entries of config.json besides the plan; a resumed run must have the same."""
+    """Entries of config.json in addition to the plan; a resumed run must have the same."""
     settings = request.settings
     recorded = [field.name for field in fields(Settings) if "recorded" in field.metadata]
     return {
@@ -31,7 +31,7 @@ def config_of(request: Request, data: Any, head: Head, network: Any) -> dict[str
 
 
 def public_facts(request: Request) -> list[str]:
-    """Lines for the statement on the facts that the caller declared public."""
+    """Lines for the statement on facts that the caller declared public."""
     settings = request.settings
     units = "rows" if settings.rows_per_person is None else "persons"
     names = [
@@ -39,7 +39,7 @@ def public_facts(request: Request) -> list[str]:
         for field in fields(Settings)
         if "public" in field.metadata
         and getattr(settings, field.name) is not None
-        # a schema's own line has those of its label
+        # the line on a schema includes its label
         and not (settings.schema and settings.schema.label and field.name in OF_LABEL)
     ]
     lines = [f"{name}, as the caller gave them" for name in names]

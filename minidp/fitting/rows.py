@@ -1,4 +1,4 @@
-"""The rows that `fit` is given, checked and in the form that training needs."""
+"""The rows for `fit`, checked and converted to the form that training needs."""
 
 import os
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ from ..util.notices import say
 from ..util.text import listed
 from ..util.validate import count, same_batch
 
-SOME = 0.05  # of a column's cells that do not fit: its owner is told
+SOME = 0.05  # share of a column's cells that do not fit, from which on its owner is told
 FAR = 10  # times the rows, or persons, or a tenth: a public N that is probably a mistake
 
 FACTS = {  # in words: keys of a column's entry
@@ -39,14 +39,14 @@ FACTS = {  # in words: keys of a column's entry
 
 @dataclass
 class Data:
-    """The training data, and what the run discloses about them."""
+    """The training data, and the facts that the run discloses about them."""
 
     inputs: Inputs
     targets: NDArray
     labels: Any  # the classes, None of a regression
     target_bounds: tuple[float, float] | None
     weight: NDArray | None
-    units: Units  # how many there are is not public
+    units: Units  # their number is not public
     measured: tuple[Inputs, NDArray] | None  # public (x, y)
     size: int  # N, public
     disclosed: list[str]
@@ -65,8 +65,8 @@ class Data:
 
 
 def data_of(x, y, test, settings):
-    """(Data, settings) of what `fit` is given. Raises, before any charge, unless rows, targets,
-    persons, weights and public rows fit each other and the settings.
+    """(Data, settings) from the arguments of `fit`. Raises, before any charge, unless rows,
+    targets, persons, weights and public rows fit each other and the settings.
     """
     _check_indices(x, y=y, person=settings.person)
     _check_weight_index(x, settings.person, settings.example_weight)
@@ -123,7 +123,7 @@ def data_of(x, y, test, settings):
 
 
 def _check_indices(x, **named):
-    """Raise ParameterError if x and another are of pandas and name their rows in different ways."""
+    """Raise ParameterError if x and another object are of pandas and their indexes differ."""
     index = getattr(x, "index", None)
     for name, given in named.items():
         other = getattr(given, "index", None)
@@ -135,7 +135,7 @@ def _check_indices(x, **named):
 
 
 def _check_weight_index(x, person, weight):
-    """Raise ParameterError for weights of pandas that may be in another order than their units."""
+    """Raise ParameterError for weights of pandas whose order may differ from that of the units."""
     if person is None:
         _check_indices(x, example_weight=weight)
     elif hasattr(getattr(weight, "index", None), "equals"):
@@ -147,7 +147,7 @@ def _check_weight_index(x, person, weight):
 
 
 def _check_apart(column, person, test):
-    """Raise ParameterError if a person of the table is in the table of the test, too."""
+    """Raise ParameterError if a person is both in the table and in the table of the test."""
     others = None if test is None else table_of(test[0])
     if others is None or column not in others:
         return
@@ -161,8 +161,8 @@ def _check_apart(column, person, test):
 
 
 def _tabled(x, y, settings):
-    """(the columns of a table, None of other x; y, by default the column of the table that `label`
-    names, which is then no input).
+    """(columns of a table, or None for other x; y). By default y is the column that `label` names,
+    which is then not an input.
     """
     table, label = table_of(x), settings.label
     marked = None if settings.schema is None else Schema.of(settings.schema).label
@@ -180,8 +180,8 @@ def _tabled(x, y, settings):
 
 
 class _Door:
-    """Where rows come in: arrays, memory maps, tables and objects that can be indexed become
-    `Inputs` and targets, the training rows first and public rows like them.
+    """Converts arrays, memory maps, tables and indexable objects to `Inputs` and targets: first the
+    training rows, then public rows in the same way.
     """
 
     def __init__(self, settings, columns):
@@ -192,7 +192,9 @@ class _Door:
         self.told: set[str] = set()
 
     def rows(self, x, y):
-        """(Inputs, targets) of rows with their labels or targets; notes which classes there are."""
+        """(Inputs, targets) of rows with their labels or targets; also keeps the list of
+        classes.
+        """
         if self.schema is not None:
             for line in self.schema.fell_out(table_of(x) or {}, SOME):
                 name = line.partition(":")[0]
@@ -218,7 +220,7 @@ class _Door:
         return inputs, targets
 
     def _remark_target(self, y):
-        """Tell the data's owner that targets are beyond their bounds."""
+        """Print a NOTICE if targets are beyond their bounds."""
         low, high = self.target_bounds
         beyond = ((y < low) | (y > high)).sum()
         if beyond > SOME * len(y):
@@ -260,7 +262,7 @@ def _public_rows(door, test, training, settings):
 
 
 def _of_schema(settings, person, table):
-    """The settings with the schema as a Schema, and what it says of the label. Raises
+    """The settings with the schema as a Schema, and with its facts on the label. Raises
     ParameterError unless it fits the other settings and the columns of the table.
     """
     schema = Schema.of(settings.schema)
@@ -287,7 +289,7 @@ def _of_schema(settings, person, table):
 
 
 def _remark_size(size, units):
-    """Tell the data's owner, on the screen alone, that the public N is far from the truth."""
+    """Print a NOTICE if the public N is far from the true number."""
     wrong, then = "large", "lots are smaller than planned, and the noise is too much for so few"
     if size < units:
         wrong, then = "small", "lots are larger than planned, and delta is too large for so many"
@@ -299,7 +301,7 @@ def _remark_size(size, units):
 
 
 def _disclosed(settings, door, units):
-    """Lines for the statement on what was read from the data and is not protected."""
+    """Lines for the statement on facts that were read from the data and are not protected."""
     disclosed = []
     if settings.schema is not None and (names := settings.schema.from_data):
         entries = [each.entry for each in settings.schema.columns if each.from_data]

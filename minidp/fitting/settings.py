@@ -1,4 +1,4 @@
-"""Settings of `minidp.fit` besides data, budget and files. The keywords of `fit`, the flags of
+"""Settings of `minidp.fit`, except data, budget and files. The keywords of `fit`, the flags of
 `minidp train` and entries of config.json follow from these fields.
 """
 
@@ -30,17 +30,16 @@ class Settings(Checked):
     """Settings of `minidp.fit`; each may also be given to `fit` by its own name.
 
     label: str, default None
-        Column of a table that is to be predicted, in place of y; default: the one that `schema`
-        marks.
+        Column of a table to predict, instead of y; default: the column that `schema` marks.
     classes: array (K,) or list, default None
-        Public list of classes. None: those in y, and the statement says that they were disclosed;
-        floating-point labels other than at most ten whole numbers are then refused, because they
-        may be targets of a regression.
+        Public list of classes. None: those in y, and the statement says that they were disclosed.
+        Floating-point labels are then refused, unless they are at most ten whole numbers, because
+        they may be targets of a regression.
     target_bounds: (low, high), default None
         Public bounds of a regression's targets, which are clipped to them; they may be loose, or
         (-inf, inf), because a private look finds where targets lie. None: classification.
     scale: str, default "auto"
-        "unit-norm": each row divided by its length; given by name, the rows are taken for images or
+        "unit-norm": each row is divided by its length. If you name it, rows count as images or
         texts, whose length says nothing, and get the rates of images. "bounds": each feature mapped
         to [-1, 1] by `bounds` or the schema, and clipped to it. "private": by a private look at the
         columns, noisy histograms that give the centre, the spread and the pieces of each. "none":
@@ -52,54 +51,54 @@ class Settings(Checked):
     bounds: (low, high), default None
         Public bounds of the features, numbers or arrays of a row's shape.
     schema: dict or path, default None
-        Public description of a table's columns (`data.tables`), in place of `bounds`: x is
-        then a data frame or a dict of columns, with texts, gaps and dates, and may hold the
-        label, with y=None. A number beyond its bounds is clamped, an unknown category is *other*.
+        Public description of a table's columns (`data.tables`), instead of `bounds`. x is then a
+        data frame or a dict of columns, with texts, gaps and dates. It may include the label, with
+        y=None. A number beyond its bounds is clamped, an unknown category is *other*.
     hidden: tuple of int, or int, default ()
         Sizes of hidden layers. (): logistic, or linear, regression.
     network: nn.Sequential, default None
-        Your own network for inputs of this shape, giving one logit per class, or one number. It is
-        copied. Its inputs are scaled as `scale` says, and no more. None: layers of `hidden` units.
+        Your own network for inputs of this shape, with one logit per class, or one number. It is
+        copied. Its inputs are only scaled as `scale` says. None: layers of `hidden` units.
     dataset_size: int, default None
-        Public N, for the sampling: rows, or with `person` persons. None: as many as there are, and
-        the statement says that it was disclosed. Lots and the default delta follow from N: if it is
-        too small, lots are larger and delta weaker than planned; if it is too large, lots are
-        smaller and the model is worse. Epsilon at that delta holds for any N.
+        Public N for the sampling: the number of rows, or with `person` of persons. None: the true
+        number, and the statement says that it was disclosed. Lots and the default delta follow from
+        N. If N is too small, lots are larger and delta is weaker than planned; if it is too large,
+        lots are smaller and the model is worse. Epsilon at that delta holds for any N.
     person: str or array (N,), default None
-        Protect persons instead of rows: the column of x, or an array, that says whose row each is,
-        in whole numbers or texts (spaces around these are cut). It is no input. Rows without a
-        person are refused before any charge. Lots are lots of persons, and a person's gradient is
-        the mean over their rows.
+        Protect persons instead of rows: the column of x, or an array, with the name of each row's
+        person, as whole numbers or texts (spaces around texts are cut). It is not an input. Rows
+        without a person are refused before any charge. Lots consist of persons, and a person's
+        gradient is the mean over their rows.
     rows_per_person: int, default None
         Public k: the first k rows of a person, in the order of the data, are used. Give it together
         with `person`.
     lot_size: int, default None
-        L, rows per step, on average. This and the next three are None for `defaults.choose`: chosen
-        from N, epsilon, delta and the number of parameters alone.
+        L, rows per step, on average. If this or one of the next three is None, `defaults.choose`
+        finds it from N, epsilon, delta and the number of parameters alone.
     steps: int, default None
         T, the number of steps.
     clip_norm: float, default None
         C, the bound on the norm of each row's (or person's) gradient.
     learning_rate: float, default None
-        eta, the length of a step, times the gradient.
+        eta, the length of a step in units of the gradient.
     example_weight: array (N,), default None
         Weights in [0, 1], each depending on its own row only; with `person` one for each person, in
         the order of their names. None: all 1.
     check: bool, default True
-        Stop before any charge, with a message for the data's owner, if rows are not finite or
-        labels are no classes. False: train nevertheless; such rows contribute nothing.
+        Refuse rows that are not finite and labels of no class before any charge, with a message for
+        the data's owner. False: train nevertheless; such rows contribute nothing.
     device: str, default "cpu"
         "cpu", "gpu", "gpu:N" (the GPU of that number) or "auto" (a GPU if there is one).
     dtype: str, default "float32"
-        "float32" or "float64", of what is trained. In float64 a row's gradient does not depend on
-        the other rows of its batch, which the run tries on this machine and says in the statement;
-        it takes several times as long.
+        "float32" or "float64", the number type of the weights. In float64 a row's gradient does not
+        depend on the other rows of its batch. The run tries this on this machine, and the statement
+        has the result. Float64 takes several times as long.
     source: str, default None
-        What the statement calls the data, such as the name of their file.
+        Name of the data in the statement, such as that of their file.
     group_size: int, default 1
         k: the statement also gives the epsilon of k rows of one person together, or with `person`
-        of k persons. It is a figure beside the others: the epsilon that you ask for stays that of
-        one row, or person.
+        of k persons. It is an additional figure: the epsilon that you ask for remains that of one
+        row, or person.
     ledger_limit: float, default None
         Largest epsilon, at this fit's delta, that the shared `ledger` may reach; a fit that would
         exceed it is refused before its charge.
@@ -112,7 +111,7 @@ class Settings(Checked):
 
     label: str | None = option(
         None,
-        "column of a table that is to be predicted (default: the one that --schema marks); all "
+        "column of a table to predict (default: the one that --schema marks); all "
         "others are inputs",
         metavar="COLUMN",
     )
@@ -170,12 +169,12 @@ class Settings(Checked):
     )
     person: Any = option(
         None,
-        "column of a .csv file that says whose row each is: protects persons instead of rows; rows "
+        "column of a .csv file with each row's person: protect persons instead of rows; rows "
         "without one are refused",
         metavar="COLUMN",
     )
     rows_per_person: int | None = option(
-        None, "with --person: how many rows of each person are used", POSITIVE, metavar="K"
+        None, "with --person: number of rows that are used of each person", POSITIVE, metavar="K"
     )
     lot_size: int | None = option(None, f"rows per step, on average {RULE}", POSITIVE, metavar="L")
     steps: int | None = option(None, f"number of steps {RULE}", POSITIVE, metavar="T")
@@ -183,7 +182,7 @@ class Settings(Checked):
         None, f"bound on the norm of each row's gradient {RULE}", positive_finite, metavar="C"
     )
     learning_rate: float | None = option(
-        None, f"length of a step, times the gradient {RULE}", positive_finite, metavar="RATE"
+        None, f"length of a step in units of the gradient {RULE}", positive_finite, metavar="RATE"
     )
     example_weight: ArrayLike | None = None
     check: bool = option(
@@ -218,7 +217,7 @@ class Settings(Checked):
 
     @property
     def hidden_sizes(self) -> tuple[int, ...]:
-        """The sizes of hidden layers, from one of them or several."""
+        """The sizes of hidden layers as a tuple, from one number or several."""
         sizes = tuple(self.hidden) if isinstance(self.hidden, (tuple, list)) else (self.hidden,)
         for size in sizes:
             count(1, hidden=size)
@@ -226,7 +225,7 @@ class Settings(Checked):
 
     @property
     def given(self) -> dict[str, Any]:
-        """{name: value} of the fields that are not at their defaults."""
+        """{name: value} of the fields that differ from their defaults."""
         return {
             field.name: getattr(self, field.name)
             for field in fields(self)
@@ -236,7 +235,7 @@ class Settings(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What `fit` was asked for besides the rows, checked against each other; the fields are its
+    """The arguments of `fit` except the rows, checked against each other; the fields are its
     parameters.
     """
 
@@ -276,6 +275,7 @@ def names_checked(fit: Callable[P, R]) -> Callable[P, R]:
     own = [each for each in shown.parameters.values() if each.kind != Parameter.VAR_KEYWORD]
     every = [*own, *signature(Settings).parameters.values()]
     fit.__signature__ = shown.replace(parameters=every)  # type: ignore[attr-defined]
+    fit.__annotations__ |= Settings.__annotations__
     by_name = words.names_checked(fit)
 
     @wraps(fit)

@@ -1,4 +1,6 @@
-"""The target of a regression: a private look at where it lies, and the units it is learned in."""
+"""The target of a regression: a private look at where it lies, and the units in which it is
+learned.
+"""
 
 import math
 from typing import Any
@@ -18,12 +20,12 @@ AIM = 0.02, 0.2, 0.1  # of the look, as `columns.AIM`
 
 
 class Target:
-    """The targets of a regression, clipped to bounds and in units where these are -1 and 1.
+    """The targets of a regression, clipped to bounds, in units where the bounds are -1 and 1.
 
     bounds  (low, high): the public ones, and after `release` those within FARTHEST spreads of the
             noisy centre
-    centre  where the targets lie, in those units
-    look    a `Look` at them, or None where there are too few rows
+    centre  centre of the targets, in those units
+    look    a `Look` at the targets, or None if there are too few rows
 
     Raises ParameterError if there are no public bounds, and too few rows for a look.
     """
@@ -41,7 +43,7 @@ class Target:
 
     @property
     def _open(self):
-        """Whether there are no limits yet."""
+        """True if there are no limits yet."""
         return math.isinf(self.bounds[1] - self.bounds[0])
 
     @property
@@ -50,14 +52,14 @@ class Target:
         return self.look.events() if self.look else []
 
     def scaled(self, y: NDArray) -> NDArray:
-        """(N, 1) float32 of targets y (N, 1); without bounds, before a release, as if they were -1
-        and 1.
+        """(N, 1) float32 of targets y (N, 1). Before the release of missing bounds, these count as
+        -1 and 1.
         """
         found = bounded_targets(to_host(y), (-1.0, 1.0) if self._open else self.bounds)
         return namespace_of(self.data.targets).asarray(found)
 
     def release(self, run: Run) -> None:
-        """Look, and note the bounds and the centre that follow."""
+        """Look, and set the bounds and the centre from the result."""
         if self.look is None:
             return
         low, high = self.bounds

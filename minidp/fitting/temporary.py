@@ -1,4 +1,4 @@
-"""The folder of a fit that was given none: it ends with the model, or stays after an error that
+"""The folder of a fit without `folder`: it is deleted with the model, but kept after an error that
 follows a charge.
 """
 
@@ -15,7 +15,7 @@ from ..util.atomic import StrPath
 
 
 def temporary(undo: ExitStack) -> str:
-    """The path of a folder that ends with `undo`."""
+    """The path of a temporary folder that `undo` deletes."""
     at = current().of_first(lambda: tempfile.mkdtemp(prefix="minidp-"))
     if current().rank == 0:
         undo.callback(shutil.rmtree, at, ignore_errors=True)
@@ -24,9 +24,8 @@ def temporary(undo: ExitStack) -> str:
 
 @contextmanager
 def kept(undo: ExitStack, run: Run, ledger: StrPath | None) -> Iterator[None]:
-    """Within it, an error after a charge, also of a ledger that fits share, leaves the folder where
-    it is, unlocked, and says how to resume the run. Of weights that overflowed there is nothing to
-    keep.
+    """Context in which an error after a charge, also to a shared ledger, keeps the folder, unlocks
+    it and says how to resume the run. After an overflow of the weights nothing is kept.
     """
     try:
         yield

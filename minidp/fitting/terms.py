@@ -1,5 +1,5 @@
-"""What a model without hidden layers learned of each column: its curve. All of it is computed from
-the model alone, and costs nothing.
+"""The curve that a model without hidden layers learned for each column, computed from the model
+alone, so that it costs nothing.
 """
 
 import math
@@ -17,7 +17,7 @@ from ..run import plotting
 from ..run.model import Model
 from ..util.atomic import StrPath
 
-VALUES = 200  # of a column of numbers, at which its curve is computed
+VALUES = 200  # points of a column of numbers at which its curve is computed
 ADDITIVE = (nn.Standardise, nn.Clamp, nn.Pieces, nn.Flatten)
 MOST_PANELS, ACROSS = 30, 3
 BINS = 10
@@ -27,11 +27,11 @@ GREY = "0.7"  # of a curve that noise may have made
 
 @dataclass(frozen=True)
 class Term:
-    """What a column adds to the answer.
+    """The part of the answer that a column adds.
 
     values  (V,) numbers, dates, categories, or None of other values and gaps
-    adds    (V,) to the logit of the second of two classes, or to the number that a regression
-            gives; (V, K) to the logits of K classes. Less the mean over the values
+    adds    (V,) added to the logit of the second of two classes, or to the number of a regression;
+            (V, K) added to the logits of K classes. The mean over the values is subtracted
     noise   whether the noise of the training alone may have made it; known of classes only
     """
 
@@ -41,8 +41,8 @@ class Term:
 
 
 def terms(model: Model) -> dict[str, Term]:
-    """{column: Term} of a model. Raises ParameterError unless the model adds up terms of one column
-    each.
+    """{column: Term} of a model. Raises ParameterError unless its answer is a sum of terms of one
+    column each.
     """
     if not is_additive(model):
         layers = ", ".join(layer.name or layer.kind for layer in model.network.layers)
@@ -72,7 +72,9 @@ def importances(model: Model) -> NDArray[np.float64]:
 
 
 def _of_schema(model):
-    """Yield (column, values, a table with these values, in which the other columns stand still)."""
+    """Yield (column, values, a table with these values, in which all other columns are
+    constant).
+    """
     low, high = span(model)
     values, place = {}, 0
     for column in model.schema.inputs:
@@ -85,7 +87,7 @@ def _of_schema(model):
 
 
 def _of_numbers(model):
-    """The same of an array."""
+    """The same for an array."""
     low, high = span(model)
     grid = np.linspace(low, high, VALUES)
     names = model.about.get("columns") or [f"x[{place}]" for place in range(len(low))]
@@ -96,8 +98,8 @@ def _of_numbers(model):
 
 
 def answers(model: Model, x: Any) -> NDArray[np.float64]:
-    """(N,) logits of the second of two classes, less those of the first, or numbers of a regression
-    before they are clipped; (N, K) logits of K classes.
+    """(N,) logits of the second class minus those of the first, or numbers of a regression before
+    they are clipped; (N, K) logits of K > 2 classes.
     """
     z = model.outputs(x)
     if model.classes is not None:
@@ -107,8 +109,9 @@ def answers(model: Model, x: Any) -> NDArray[np.float64]:
 
 
 def linear(model: Model) -> tuple[NDArray, Any]:
-    """(coef, intercept) with which x @ coef.T + intercept is `answers` within the limits of the
-    columns: coef (D,) or (K, D), in the columns' units. Raises AttributeError where there are none.
+    """(coef, intercept), so that x @ coef.T + intercept is `answers` within the limits of the
+    columns; coef is (D,) or (K, D), in the columns' units. Raises AttributeError if the model is
+    not linear.
     """
     pieces = any(isinstance(layer, nn.Pieces) for layer in model.network.layers)
     if pieces or model.schema is not None or not is_additive(model):
@@ -140,7 +143,7 @@ def span(model: Model) -> tuple[NDArray, NDArray]:
 
 
 def draw_terms(found: dict[str, Term], classes: Any, path: StrPath) -> None:
-    """Write a picture with a panel for each column, those that add most first."""
+    """Write a picture with a panel for each column; columns that add most come first."""
     most = sorted(found, key=lambda name: -np.ptp(found[name].adds, axis=0).max())[:MOST_PANELS]
     rows = -(-len(most) // ACROSS)
     figure, axes = plotting.new_figure(
@@ -178,14 +181,14 @@ def draw_reliability(p: NDArray, right: NDArray, path: StrPath) -> None:
     """Write a picture of public rows: how often a class is right where the model says so.
 
     p      (N, K) probabilities
-    right  (N,) places of the classes, -1 of none
+    right  (N,) numbers of the true classes, -1 for none
     """
     said, was = p.ravel(), (right[:, None] == np.arange(p.shape[1])).ravel()
     if p.shape[1] == 2:
         said, was = p[:, 1], right == 1
     bins = np.minimum((said * BINS).astype(int), BINS - 1)
     rows = np.bincount(bins, minlength=BINS)
-    held = rows >= FEWEST  # so that the picture shows nobody by themselves
+    held = rows >= FEWEST  # so that no point shows a single person
     means = [np.bincount(bins, each, BINS)[held] / rows[held] for each in (said, was)]
     figure, (axis,) = plotting.new_figure(
         title="Probabilities of the model, and how often they came true", panel=(4.8, 4.6)
@@ -201,13 +204,15 @@ def draw_reliability(p: NDArray, right: NDArray, path: StrPath) -> None:
 
 
 def is_additive(model: Model) -> bool:
-    """Whether the network adds up terms of one column each."""
+    """True if the answer is a sum of terms of one column each, over ranges that are known."""
     *before, last = model.network.layers
+    if model.schema is None and not np.isfinite(span(model)).all():
+        return False
     return isinstance(last, nn.Dense) and all(isinstance(layer, ADDITIVE) for layer in before)
 
 
 def _values_of(column, low, high):
-    """Values of a schema's column within its bounds, or else between these ends; and None of a gap
+    """Values of a schema's column within its bounds, or else between these ends; and None for a gap
     among categories.
     """
     if column.values:
@@ -217,6 +222,6 @@ def _values_of(column, low, high):
 
 
 def _centred(adds):
-    """Less the mean over the values, and of K classes over the classes."""
+    """Subtract the mean over the values, and for K classes also the mean over the classes."""
     adds = adds - adds.mean(axis=0)
     return adds if adds.ndim == 1 else adds - adds.mean(axis=1, keepdims=True)

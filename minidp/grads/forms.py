@@ -29,12 +29,12 @@ STRATEGIES = ("auto", "explicit", "factored")
 # the norms of an example's outer products may add up to this many times the norm of their sum; if
 # they add up to more, the example gets a lower weight
 CANCELLING = 64
-# rows of such a sum in one product, at least and at most, and how many of the largest are added to
-# each other before they are added to the rest; `mechanism.rounding` counts on it
+# an OuterSum is added up in blocks: the fewest and the most rows of a block, and how many blocks
+# are added to each other before their sum joins the total; `mechanism.rounding` relies on them
 LEAST_ROWS, MOST_ROWS = 512, 2048
 TOGETHER = 2048
 # norms of factors above which a gradient counts as not finite
-HUGE, LARGE = 2.0**400, 2.0**60  # in float64; in float32, whose products hold no longer ones
+HUGE, LARGE = 2.0**400, 2.0**60  # in float64; in float32
 Key = tuple[str, str]  # (layer, parameter)
 Arrays = dict[Key, NDArray]  # of parameters
 
@@ -88,7 +88,7 @@ class PerExampleGrad:
         """How `strategy` clips and sums these gradients, "explicit" or "factored". "auto" takes
         what is cheaper, and on a GPU explicit ones that fit into memory: that takes fewer kernels.
 
-        examples: how many must fit, a public number; 0 for those of this batch.
+        examples: number of examples whose gradients must fit, public; 0 for those of this batch.
         """
         if not self.factored or strategy == "explicit":
             return "explicit"
@@ -172,7 +172,7 @@ class Explicit(PerExampleGrad):
 
 
 class PositionSums(Explicit):
-    """Explicit gradients that are sums over positions, of a bias: made when they are needed.
+    """Gradients of a bias: sums over positions, computed when they are needed.
 
     d (B, T, O) to g (B, O)
     """
@@ -232,9 +232,9 @@ class Outer(_Factored):
                    product
 
     Guarantees
-        Only `materialise` makes an array of size B x I x O. An example with |a_b| or |d_b| above
-        2^400, or of factors in float32 above 2^60, counts as not finite, in lots of every size:
-        rounded to a multiple of 2^-149, w_b a_bi could be twice as large.
+        Only `materialise` makes an array of size B x I x O. An example counts as not finite if
+        |a_b| or |d_b| is above 2^400, or above 2^60 in float32: its w_b is so small that rounding
+        w_b a_bi to float32, a multiple of 2^-149, could double it.
     """
 
     may_be_explicit = False  # norms and sum of the factors are cheaper on any device
@@ -296,15 +296,16 @@ class OuterSum(_Factored):
 
     Source
         [N1]  Rochette, Manoel, Tramel 2019, arXiv:1912.06015; Bu, Mao, Xu 2022, arXiv:2205.10683
-        [N3]  own derivation: the terms of [N1] may cancel, so their roundings count against
-              absolute values. All are below |a_t| |a_u| |d_t| |d_u|, and chains of roundings are no
-              longer than n, also where u and t are added one after the other: what sq_b loses is at
-              most n eps m_b^2 (Higham, section 3.1). The least value also bounds what the terms of
-              [P1] add up to, and so their roundings, for all examples together
+        [N3]  own derivation: the terms of [N1] may cancel, so the bound adds up their absolute
+              values, which are at most |a_t| |a_u| |d_t| |d_u|. A chain of roundings is at most n
+              long, even if u and t are added one after the other. So sq_b is off by at most n eps
+              m_b^2 (Higham, section 3.1). The lower limit (m_b / 64)^2 bounds the sum of the
+              absolute terms of [P1], and with it their rounding, for all examples together
 
     Guarantees
-        A term of [P1] goes through at most 2^12 additions, and one more for each 2^22 terms of the
-        batch. An example has at most 2^22 positions (ShapeError): so that is one for each example.
+        A term of [P1] goes through at most 2^12 additions, plus one for each 2^22 terms of the
+        batch. An example with more than 2^22 positions raises ShapeError, so that the second part
+        is at most one addition per example.
     """
 
     def __init__(self, a, d):
@@ -363,14 +364,14 @@ class OuterSum(_Factored):
 
 
 def product_rows(n):
-    """Rows of each product in a sum over n rows: about as many as there are products, which makes
-    chains of roundings short.
+    """Rows of each product in a sum over n rows: about sqrt(n), which keeps chains of roundings
+    short.
     """
     return min(max(LEAST_ROWS, math.isqrt(n)), MOST_ROWS)
 
 
 def gram_is_cheaper(positions, i, o):
-    """True if Gram matrices, T^2 (I + O) multiplications at a quarter of the speed (measured), cost
-    less than T I O.
+    """True if Gram matrices are cheaper: T^2 (I + O) multiplications, four times as slow by
+    measurement, against T I O.
     """
     return 4 * positions * (i + o) < i * o

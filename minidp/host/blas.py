@@ -15,7 +15,9 @@ def kernels():
 
 @cache
 def thread_functions():
-    """(get, set) of the number of threads of products, or None without an OpenBLAS."""
+    """(get, set): functions for the number of threads of matrix products; None without an
+    OpenBLAS.
+    """
     get, set_ = _function("get_num_threads"), _function("set_num_threads")
     if get is None or set_ is None:
         return None
@@ -28,7 +30,7 @@ def _function(name):
     try:
         from numpy._core import _multiarray_umath
 
-        # loaded already; finds the names of what it is linked to
+        # loaded already; the search includes the libraries that it is linked to
         library = ctypes.CDLL(_multiarray_umath.__file__)
     except (ImportError, OSError):
         return None

@@ -1,9 +1,9 @@
 """Random words and normal numbers as functions of (key, stream, release, index): the definitions,
 in NumPy.
 
-`drawing` holds the compiled twins, `fast/device/noise.cu` the GPU's. All three give the same
-bits: integers, and additions, products, divisions and square roots of float64, each rounded by
-itself.
+`fast.drawing` holds the compiled twins, `fast/device/noise.cu` those of the GPU. All three give the
+same bits, because they use only integers, and additions, products, divisions and square roots of
+float64, each rounded by itself.
 """
 
 import math
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .series import SPLIT, log_of, polynomial
 
 ROUNDS = 20
-LANES = 64  # blocks that are computed side by side
+LANES = 64  # blocks that are computed in one call
 STRETCH = 8 * LANES  # normal numbers that are made together
 CONSTANTS = np.frombuffer(b"expand 32-byte k", "<u4").astype(np.uint32)
 QUARTERS = (
@@ -61,8 +61,8 @@ def chacha(key, place):
 
 
 def words(state, blocks):
-    """(16, n) uint32: the words of blocks (n,), numbers below 2^64; state (16,): a block's input
-    without its number, as `Draws.state` gives it.
+    """(16, n) uint32: the words of n blocks. blocks: (n,) their numbers, below 2^64; state: (16,)
+    input of a block without its number, as `Draws.state` gives it.
     """
     low, high = blocks & np.uint64(2**32 - 1), blocks >> np.uint64(32)
     tail = np.broadcast_to(state[14:, None], (2, blocks.size))
@@ -91,15 +91,15 @@ def normals(words):
     Source
         [F1]  own derivation: the middle of one of 2^64 cells; never 0, so that |z| <= sqrt(130 ln
               2) = 9.5
-        [F2]  own derivation: the middle of one of 2^63 cells of a half turn, and the half by one
-              more bit
+        [F2]  own derivation: the middle of one of 2^63 cells of a half turn; one more bit chooses
+              the half
         [F3]  Box and Muller 1958, Annals of Mathematical Statistics 29(2)
         [M1]  own derivation: |s| <= 0.1716, so that the first term left out is below 3e-17 of ln m
-        [M2]  own derivation: |pi f| <= pi/2; the first terms left out are below 1e-18 and 2e-17
+        [M2]  own derivation: |pi f| <= pi/2; the first terms left out are below 2e-17 and 2e-18
 
     Guarantees
-        |z - exact| < 1e-14 for u and f as they are. No branch on a drawn value. Bits do not depend
-        on the device.
+        |z - exact| < 1e-14, given u and f. No branch depends on a drawn value. The bits do not
+        depend on the device.
     """
     u = (words[0:4].astype(np.float64) * 2.0**-32) + (
         words[4:8].astype(np.float64) + 0.5
@@ -126,7 +126,7 @@ def rounded(x, grid):
         [F1]  y = g rint(x / g) where g > 0, else x    g is a power of two: its products are exact
 
     Source
-        [F1]  own derivation: what is rounded so was released already, and costs nothing
+        [F1]  own derivation: rounding a release is post-processing and costs no privacy
     """
     return np.rint(x / grid) * grid if grid else x  # [F1]
 

@@ -1,6 +1,6 @@
 """Numba's `njit`, and a line on stderr before the first kernel is compiled.
 
-Numba keeps compiled kernels in a folder. Where it finds none that can be written (no home, a
+Numba keeps compiled kernels in a folder. If it finds no folder that it can write to (no home, a
 read-only installation), each process compiles the kernels that it needs.
 """
 
@@ -11,7 +11,7 @@ from ..util.notices import say
 
 __all__ = ["CACHED", "OFF", "compiled", "njit"]
 
-# NUMBA_DISABLE_JIT=1: the definitions are faster than kernels then
+# NUMBA_DISABLE_JIT=1: definitions are then faster than uncompiled kernels
 OFF = bool(getattr(config, "DISABLE_JIT", 0))
 
 

@@ -1,4 +1,4 @@
-"""Sizes of the chunks that the host works on: shares of the last cache, which several cores use."""
+"""Chunk sizes for the host, as shares of the last-level cache, which several cores use."""
 
 import math
 import os
@@ -19,8 +19,8 @@ def physical() -> float:
 
 
 def _last_cache():
-    """Bytes of the host's last cache, limited to 8 to 32 MiB; 32 MiB if the system does not report
-    it.
+    """Bytes of the host's last-level cache, limited to 8 to 32 MiB; 32 MiB if the system does not
+    report them.
     """
     size = _sysconf("SC_LEVEL3_CACHE_SIZE")
     return min(max(size, 2**23), 2**25) if size > 0 else 2**25
@@ -29,7 +29,7 @@ def _last_cache():
 # Measured: times hardly depend on these shares.
 # materialised gradients: a few examples of the widest layers
 EXPLICIT_BYTES = _last_cache() * 3 // 16
-# the inputs and outputs of layers; with all else, three times as much
+# inputs and outputs of layers; a batch takes three times as much in all
 BATCH_BYTES = _last_cache() // 10
-# a convolution's patches: in a core's cache, and yet products of hundreds of rows
+# a convolution's patches: they fit a core's cache, and products have hundreds of rows
 PATCH_BYTES = 2 * 2**20

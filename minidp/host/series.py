@@ -19,6 +19,6 @@ def polynomial(coefficients, x):
 
 
 def log_of(m, n, polynomial=polynomial):
-    """ln(2^n m), m between 1/sqrt 2 and sqrt 2 but for rounding."""
+    """ln(2^n m), with m between 1/sqrt 2 and sqrt 2, up to rounding."""
     s = (m - 1) / (m + 1)
     return n * LN2 + s * polynomial(LOG, s * s)

@@ -1,7 +1,7 @@
-"""Spreading a step over the cores of the host.
+"""Run the parts of a step in parallel on the cores of the host.
 
 BLAS splits each matrix product by itself: its threads wait for each other after every product, and
-everything else runs on one core. Here shards of a lot run side by side instead, each with a BLAS of
+everything else runs on one core. Here shards of a lot run in parallel instead, each with a BLAS of
 one thread.
 
 MINIDP_THREADS=N in the environment sets the number of shards; 1 leaves the cores to BLAS. Default:
@@ -21,7 +21,7 @@ from .blas import thread_functions
 MAX_THREADS = (
     4  # measured on two cores; with more than four, products of a few rows each lose the gain
 )
-# Work that is worth a hand-over to another thread: so many examples, or numbers in their layers
+# Least work that is worth another thread: examples, and numbers in their layers
 MIN_SHARD, MIN_NUMBERS = 64, 2**22
 
 _pool = None
@@ -29,15 +29,17 @@ _busy = threading.Lock()
 
 
 def shards_for(examples, numbers):
-    """The number of shards to cut a lot of this many examples into, each with so many numbers."""
+    """The number of shards of a lot of `examples`, each of which has `numbers` numbers in its
+    layers.
+    """
     worth = max(examples // MIN_SHARD, examples * numbers // MIN_NUMBERS)
     return max(1, min(limit(), worth))
 
 
 @cache
 def limit():
-    """Threads that `map_parallel` uses at most. Raises ParameterError if MINIDP_THREADS is no
-    number of threads.
+    """Most threads that `map_parallel` uses. Raises ParameterError if MINIDP_THREADS is not a
+    positive integer.
     """
     wanted = os.environ.get("MINIDP_THREADS", "")
     if wanted and not (wanted.isascii() and wanted.isdigit() and int(wanted) > 0):
@@ -51,14 +53,14 @@ def limit():
 
 
 def map_parallel(function, items):
-    """[function(item) for each item], computed by several threads, in the order of the items.
+    """[function(item) for each item] in the order of the items, computed by several threads.
 
     The call waits for all items and raises the first exception. A nested call runs in one thread.
     """
     if min(len(items), limit()) < 2 or not _busy.acquire(blocking=False):
         return [function(item) for item in items]
     try:
-        # whoever is free takes the next
+        # a free thread takes the next item
         results, left = (
             [None] * len(items),
             iter(range(len(items))),
@@ -97,14 +99,16 @@ def single_blas():
 def _workers():
     global _pool
     if _pool is None:
-        from concurrent.futures import ThreadPoolExecutor  # which takes as long as all else here
+        from concurrent.futures import ThreadPoolExecutor  # slow to import, so only when needed
 
         _pool = ThreadPoolExecutor(limit() - 1, thread_name_prefix="minidp")
     return _pool
 
 
 def _after_fork():
-    """Reset in a forked child, which has none of its parent's threads and no call in progress."""
+    """Reset the pool in a forked child, which has none of its parent's threads or calls in
+    progress.
+    """
     global _pool, _busy
     _pool, _busy = None, threading.Lock()
 

@@ -38,7 +38,7 @@ class AvgPool2D(Pool):
         return self._sum(x, counts) * share, (share, x.shape)  # [F1]
 
     def _sum(self, x, counts):
-        """Over the pixels that each window sees."""
+        """The same share of dy for each pixel that a window sees."""
         padded = self.window.pad(x)
         return sum(padded[seen] for seen in self.window.slices(counts))
 

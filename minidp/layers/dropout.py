@@ -13,8 +13,8 @@ class Dropout(Layer):
         x, y, m (B, ...)
 
     Forward
-        [F1]  y = x m, m = [u >= rate] / (1 - rate)    u uniform on [0, 1), for each coordinate by
-              itself
+        [F1]  y = x m, m = [u >= rate] / (1 - rate)    u uniform on [0, 1), independent for each
+              coordinate
         [F2]  y = x    without a generator: evaluation
 
     Backward, with dy = d(sum_b loss_b)/dy
@@ -25,8 +25,8 @@ class Dropout(Layer):
               form that needs no scaling in evaluation
 
     Guarantees
-        The mask never looks at the data. In training it follows from the step and the example's
-        place in the data: not from the batch, the threads or the device.
+        The mask does not depend on the data. In training it follows from the step and the example's
+        place in the data, not from the batch, the threads or the device.
 
     Raises
         ParameterError   rate is not in [0, 1)
@@ -41,7 +41,9 @@ class Dropout(Layer):
         self.rate = rate
 
     def compute_y(self, x, rng):
-        """(y, m); rng numbers of the rows (streams.RowDraws) while training, None in evaluation."""
+        """(y, m); rng: random numbers of the rows (streams.RowDraws) in training, None in
+        evaluation.
+        """
         if rng is None:
             return x, None  # [F2]
         kept = namespace_of(x).asarray(rng.random(x.shape) >= self.rate)

@@ -26,12 +26,14 @@ class Embedding(Drawn):
         [P1]  dE_bvj = sum_t [id_bt = v] dy_btj    factors RowsGrad(x, d = dy)
 
     Source
-        [P1]  own derivation: y_b is the product of rows of 0 and 1, one 1 at each id, and E
+        [P1]  own derivation: y_b is the product of a 0/1 matrix, whose row t has a single 1 at id
+              t, and E
 
     Guarantees
-        An id outside 0..V-1, such as -1 behind a sequence's end, raises no error, because values
-        of examples never do. Noise goes to all rows of E, whichever ids a lot holds. A vocabulary
-        that is made from the training data must be released and charged: take a public one.
+        An id outside 0..V-1, such as -1 after the end of a sequence, raises no error, because
+        values of examples never do. Noise goes to all rows of E, whichever ids a lot has. A
+        vocabulary from the training data would have to be released and charged, so use a public
+        one.
 
     Raises
         ShapeError   x is not (B, T)
@@ -74,7 +76,7 @@ class Embedding(Drawn):
 
 
 class RowsGrad(PerExampleGrad):
-    r"""Gradients of a table (V, J), of which each example has few rows.
+    r"""Gradients of a table (V, J) in which each example uses few rows.
 
     Shapes
         x (B, T) ids   d (B, T, J) the gradients of the rows taken   w (B,)
@@ -85,11 +87,12 @@ class RowsGrad(PerExampleGrad):
         [P1]  total_vj = sum_bt w_b [id_bt = v] d_btj
 
     Source
-        [N1] [P1]  own derivation: grads.forms.OuterSum, whose rows a_bt are 0 and one 1
+        [N1] [P1]  own derivation: grads.forms.OuterSum, where each row a_bt has a single 1 and
+                   otherwise 0
         [N3]  grads.forms.OuterSum [N3]
 
     Guarantees
-        A term of [P1] goes through as many additions as one of OuterSum, at most.
+        A term of [P1] goes through at most as many additions as a term of OuterSum.
     """
 
     def __init__(self, x: NDArray, d: NDArray, vocabulary: int):
@@ -150,7 +153,7 @@ class RowsGrad(PerExampleGrad):
 
 
 def ids_of(x: NDArray, vocabulary: int) -> tuple[NDArray, NDArray]:
-    """(ids, whether each is known, that is, in 0..vocabulary-1); unknown ids become 0."""
+    """(ids, known): known is True for an id in 0..vocabulary-1; other ids become 0."""
     xp = namespace_of(x)
     ids = xp.rint(x.real) if x.dtype.kind in "fc" else x
     known = (ids >= 0) & (ids < vocabulary)

@@ -53,7 +53,7 @@ class _Norm(Layer):
         raise NotImplementedError
 
     def shape_of_y(self, input_shape):
-        """The input's shape. Raises ShapeError where there is nothing to normalise."""
+        """The input's shape. Raises ShapeError if a set has fewer than two numbers to normalise."""
         view = self.view((1, *input_shape))
         if prod(view[axis] for axis in self.axes) < 2:
             raise ShapeError(
@@ -87,8 +87,8 @@ class _Norm(Layer):
         return {"scale": Explicit(scale.reshape(shape)), "shift": Explicit(shift.reshape(shape))}
 
     def _mean(self, v):
-        """Mean over the set S; its axes are kept with length 1."""
-        for axis in self.axes:  # one by one: ten times as fast in NumPy
+        """Mean over the set S, whose axes are kept with length 1."""
+        for axis in self.axes:  # axis by axis, which is ten times as fast in NumPy
             v = v.mean(axis=axis, keepdims=True)
         return v
 
@@ -145,7 +145,7 @@ class GroupNorm(_Norm):
 
 
 class LayerNorm(_Norm):
-    r"""Normalises the last axes of each example, each position before them by itself.
+    r"""Normalises the last axes of each example, separately at each position before them.
 
     Shapes
         x, y (B, ..., *shape)   scale, shift (*shape)
@@ -176,7 +176,7 @@ class LayerNorm(_Norm):
         dtype: DTypeLike = "float32",
         name: str | None = None,
     ):
-        """shape: of the last axes, or their number of channels; epsilon is added to the
+        """shape: shape of the last axes, or the size of the last axis; epsilon is added to the
         variance.
         """
         sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
@@ -212,7 +212,7 @@ class UnitNorm(Layer):
               / |x_b|, which is symmetric
 
     Guarantees
-        An example of zeros stays zero, and so is its gradient. Each example is divided by its
+        An example of zeros stays zero, and its gradient is zero. Each example is divided by its
         largest number before it is squared, so that norms of 1e30 and 1e-30 neither overflow nor
         vanish in float32.
     """

@@ -100,7 +100,7 @@ class LSTM(Drawn):
         return (input_shape[0], self.hidden) if self.states == ALL else (self.hidden,)
 
     def compute_y(self, x, rng):
-        """(y, (u, dz as a function of dy)); what a position remembers is a list."""
+        """(y, (u, dz as a function of dy))."""
         xp, (B, T, I), H = namespace_of(x), x.shape, self.hidden
         W, b = self.params["W"], self.params["b"]
         u = xp.zeros((B, T, I + H), x.dtype)
@@ -140,7 +140,7 @@ class LSTM(Drawn):
 
 
 class _Remembered:
-    """compute(dy), computed once where both dx and the gradients of parameters need it."""
+    """compute(dy), computed once although both dx and the gradients of the parameters need it."""
 
     def __init__(self, compute):
         self.compute, self.dy, self.found = compute, None, None
@@ -152,7 +152,9 @@ class _Remembered:
 
 
 def _state(z, b, before):
-    """(a, c, tanh c, h) of a position from the product z and the c before; z is overwritten."""
+    """(a, c, tanh c, h) of a position, from the product z and the c of the position before; z is
+    overwritten.
+    """
     xp, H = namespace_of(z), before.shape[1]
     a = xp.empty_like(z)
     if twin := kernel("lstm_state", z, b, before):
@@ -170,7 +172,7 @@ def _state(z, b, before):
 
 
 def _gradient(a, before, tanh_c, dh, dc, dz, t):
-    """The dc of the position before; position t of dz is written."""
+    """Compute the dc of the position before, and write position t of dz."""
     if twin := kernel("lstm_gradient", a, before, tanh_c, dh, dc, dz):
         twin(a, before, tanh_c, dh, dc, dz, t)
         return dc

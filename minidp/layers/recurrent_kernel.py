@@ -1,6 +1,6 @@
 """Compiled twins of `nn.LSTM` for float32 on the host.
 
-A loop has few arrays, so that the compiler sees that none overlaps another.
+Each loop has few arrays, so that the compiler can see that they do not overlap.
 """
 
 import numpy as np

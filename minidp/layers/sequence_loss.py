@@ -7,11 +7,10 @@ from ..util.validate import same_batch, shape
 
 
 class SequenceCrossEntropy:
-    r"""Cross-entropy at each position of a sequence: the sum over its positions over their public
-    number.
+    r"""Cross-entropy of a sequence: the sum over its positions, divided by their public number T.
 
     Shapes
-        z (B, T, K)   target (B, T) integers, -1 behind a sequence's end   losses (B,)   dz as z
+        z (B, T, K)   target (B, T) integers, -1 after the end of a sequence   losses (B,)   dz as z
 
     Forward
         [F1]  loss_b = sum_t m_bt (log sum_k exp(z_btk) - z_bt(target_bt)) / T,
@@ -25,8 +24,8 @@ class SequenceCrossEntropy:
               private length of a sequence, keeps a short one from counting as much as a long one
 
     Guarantees
-        Example b of losses and dz depends on example b only, and nothing is divided by a number
-        that is counted over the lot. A position whose target is none of 0..K-1 contributes zero.
+        Example b of losses and dz depends on example b only, and nothing is divided by a count over
+        the lot. A position whose target is not in 0..K-1 contributes zero.
 
     Raises
         ShapeError   z is not (B, T, K), target is not (B, T)

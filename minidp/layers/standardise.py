@@ -34,8 +34,8 @@ class Standardise(Layer):
     def __init__(
         self, mean: NDArray, scale: NDArray, gives: str | None = None, name: str | None = None
     ):
-        """mean, scale: arrays (public, or released). gives: dtype of y; None: as it comes. With
-        float64 constants and gives="float32" numbers far from 0 lose nothing that is near the mean.
+        """mean, scale: arrays, public or released. gives: dtype of y; None for NumPy's rule. With
+        float64 constants and gives="float32", differences from a large mean keep their digits.
         """
         super().__init__(name)
         self.gives = gives

@@ -1,7 +1,8 @@
 """Weights of PyTorch: arrays of a `state_dict` into a network, and out again, without PyTorch.
 
-PyTorch has channels first and (outputs, inputs); here channels are last, and it is (inputs,
-outputs). A Linear layer behind a Flatten of images therefore has its inputs in another order, too.
+PyTorch has channels first, and weights of shape (outputs, inputs); here channels are last, and
+weights are (inputs, outputs). So a Linear layer after a Flatten of images has its inputs in another
+order, too.
 """
 
 from collections.abc import Mapping
@@ -24,21 +25,21 @@ SECOND_BIAS = "bias_hh_l0"  # an LSTM has two there, which are added
 
 
 class ByName(dict[str, NDArray]):
-    """{name: array} whose order is not that of the layers."""
+    """{name: array} in an order that may differ from that of the layers."""
 
 
 def load_state_dict(
     network: Sequential, state: Mapping[str, ArrayLike], names: Mapping[str, str] | None = None
 ) -> None:
-    """Copy the arrays of a PyTorch `state_dict()` into a network: all, or none where one does not
-    fit.
+    """Copy the arrays of a PyTorch `state_dict()` into a network: all of them, or none if one does
+    not fit.
 
     state  {"0.weight": array or CPU tensor, ...}
     names  {layer here: its name in the state}, such as {"conv1": "features.0"}; other layers keep
            their weights. Default: all layers, in the order of the state
 
-    Raises ParameterError for layers or names that are missing, ShapeError for arrays that are not
-    those of the layer.
+    Raises ParameterError for missing layers or names, ShapeError for arrays that do not fit the
+    layer.
 
     >>> from minidp.nn import Dense
     >>> network = Sequential(Dense(2, 3))
@@ -60,10 +61,10 @@ def load_state_dict(
 
 
 def state_dict(network: Sequential, names: Mapping[str, str] | None = None) -> dict[str, NDArray]:
-    """{"dense1.weight": array, ...} in the order and shapes of PyTorch.
+    """{"dense1.weight": array, ...}: the network's weights in the order and shapes of PyTorch.
 
-    names: {layer here: its name there}; default: all layers, by their names here. The first bias
-    of an LSTM is its bias here, and the second one zero.
+    names: {layer here: its name in PyTorch}; default: all layers, by their names here. Of the two
+    biases of an LSTM, the first is its bias here, and the second is zero.
     """
     layers, found = _layers(network), {}
     for name, prefix in (names or {name: name for name in layers}).items():
@@ -75,7 +76,9 @@ def state_dict(network: Sequential, names: Mapping[str, str] | None = None) -> d
 
 
 def _layers(network):
-    """{name: (layer, (H, W, C) that a Flatten before it took, or None)} of layers with weights."""
+    """{name: (layer, (H, W, C) of the images that a Flatten before it takes, or None)} for layers
+    with weights.
+    """
     found, images, shape = {}, None, network.input_shape
     for layer in network.layers:
         if layer.params:
@@ -87,7 +90,7 @@ def _layers(network):
 
 
 def _parts(state: Mapping[str, Any]) -> dict[str, dict[str, NDArray]]:
-    """{name of a layer there: {"weight": array, ...}}."""
+    """{name of a layer in the state: {"weight": array, ...}}."""
     found: dict[str, dict[str, NDArray]] = {}
     for name, array in state.items():
         prefix, _, last = name.rpartition(".")
@@ -96,7 +99,7 @@ def _parts(state: Mapping[str, Any]) -> dict[str, dict[str, NDArray]]:
 
 
 def _in_order(layers, parts, state):
-    """{layer here: its name there}, one after the other."""
+    """{layer here: its name in the state}, paired in order."""
     if len(layers) == len(parts) and not isinstance(state, ByName):
         return dict(zip(layers, parts))
     of = ", of a file that sorts its names" if isinstance(state, ByName) else ""
@@ -107,9 +110,9 @@ def _in_order(layers, parts, state):
 
 
 def _values(where, given, layer, images):
-    """{parameter: its array} of a part of a state."""
+    """{parameter: array} from one layer's arrays in a state."""
     ends = np.cumsum([array.size for array in layer.params.values()])
-    places = {  # number all numbers of the layer, and see where each of them is there
+    places = {  # number the entries of the layer, and find the place of each in PyTorch's arrays
         key: part.reshape(array.shape)
         for (key, array), part in zip(layer.params.items(), np.split(np.arange(ends[-1]), ends))
     }
@@ -126,8 +129,8 @@ def _values(where, given, layer, images):
 def _there(
     layer: Layer, images: tuple[int, ...] | None, arrays: dict[str, NDArray]
 ) -> dict[str, NDArray]:
-    """{"weight": array, ...}: the arrays of a layer's parameters as PyTorch names and turns them.
-    images: (H, W, C) that a Flatten before a dense layer takes, or None.
+    """{"weight": array, ...}: a layer's parameters, named and transposed as in PyTorch. images: (H,
+    W, C) of the images that a Flatten before a dense layer takes, or None.
     """
     if isinstance(layer, LSTM):
         h = layer.hidden  # gates i, f, o, g here and i, f, g, o there

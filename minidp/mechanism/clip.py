@@ -23,7 +23,7 @@ from .schedule import Setting, value_at
 
 # clip norms whose squares, and those of gradients near them, float32 holds
 LEAST_NORM, MOST_NORM = 1e-12, 1e12
-MOST_CLIPPED = 2.0**120  # clip norms that a gradient may be long
+MOST_CLIPPED = 2.0**120  # a gradient longer than this many clip norms gets weight 0
 MARGIN = 2.0**-20  # norms are enlarged by this factor, so that rounding cannot exceed the clip norm
 
 
@@ -41,9 +41,9 @@ def clip_weights(sq_norms: NDArray, clip_norm: float) -> NDArray:
 
     Source
         [N2]  Abadi et al. 2016, Algorithm 1, "Clip gradient"
-        [N4]  own derivation: so that sums in float32 and in float64 hold the same examples
-        [N1]  own derivation: what w and the product w g are rounded by, also in float32, is about 3
-              times 2^-24, far below 2^-21
+        [N4]  own derivation: so that sums in float32 and in float64 leave out the same examples
+        [N1]  own derivation: rounding changes w and the product w g by about 3 times 2^-24 even in
+              float32, which is less than 2^-21
 
     Guarantees
         The norm of w_b g_b does not exceed C (1 - 2^-21), roundings included. No value of an
@@ -94,7 +94,7 @@ class ClipGroup:
     keys: Sequence[Key]
     clip_norm: Any  # a Setting
     noise_multiplier: Any
-    # {step: (C, sigma)}: a schedule is asked once for each, so that what is charged is what is done
+    # {step: (C, sigma)}: each schedule is called once per step, so that charge and noise agree
     _asked: dict[int, tuple[float, float]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -142,8 +142,8 @@ class ClipGroup:
 def flat_group(
     keys: Iterable[Key] | Mapping[Key, Any], clip_norm: Setting, noise_multiplier: Setting
 ) -> list[ClipGroup]:
-    """All parameters in one group, clipped together (Algorithm 1). keys: network.params, or keys
-    alone.
+    """All parameters in one group, clipped together (Algorithm 1). keys: network.params, or its
+    keys.
     """
     return [ClipGroup("all", tuple(keys), clip_norm, noise_multiplier)]
 
@@ -154,8 +154,8 @@ def per_layer_groups(
     clip_norm: Setting | Mapping[str, Setting],
     noise_multiplier: Setting | Mapping[str, Setting],
 ) -> list[ClipGroup]:
-    """One group per layer, as in Section 5.2. keys: network.params, or keys alone. Numbers may be
-    dictionaries by layer name.
+    """One group per layer, as in Section 5.2. keys: network.params, or its keys. Clip norm and
+    noise multiplier may be dictionaries by layer name.
 
     >>> keys = [("dense1", "W"), ("dense1", "b"), ("dense2", "W")]
     >>> groups = per_layer_groups(keys, {"dense1": 4.0, "dense2": 1.0}, 2.0)

@@ -28,7 +28,7 @@ def noise_grid(noise_std: float) -> float:
 
     Source
         [F1]  own derivation: at most 2^-20 of the noise, so that rounding costs no accuracy, and
-              far above the last bits of the sum and of the noise, which would tell how they were
+              far above the last bits of the sum and of the noise, which would show how they were
               added
     """
     return 2.0 ** max(math.frexp(noise_std)[1] - 1 - FINENESS, -1000) if noise_std else 0.0  # [F1]
@@ -52,17 +52,17 @@ def add_gaussian(
     Forward
         [F1]  released = g rint((raw + noise_std z) / g)    z standard normal, independent in every
               coordinate, in float64, and then rounded to `dtype`
-        [F2]  g = 2^(floor(log2 noise_std) - 20)    the grid of noise_std (`noise_grid`)
+        [F2]  g = 2^(floor(log2 noise_std) - 20)    the grid (`noise_grid`, which also has limits)
 
     Source
         [F1]  Abadi et al. 2016, Algorithm 1, "Add noise"
         [F2]  Mironov 2012, CCS, "On significance of the least significant bits for differential
-              privacy": what is rounded after the noise was added costs nothing
+              privacy": rounding after the noise was added costs no privacy
 
     Guarantees
         noise_std 0 draws nothing. The noise of an array on a GPU is drawn there, or on the host and
-        copied: the same bits. The known attacks on the low-order bits of noise fail, which is
-        evidence and no proof.
+        copied, with the same bits. The known attacks on the low-order bits of noise fail; this is
+        evidence, not proof.
 
     Raises
         ParameterError   noise_std is negative, infinite or not a number
@@ -116,7 +116,7 @@ def on_host(
 ) -> NDArray:
     """scale times the sum of the parts with noise, as `dtype`.
 
-    place: (start, size) where the parts are from `start` on of flat arrays of that size.
+    place: (start, size) if the parts begin at `start` in flat arrays of that size.
     """
     sums = [np.ascontiguousarray(to_host(part)) for part in parts]
     if not noise_std:

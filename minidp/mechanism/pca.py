@@ -18,8 +18,8 @@ from ..util.validate import count, inexact, non_negative_finite, shape
 from .noise import add_gaussian
 
 BATCH_ROWS = 8192
-# of a unit row's coordinates: products of as many rows are whole numbers below 2^53, however they
-# are added
+# of a unit row's coordinates. Sums of products over that many rows are whole numbers below 2^53, so
+# they are exact in every order
 BITS = 16
 QUANTUM = 4.0**-BITS  # second moments are multiples of it
 
@@ -52,15 +52,17 @@ class PrivatePCA:
 
     Source
         [F1]  Abadi et al. 2016, Section 4, "Differentially private PCA"
-        [F3]  Dwork, Talwar, Thakurta, Zhang 2014, "Analyze Gauss", Algorithm 1
+        [F3]  Dwork, Talwar, Thakurta, Zhang 2014, "Analyze Gauss", Algorithm 1, with the noise of
+              the 2016 code (tensorflow/models, dp_pca), whose mean with its transpose has sigma_p /
+              sqrt 2 off the diagonal
         [S1]  own derivation: a person adds a positive semi-definite matrix of trace at most 1,
               whose norm is at most 1
 
     Guarantees
-        Of a person with m rows, each a_n is divided by sqrt m before it is cut; if one row is not
-        finite, all of theirs become zero.
-        Nothing else is computed from the data: no mean, no scale. The projection applies to the
-        original rows, not to the unit rows. sigma_p = 0 draws no noise and is not private.
+        If a person has m rows, each a_n is divided by sqrt m before it is cut; if one of these rows
+        is not finite, all of them become zero. Nothing else is computed from the data: no mean, no
+        scale. The projection applies to the original rows, not to the unit rows. sigma_p = 0 draws
+        no noise and is not private.
 
     Raises
         ParameterError   sigma_p is negative or not finite, dimensions above D
@@ -92,8 +94,8 @@ class PrivatePCA:
         return Gaussian(self.noise_multiplier / self.sensitivity)  # [S2]
 
     def raw_second_moments(self, x: NDArray, units: Units | None = None) -> NDArray[np.float64]:
-        """G (D, D), float64 on the host; private until it went through `release`. units: of
-        these rows; None: each row is one.
+        """G (D, D), float64 on the host; private until `release` adds noise. units: persons of
+        these rows; None if each row is a unit.
         """
         if x.dtype != "float16":  # which is float64 below
             inexact("PrivatePCA", x=x)
@@ -108,11 +110,11 @@ class PrivatePCA:
         for some, share in units.blocks(x, BATCH_ROWS):
             rows = unit_rows(some, share) * 2.0**BITS
             raw += to_host(rows.T @ rows).astype(np.int64)  # [F2]
-        # held to what float64 has: none moves apart
+        # limited to what float64 holds exactly, which brings no two neighbours further apart
         return np.clip(raw, -(2**53), 2**53).astype(np.float64) * QUANTUM
 
     def noisy_second_moments(self, raw: NDArray, draws: Draws) -> NDArray[np.float64]:
-        """(D, D) second moments with noise. Only this is released; what is computed from it costs
+        """(D, D) second moments with noise. Only this is released; results computed from it cost
         nothing more.
         """
         released, sigma = np.empty_like(raw), self.noise_multiplier
@@ -132,8 +134,8 @@ def unit_rows(x: NDArray, share: NDArray) -> NDArray:
     """float64 rows scaled to norm 1 and cut to multiples of 2^-BITS, towards zero; zero and
     non-finite rows become zero.
 
-    share: (B, T) on the host, of B units with T rows each: the squared norms; all rows of a unit
-    become zero if one is not finite.
+    share: (B, T) on the host, the squared norms of the rows of B units with up to T rows each. If
+    one row of a unit is not finite, all of its rows become zero.
     """
     xp = namespace_of(x)
     x = x.astype(xp.float64)

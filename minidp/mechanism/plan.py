@@ -19,7 +19,7 @@ from ..privacy.events import Event, NeighbouringRelation
 from ..privacy.ledger import SETUP, Ledger
 from ..util.text import upper_text
 from ..util.validate import count, instance, positive_finite
-from ..util.words import Named
+from ..util.words import Named, names_checked
 from .rounding import Products, products
 from .samplers import Sampler
 from .sanitizer import Sanitizer
@@ -34,8 +34,8 @@ class Plan(Named):
     sanitizer          clip groups, each with its C and sigma (or schedules of them)
     steps              T, lots to process
     expected_lot_size  L, the public constant that the released sum is divided by
-    derived            which of "steps" and "noise_multiplier" `fitted` and `calibrated` found; a
-                       resumed run takes these from its folder
+    derived            "steps" if `fitted` found them, "noise_multiplier" if `calibrated` did; a
+                       resumed run reads them from its folder
 
     Event
         [S1]  of all steps: for each step, the sanitizer's release with that step's C and sigma, in
@@ -50,7 +50,8 @@ class Plan(Named):
 
     Raises
         ParameterError   steps or expected_lot_size out of range; expected_lot_size more than 1% off
-                         the sampler's lots; lots of whole epochs with a schedule of C or sigma
+                         the lots of a sampler that knows its dataset_size; a sampler that is
+                         charged per epoch, with a schedule of C or sigma
 
     >>> from minidp.mechanism import PoissonSampler, flat_group
     >>> from minidp.privacy import MomentsAccountant
@@ -83,8 +84,8 @@ class Plan(Named):
             self.check_lot_size(size)
 
     def check_lot_size(self, dataset_size: int) -> None:
-        """Raise ParameterError unless expected_lot_size is the sampler's mean lot of a public
-        dataset_size, within 1%.
+        """Raise ParameterError unless expected_lot_size is within 1% of the sampler's mean lot for
+        the public dataset_size.
         """
         least, most = self.sampler.lot_sizes(dataset_size)
         if not 0.99 * least <= self.expected_lot_size <= 1.01 * most:
@@ -98,8 +99,9 @@ class Plan(Named):
     def check_learning_rate(self, rate: float, largest: float) -> None:
         """Raise ParameterError if the weights could move farther than `largest`.
 
-        Without noise they move at most T steps of length `rate` times C, both of the first step.
-        Adaptive methods take shorter steps.
+        Without noise they move by about T steps of length `rate` times C, with the rate and C of
+        the first step. (A lot of n examples can move n / L of that; adaptive methods take shorter
+        steps.)
         """
         clip_norm = max(value_at(group.clip_norm, 0) for group in self.sanitizer.groups)
         travel = clip_norm * self.steps
@@ -117,11 +119,11 @@ class Plan(Named):
 
     @property
     def products(self) -> Products:
-        """How outer products are summed, and by how much that raises the sensitivity."""
+        """How outer products are summed, and how much their rounding raises the sensitivity."""
         return products(self.expected_lot_size, self.sanitizer.strategy)
 
     def at(self, step: int, lot_size: int) -> tuple[Sanitizer, Products]:
-        """The sanitizer with the numbers of one step, and how a lot of this size is summed."""
+        """The sanitizer with the settings of one step, and how a lot of this size is summed."""
         return self.sanitizer.for_step(step), self.products.for_lot(lot_size)
 
     def release_event(self, step: int = 0) -> Event:
@@ -137,7 +139,7 @@ class Plan(Named):
 
         start is a multiple of the sampler's period.
         """
-        # the events of all steps are alike, whatever the clip norms are
+        # the events of all steps are equal, because clip norms cancel in them
         if not any(callable(group.noise_multiplier) for group in self.sanitizer.groups):
             charge = self.sampler.charges(self.release_event(), stop - start)
             return [charge] if stop > start else []  # [S1]
@@ -163,6 +165,7 @@ class Plan(Named):
         )
         return replace(self, sanitizer=replace(self.sanitizer, groups=groups))
 
+    @names_checked
     def fitted(
         self,
         accountant: Accountant | str,
@@ -182,6 +185,7 @@ class Plan(Named):
             self.check_budget(accountant, ledger, epsilon, delta)
         return replace(self, steps=steps, derived=self.derived | {"steps"})
 
+    @names_checked
     def calibrated(
         self,
         accountant: Accountant | str,
@@ -192,9 +196,9 @@ class Plan(Named):
         """The plan with the least noise that keeps its steps, after the events `before`, at or
         below (epsilon, delta).
 
-        The groups' noise multipliers keep their ratios; groups without any get equal ones. Raises
-        BudgetExceededError where no noise is enough, ParameterError where a noise multiplier
-        follows a schedule, or next to none is enough.
+        The groups' noise multipliers keep their ratios; if one of them is 0, all become equal.
+        Raises BudgetExceededError if no noise is enough, ParameterError if a noise multiplier
+        follows a schedule, or if almost no noise is needed.
 
         >>> from minidp.mechanism import PoissonSampler, flat_group
         >>> sanitizer = Sanitizer(flat_group([("dense1", "W")], 1.0, 1.0))

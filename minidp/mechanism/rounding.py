@@ -11,7 +11,7 @@ LEAST_ROWS, MOST_ROWS = 30, 150  # of one float32 product; with fewer, float64 i
 MOST_CHARGED = (
     0.0099  # of the clip norm; if float32 products could lose more, they are computed in float64
 )
-FREE = 2.0**-21  # of the clip norm, which the margin of `clip.clip_weights` leaves
+FREE = 2.0**-21  # of the clip norm; the margin of `clip.clip_weights` covers as much
 # roundings in a float64 sum besides one for each example: rows of a product, blocks of a batch
 OTHERS = 2**13
 
@@ -20,8 +20,8 @@ class Products(NamedTuple):
     """How a lot's outer products are summed: `rows` of one float32 product, 0 for float64, in lots
     of up to `most` examples.
 
-    factor  the sensitivity of the sum in units of the clip norm
-    lot     examples of the lot that is summed, which is private; None for any
+    factor  sensitivity of the sum, in units of the clip norm
+    lot     number of examples in the lot that is summed, which is private; None for any number
     """
 
     rows: int
@@ -40,7 +40,7 @@ DOUBLE = Products(0, 0, 1.0)
 
 
 def products(expected_lot_size: float, strategy: str) -> Products:
-    r"""The sums of lots of a public expected size L.
+    r"""How to sum lots of a public expected size L.
 
     Forward
         [F1]  n = ceil(L + 3 sqrt L + 10)    the largest lot for float32
@@ -53,18 +53,19 @@ def products(expected_lot_size: float, strategy: str) -> Products:
 
     Source
         [F2]  own derivation, from Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
-              section 3.1: of R products w_b a_b d_b, each rounded thrice, added in any order, and
-              four such sums, added thrice at most, product j is off by (D_j + 6) u / (1 - (R + 6)
-              u) of its size, D_j the additions of R that it goes through. sum_j D_j^2 is largest,
-              below R^3 / 3 + R^2 / 2, where they are added one after the other. So by Cauchy and
-              Schwarz, also if each coordinate has another order, the norm of the sum is off by
-              sqrt(R sum_j (D_j + 6)^2) <= R (11 R / 19 + 7) such parts of C; outer products have
-              the size of their gradients. The n of a lot are off by n / R times that, two
-              neighbours by twice
-        [F3]  the same in float64, u = 2^-53, with chains of up to n + 2^13 roundings whatever the
-              batches (`OuterSum` guarantees it; other products have 4,096 rows); the terms of a sum
-              of outer products have up to 64 times its size. For 2 n examples: a lot of the
-              size L is larger with a probability below 2^-80, which nothing charges
+              section 3.1. Take R products w_b a_b d_b, each rounded three times and added in any
+              order, and four such sums, added at most three times. If product j goes through D_j
+              additions, it is off by (D_j + 6) u / (1 - (R + 6) u) of its size. sum_j D_j^2 is
+              largest, but below R^3 / 3 + R^2 / 2, if the products are added one after the other.
+              So by Cauchy and Schwarz the norm of the sum is off by sqrt(R sum_j (D_j + 6)^2) <= R
+              (11 R / 19 + 7) such parts of C, even if each coordinate is added in its own order; an
+              outer product is as long as its gradient. A lot of n examples is off by n / R times
+              that, and two neighbours by twice as much
+        [F3]  the same in float64, u = 2^-53. Chains have up to n + 2^13 roundings for any batches
+              (`OuterSum` guarantees this; other products have 4,096 rows). The absolute terms of a
+              sum of outer products add up to at most 64 times its size. The bound is for 2 n
+              examples; a lot of expected size L is larger with probability below 2^-80, which is
+              not charged
     """
     most = math.ceil(expected_lot_size + 3 * math.sqrt(expected_lot_size) + 10)  # [F1]
     rows = min(MOST_ROWS, math.floor((MOST_CHARGED / (2 * most * 2.0**-24) - 7) * 19 / 11))
@@ -85,9 +86,9 @@ def in_blocks(most: int, block: int) -> float:
 
     Source
         [F1]  own derivation, from Higham, section 3.1, as for `products` [F3]: a row goes through
-              at most R + 16 roundings of 2^-53 in its block, whatever the order of additions, and
-              then through m / R + 1 more. So the sum is off by at most m (R + m / R + 17) 2^-53 of
-              C, and the sums of two neighbours by twice that. The second R covers terms of second
+              at most R + 16 roundings of 2^-53 in its block, in any order of additions, and then
+              through m / R + 1 more. So the sum is off by at most m (R + m / R + 17) 2^-53 of C,
+              and the sums of two neighbours by twice that. The second R covers terms of second
               order and one division, for R from 1,024 and m up to 2^41.
     """
     lost = most * (2 * block + most / block) * 2.0**-52  # [F1]

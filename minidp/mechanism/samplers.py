@@ -40,8 +40,8 @@ class Sampler(Named):
     period: Any = 1
 
     def __init_subclass__(cls, **named: Any) -> None:
-        """Raises ParameterError for lots of another kind that cost what the sampler's own do, and
-        for `charges` of its own.
+        """Refuse, by ParameterError, a subclass that draws its own lots but keeps its parent's
+        `wrap`, and one with its own `charges`.
         """
         super().__init_subclass__(**named)
         if "charges" in vars(cls):
@@ -63,15 +63,15 @@ class Sampler(Named):
     def lots(
         self, num_examples: int, steps: int, stream: Stream, start: int = 0
     ) -> Iterator[NDArray]:
-        """Yield index arrays into num_examples examples, for `steps` steps from step `start` on,
-        the first of a period.
+        """Yield an index array into num_examples examples for each of `steps` steps, beginning with
+        step `start`, which must be the first of a period.
         """
         self.check(num_examples)
         return self._lots(num_examples, range(start, start + steps), stream)
 
     def check(self, num_examples: int) -> None:
-        """Raise ParameterError if the analysis does not cover so many examples; here it covers any
-        number.
+        """Raise ParameterError if the analysis does not cover this number of examples. The base
+        class covers any number.
         """
 
     def _lots(self, num_examples, steps, stream):
@@ -86,12 +86,12 @@ class Sampler(Named):
         raise NotImplementedError
 
     def wrap(self, event: Event) -> Event:
-        """The event of releasing `event` from each lot of a period."""
+        """The event of a period in which `event` is released from each lot."""
         raise NotImplementedError
 
     def charges(self, event: Event, steps: int) -> tuple[Event, int]:
-        """(event, count) to charge before `steps` steps from the start of a period: one for each
-        period begun.
+        """(event, count) to charge before `steps` steps that begin with a period: one event for
+        each period begun.
         """
         return self.wrap(event), -(-steps // self.period)
 
@@ -106,14 +106,15 @@ class PoissonSampler(Sampler):
     Forward
         [F1]  size ~ Binomial(N, q), then `size` of the N examples, all subsets equally likely
         [F2]  w_(k+1) / w_k = (N - k) q / ((k + 1) (1 - q))    weights of the sizes; P(size <= k) is
-              their share, cut to a multiple of 2^-64
+              their share, rounded down to a multiple of 2^-64
 
     Event
         [S1]  PoissonSampled(q, event), proved for ADD_REMOVE
 
     Source
         [F1]  own derivation: given its size, a Poisson sample is uniform among subsets of that size
-        [F2]  own derivation: integers of 256 bits at the mode, cut below 2^-128 of it
+        [F2]  own derivation: integers with 256 bits at the mode; sizes with less than 2^-128 of its
+              weight are left out
         [S1]  Abadi et al. 2016, Section 3.1, "Lots"; Mironov, Talwar, Zhang 2019, arXiv:1908.10530
 
     Guarantees
@@ -166,7 +167,7 @@ class ShuffleSampler(Sampler):
         a lot: indices (lot_size,), the last lot of an epoch possibly smaller
 
     Forward
-        [F1]  each epoch a uniform permutation, its consecutive runs of `lot_size`
+        [F1]  each epoch a uniform permutation, cut into consecutive runs of `lot_size`
 
     Event
         [S1]  the event itself, not sampled, once per epoch, under ZERO_OUT: each example is in one
@@ -177,7 +178,8 @@ class ShuffleSampler(Sampler):
               claimed: the gap to the Poisson analysis is meant to be visible.
 
     Raises
-        ParameterError   lot_size is above dataset_size; lots of another number of examples
+        ParameterError   lot_size is above dataset_size, or `lots` gets another number of examples
+                         than dataset_size
     """
 
     dataset_size: int
@@ -201,14 +203,14 @@ class ShuffleSampler(Sampler):
 
     @property
     def period(self) -> int:
-        """Lots in one pass over the data; stopping inside one would show an example twice in an
+        """Lots in one pass over the data. Stopping inside a pass could use an example twice in an
         epoch.
         """
         return -(-self.dataset_size // self.lot_size)
 
     def lot_sizes(self, dataset_size: float) -> tuple[float, float]:
-        """(least, most) that may be called the mean lot over dataset_size examples: the one asked
-        for, and N / period.
+        """(least, most) that counts as the mean lot over dataset_size examples: lot_size, and N /
+        period.
         """
         mean = dataset_size / self.period
         return min(self.lot_size, mean), max(self.lot_size, mean)
@@ -241,16 +243,17 @@ SAMPLERS = {globals()[name].name: globals()[name] for name in __all__}
 
 
 def make_sampler(name: str, dataset_size: int, lot_size: int) -> Sampler:
-    """The sampler of that name, for lots of lot_size examples, Poisson's on average."""
+    """The sampler of that name for lots of lot_size examples (on average, for Poisson lots)."""
     one_of(tuple(SAMPLERS), sampler=name)
     ShuffleSampler(dataset_size, lot_size)  # checks them
     return SAMPLERS[name].of(dataset_size, lot_size)
 
 
 def sampler_from(settings: Mapping[str, Any]) -> Sampler:
-    """The sampler of a run, from its settings: `sampler`, as the sampler's `settings` gave it, and
-    the public `dataset_size` and `expected_lot_size`, which is the sampler's `lot_size`, if it has
-    one. A Poisson sampler has the `sampling_probability`, if it is there: L / N may differ by 1%.
+    """Rebuild a run's sampler from its settings: `sampler`, as the sampler's `settings` gave it,
+    and the public `dataset_size` and `expected_lot_size` (a shuffling sampler's `lot_size`). A
+    Poisson sampler takes `sampling_probability` if it is stored, because L / N may differ from it
+    by 1%.
 
     Raises DataError for any other class.
     """
@@ -267,8 +270,8 @@ def sampler_from(settings: Mapping[str, Any]) -> Sampler:
 
 @lru_cache(256)
 def _binomial(n, q):
-    """(least, [2^64 P(size <= least), 2^64 P(size <= least + 1), ...]) of a binomial size; q is
-    taken as the exact fraction.
+    """(least, [2^64 P(size <= least), 2^64 P(size <= least + 1), ...]) of a binomial size. The
+    float q is taken as the exact fraction that it is.
     """
     a, b = q.as_integer_ratio()
     mode = min(n, int((n + 1) * q))

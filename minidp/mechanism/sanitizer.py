@@ -31,7 +31,7 @@ MIN_CHUNK = 2  # examples materialised at once: a product with a single row is s
 
 
 class Watcher:
-    """Sees norms before clipping; this one keeps nothing."""
+    """Receives norms before clipping; this base class keeps nothing."""
 
     def take_norms(self, group: str, sq_norms: NDArray, example_weight: NDArray | None) -> None:
         """Take the squared norms (B,) of a part of a lot; several threads may call this at once.
@@ -61,7 +61,7 @@ class Sanitizer(Named):
         [N1]  norm_bl^2 = sum_k |g_blk|^2    over the parameters k of group l
 
     Sensitivity
-        [S1]  S_l = C_l    of group l, if one example is added, removed or zeroed
+        [S1]  S_l = C_l    of group l, if one example is added, removed or set to zero
 
     Event
         [S2]  m_l = sigma_l C_l / S_l, s = (sum_l m_l^-2)^(-1/2)    one joint Gaussian with noise
@@ -79,14 +79,15 @@ class Sanitizer(Named):
               sum_l m_l^-2.
 
     Guarantees
-        There is no mean and no division here. An empty lot releases noise alone. A gradient that is
-        not finite contributes zero to its group. The sum over several batches equals the sum over
-        one, to rounding. A watcher sees norms before clipping, so its records are not private.
+        There is no mean here, and no division by the size of the lot. An empty lot releases noise
+        alone. A gradient that is not finite contributes zero to its group. The sum over several
+        batches equals the sum over one, to rounding. A watcher sees norms before clipping, so its
+        records are not private.
 
     Raises
         ParameterError   a parameter is in no group or in two; gradients come without their group
-        ShapeError       the gradients of a batch differ in their number of examples, or, where they
-                         are all of a lot, from it
+        ShapeError       the gradients of a batch differ in their number of examples; or a batch
+                         that is a whole lot has another number than the lot
 
     >>> import numpy as np
     >>> from minidp.grads import Explicit
@@ -135,7 +136,7 @@ class Sanitizer(Named):
     def sensitivity(self, *, rounding: float = 1.0) -> dict[str, float]:
         """{group name: L2 sensitivity of the group's clipped sum}, in gradient units.
 
-        rounding: the factor by which float32 products may raise it (`rounding.products`).
+        rounding: the factor by which rounding of sums may raise it (`rounding.products`).
         """
         return {group.name: rounding * group.clip_norm for group in self.groups}  # [S1]
 
@@ -167,10 +168,10 @@ class Sanitizer(Named):
         example_weight  (B,) in [0, 1], which may depend on the example itself only; None for 1
         into     {key: array}, changed in place; empty before the first batch, None if it is the
                  only one
-        products how outer products are summed: in float64, or as `rounding.products` says, with
-        what to charge for it
-        returns  {key: array, float64 but for a sum of few float32 products}; private until it went
-                 through `release`
+        products how outer products are summed: in float64, or as `rounding.products` says, which
+        also gives the charge
+        returns  {key: array, float64, or float32 for a sum of few float32 products}; private until
+                 `release` adds noise
         """
         size = self._check(grads)
         if into is None and products.lot not in (None, size):
@@ -249,9 +250,9 @@ class Sanitizer(Named):
     ) -> Arrays:
         """Release the lot's clipped sum: add the noise of each group. The result may be published.
 
-        draws: the numbers of this release alone, `streams.noise(step)`. others: more raw sums of
-        the same lot, which are added first. scale, dtype: factor and dtype of the result, both
-        public. ranks: the processes whose raw sums are added; None for this process alone.
+        draws: random numbers for this release alone, `streams.noise(step)`. others: more raw sums
+        of the same lot, which are added first. scale, dtype: factor and dtype of the result, both
+        public. ranks: processes whose raw sums are added; None for this process alone.
         """
         self.watcher.end_lot()
         stds = {key: group.noise_std for group in self.groups for key in group.keys}
@@ -264,8 +265,8 @@ class Sanitizer(Named):
         return dict(zip(stds, noisy))
 
     def release_flat(self, sums: Any, raw_sum: Arrays, draws: Draws, *more: Any) -> None:
-        """`release` of a lot into one array on a device, by a twin's sums: the same bits. more: as
-        these take it.
+        """`release` of a lot into one array on a device, by the sums of a compiled twin, with the
+        same bits. more: passed on to these sums.
         """
         self.watcher.end_lot()
         stds = {key: group.noise_std for group in self.groups for key in group.keys}
@@ -290,8 +291,8 @@ class Sanitizer(Named):
         return counts.pop()
 
     def _chunks(self, chunked, size):
-        """(start, stop) of chunks of examples, equally many in each, whose materialised gradients
-        about fit into memory; a single chunk if nothing is materialised.
+        """Yield (start, stop) of equal chunks of examples whose materialised gradients about fit
+        into memory; a single chunk if no gradient is materialised.
         """
         each = sum(g.explicit_bytes for g in chunked.values())
         if each == 0 or size == 0:

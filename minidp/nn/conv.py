@@ -21,7 +21,7 @@ class SumInChunks(PerExampleGrad):
     """
 
     def __init__(self, x: NDArray, d: NDArray, shape: tuple[int, ...]):
-        """x (B, ...) of which the first factor is made, d (B, ..., O) the second."""
+        """x (B, ...): the first factor is made of it; d (B, ..., O): the second factor."""
         same_batch(type(self).__name__, x=x, d=d)
         self.x, self.d, self.arrays, self.shape = x, d, (x, d), shape
         self.n_examples = x.shape[0]
@@ -33,8 +33,8 @@ class SumInChunks(PerExampleGrad):
         raise NotImplementedError
 
     def chunks(self, grams: int = 0) -> Any:
-        """Yield (start, OuterSum) of chunks whose patches plus `grams` Gram matrices fit into
-        memory.
+        """Yield (start, OuterSum) for chunks of examples whose patches and `grams` Gram matrices
+        fit into memory.
         """
         numbers = self._positions * (self._matrix[0] + grams * self._positions)
         for start, stop in in_chunks(self.x, numbers):
@@ -82,9 +82,9 @@ class ConvGrad(SumInChunks):
 
 
 def in_chunks(x: NDArray, numbers: int) -> list[tuple[int, int]]:
-    """(start, stop) of chunks of the examples of x, whose patches, of so many numbers each, about
-    fit into memory; at least one. In float64 all are equally large, because the bits of a row of a
-    matrix product depend on how many rows there are.
+    """(start, stop) of chunks of examples, at least one each, whose patches about fit into memory;
+    an example's patches hold `numbers` numbers. In float64 all chunks are equally large, because
+    the last bits of a row of a matrix product depend on the number of rows.
     """
     examples = x.shape[0]
     parts = max(round(examples * numbers * x.itemsize / patch_budget(namespace_of(x))), 1)
@@ -102,7 +102,7 @@ class Conv2D(Drawn):
 
     Forward
         [F1]  y_bto = sum_p P_btp W_po + b_o, P_btp = x_b(s_tp)    where place p of window t sees
-              the number s_tp of an image, or 0 outside the image
+              number s_tp of the image, or 0 outside it
 
     Backward, with dy = d(sum_b loss_b)/dy
         [B1]  dx_bn = sum_tp [s_tp = n] sum_o dy_bto W_po
@@ -140,8 +140,8 @@ class Conv2D(Drawn):
         """kernel, stride: an integer or (vertical, horizontal); rng for `init(rng, (kh, kw, C, O),
         dtype)`: `Streams().init` or a NumPy generator, by default a new one.
 
-        padding: "same" (TensorFlow's rule), "valid", or the number of zeros on each side: one for
-        all, or (vertical, horizontal).
+        padding: "same" (TensorFlow's rule), "valid", or the number of zeros on each side: one
+        number, or (vertical, horizontal).
         """
         count(1, in_channels=in_channels, out_channels=out_channels)
         self.window = Window(pair(kernel=kernel), pair(stride=stride), padding)

@@ -14,8 +14,8 @@ class Dense(Drawn):
     r"""Affine map of each example, or of each position of a sequence, y = x W + b.
 
     Shapes
-        x (B, I) or (B, T, I)   W (I, O)   b (O,)   y (B, O) or (B, T, O)   float32 or float64; the
-        equations are for T positions, one for (B, I)
+        x (B, I) or (B, T, I)   W (I, O)   b (O,)   y (B, O) or (B, T, O)   float32 or float64; for
+        (B, I) and (B, O) read T = 1
 
     Forward
         [F1]  y_bto = sum_i x_bti W_io + b_o
@@ -82,7 +82,9 @@ class Dense(Drawn):
 
 
 def affine_grads(x: NDArray, dy: NDArray, bias: bool = True) -> dict[str, PerExampleGrad]:
-    """The gradients of W and of the bias b of y = x W + b, where x and dy have positions or not."""
+    """Gradients of W and of the bias b of y = x W + b, with or without an axis of positions in x,
+    dy.
+    """
     one = x.ndim == 2
     weight = Outer(a=x, d=dy) if one else OuterSum(a=x, d=dy)  # [P1]
     if not bias:

@@ -1,7 +1,7 @@
 """Initial values of parameters, drawn on the host: f(rng, shape, dtype) -> NumPy array.
 
-The fan-in is the product of all axes but the last: of a dense weight (I, O) I, of a kernel (kh, kw,
-C, O) kh kw C, of a vector (O,) 1.
+The fan-in is the product of all axes but the last: I for a dense weight (I, O), kh kw C for a
+kernel (kh, kw, C, O), and 1 for a vector (O,).
 """
 
 import math

@@ -36,14 +36,14 @@ class Cache(NamedTuple):
 
 
 class _Bare(Named):
-    """Has no arrays yet, also where a subclass does not call `__init__`."""
+    """Gives each layer its empty `params` and `constants`, even if a subclass skips `__init__`."""
 
     name: Any
     params: dict[str, NDArray]
     constants: dict[str, NDArray]
 
     def __new__(cls, *given: Any, **named: Any) -> Any:
-        """A new layer, as yet without arrays."""
+        """Create a layer that has no arrays yet."""
         self = super().__new__(cls, *given, **named)
         self.name, self.params, self.constants = None, {}, {}
         return self
@@ -68,19 +68,19 @@ class Layer(_Bare):
 
     compute_y(x, rng) -> (y, kept)    kept: values that the gradients need
     compute_dx(dy, kept) -> dx        no parameter gradient in here
-    compute_grads(dy, kept)           {parameter name: PerExampleGrad}; leave it out where nothing
-                                      is trained
+    compute_grads(dy, kept)           {parameter name: PerExampleGrad}; leave it out if the layer
+                                      has no parameters
 
     and `shape_of_y` if the output has another shape than the input. Model files store the
     constructor's arguments: write `settings` if they are not attributes or constants of the same
     names.
 
     Guarantees, of every layer
-        Example b of every result depends on example b of the input only, but for the rounding of
-        matrix products, which may change with the number of rows and an example's place. There is
-        no sum or mean over examples anywhere, and dy is the gradient of the *sum* of losses. An
-        empty batch gives empty results. Inputs are not changed. A layer holds parameters only,
-        never activations: these travel in the cache that forward returns.
+        Example b of every result depends on example b of the input only. The rounding of matrix
+        products is an exception: it may change with the number of rows and with an example's place.
+        There is no sum or mean over examples anywhere, and dy is the gradient of the *sum* of
+        losses. An empty batch gives empty results. Inputs are not changed. A layer holds parameters
+        only, never activations: these travel in the cache that forward returns.
 
     Raises, of every layer
         ShapeError            x does not fit, or dy has another shape than y
@@ -216,9 +216,8 @@ class Layer(_Bare):
 
 
 def check_written(layer: Any) -> None:
-    """Refuse a layer that is not written as a minidp layer, and say how to write it. Refused are a
-    class of PyTorch, and a layer with its own forward, backward or param_grads. Raises
-    ParameterError.
+    """Refuse an object that is not written as a minidp layer, and say how to write one. A module of
+    PyTorch, and a layer with its own forward, backward or param_grads, raise ParameterError.
     """
     if isinstance(layer, type):
         raise ParameterError(f"expected a layer, such as nn.ReLU(), got the class {layer.__name__}")
@@ -245,8 +244,8 @@ class Drawn(Layer):
         dtype: DTypeLike,
         **shapes: Shape | None,
     ):
-        """shapes: of each parameter in the order of drawing, all sides at least 1; None leaves it
-        out. `init` draws matrices; vectors start at zero.
+        """shapes: {name: shape} in the order of drawing, all sides at least 1; None leaves a
+        parameter out. `init` draws matrices; vectors start at zero.
         """
         super().__init__(name)
         if rng is None:

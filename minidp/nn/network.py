@@ -43,8 +43,8 @@ class Sequential:
 
     Raises
         ShapeError      a layer does not fit the one before it
-        ParameterError  two layers have one name, `frozen` names none, nothing says the shape of
-                        the input, or a layer is not written as `nn.Layer` says
+        ParameterError  two layers have the same name, `frozen` has a name that no layer has, the
+                        shape of the input is unknown, or a layer is not written as `nn.Layer` says
 
     >>> import numpy as np
     >>> from minidp import nn
@@ -66,14 +66,13 @@ class Sequential:
         input_shape: int | Sequence[int] | None = None,
         frozen: Collection[str] = (),
     ):
-        """layers in order, or a list of them, after which input_shape and frozen may follow
-        without their names. input_shape: of one example, an integer n for (n,); it may be left out
-        where the first layer knows it, such as Dense. frozen: names of layers that are not
-        trained.
+        """layers: in order, or as one list, after which input_shape and frozen may follow without
+        their names. input_shape: shape of one example, an integer n for (n,); leave it out if the
+        first layer knows it, such as Dense. frozen: names of layers that are not trained.
 
-        A layer without a name is called by its kind and its number among its kind: dense1, relu1,
-        dense2. The network holds copies of such layers, with the same arrays, so that each may be
-        in other networks too.
+        A layer without a name is named by its kind and a number: dense1, relu1, dense2. The network
+        holds a copy of such a layer that shares its arrays, so that the layer may also be in other
+        networks.
         """
         if layers and isinstance(layers[0], Iterable):
             more = layers[1:]
@@ -126,7 +125,7 @@ class Sequential:
 
     @property
     def draws(self) -> bool:
-        """True if forward takes numbers from its generator."""
+        """True if forward draws random numbers, as dropout does."""
         return any(layer.draws for layer in self.layers)
 
     @property
@@ -141,9 +140,9 @@ class Sequential:
         return self.forward(x)[0]
 
     def per_example_grads(self, loss: Any, x: NDArray, y: NDArray) -> dict[str, PerExampleGrad]:
-        """{"dense1.W": the gradient of each example's loss} of every trained parameter, for x of
-        shape (B, *input_shape) and targets y (B, ...). `norms()` of a value is (B,), and
-        numpy.asarray of it (B, *shape of the parameter). Nothing of this is private. Raises as
+        """{"dense1.W": gradients of the examples' losses} for every trained parameter, with x of
+        shape (B, *input_shape) and targets y (B, ...). `norms()` of a value has the shape (B,), and
+        numpy.asarray of it (B, *shape of the parameter). These gradients are not private. Raises as
         `forward` and the loss do.
         """
         z, caches = self.forward(x)
@@ -152,8 +151,8 @@ class Sequential:
         return {".".join(key): grads[key] for key in self.params}
 
     def forward(self, x: NDArray, *, rng: Any = None) -> tuple[NDArray, list]:
-        """(y, caches), of which `param_grads` makes gradients. rng.random(shape): for layers that
-        draw (dropout).
+        """(y, caches); `param_grads` computes gradients from the caches. rng.random(shape): for
+        layers that draw (dropout).
 
         Only x is checked; shapes between layers were checked when the network was built.
         """
@@ -230,7 +229,7 @@ def _known_shape(layers):
 
 
 def _in_order(layers):
-    """The layers as they are computed: max pooling before the ReLU that it follows.
+    """Layers in the order of computation: max pooling goes before a ReLU that it follows.
 
     The two commute bit for bit, gradients included, and after pooling there are fewer numbers.
     """
@@ -242,9 +241,8 @@ def _in_order(layers):
 
 
 def named(layers: Sequence[Layer]) -> tuple[Layer, ...]:
-    """The layers, those without a name of the caller's as copies that are called by their kind and
-    number and hold the same arrays. Raises ParameterError if one stands twice, or two have one
-    name.
+    """The layers; one without a name is replaced by a copy that is named by its kind and a number
+    and shares its arrays. Raises ParameterError if a layer occurs twice, or two have the same name.
     """
     if len(set(map(id, layers))) < len(layers):
         raise ParameterError(

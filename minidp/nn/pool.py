@@ -12,7 +12,7 @@ MOST_PIXELS = 2**16  # of a window, numbered in 16 bits
 
 
 class Pool(Layer):
-    """What layers that pool have in common: windows over (B, H, W, C)."""
+    """Base of pooling layers: windows over (B, H, W, C)."""
 
     input_shape = ("H", "W", "C")
 
@@ -20,8 +20,9 @@ class Pool(Layer):
         """window and stride: an integer or (vertical, horizontal); stride None means the window
         itself.
 
-        padding: "valid", "same" (TensorFlow's rule), or the number of pixels on each side: one for
-        all, or (vertical, horizontal); less than the window, so that each window sees a pixel.
+        padding: "valid", "same" (TensorFlow's rule), or the number of pixels on each side: one
+        number, or (vertical, horizontal). It is smaller than the window, so that each window sees a
+        pixel.
         """
         super().__init__(name)
         size = pair(window=window)

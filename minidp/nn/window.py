@@ -18,8 +18,8 @@ Padding = str | int | tuple[int, int]
 
 
 def pair(least=1, **named):
-    """(vertical, horizontal) from one integer for both or a pair. Raises ParameterError below
-    `least`.
+    """(vertical, horizontal) from a pair, or from one integer for both. Raises ParameterError for a
+    number below `least`.
     """
     ((name, value),) = named.items()
     both = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
@@ -78,7 +78,7 @@ class Window:
         return self.axis(shape[1], 0)[1:], self.axis(shape[2], 1)[1:]
 
     def pad(self, x, value=0):
-        """x (B, H, W, C) with its padding of `value`; x itself where there is none."""
+        """x (B, H, W, C) padded with `value`; x itself if there is no padding."""
         shape = self._padded(x.shape)
         if shape == x.shape:
             return x
@@ -87,15 +87,13 @@ class Window:
         return padded
 
     def unpad(self, padded, shape):
-        """The adjoint of `pad`: the pixels of images of `shape` (B, H, W, C) in the middle of their
-        padding.
-        """
+        """The adjoint of `pad`: cut images of `shape` (B, H, W, C) out of their padding."""
         (top, _), (left, _) = self.around(shape)
         return padded[:, top : top + shape[1], left : left + shape[2]]
 
     def slices(self, counts):
-        """For each place in the window, the pixels of a padded image that windows see there: an
-        index.
+        """Yield for each place in the window an index of the pixels that the windows see there, in
+        a padded image.
         """
         for places in product(*map(range, self.size)):
             seen = (
@@ -119,7 +117,8 @@ class Window:
 
     def maxima(self, padded, counts):
         """(y, place), each (B, H', W', C): the largest number that each window sees of padded
-        images, and the first place in the window that has it. NaN is larger than any number.
+        images, and the first place in the window that has it. NaN is larger than any number; of
+        several NaN the last counts.
         """
         xp, shape = namespace_of(padded), (padded.shape[0], *counts, padded.shape[3])
         twin = kernel("pool", padded)
@@ -141,8 +140,9 @@ class Window:
         )
 
     def _collect(self, name, shape, arrays, part):
-        """dx of `shape`: each pixel's sum over the windows that see it, of part(number of the place
-        where they see it), or by the twin `name` of the arrays.
+        """dx of `shape`: each pixel sums part(place) over the windows that see it, where place is
+        the pixel's number in the window. The compiled twin `name` computes it where the arrays have
+        one.
         """
         first, xp = arrays[0], namespace_of(*arrays)
         if twin := kernel(f"{name}_image", first):  # which sees the padding where it is not
@@ -171,7 +171,7 @@ class Window:
 
 
 class Patches:
-    """What each of T windows over images sees: rows of kh kw C numbers, copied when they are cut.
+    """The patches of T windows over images: rows of kh kw C numbers, copied only when they are cut.
 
     Each of the kh rows of a window is one run of numbers in the padded images, so a view of them
     has all patches without a copy.
@@ -204,8 +204,9 @@ class Patches:
         return part
 
     def cut(self, examples, turned=False):
-        """(b, T, kh kw C) of a slice of the examples, a copy; turned: with the positions last in
-        memory if a device's kernel cuts, as a product over positions reads them.
+        """A copy (b, T, kh kw C) of the patches of a slice of the examples. turned: if a device's
+        kernel cuts them, put positions last in memory, in which order a product over positions
+        reads.
         """
         if self.twin:
             return self._cut_by_twin(self.x[examples], turned)

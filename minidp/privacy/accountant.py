@@ -25,15 +25,13 @@ from .events.base import check_releases
 from .ladder import Parts, on_ladder
 from .ledger import Ledger
 
-COVERED = 1e-6  # of delta: rarer releases are paid by it, and nothing else is asked about them
+COVERED = 1e-6  # of delta: up to this share pays for rare releases, which need no cost curve then
 NOTHING = Bound(0.0, 0.0, 0.0)
-MOST_COSTS = 2**11  # that are kept
+MOST_COSTS = 2**11  # cost curves in the cache of one accountant
 
 
 def _exposure(parts):
-    """The probability 1 - prod (1 - share)^count, rounded up, that the example is in any of the
-    lots.
-    """
+    """1 - prod (1 - share)^count, rounded up: the probability that the example is in any lot."""
     if any(event.share == 1 for event, _ in parts):
         return 1.0
     exposed = -math.expm1(math.fsum(n * math.log1p(-event.share) for event, n in parts))
@@ -41,17 +39,17 @@ def _exposure(parts):
 
 
 def _pure_epsilon(parts):
-    """The sum of the pure epsilons, rounded up; infinite where a release has none."""
+    """The sum of the pure epsilons, rounded up; infinite if a release has none."""
     if any(event.pure_epsilon is None for event, _ in parts):
         return math.inf
     return math.fsum(event.pure_epsilon * n for event, n in parts) * (1 + 1e-14)
 
 
 class Charged(NamedTuple):
-    """A ledger as the accountants compute with it."""
+    """A ledger in the form that accountants compute with."""
 
     parts: list[tuple[Event, int]]  # the primitives with a cost curve, in a fixed order
-    exposure: float  # the probability that something is given away for certain
+    exposure: float  # the probability that a release gives everything away
 
     @property
     def lost(self) -> bool:
@@ -60,12 +58,13 @@ class Charged(NamedTuple):
 
 
 class Accountant:
-    """Base of the accountants: stateless over a ledger, so that one run is read by all of them.
+    """Base of the accountants. They read a ledger without changing it, so that all can read the
+    same run.
 
     A subclass gives `name`, `short`, `note`, `since`, `kind`, `covers`, `cost_curve`, `epsilon_of`
     and `delta_of`; a line of `accountant_list.pyi` makes it one of the library's. `kind` is
-    "bound" when upper is proved, "approximation" when it is only a limit or estimate, "comparison"
-    when it guarantees nothing. An event without a theorem raises UnsupportedEventError, and a loss
+    "bound" if upper is proved, "approximation" if it is only a limit or an estimate, "comparison"
+    if it guarantees nothing. An event without a theorem raises UnsupportedEventError, and a loss
     of precision NumericalBoundError. The delta of ApproximateDP is taken out of the ledger before
     a subclass sees it (`Exposed`).
 
@@ -77,21 +76,22 @@ class Accountant:
         [C2]  D = 1 - prod_i (1 - q_i)^n_i, delta(E) = min(delta'(E), D), epsilon(t) = 0 where t >=
               D    delta' of `delta_of`, q_i the share sampled
         [C3]  epsilon(t) = epsilon'((t - D) / (1 - D)) where D < 1e-6 t    epsilon' of the ledger
-              without the releases of which D is so small, as in `Exposed`
+              without rare releases, whose D this is, as in `Exposed`
 
     Source
         [C1]  Dwork, Roth 2014, Theorem 3.14
         [C2]  own derivation: with probability 1 - D the example is in no lot, and then nothing
               depends on it
-        [C3]  own derivation: `Exposed`, each of these releases taken as if it gave itself away
+        [C3]  own derivation: `Exposed`, if each of these releases is assumed to give everything
+              away
     """
 
     name = ""  # in JSON
     short = ""  # what people read and type, if it is not the name
     note = ""  # of its rows in tables
     kind = "bound"
-    since = "0.1.0"  # the first version whose results have it
-    one_sided = True  # no lower end of lots, so that those of schedules may be rounded up
+    since = "0.1.0"  # the first version of minidp whose results have this accountant
+    one_sided = True  # no lower end for sampled lots, so that lots of schedules may be rounded up
 
     def __init__(self, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE):
         one_of(tuple(NeighbouringRelation), relation=relation)
@@ -106,8 +106,8 @@ class Accountant:
         return cls.short or cls.name
 
     def covers(self, primitive: Event) -> bool:
-        """True if there is a theorem for this primitive; by default for pure DP, and for Gaussian
-        noise, unsampled or in Poisson lots.
+        """True if there is a theorem for this primitive. By default that is pure DP, and Gaussian
+        noise on all rows or on Poisson lots.
         """
         if primitive.pure_epsilon is not None:
             return True
@@ -115,8 +115,8 @@ class Accountant:
         return known and isinstance(primitive.noise, Gaussian)
 
     def cost_curve(self, event: Event, grid: Any) -> Any:
-        """What one primitive event costs on a grid (orders, losses, ...; hashable): an array, or
-        any value in which + composes and * repeats.
+        """The cost of one primitive event on a hashable grid (orders, losses, ...): an array, or
+        any value for which + composes and * repeats.
         """
         raise NotImplementedError
 
@@ -134,8 +134,8 @@ class Accountant:
             return reduce(add, (self.cached_cost(event, grid) * count for event, count in parts))
 
     def epsilon(self, ledger: Ledger, delta: float) -> Bound:
-        """Bound on the epsilon for which the ledger is (epsilon, delta)-DP; delta in (0, 1), or 0
-        where every event is pure.
+        """Bound on the epsilon for which the ledger is (epsilon, delta)-DP. delta is in (0, 1), or
+        0 if every event is pure.
         """
         self._check(ledger)
         if delta == 0:
@@ -147,16 +147,16 @@ class Accountant:
         left = Exposed(charged.exposure).left(delta)
         rare, parts = self._rare(charged.parts, left or delta)
         left = Exposed(_exposure(rare)).left(left)  # [C3]
-        if not left:  # delta does not pay for what is given away; never known to be infinite
+        if not left:  # delta pays less than D; the lower end may be finite
             return Bound(self._capped(parts, delta).lower, math.inf, math.inf)
         known = self._capped(parts, left)
         if left == delta:
             return known
-        # from below, what delta pays for may have cost nothing: the parts have all of delta
+        # lower end: rare releases may have cost nothing, so that the others have all of delta
         return replace(known, lower=known.lower and self._capped(parts, delta).lower)
 
     def _pure(self, ledger):
-        """epsilon at delta 0. Raises ParameterError where an event is not pure."""
+        """epsilon at delta 0. Raises ParameterError if an event is not pure."""
         if self.kind != "bound":
             raise UnsupportedEventError(f"{self.called()}: no bound, and so nothing at delta 0")
         pure = _pure_epsilon(list(self.merged(ledger).items()))
@@ -185,7 +185,7 @@ class Accountant:
         return known
 
     def _rare(self, parts, delta):
-        """(the releases that delta pays for, the others): the former only of a bound."""
+        """(rare releases that delta pays for, other releases); only a bound has rare ones."""
         rare: list[tuple[Event, int]] = []
         if self.kind != "bound":
             return rare, parts
@@ -197,7 +197,7 @@ class Accountant:
         return rare, by_share[len(rare) :] if rare else parts
 
     def _capped(self, parts, delta):
-        """Epsilon of the parts, cut to what is known without a curve."""
+        """Epsilon of the parts, limited by the caps that need no cost curve."""
         if not parts:
             return NOTHING
         no_part = 0.0 if _exposure(parts) <= delta else math.inf
@@ -207,7 +207,7 @@ class Accountant:
         return self.epsilon_of(parts, delta).at_most(cap)
 
     def _cap(self, *caps):
-        """A cap on every bound, known without a curve."""
+        """The smallest of these caps, which hold for every bound; no cap for other kinds."""
         return min(caps) if self.kind == "bound" else math.inf  # [C1] [C2]
 
     def cached_cost(self, event: Event, grid: Any) -> Any:
@@ -255,7 +255,7 @@ class Accountant:
                     f"{self.relation.name}; ask another accountant"
                 )
         given_away = [part for part in merged.items() if isinstance(part[0], ApproximateDP)]
-        # sorted, so that the order of the events cannot change even the rounding; large counts are
+        # sorted, so that the order of the events does not change the rounding; large counts are
         # rounded up
         parts = sorted(
             (

@@ -48,8 +48,8 @@ def make(name: str, relation: NeighbouringRelation = NeighbouringRelation.ADD_RE
 
 
 def as_accountant(accountant: Accountant | str, relation: NeighbouringRelation) -> Accountant:
-    """The accountant itself, or the one of that name under the relation. ParameterError if it is
-    neither.
+    """The accountant itself, or the one of that name under the relation. Raises ParameterError if
+    there is none.
     """
     if isinstance(accountant, str):
         return make(accountant, relation)
@@ -103,7 +103,8 @@ def all_bounds(
 
 
 def row_to_quote(rows: Mapping[str, Mapping[str, Any]], below: float = math.inf) -> str | None:
-    """The accountant whose bound has the smallest upper end; None unless that is below `below`.
+    """The name of the accountant whose bound has the smallest upper end; None if that is not below
+    `below`.
 
     rows: {name: the JSON of its Bound, with its kind}, such as `epsilon` of result.json.
     """

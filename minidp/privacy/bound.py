@@ -20,7 +20,7 @@ class Bound:
     lower: float | None
     estimate: float
     upper: float
-    # the accountant of `upper`, where not the one asked
+    # the accountant that gave `upper`, if it is another one
     fallback: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self):  # NumPy's numbers become Python's, whose repr one can read
@@ -32,7 +32,9 @@ class Bound:
         return float(self.upper)
 
     def as_dict(self) -> dict[str, Any]:
-        """A dictionary of its numbers, an unknown one None; `fallback` only where there is one."""
+        """A dictionary of its numbers, None for an unknown one; with `fallback` only if there is
+        one.
+        """
         return {name: value for name, value in vars(self).items() if name != "fallback" or value}
 
     def to_json(self) -> dict[str, float | str | None]:
@@ -54,8 +56,8 @@ class Exposed:
         [C1]  delta' = D + (1 - D) delta(epsilon)    lower ends are those of M
 
     Source
-        [C1]  own derivation: D + (1 - D) delta is the hockey-stick divergence of the mixture, whose
-              parts are told apart
+        [C1]  own derivation: D + (1 - D) delta is the hockey-stick divergence of the mixture,
+              because its two parts can be distinguished
     """
 
     exposure: float
@@ -69,9 +71,7 @@ class Exposed:
         return Bound(known.lower, mixed(known.estimate), mixed(known.upper), known.fallback)
 
     def left(self, delta: float) -> float:
-        """The delta at which M has the epsilon that M' has at `delta`; 0 where `delta` does not pay
-        for D.
-        """
+        """The delta at which M has the epsilon of M' at `delta`; 0 if `delta` is at most D."""
         if not self.exposure:
             return delta
         if delta <= self.exposure:

@@ -1,4 +1,6 @@
-"""Odometer and filter: read what was spent so far, and stop before a step would spend too much."""
+"""Odometer and filter: read the epsilon spent so far, and stop before a step would spend too
+much.
+"""
 
 import os
 import threading
@@ -14,7 +16,8 @@ from .accountants import as_accountant
 from .events import Event, NeighbouringRelation
 from .ledger import STEP, Ledger
 
-_charging = threading.RLock()  # between the look at a budget and the charge nobody else may charge
+# held from the look at a budget until the charge, so that no other thread charges in between
+_charging = threading.RLock()
 
 
 class Odometer:
@@ -22,10 +25,10 @@ class Odometer:
 
     Guarantees
         Each reading bounds the epsilon of the events recorded so far, if their number, order, noise
-        and sampling were fixed ahead; the *queries* (gradients at the current parameters) may
-        depend on earlier outputs. To look and then decide freely how to go on is covered by no
-        theorem used here (Rogers, Roth, Ullman, Vadhan 2016, Section 3, show that ordinary
-        composition does not carry over): stop on a `Filter`, or at a number of steps fixed ahead.
+        and sampling were fixed ahead. The *queries* (gradients at the current parameters) may
+        depend on earlier outputs. No theorem used here covers a reader who looks and then decides
+        freely how to continue: Rogers, Roth, Ullman, Vadhan 2016, Section 3, show that ordinary
+        composition does not hold then. Stop by a `Filter`, or after a number of steps fixed ahead.
     """
 
     def __init__(self, accountant: Any, ledger: Ledger):
@@ -40,15 +43,16 @@ class Filter(Named):
     r"""Charges events to a ledger, and refuses the first one that would exceed (epsilon, delta).
 
     Guarantees
-        A charge that would exceed the budget raises BudgetExceededError and records nothing, and so
-        nothing may be released. The whole interaction is (epsilon, delta)-DP when each event is
-        fixed before the data are touched by it. With an accountant that adds log moments or Renyi
-        divergences at fixed orders, the noise and sampling of later events may even depend on
-        earlier outputs (Feldman, Zrnic 2021; Lecuyer 2021: Renyi filters; Whitehouse et al. 2023
-        show that strong composition loses nothing to a filter either). With any other accountant,
-        take it for events fixed ahead only, as in Abadi et al. 2016, Section 4.
+        A charge that would exceed the budget raises BudgetExceededError and records nothing; then
+        nothing may be released. The whole interaction is (epsilon, delta)-DP if each event is fixed
+        before it touches the data. With an accountant that adds log moments or Renyi divergences at
+        fixed orders, the noise and sampling of later events may even depend on earlier outputs
+        (Feldman, Zrnic 2021; Lecuyer 2021: Renyi filters; Whitehouse et al. 2023 show that strong
+        composition loses nothing to a filter either). With any other accountant, all events must be
+        fixed ahead, as in Abadi et al. 2016, Section 4.
 
-    The accountant may be its name; its relation is then that of `ledger`, by default ADD_REMOVE.
+    The accountant may be given by name; it then takes the relation of `ledger`, by default
+    ADD_REMOVE.
 
     >>> from minidp.privacy import Gaussian, PoissonSampled
     >>> budget = Filter("moments", epsilon=1.0, delta=1e-5)

@@ -13,7 +13,7 @@ from .events import Event
 from .group_privacy import GroupAccountant
 from .ledger import Ledger
 
-LEAST_NOISE, MOST_NOISE = 1e-2, 1e7  # that accountants support; that is ever of use
+LEAST_NOISE, MOST_NOISE = 1e-2, 1e7  # supported by accountants; ever of use
 CLOSENESS = 0.999  # the answer's epsilon is at least this share of the target
 
 
@@ -26,8 +26,8 @@ def noise_multiplier_for(
     """A noise multiplier whose certified epsilon is at most `epsilon` and at least 99.9% of it.
 
     ledger_of(noise_multiplier) builds the ledger, whose epsilon must fall as the noise grows.
-    BudgetExceededError where no noise is enough (something else in the ledger costs too much),
-    ParameterError where any is.
+    Raises BudgetExceededError if no noise is enough because something else in the ledger costs too
+    much, and ParameterError if even the least noise is enough.
 
     >>> from minidp.privacy import Gaussian, Ledger, MomentsAccountant, PoissonSampled
     >>> def ledger_of(noise_multiplier):
@@ -52,8 +52,9 @@ def noise_multiplier_for(
         )
 
     try:
-        without = ledger_of(math.inf)  # free, unless something comes beside the steps
-    except ParameterError:  # of a mechanism that takes finite noise only, such as a ClipGroup
+        # infinite noise costs nothing, unless the ledger holds something beside the steps
+        without = ledger_of(math.inf)
+    except ParameterError:  # some mechanisms, such as a ClipGroup, refuse infinite noise
         without = ledger_of(MOST_NOISE)
     if accountant.epsilon(without, delta).upper > epsilon:
         raise none_enough()
@@ -80,8 +81,8 @@ def max_steps(
     `epsilon`.
 
     `step_event` is an event, or a function of the number of steps that gives the (event, count)
-    pairs to charge. BudgetExceededError where even no step exceeds the target, ParameterError where
-    `limit` steps stay below it.
+    pairs to charge. Raises BudgetExceededError if the target is exceeded before the first step, and
+    ParameterError if `limit` steps stay below it.
 
     >>> from minidp.privacy import Gaussian, MomentsAccountant, PoissonSampled
     >>> max_steps(MomentsAccountant(), Ledger(), PoissonSampled(0.01, Gaussian(4.0)), 1.26, 1e-5)
@@ -117,10 +118,10 @@ def max_steps(
 
 
 def _bracket(spent, target, all_enough):
-    """((x, epsilon) within the target, (x, epsilon) above it), or None where all are above, for x
-    the logarithm of the noise multiplier.
+    """((x, epsilon) within the target, (x, epsilon) above it), x the logarithm of the noise
+    multiplier; None if every epsilon is above the target.
 
-    ParameterError(all_enough) where epsilon is within the target at the least noise.
+    Raises ParameterError(all_enough) if epsilon is within the target even at the least noise.
     """
     here = (0.0, spent(0.0))
     falling = here[1] > target

@@ -2,7 +2,8 @@
 
 Everywhere `log_moments` is alpha(lambda) = lambda * D_(lambda+1), one value for each of `orders` =
 lambda, (K,). Valid for lambda > 0, delta in (0, 1), finite epsilon >= 0. An order whose moment is
-infinite or NaN bounds nothing and is left out; where none is left, epsilon is infinite and delta 1.
+infinite or NaN bounds nothing and is left out; if no order remains, epsilon is infinite and delta
+1.
 """
 
 import math
@@ -92,6 +93,6 @@ def total_variation_bound(log_moments: NDArray, orders: NDArray) -> float:
 
 
 def _smallest_exp(exponents):
-    # rounded up, and never to 0: a float smaller than the truth would understate delta
+    # rounded up, and never to 0, because a smaller number would understate delta
     exponent = float(np.min(exponents))
     return 1.0 if exponent >= 0 else min(1.0, max(math.exp(exponent) * (1 + 1e-15), 5e-324))

@@ -46,7 +46,7 @@ def event_to_json(event: Event) -> dict[str, Any]:
 
 
 def event_from_json(data: Any) -> Event:
-    """The event that `event_to_json` wrote; DataError for anything else."""
+    """The event that `event_to_json` wrote. Raises DataError for anything else."""
     name = data.get("event") if isinstance(data, dict) else data
     if not isinstance(name, str) or name not in EVENTS:
         raise DataError(

@@ -9,7 +9,7 @@ from .accountant import Accountant, Bound
 from .events import PoissonSampled
 from .ledger import Ledger
 
-MARGIN = 1e-4  # of d: how far it is chosen below what [C1] asks for
+MARGIN = 1e-4  # share by which d is chosen below the value of [C1]
 MOST_TRIES = 100
 LEAST_D = 1e-300  # smaller d leave float64
 
@@ -20,14 +20,15 @@ def group_epsilon(
     delta: float,
     group_size: int = 1,
 ) -> Bound:
-    r"""Bound on epsilon for `group_size` = k examples, such as one person's, all of which are in
-    the data or none is.
+    r"""Bound on epsilon for `group_size` = k examples, such as one person's, that are added or
+    removed together.
 
     Bound
         [C1]  delta = d (e^(k epsilon) - 1) / (e^epsilon - 1)    (epsilon, d)-DP gives (k epsilon,
               delta)-DP
-        upper is the smaller of this and of what the group's own events cost
-        (`Event.for_group`); lower is the group's where nothing is sampled, else unknown.
+        upper is the smaller of this bound and the cost of the group's own events
+        (`Event.for_group`). lower is that of the group's events if nothing is sampled, else
+        unknown.
 
     Source
         [C1]  Vadhan 2017, the sum that Lemma 2.2 bounds by k e^((k-1) epsilon) d (Abadi et al.
@@ -60,7 +61,8 @@ def group_delta(
         [C2]  delta at epsilon of the group's events, as in `group_epsilon`
         [C3]  delta = d (e^epsilon - 1) / (e^(epsilon / k) - 1)    (epsilon / k, d)-DP gives
               (epsilon, delta)-DP
-        upper is the smaller of both; lower the group's, unknown where something is sampled.
+        upper is the smaller of both. lower is that of the group's events, unknown if something is
+        sampled.
 
     Source
         [C2]  own derivation: `PoissonSampled.for_group` [C1]
@@ -87,8 +89,8 @@ def _log_sum(k, epsilon):
 
 
 def _by_own_events(ledger, k, bound_of):
-    """The Bound of the ledger that costs one example what this one costs k; infinite where there is
-    no such rule, and without a lower end where anything is sampled.
+    """The Bound of a ledger that costs one example as much as this ledger costs k examples. It is
+    infinite if there is no rule for such a ledger, and has no lower end if anything is sampled.
     """
     parts = [part for event, count in ledger.items() for part in event.primitives(count)]
     try:
@@ -101,7 +103,9 @@ def _by_own_events(ledger, k, bound_of):
 
 
 def _k_epsilon(accountant, ledger, delta, k):
-    """k epsilon at a d that [C1] allows: d falls until it does. Infinite where it never does."""
+    """k epsilon at a d that [C1] allows, which is found by lowering d; infinite if no d is
+    found.
+    """
     d = delta
     for _ in range(MOST_TRIES):
         epsilon = accountant.epsilon(ledger, d).upper

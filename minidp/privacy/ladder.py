@@ -1,4 +1,4 @@
-"""A ladder of releases: the many different lots of a schedule become few, on the safe side.
+"""Round the many different lots of a schedule to few rungs of a ladder, on the safe side.
 
 Rounding happens where an accountant composes; a ledger and its hash keep the events as they were.
 """
@@ -12,24 +12,25 @@ from .events import Event, Gaussian, PoissonSampled
 
 Parts = Collection[tuple[Event, Any]]  # (primitive, count) pairs
 
-FEW = 16  # different noise multipliers, or shares: up to so many are composed as they are
-RUNG = 0.008  # about the part of epsilon between one rung and the next, of all varied numbers
+FEW = 16  # up to so many different noise multipliers, and shares, are composed without rounding
+# about the relative change of epsilon from one rung to the next, for all varied numbers together
+RUNG = 0.008
 BEND = 0.45  # epsilon changes by (1 + 2 BEND / sigma^2) d ln sigma, about
 
 
 def on_ladder(parts: Parts, dominating: bool) -> Parts:
-    r"""(primitive, count) pairs whose lots with Gaussian noise are rounded to rungs, equal ones
-    merged; nothing changes where only a few noise multipliers and a few shares occur.
+    r"""(primitive, count) pairs in which lots with Gaussian noise are rounded to rungs, and equal
+    ones merged. Nothing changes if at most FEW noise multipliers and FEW shares occur.
 
-    dominating: to less noise and a larger share; else to more noise and a smaller one
+    dominating: round to less noise and a larger share; otherwise to more noise and a smaller share
 
     Forward
         [F1]  height = ln sigma - b / sigma^2    b = 0.45; rungs of sigma are at the multiples of r
         [F2]  height = ln q    rungs of q likewise; r = 0.008, or half if both vary
 
     Source
-        [F1] [F2]  own derivation: less noise dominates more, since noise can be added to what was
-                   released; a larger share dominates a smaller one, since (1 - q) Q + q P is a
+        [F1] [F2]  own derivation: less noise dominates more noise, because noise can be added to a
+                   release. A larger share dominates a smaller one, because (1 - q) Q + q P is a
                    mixture of Q and of the same with a larger q, and hockey-stick divergences are
                    convex in the pair
     """
@@ -47,7 +48,7 @@ def on_ladder(parts: Parts, dominating: bool) -> Parts:
 
 @lru_cache(2**15)
 def _rung(lot, noises, shares, dominating):
-    """A lot whose noise, or share, or both are rounded."""
+    """The lot with its noise, its share or both rounded to rungs."""
     sigma, q, apart = lot.noise.noise_multiplier, lot.share, RUNG / (noises + shares)
     if noises:
         sigma = _noise_rung(sigma, apart, dominating)
@@ -57,7 +58,7 @@ def _rung(lot, noises, shares, dominating):
 
 
 def _is_gaussian_lot(event: Event) -> bool:
-    """Whether it can be rounded."""
+    """Whether the event can be rounded."""
     return (
         isinstance(event, PoissonSampled)
         and isinstance(event.noise, Gaussian)

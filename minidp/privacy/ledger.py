@@ -20,32 +20,32 @@ from .event_json import event_from_json, event_to_json
 from .events import Event, NeighbouringRelation
 from .events.base import check_event
 
-FORMAT = 4  # 1 had no purposes, 2 no unit, 3 no fits
+FORMAT = 4  # format 1 had no purposes, 2 no unit, 3 no ids of fits
 SETUP, STEP, UNKNOWN = "setup", "step", "unknown"
 UNITS = re.compile(r"unknown|row|person of up to [1-9][0-9]* rows")
 FITS = re.compile(r"[0-9a-f]{32}-[0-9a-f]{16}")
 
 
 def unit_text(rows_per_person: int | None) -> str:
-    """Whom a ledger protects, in its words: a row, or a person with so many rows."""
+    """The unit that a ledger protects: a row, or a person with up to so many rows."""
     return "row" if rows_per_person is None else f"person of up to {rows_per_person} rows"
 
 
 @dataclass(init=False)
 class Ledger:
-    """Events in the order in which they were released, run-length coded, each with what it was
-    charged for.
+    """Events in the order of their release, run-length coded, each with its purpose.
 
     One run has one ledger, and every accountant reads it without changing it. Epsilon is never
     stored: it follows from the events. The purpose of an entry ("setup" before the first step,
     "step", or another word) costs nothing; accountants do not see it.
 
-    relation   in which the events are charged
-    unit       whom they protect: "row", "person of up to 3 rows", or "unknown"
+    relation   neighbouring relation of the events
+    unit       what the events protect: "row", "person of up to 3 rows", or "unknown"
 
-    A ledger of an unknown unit is written, and hashed, in format 2, which has none. Files of format
-    1 have no purposes either: they load as "unknown". An entry of a ledger that fits share may have
-    the random id of its fit: such a ledger is written in format 4, and hashed without the ids.
+    A ledger of an unknown unit is written, and hashed, in format 2, which has no unit. Files of
+    format 1 have no purposes either; these load as "unknown". If several fits share a ledger, an
+    entry may have the random id of its fit. Such a ledger is written in format 4, and hashed
+    without the ids.
 
     >>> from minidp.privacy import Gaussian, PoissonSampled
     >>> ledger = Ledger(entries=[(Gaussian(7.0), 1, "setup")])
@@ -64,8 +64,8 @@ class Ledger:
         entries: Iterable[tuple] = (),
         unit: str = UNKNOWN,
     ):
-        """entries: what to `append` at once, each (event,), (event, count), (event, count,
-        purpose) or (event, count, purpose, fit).
+        """entries: first entries, each a tuple of arguments of `append`: (event,), (event, count),
+        (event, count, purpose) or (event, count, purpose, fit).
         """
         one_of(tuple(NeighbouringRelation), relation=relation)
         self.relation, self.unit = relation, _checked_unit(unit)
@@ -77,8 +77,8 @@ class Ledger:
         self, event: Event, count: int = 1, purpose: str = STEP, fit: str | None = None
     ) -> None:
         """Record `event`, released `count` times for `purpose`, a word; a count of 0 records
-        nothing. fit: None, or an id of the fit that releases it: 32 hexadecimal digits, a hyphen
-        and 16 more.
+        nothing. fit: id of the fit that releases it, 32 hexadecimal digits, a hyphen and 16 more;
+        or None.
         """
         check_event("Ledger.append", event)
         check_count(0, MOST_128_BITS, count=count)
@@ -99,11 +99,13 @@ class Ledger:
         self._entries.append((event, int(count), purpose, fit))
 
     def items(self) -> list[tuple[Event, int]]:
-        """The list of (event, count) in order; neighbours of one event and purpose are merged."""
+        """The list of (event, count) in order; adjacent entries of the same event and purpose are
+        merged.
+        """
         return [(event, count) for event, count, _ in self.entries()]
 
     def entries(self) -> list[tuple[Event, int, str]]:
-        """The list of (event, count, purpose) in order, merged as `items` are."""
+        """The list of (event, count, purpose) in order, merged as in `items`."""
         merged: list[tuple[Event, int, str]] = []
         before = None
         for event, count, purpose, fit in self._entries:
@@ -118,14 +120,14 @@ class Ledger:
         return list(self._entries)
 
     def counted(self) -> Counter[tuple[Event, str]]:
-        """{(event, purpose): how often}."""
+        """{(event, purpose): count}."""
         counts: Counter[tuple[Event, str]] = Counter()
         for event, count, purpose, _ in self._entries:
             counts[event, purpose] += count
         return counts
 
     def count_of(self, purpose: str) -> int:
-        """How many releases were charged for `purpose`."""
+        """Number of releases that were charged for `purpose`."""
         return sum(count for _, count, charged_for, _ in self._entries if charged_for == purpose)
 
     def copy(self) -> Ledger:
@@ -133,7 +135,7 @@ class Ledger:
         return Ledger(self.relation, self._entries, self.unit)
 
     def protect(self, unit: str) -> None:
-        """Say whom the charges to come protect. Raises ParameterError where those that are here
+        """Set the unit that later charges protect. Raises ParameterError if the ledger's charges
         protect another unit.
         """
         if not self._entries:
@@ -166,7 +168,7 @@ class Ledger:
 
     @classmethod
     def from_json(cls, data: Any) -> Ledger:
-        """The ledger that `to_json` wrote; DataError for anything else."""
+        """The ledger that `to_json` wrote. Raises DataError for anything else."""
         number = data.get("format") if isinstance(data, dict) else None
         if type(number) is not int or number not in range(1, FORMAT + 1):
             raise DataError(f"expected a ledger of format 1 to {FORMAT}, got {number!r:.80}")
@@ -208,15 +210,17 @@ class Ledger:
         return hashlib.sha256(self.canonical().encode()).hexdigest()
 
     def save(self, path: StrPath) -> None:
-        """Write the canonical text, with the ids if there are any, to `path`: all of it or, on a
-        crash, nothing of it.
+        """Write the canonical text, with the ids if there are any, to `path`. After a crash the
+        file has the whole text or is unchanged.
         """
         with atomic_write(path) as file:
             file.write(_text(self.to_json()) + "\n")
 
     @classmethod
     def load(cls, path: StrPath) -> Ledger:
-        """Read what `save` wrote; DataError, naming the file, when it is missing or damaged."""
+        """Read the file that `save` wrote. Raises DataError, with the file's name, if it is missing
+        or damaged.
+        """
         try:
             text = Path(path).read_text(encoding="ascii")
             return cls.from_json(json.loads(text, object_pairs_hook=unique_fields))

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..host.jit import CACHED, njit
 
-TAIL = 11.0  # Phi(-11) = 2e-28: what the integration leaves out on each side, relative
+TAIL = 11.0  # integration leaves out a tail of Phi(-11) = 2e-28, relative, on each side
 MOST_POINTS = 2**15  # of one integral: a millisecond
 RELATIVE_ERROR = (
     1e-12  # trapezoidal rule (<= 1e-14), tails, and rounding of a sum of positive terms
@@ -64,10 +64,9 @@ def trapezoid_step(m, n):
 def integration_range(q, m, n):
     """An interval outside of which the integrand holds less than 1e-24 of the integral.
 
-    phi r^n with r = 1 + s is stationary where x = n m w(x), w = q e^u / r rising from 0 to 1. Each
-    iterate of x -> n m w(x)
-    from above bounds the last stationary point; where n s is small the integrand is like phi s^2, a
-    Gaussian around at most 2 m.
+    phi r^n with r = 1 + s is stationary where x = n m w(x); w = q e^u / r rises from 0 to 1. Each
+    iterate of x -> n m w(x) from above bounds the last stationary point. If n s is small, the
+    integrand is close to phi s^2, a Gaussian around at most 2 m.
     """
     peak = n * m
     for _ in range(50):
@@ -101,7 +100,7 @@ def log_excess_moment(q, sigma, n):
         log_scale -= 0.5 * x * x
         if value <= 0.0:
             continue
-        if log_scale > scale + 30.0:  # a new peak: rescale what was summed
+        if log_scale > scale + 30.0:  # a new peak: rescale the sum so far
             total *= math.exp(max(scale - log_scale, -745.0))
             scale = log_scale
         total += value * math.exp(log_scale - scale)
@@ -138,9 +137,9 @@ def log_moments(q, sigma, exponents):
     """(value, error), both (len(exponents),): log E_Q[(dP/dQ)^n] of each n by integration is at
     most value + error.
 
-    It is at least value - error too, but where integrals take too many points (q n / sigma far
-    above 1): the value lies on the chord between the binomial sums of the integers beside n >= 1,
-    for the logarithm of a moment is convex in n.
+    It is also at least value - error, unless integrals take too many points (q n / sigma far above
+    1). Then the value lies on the chord between the binomial sums of the two nearest integers,
+    which is an upper bound because the logarithm of a moment is convex in n.
     """
     value, error = np.empty(len(exponents)), np.empty(len(exponents))
     for i in range(len(exponents)):

@@ -46,7 +46,7 @@ class MomentsAccountant(Accountant):
     Source
         [M1]  Abadi et al. 2016, Eq. (2), Eq. (3) and Eq. (4), where nu is mu_0, and the second
               form of E2 with lambda + 1; E1 <= E2: Mironov, Talwar, Zhang 2019 (arXiv:1908.10530)
-        [M2]  Abadi et al. 2016, Section 3.2 at q = 1; own derivation: E exp(lambda(lambda+1)/(2
+        [M2]  Abadi et al. 2016, Section 3.2 at q = 1; own derivation: E2 = exp(lambda(lambda+1)/(2
               sigma^2))
         [M3]  Abadi et al. 2016, Lemma C.1; sampled pure DP: e = ln(1 + q (exp(1/b) - 1))
         [M4]  Abadi et al. 2016, Theorem 2.1 (composability)
@@ -103,7 +103,7 @@ def log_moment_curve(event: Event, orders: NDArray) -> NDArray:
     # out of this range squared terms would underflow, or the cost is far above any useful epsilon
     if isinstance(event, Gaussian) or not 1e-3 <= sigma <= 1e9:
         return unsampled
-    # imported here, since Numba takes longer than most runs need
+    # imported here because Numba takes longer to load than most runs take
     from . import moment_kernels as kernels
 
     q = max(event.share, 1e-100)  # squares must not vanish

@@ -53,7 +53,7 @@ class RenyiAccountant(MomentsAccountant):
         top, bottom = orders * pure, -lambdas * pure
         if top[-1] > 600:
             return (np.logaddexp(top, bottom) - np.logaddexp(0.0, pure)) * (1 + 1e-13)
-        # the same without cancellation, for releases of next to nothing
+        # the same without cancellation, for a tiny e
         return np.log1p(-np.expm1(bottom) * np.expm1(top) / (1 + math.exp(pure))) * (
             1 + 1e-13
         )  # [M2]

@@ -1,4 +1,4 @@
-"""The accountants' results for people: a table of bounds, and the dictionaries that
+"""Results of the accountants for people: a table of bounds, and the dictionaries that
 `minidp.epsilon` and `minidp.calibrate` return.
 """
 
@@ -11,12 +11,14 @@ from ..privacy.ledger import Ledger
 from ..util.text import estimate_text, lower_text, upper_text
 from .attacker import in_words, meaning_of
 
-Rows = Mapping[str, Mapping[str, Any]]  # of accountants: figures, kind and note, by name
+Rows = Mapping[str, Mapping[str, Any]]  # {accountant: its figures, kind and note}
 UNBOUNDED = {"lower": None, "upper": math.inf}
 
 
 class ByAccountant(dict[str, dict[str, Any]]):
-    """{name in JSON: figures, kind and note}, which the short names such as "pld" find, too."""
+    """{name in JSON: figures, kind and note}, in which short names such as "pld" also work as
+    keys.
+    """
 
     def __missing__(self, name: str) -> dict[str, Any]:
         key = short_names().get(name, name)
@@ -26,7 +28,7 @@ class ByAccountant(dict[str, dict[str, Any]]):
 
 
 def rows_of(found: Mapping[str, Any]) -> ByAccountant:
-    """What `all_bounds` found."""
+    """The rows of a result of `all_bounds`."""
     return ByAccountant(
         (name, {**bound.as_dict(), "kind": kind, "note": note})
         for name, (bound, kind, note) in found.items()
@@ -36,8 +38,8 @@ def rows_of(found: Mapping[str, Any]) -> ByAccountant:
 def text_rows(
     rows: Rows, mark: str = "", digits: int = 4, below: float = math.inf
 ) -> list[tuple[str, ...]]:
-    """[(name, lower, estimate, upper, kind, note)] as texts, lower ends rounded down and upper ends
-    up; `mark` follows the note of the row to quote, which is `below`.
+    """[(name, lower, estimate, upper, kind, note)] as texts, with lower ends rounded down and upper
+    ends up. `mark` follows the note of the row to quote, if its bound is below `below`.
     """
     quoted = row_to_quote(rows, below)
     return [
@@ -62,11 +64,11 @@ def table(rows: Rows, what: str, below: float = math.inf) -> list[str]:
 
 
 class Answer(dict[str, Any]):
-    """A dictionary of figures that prints as text for people. Its epsilon has names: `upper` and
-    `lower`, the ends of the interval; `accountant`, whose it is; `meaning`, what it means to an
-    attacker.
+    """A dictionary of figures that prints as text for people. Its attributes describe the epsilon:
+    `upper` and `lower` are the ends of the interval, `accountant` computed it, and `meaning` says
+    what an attacker can reach.
 
-    found  {key: JSON value}; the epsilon covers `group_size` rows of one person together
+    found  {key: JSON value}; epsilon is for `group_size` rows of one person together
     """
 
     def __init__(self, found: Mapping[str, Any], group_size: int = 1):
@@ -90,12 +92,12 @@ class Answer(dict[str, Any]):
 
     @property
     def accountant(self) -> str | None:
-        """The name of the accountant; None where nothing is guaranteed."""
+        """The name of the accountant; None if nothing is guaranteed."""
         return called(self["accountant"], exact=self.lower is not None)
 
     @property
     def meaning(self) -> str:
-        """What an attacker can reach, in a sentence or two; "" where nothing is guaranteed."""
+        """What an attacker can reach, in a sentence or two; "" if nothing is guaranteed."""
         said = self.get("meaning") or meaning_of(
             Ledger.from_json(self["ledger"]), self["delta"], self.group_size
         )
@@ -103,8 +105,8 @@ class Answer(dict[str, Any]):
 
 
 class Cost(Answer):
-    """What a run costs: epsilon at a delta, by each accountant asked. float() gives `upper`, of the
-    smallest certified bound. Made for delta at an epsilon, it prints alone.
+    """The cost of a run: epsilon at a delta, by each requested accountant. float() gives `upper` of
+    the smallest certified bound. For delta at an epsilon it can only be printed.
     """
 
     @property
@@ -125,7 +127,7 @@ class Cost(Answer):
 
 
 class Calibration(Answer):
-    """The noise multiplier or number of steps for a target, which float() gives."""
+    """The answer of `calibrate`: float() gives the noise multiplier or the number of steps."""
 
     def __float__(self):
         return float(self["steps"] if "steps" in self else self["noise_multiplier"])
@@ -133,7 +135,7 @@ class Calibration(Answer):
     def __repr__(self):
         if "steps" in self:
             found = f"steps  {self['steps']}"
-        else:  # rounded so that it costs no more than what was found
+        else:  # rounded up, so that it costs no more
             found = f"noise multiplier  {upper_text(float(self), 6)}"
         whom = "each row by itself"
         if self.group_size > 1:

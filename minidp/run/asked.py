@@ -1,5 +1,5 @@
-"""The three parts of a run's description: what is trained, what it may cost, and what its files say
-about it.
+"""The three parts of a run's description: what is trained, what it may cost, and what its files
+say.
 """
 
 import math
@@ -14,21 +14,22 @@ from ..privacy.ledger import unit_text
 from ..streams import Streams
 from ..train.optimizer import check_parts
 from ..util.validate import instance
+from ..util.words import Named
 
 
 @dataclass(frozen=True)
-class Training:
-    """What is trained, and how.
+class Training(Named):
+    """The network to train, and how to train it.
 
-    network        whose weights are released
-    loss           what is descended on
-    optimizer      one of `train`, or an `Averaged` one
+    network        nn.Sequential, whose weights are released
+    loss           loss of each example, such as nn.SoftmaxCrossEntropy()
+    optimizer      one of `minidp.train`, or `Averaged(optimizer, decay)`
     streams        `Streams`, or a seed
-    batch_size     rows that are differentiated at once; by default what fits into memory
-    augmentation_multiplicity  K: each row of a lot is taken K times, as K views that `take_views`
-                   of x makes, or as K copies. Rows that are views of each other already are no
-                   views here: give them one person
-    measure_every  steps between two measurements, with a checkpoint each; default an epoch
+    batch_size     examples computed at once; default: as many as fit into memory
+    augmentation_multiplicity  K: each row of a lot is taken K times, as K views made by
+                   `take_views` of x, or as K copies. If rows of x already are views of each other,
+                   give all of them the same person instead
+    measure_every  steps between two measurements, each with a checkpoint; default: an epoch
     """
 
     network: Sequential
@@ -45,23 +46,23 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Privacy:
-    """What training does to the data, and what it may cost.
+class Privacy(Named):
+    """The plan of the training, and the budget that it may spend.
 
     plan           sampler, sanitizer, steps
-    budget         privacy.Filter with the target (or infinity) and delta; its ledger is empty, the
-                   folder's takes its place
-    dataset_size   public number of training examples; by default what the data set or the sampler
-                   says, else L / q of the plan
-    group_size     k: the statement also says what the run costs k rows of one person (or persons)
-    check          stop before the first step, with a message for the data's owner, if rows are not
-                   finite or labels belong to no class; default: on for your own arrays, where no
-                   data set vouches for them
+    budget         privacy.Filter with the target (or infinity) and delta, and an empty ledger,
+                   which the folder's replaces
+    dataset_size   public number of training examples; default: that of the data set or the sampler,
+                   otherwise L / q of the plan
+    group_size     k: the statement also gives epsilon for k rows of one person (or for k persons)
+    check          refuse rows that are not finite and labels of no class before the first step,
+                   with a message for the data's owner; default: on for your own arrays, off for
+                   checked data sets
     train_metrics  also measure accuracy on training data, which is not private; default: no
-    rows_per_person  protect persons instead of rows, and use at most so many rows of each;
+    rows_per_person  protect persons instead of rows, and use at most this many rows of each;
                    `Run.train` then needs `person`, and all sizes here count persons
-    stop_early     allow a plan with more steps than the budget pays for: training then stops where
-                   the budget is used up. By default such a plan is refused before the first charge
+    stop_early     allow a plan with more steps than the budget pays for, and stop when the budget
+                   is used up. By default such a plan is refused before the first charge
     """
 
     plan: Plan
@@ -79,7 +80,7 @@ class Privacy:
 
     @property
     def unit(self) -> str:
-        """Whom the run protects, in the words of its ledger."""
+        """The unit that the run protects, in the words of its ledger."""
         return unit_text(self.rows_per_person)
 
     def public_size(self, data: Any) -> Any:
@@ -97,21 +98,22 @@ class Privacy:
 
 
 @dataclass(frozen=True)
-class About:
-    """What a run's files and the screen say about the run.
+class About(Named):
+    """Descriptions for a run's files and for the screen.
 
     name       of the experiment
     data       an object with name, nominal_size, sha256, published and notice; None for your own
-               arrays, of which the folder keeps a keyed hash only
-    source     what your own arrays are called
-    flags      what else decides about the run, {name: JSON value}; a resumed run must have the same
-    inputs     the same for what is found while the run is prepared, such as hashes of other files
+               arrays, of which the folder keeps only a keyed hash
+    source     name of your own arrays
+    flags      {name: JSON value} of other settings that the run depends on; a resumed run must have
+               the same
+    inputs     the same for values found while the run is prepared, such as hashes of other files
     command    that made the run
-    public     lines for the statement on what costs nothing (public data, fixed features)
-    disclosed  lines for the statement on facts about the data that it publishes unprotected
+    public     lines for the statement on parts that cost nothing (public data, fixed features)
+    disclosed  lines for the statement on facts about the data that are published without protection
     choices    {setting: how it was chosen} for the statement
-    commit     of the code that made the run, for result.json; None: unknown
-    quiet      no bar
+    commit     of the code that made the run, for result.json; None if unknown
+    quiet      no progress bar
     """
 
     name: str = "run"

@@ -1,4 +1,4 @@
-"""What an epsilon means to a person: how often an attacker can be right about one example."""
+"""The meaning of an epsilon for a person: how often an attacker can be right about one example."""
 
 import math
 from typing import Any
@@ -10,19 +10,19 @@ from ..privacy.ledger import Ledger
 from ..util.text import upper_text
 from .tradeoff import tangents
 
-RATES = (0.1, 0.01, 0.001)  # of false positives, at which the power is computed
-LEAST_RATE = 1e-6  # the extreme tail of a curve alone would decide mu
+RATES = (0.1, 0.01, 0.001)  # false positive rates at which the power is computed
+LEAST_RATE = 1e-6  # below it, the extreme tail of the curve would decide mu
 TANGENTS = 16
 
 
 def meaning_of(ledger: Ledger, delta: float, group_size: int = 1) -> dict[str, Any] | None:
-    r"""What an attacker who tells two neighbours apart can reach, whatever they know: two readings
-    of the trade-off curve f.
+    r"""Limits on any attacker who tries to tell two neighbours apart: two readings of the trade-off
+    curve f.
 
     Returns {"true_positive_rates": {"0.1": ..}, "mu": .., "least_rate": LEAST_RATE}, upper bounds
-    by the loss distribution; None where it has no finite epsilon. `delta` says where to look, and
-    changes no bound. Neighbours differ in `group_size` rows of one person, all in the
-    data or none.
+    by the loss distribution; None if it has no finite epsilon. `delta` decides where tangents are
+    computed; bounds hold for any. Neighbours differ in `group_size` rows of one person, which are
+    added or removed together.
 
     Bound
         [C1]  1 - f(a) <= p(a), p(a) = min_epsilon (e^epsilon a + delta(epsilon))    over the
@@ -32,8 +32,8 @@ def meaning_of(ledger: Ledger, delta: float, group_size: int = 1) -> dict[str, A
               below f where neither rate of error is smaller
 
     Source
-        [C1]  Wasserman, Zhou 2010; Dong, Roth, Su 2022 (arXiv:1905.02383), Proposition 2; told as
-              arXiv:2503.10945 asks
+        [C1]  Wasserman, Zhou 2010; Dong, Roth, Su 2022 (arXiv:1905.02383), Proposition 2; reported
+              in the form of arXiv:2503.10945
         [C2]  own derivation: a convex curve that lies below the corners of a polygon lies below its
               sides; f and G_mu are their own inverses
 
@@ -59,7 +59,7 @@ def meaning_of(ledger: Ledger, delta: float, group_size: int = 1) -> dict[str, A
 
 
 def lines_of(ledger: Ledger, delta: float, group_size: int = 1) -> list[tuple[float, float]]:
-    """The tangents (epsilon, delta(epsilon)) from which `meaning_of` reads its bounds; none where
+    """The tangents (epsilon, delta(epsilon)) from which `meaning_of` computes its bounds; none if
     the loss distribution has no finite epsilon.
     """
     from ..certified.accountant import LossDistributionAccountant
@@ -76,13 +76,13 @@ def lines_of(ledger: Ledger, delta: float, group_size: int = 1) -> list[tuple[fl
 
 
 def _slopes(mu):
-    """Where a Gaussian curve of this mu has its tangents, at even steps and at RATES."""
+    """Epsilons of tangents of a Gaussian curve with this mu, at even steps and at RATES."""
     from scipy.special import ndtri
 
     slopes: list[float] = []
     even = [i * 4.8 / (TANGENTS - 1) for i in range(TANGENTS)]
     for z in [*even, *(-float(ndtri(rate)) for rate in RATES)]:
-        # the tangent at the rate Phi(-z); steeper ones bound no rate of these
+        # the tangent at the rate Phi(-z); steeper ones bound none of these rates
         at = min(max(0.0, mu * z - 0.5 * mu * mu), -math.log(LEAST_RATE))
         if all(abs(at - other) > 1e-9 for other in slopes):
             slopes.append(at)
@@ -90,7 +90,7 @@ def _slopes(mu):
 
 
 def _mu_of(lines):
-    """mu by the tangents, rounded up; infinite where they bound nothing."""
+    """mu by the tangents, rounded up; infinite if they bound nothing."""
     from scipy.special import ndtri
 
     def missed(rate):
@@ -113,14 +113,16 @@ def _mu_of(lines):
 
 
 def in_words(meaning: dict[str, Any], group_size: int = 1, others: str = "row") -> str:
-    """What `meaning_of` found, in a sentence or two; others: what an attacker knows."""
+    """The result of `meaning_of` in a sentence or two. others: the rows that the attacker knows, in
+    words.
+    """
     powers = ", ".join(
         f"{upper_text(power, 3)} at a false positive rate of {float(rate):g}"
         for rate, power in meaning["true_positive_rates"].items()
     )
     mu = (
         ""
-        if float(meaning["mu"]) == math.inf  # "inf" where it comes of JSON
+        if float(meaning["mu"]) == math.inf  # "inf" if it was read from JSON
         else (
             f" This is no easier than telling N(0, 1) from N({upper_text(meaning['mu'], 3)}, 1), "
             f"as long as neither error rate is below {meaning['least_rate']:g}."
@@ -136,14 +138,14 @@ def in_words(meaning: dict[str, Any], group_size: int = 1, others: str = "row") 
 
 
 def large_delta(delta: float, size: int) -> str:
-    """Why a delta is too large for `size` examples; empty if it is small enough."""
+    """Why delta is too large for `size` examples; "" if it is small enough."""
     if delta * size < 1:
         return ""
     return f"not below 1/{size}, so that publishing somebody's whole row would pass the guarantee"
 
 
 def _gaussian_like(epsilon, delta):
-    """The mu at which a Gaussian curve has this epsilon at delta, to a per cent."""
+    """The mu at which a Gaussian curve has this epsilon at delta, to one per cent."""
     low, high = 1e-9, 1.0
     while gaussian_epsilon(high, delta) < epsilon:
         low, high = high, 2 * high

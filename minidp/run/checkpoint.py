@@ -26,14 +26,14 @@ from ..util.files import check_path, damage_named, jsonable
 from ..util.notices import say
 
 FORMAT = 1
-HASHED = 2**28  # bytes of an array that a resumed run recognises it by
-_SHORT = reprlib.Repr()  # whatever a crafted file holds, in one line
+HASHED = 2**28  # bytes of an array that a resumed run compares
+_SHORT = reprlib.Repr()  # whatever a crafted file holds, the error is one line
 _SHORT.maxstring = 100
 short = _SHORT.repr
 
 
 def save_arrays(path: StrPath, arrays: Mapping[str, NDArray], header: Mapping[str, Any]) -> None:
-    """Write {name: array} and a JSON-able header into one .npz, whole or not at all.
+    """Write {name: array} and a JSON header into one .npz file, atomically.
 
     Raises DivergedError, before anything is written, for numbers that `load_arrays` would refuse.
     """
@@ -50,9 +50,9 @@ def save_arrays(path: StrPath, arrays: Mapping[str, NDArray], header: Mapping[st
 def load_arrays(
     path: StrPath, kind: str | None = None
 ) -> tuple[dict[str, NDArray], dict[str, Any]]:
-    """({name: array}, header) of a file of that kind that `save_arrays` wrote.
+    """({name: array}, header) of a file of this kind that `save_arrays` wrote.
 
-    Raises CheckpointError, naming the file.
+    Raises CheckpointError, which names the file.
     """
     with damage_named(path, CheckpointError), open_npz(path) as stored:
         _check_archive(path, stored.zip)
@@ -88,7 +88,7 @@ def open_npz(path: StrPath) -> Iterator[Any]:
 
 
 def _check_archive(path, archive):
-    """Raise ValueError for damaged members of a zip file, or more of them than the file holds.
+    """Raise ValueError for damaged members of a zip file, and for members larger than the file.
 
     `save_arrays` compresses nothing. A compressed member is refused, so that all members together
     hold no more bytes than the file: a small file cannot fill the memory.
@@ -113,7 +113,7 @@ def refuse_misfits(
         f"{name} is not expected" for name in sorted({*stored} - {*target})
     ]
     if odd:
-        named = " ".join("; ".join(odd).split())  # in one line, whatever the names are
+        named = " ".join("; ".join(odd).split())  # one line, whatever the names are
         raise CheckpointError(f"{path}: {named:.1000}")
     for name, array in target.items():
         wanted, got = tuple(array.shape), tuple(stored[name].shape)
@@ -125,7 +125,7 @@ def restore(path: StrPath, stored: Mapping[str, NDArray], target: Mapping[str, N
     """Copy stored {name: array} into the arrays of `target`, after checking names, shapes and
     dtypes of all.
 
-    Raises CheckpointError for an array that is missing, extra, of another shape or of more
+    Raises CheckpointError for an array that is missing or unexpected, or has another shape or more
     precision.
     """
     refuse_misfits(path, stored, target)
@@ -139,10 +139,10 @@ def restore(path: StrPath, stored: Mapping[str, NDArray], target: Mapping[str, N
 
 
 def refuse_differences(path: StrPath, before: object, now: object) -> None:
-    """Raise CheckpointError if a run's configuration has changed. The message names what the caller
-    changed, or every setting if that is unknown. A setting that this version does not know may be
-    there if nothing was set, or its one value that is left; what an older version did not name may
-    be anything.
+    """Raise CheckpointError if a run's configuration has changed. The message names the changed
+    settings, or all settings if the change is unknown. A setting that this version lacks is
+    accepted if it was not set, or has the only value that remains. A setting that an older version
+    did not store may have any value.
     """
     unset = ("sampler", "poisson", None)
     unnamed = _unnamed(before, now)
@@ -152,7 +152,7 @@ def refuse_differences(path: StrPath, before: object, now: object) -> None:
         if each[1:] != ({}, None) and each != unset and each[0] not in unnamed
     ]
     if found:
-        # what was asked, before what follows from it: scaling, shapes, the noise of clip groups
+        # requested settings come before derived ones: scaling, shapes, the noise of clip groups
         given = [each for each in found if not each[0].startswith(("settings.", "scale", "shapes"))]
         asked = [each for each in found if not each[0].startswith("settings.clip_groups")]
         goals = [each for each in asked if each[0] in ("settings.target_epsilon", "settings.delta")]
@@ -167,8 +167,8 @@ def refuse_differences(path: StrPath, before: object, now: object) -> None:
 
 
 def say_unnamed(path: StrPath, before: object, now: object) -> bool:
-    """True, and a line with NOTICE, if an older version wrote a configuration that does not name
-    all that this version compares.
+    """True if an older version wrote a configuration that lacks entries which this version
+    compares; also prints a NOTICE.
     """
     if unnamed := _unnamed(before, now):
         say(
@@ -179,8 +179,8 @@ def say_unnamed(path: StrPath, before: object, now: object) -> bool:
 
 
 def _unnamed(before, now):
-    """The places that only the configuration of a newer version names: loss and layers, facts that
-    the statement lists, and the numbers of schedules.
+    """Places that only newer versions store: loss and layers, facts that the statement lists, and
+    the numbers of schedules.
     """
     return [
         where
@@ -190,8 +190,8 @@ def _unnamed(before, now):
 
 
 def differences(before: Any, now: Any, where: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """(dotted place, value before, value now) of all that differs between two JSON values; None
-    where one lacks it.
+    """(dotted place, value before, value now) of each difference between two JSON values; None for
+    a missing value.
     """
     if isinstance(before, dict) and isinstance(now, dict):
         for key in sorted({*before, *now}):
@@ -217,10 +217,9 @@ def save_checkpoint(
     releases: Mapping[str, NDArray] | None = None,
 ) -> None:
     """Write all that training needs to resume. config, history and extra (the caller's own) are
-    JSON-able.
+    JSON values.
 
-    releases: {name: array} of what was released before the first step, which are stored as
-    release/NAME.
+    releases: {name: array} of the releases before the first step, which are stored as release/NAME.
     """
     arrays = {f"release/{name}": array for name, array in (releases or {}).items()}
     save_arrays(
@@ -258,7 +257,9 @@ def restore_training(
     network: Sequential,
     optimizer: Any,
 ) -> None:
-    """Put a loaded checkpoint into network and optimizer; CheckpointError if it misfits."""
+    """Put a loaded checkpoint into network and optimizer. Raises CheckpointError if it does not
+    fit.
+    """
     if header["progress"].step > 0:
         optimizer.allocate(network.params)
     own = {name: array for name, array in arrays.items() if not name.startswith("release/")}
@@ -266,7 +267,7 @@ def restore_training(
 
 
 def _arrays(network, optimizer):
-    """{name in the file: array} of everything that training changes, and the constants."""
+    """{name in the file: array} of all arrays that training changes, and of the constants."""
     return {f"network/{name}": array for name, array in network.state().items()} | {
         f"optimizer/{slot}/{layer}.{name}": array
         for slot, by_key in optimizer.slots.items()
@@ -289,8 +290,8 @@ def steps_lost(plan: Plan, ledger: Ledger, progress: Progress) -> int:
 
 
 def hashed_bytes(array: NDArray) -> Iterator[bytes | memoryview]:
-    """Bytes by which a resumed run recognises an array: its blocks of rows. Of a very large array
-    only evenly spread blocks are read, so that it need not fit into memory.
+    """Yield bytes with which a resumed run recognises an array: its blocks of rows. Of a very large
+    array, which need not fit into memory, only evenly spread blocks are read.
     """
     yield repr((array.shape, array.dtype.str)).encode()
     if array.dtype.kind not in "OUS":

@@ -1,5 +1,5 @@
 """Epsilon of a planned run, and noise or steps for a target: `minidp.epsilon` and
-`minidp.calibrate`, whose answers the commands of the same names print.
+`minidp.calibrate`. The commands of the same names print their answers.
 """
 
 import math
@@ -27,7 +27,7 @@ from .attacker import meaning_of
 from .options import Checked, option
 
 MOST_STEPS = 10**18
-PARTS = {  # of a setting, and how each may be given
+PARTS = {  # parts of a setting, and how each may be given
     "noise_multiplier": "noise_multiplier=",
     "steps": "either steps= or epochs=",
     "sampling_probability": "either sampling_probability= or dataset_size= and lot_size=",
@@ -36,8 +36,8 @@ PARTS = {  # of a setting, and how each may be given
 
 @dataclass(frozen=True, kw_only=True)
 class Setting(Checked):
-    """A run that is planned, None for what is not given. The flags of the commands `epsilon`
-    and `calibrate` are these fields, and all but `relation` are parameters of the functions.
+    """A planned run; a field that is not given is None. The fields are the flags of the commands
+    `epsilon` and `calibrate`, and all except `relation` are parameters of the functions.
     """
 
     noise_multiplier: tuple[float, ...] | None = option(
@@ -76,7 +76,7 @@ class Setting(Checked):
     )
 
     def missing(self) -> list[str]:
-        """The names of PARTS of which nothing is given."""
+        """The names of PARTS that are not given."""
         given = {
             "noise_multiplier": (self.noise_multiplier,),
             "steps": (self.steps, self.epochs),
@@ -85,8 +85,8 @@ class Setting(Checked):
         return [name for name, values in given.items() if all(value is None for value in values)]
 
     def made_sampler(self) -> Any:
-        """The sampler. Raises ParameterError unless it is described in exactly one way, and where
-        `relation` names another than its own.
+        """The sampler. Raises ParameterError unless it is described in exactly one way, and if
+        `relation` is not the sampler's own.
         """
         name, q = self.sampler or "poisson", self.sampling_probability
         size, lot_size = self.dataset_size, self.lot_size
@@ -118,14 +118,14 @@ class Setting(Checked):
         return math.ceil(steps * (1 - 1e-12))  # 1 / (1 / 49) is a little above 49
 
     def ledger_with(self, sampler: Any, noises: Any, steps: int) -> Ledger:
-        """The ledger of PCA, if there is one, and of `steps` steps with these noise multipliers."""
+        """The ledger of `steps` steps with these noise multipliers, after PCA if there is any."""
         check_count(0, MOST_STEPS, steps=steps)
         sigma = self.pca_noise_multiplier
         setup = [] if sigma is None else [(PrivatePCA(1, sigma).event(), 1, SETUP)]
         return Ledger(sampler.relation, [*setup, sampler.charges(_release_event(noises), steps)])
 
     def planned_ledger(self) -> Ledger:
-        """The ledger of this run. Raises ParameterError, with all parts that are missing."""
+        """The ledger of this run. Raises ParameterError that names all missing parts."""
         if missing := self.missing():
             raise ParameterError(
                 f"expected {'; and '.join(PARTS[name] for name in missing)}, or ledger=FILE for a "
@@ -151,22 +151,22 @@ def epsilon(
     group_size: int = 1,
     accountant: str = "bounds",
 ) -> Cost:
-    """Epsilon of a run at a given delta: the dictionary that `minidp epsilon --json` prints, where
-    infinity is "inf". It prints as the command's table, float() of it is the epsilon to quote, and
-    upper, lower, accountant and meaning say more of that one.
+    """Epsilon of a run at a given delta, as the dictionary that `minidp epsilon --json` prints,
+    where infinity is "inf". Printing it gives the command's table, and float() of it is the epsilon
+    to quote. `upper`, `lower`, `accountant` and `meaning` describe this epsilon.
 
     noise_multiplier      noise standard deviation / clip norm; several for the layers of one step
     sampling_probability  each example's chance per step; or dataset_size and lot_size
     sampler               its name, "poisson" by default; `minidp epsilon --help` has all
     steps                 number of steps; or epochs, passes over the data
     pca_noise_multiplier  noise of private PCA before the first step
-    ledger                a Ledger, or a run's ledger.json or folder, in place of all above
-    group_size            rows of one person, all in the data or none
+    ledger                a Ledger, or a run's ledger.json or folder, instead of all above
+    group_size            rows of one person, which are added or removed together
     accountant            "bounds", "all", or one by name, such as pld, rdp or moments
 
-    The rows of found["accountants"] are found by these names; as JSON they have the names of files
-    (pld is loss_distribution, rdp is renyi, gdp is gaussian_clt). "quote" is such a name, that of
-    the accountant with the smallest certified bound, or None if no bound is finite.
+    found["accountants"] takes these names as keys. In JSON it has the names of files
+    (loss_distribution for pld, renyi for rdp, gaussian_clt for gdp). "quote" is the name of the
+    accountant with the smallest certified bound, or None if no bound is finite.
 
     >>> found = epsilon(delta=1e-5, noise_multiplier=4, sampling_probability=0.01, steps=10_000)
     >>> round(float(found), 3), found.accountant, found.meaning[:18]
@@ -204,13 +204,13 @@ def calibrate(
     group_size: int = 1,
     accountant: str = "pld",
 ) -> Calibration:
-    """Noise multiplier or steps for a target epsilon: the dictionary that `minidp calibrate --json`
-    prints. float() of it is what was found, and upper, lower, accountant and meaning are of the
-    epsilon that this gives.
+    """Noise multiplier or steps for a target epsilon, as the dictionary that `minidp calibrate
+    --json` prints. float() of it is the answer; `upper`, `lower`, `accountant` and `meaning`
+    describe the epsilon that this answer gives.
 
-    Of noise and length, give one; the other is found. The other parameters are those of
-    `minidp.epsilon`. The target is kept by the accountant named; "kind" says whether that is a
-    bound.
+    Give either the noise or the length; the other is found. The other parameters are those of
+    `minidp.epsilon`. The named accountant decides whether the target is met; "kind" says whether
+    its figure is a bound.
 
     >>> found = calibrate(epsilon=2, delta=1e-5, sampling_probability=0.01, steps=10_000)
     >>> round(float(found), 2), found.upper <= 2, found["kind"]
@@ -242,7 +242,7 @@ def accountants_of(name: str) -> list[str]:
 
 
 def compared(ledger: Ledger, names: Iterable[str], group_size: int = 1, **given: float) -> Cost:
-    """What `all_bounds` finds, and what it means to an attacker, at the delta or epsilon that is
+    """The result of `all_bounds`, and its meaning for an attacker, at the delta or epsilon in
     `given`.
     """
     rows = rows_of(all_bounds(ledger, names, **given, group_size=group_size))
@@ -254,7 +254,7 @@ def compared(ledger: Ledger, names: Iterable[str], group_size: int = 1, **given:
 
 
 def ledger_of(setting: Setting, ledger: StrPath | Ledger | None) -> Ledger:
-    """The given ledger, or else that of the setting. Raises ParameterError for both."""
+    """The given ledger, or that of the setting. Raises ParameterError if both are given."""
     if ledger is None:
         return setting.planned_ledger()
     names = [field.name for field in fields(Setting)]
@@ -265,13 +265,13 @@ def ledger_of(setting: Setting, ledger: StrPath | Ledger | None) -> Ledger:
 
 
 def path_of(ledger: StrPath) -> Path:
-    """The file of a ledger that is named by itself or by its run's folder."""
+    """The path of a ledger, given by its file or by its run's folder."""
     return Path(ledger, "ledger.json") if Path(ledger).is_dir() else Path(ledger)
 
 
 def _release_event(noises):
-    """What one step releases, before sampling, with these noise multipliers; infinite noise
-    releases nothing.
+    """The event of one step before sampling, with these noise multipliers; infinite noise releases
+    nothing.
     """
     if math.inf in noises:
         return Gaussian(math.inf)
@@ -300,7 +300,7 @@ def calibrated(
     judge = GroupAccountant(make(accountant, sampler.relation), group_size)
     with_value = _ledgers(setting, sampler, name)
     search, first = (noise_multiplier_for, 1.0) if name == "noise_multiplier" else (_steps_for, 0)
-    with_value(first)  # which checks the rest of the setting
+    with_value(first)  # also checks the rest of the setting
     found = search(judge, with_value, epsilon, delta)
     ledger = with_value(found)
     record = {

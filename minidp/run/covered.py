@@ -1,4 +1,4 @@
-"""Whether a ledger charges all that a run released, in words."""
+"""Check whether a ledger charges all releases of a run; the answers are words."""
 
 import math
 from collections import Counter
@@ -12,14 +12,14 @@ from ..privacy.ledger import SETUP, STEP, UNKNOWN, Ledger, unit_text
 from .checkpoint import differences
 from .folder import EARLIER, LEDGER
 
-ROUNDING = 1e-6  # relative: two derivations of one number are closer, two settings are not
+ROUNDING = 1e-6  # relative: two derivations of the same number differ by less, two settings by more
 
 
 def uncovered(record: Any, ledger: Ledger, plan: Plan, before: Sequence[Event]) -> Iterator[str]:
-    """Yield charges that are missing, and charges for something else, in words.
+    """Describe charges that are missing, and charges that do not belong to the run.
 
-    before: the events before the first step. The ledger of a run may hold more than the run
-    needed, because a run that begins again forgets no charge.
+    before: the events before the first step. The ledger may hold more than the run needed, because
+    a run that begins again keeps all charges.
     """
     steps, unit = record.steps, unit_text(record.rows_per_person)
     charged = ledger.count_of(STEP) * plan.sampler.period
@@ -36,7 +36,7 @@ def uncovered(record: Any, ledger: Ledger, plan: Plan, before: Sequence[Event]) 
 def _of_run(steps, ledger, plan, before):
 
     def near(event):
-        # an attempt that ended before its first checkpoint may be another processor's
+        # an attempt that ended before its first checkpoint may have run on another processor
         return any(differs(each, event) is None for each in before)
 
     held = _counts(ledger)
@@ -55,7 +55,7 @@ def _of_run(steps, ledger, plan, before):
 
 
 def _counts(ledger):
-    """{event: how often}."""
+    """{event: count}."""
     counts = Counter()
     for event, count in ledger.items():
         counts[event] += count
@@ -63,8 +63,8 @@ def _counts(ledger):
 
 
 def differs(was: Event, now: Event) -> str | None:
-    """The place, in words of JSON, where two events differ by more than two derivations of one
-    number do; None where they do not.
+    """The place, in words of JSON, where two events differ by more than two derivations of the same
+    number would; None if they agree.
     """
     for where, before, after in differences(event_to_json(was), event_to_json(now)):
         numbers = {type(before), type(after)} <= {int, float}

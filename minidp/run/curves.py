@@ -9,17 +9,17 @@ from .progress import COLUMNS
 
 
 def draw_course(path, history, record):
-    """Call `save_course`; if drawing fails, the run goes on and the file is empty."""
+    """Call `save_course`; if drawing fails, the run continues with an empty file."""
     try:
         save_course(path, history, record)
-    except Exception as error:  # of the library that draws, or of a full disk
+    except Exception as error:  # from the drawing library, or a full disk
         say(f"NOTICE: {path.name} is empty: it could not be drawn ({error})")
         path.write_bytes(b"")
 
 
 def save_course(path, history, record):
-    """Write the curves of a run's history, its rows of metrics.csv, as PNG, whole or not at all:
-    accuracy or R2, and on the right axis epsilon.
+    """Write the curves of a run's history (the rows of metrics.csv) as PNG, atomically: accuracy or
+    R2, and epsilon on the right axis.
 
     An epsilon that is infinite or unknown is left out. record: a Record.
     """
@@ -27,7 +27,7 @@ def save_course(path, history, record):
     r2 = any(value is not None for value in column["test_r2"] + column["train_r2_not_private"])
     name, shown = ("r2", "R2") if r2 else ("accuracy", "accuracy")
     figure, (left,) = plotting.new_figure(
-        title=f"{record.experiment} on {record.dataset}", notice=record.notice
+        title=f"Training on {record.dataset}", notice=record.notice
     )
     measured = column[f"test_{name}"], column[f"train_{name}_not_private"]
     handles = draw_accuracy(left, column["epoch"], *measured, shown)
@@ -38,7 +38,7 @@ def save_course(path, history, record):
 
 
 def draw_accuracy(axis, epochs, test_accuracy, train_accuracy=None, figure_name="accuracy"):
-    """Draw the curves that were measured into an axis; returns lines for a legend."""
+    """Draw the measured curves into an axis; returns lines for a legend."""
     handles = []
     curves = {"test {}": test_accuracy, "training {} (not private)": train_accuracy}
     for number, (label, values) in enumerate(curves.items()):

@@ -13,13 +13,13 @@ from ..util.text import listed
 from .layer_names import class_name
 
 OPSET = 18
-WIDE = np.dtype("float64")  # of what the file gives
+WIDE = np.dtype("float64")  # dtype of the file's outputs
 LABELS = {"U": object, "b": bool, "i": np.int64, "u": np.uint64, "f": np.float64}  # of classes
 AXIS = np.array([2])
 
 
 class Graph:
-    """Nodes of an ONNX graph; every tensor is known by its name."""
+    """Nodes of an ONNX graph; every tensor has a name."""
 
     def __init__(self) -> None:
         import onnx  # of the extra `onnx`
@@ -59,7 +59,9 @@ def _project(graph, layer, x, shape):
 
 
 def _windows(graph, layer, x, shape, operator, *more, **attributes):
-    """Add an operator on images, with the transposes to ONNX's channels first and back."""
+    """Add an operator on images, between transposes to and from ONNX's order, which has channels
+    first.
+    """
     (top, bottom), (left, right) = layer.window.around((1, *shape))
     x = graph.node("Transpose", x, perm=[0, 3, 1, 2])
     y = graph.node(
@@ -152,13 +154,13 @@ LAYERS: dict[str, Callable[..., str]] = {
 def export(model: Any, path: StrPath) -> None:
     """Write a model as an ONNX file (opset 18).
 
-    Its input is x (N, *input_shape), for images pixels from 0 to 1: float64 if the first layer is a
-    Standardise with `gives`, as in a fit with bounds or a look at the columns, whose numbers may
-    lie far from 0; otherwise (unit-norm, most networks of your own) float32, and a line says so.
-    That first layer computes in float64, the other layers in float32. Its outputs are label (N,)
-    and probabilities (N, K) of a model with classes, prediction (N,) of one with target bounds,
-    else outputs. Needs the extra `onnx`. Raises ParameterError for layers that have no translation,
-    and for a model that takes tables by a schema.
+    The input is x (N, *input_shape); images have pixels from 0 to 1. x is float64 if the first
+    layer is a Standardise with `gives`, as in a fit with bounds or a look at the columns, because
+    numbers may lie far from 0. That layer computes in float64, other layers in float32. Otherwise
+    (unit-norm, most networks of your own) x is float32, and a printed line says so. The outputs are
+    label (N,) and probabilities (N, K) for a model with classes, prediction (N,) for one with
+    target bounds, and outputs for any other. Needs the extra `onnx`. Raises ParameterError for
+    layers without a translation, and for a model that takes tables by a schema.
 
     Source
         ONNX operators, https://onnx.ai/onnx/operators/
@@ -180,15 +182,12 @@ def export(model: Any, path: StrPath) -> None:
     x, shape = "x", model.network.input_shape
     for layer in model.network.layers:
         x, shape = LAYERS[class_name(type(layer))](graph, layer, x, shape), layer.shape_of_y(shape)
-    # the first layer alone may take more digits than the others compute with
+    # only the first layer may compute with more digits than the others
     wide = any(getattr(each, "gives", None) for each in model.network.layers[:1])
     with atomic_write(path, "wb") as file:
         file.write(_file(graph, model, _outputs(graph, model, x), wide).SerializeToString())
     if not wide:
-        say(
-            f"{path} takes x as float32, with 7 digits: subtract a public centre from columns of "
-            "large numbers, such as time stamps, before"
-        )
+        say(f"{path} takes x as float32, 7 digits: first centre columns of large numbers, if any")
 
 
 def _outputs(graph, model, z):

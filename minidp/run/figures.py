@@ -1,4 +1,5 @@
-"""The facts and figures of a record: what a run knows before its first charge, and what follows.
+"""The facts and figures of a record: facts that are known before the first charge, and derived
+figures.
 
 `derived` reads neither files nor a run, so that `verify` computes the same figures from the facts.
 """
@@ -96,7 +97,7 @@ def facts_of(asked: Asked) -> Record:
 
 
 def _trained(loss, network):
-    """The names of what is trained, by which a resumed run notices another loss or network."""
+    """Names of the loss and the layers, by which a resumed run notices another loss or network."""
     return {
         "loss": getattr(loss, "__qualname__", type(loss).__qualname__),
         "network": type(network).__qualname__,
@@ -105,7 +106,7 @@ def _trained(loss, network):
 
 
 def _data(about):
-    """The record's entries on the training data; of your own arrays only their name."""
+    """The record's entries on the training data; your own arrays have only a name."""
     data = about.data
     if data is None:
         return {"dataset": about.source, "dataset_sha256": None, "notice": ""}
@@ -133,7 +134,7 @@ def _planned(plan, size):
 
 
 def _clipped(group, plan, sensitivity):
-    """What a record says of a ClipGroup of a plan."""
+    """The record's entry on a ClipGroup of a plan."""
 
     def stated(name):
         return to_json(
@@ -167,8 +168,8 @@ def finished(
     last: dict[str, Any],
     about: Mapping[str, Any],
 ) -> Record:
-    """The Record of a run that ended, but for the hash of the statement, which is rendered from
-    it.
+    """The Record of a run that ended, without the hash of the statement, which is rendered from the
+    Record.
 
     known  `facts_of` the run, with its setup, row_bits, rows_checked and versions
     last   the last row of the metrics
@@ -223,14 +224,16 @@ def _gradients_bytes(plan, params):
 
 
 def release_of(name, event, what):
-    """What a record says of a release before the first step; what: its line in the statement."""
+    """The record's entry on a release before the first step; what: its line in the statement."""
     return Release(
         name=name, what=what, event=event_to_json(event), noise_multiplier=_noise_of(event)
     )
 
 
 def _noise_of(event):
-    """The noise multiplier of an event, or of the first part of one that has any; else None."""
+    """The noise multiplier of an event, or of the first of its parts that has one; otherwise
+    None.
+    """
     parts = getattr(event, "events", (event,))
     found = (part.noise_multiplier for part in parts if hasattr(part, "noise_multiplier"))
     return next(found, None)
@@ -243,14 +246,14 @@ def first_events(setup):
 
 def computed_then(name, record):
     """False for an accountant that came after the version that wrote the record."""
-    if record.versions is None:  # of a run that ends now
+    if record.versions is None:  # a run that ends now
         return True
     first, wrote = make(name).since, record.versions["minidp"]
     return [int(part) for part in first.split(".")] <= [int(part) for part in wrote.split(".")]
 
 
 def derived(record, plan, budget, group_size):
-    """The record with all that follows from a run's plan, its charges and other fields.
+    """The record with all fields that follow from a run's plan, its charges and other fields.
 
     budget      privacy.Filter with the target, delta and the run's ledger
     group_size  k: what the run costs k rows of one person together is derived too
@@ -258,7 +261,7 @@ def derived(record, plan, budget, group_size):
     ledger, accountant, delta = budget.ledger, budget.accountant, budget.delta
     size, period = record.settings.dataset_size, plan.sampler.period
     steps_per_epoch = size / plan.expected_lot_size
-    # by the usual accountants and the one that held the target
+    # by the usual accountants and the one that kept the target
     names = [name for name in short_names().values() if computed_then(name, record)]
     bounds = all_bounds(ledger, dict.fromkeys((*names, accountant.name)), delta=delta)
     without = unamplified(accountant, ledger, delta, steps_per_epoch / period)
@@ -301,7 +304,7 @@ def derived(record, plan, budget, group_size):
 def plan_of(record):
     """The plan, of no steps, that a record describes.
 
-    Raises DataError for an arithmetic, a sampler or a schedule that is none of the library's.
+    Raises DataError for an arithmetic, a sampler or a schedule that this version does not know.
     """
     if record.arithmetic != ARITHMETIC:
         raise DataError(
@@ -337,7 +340,7 @@ def group_of(ledger, bounds, delta, size):
 
 
 def unamplified(accountant, charged, delta, steps_per_epoch):
-    """Epsilon of the charges without amplification: as if each example were in one lot of every
+    """Epsilon of the charges without amplification, as if each example were in one lot of every
     epoch. Steps are counted in periods.
     """
     ledger = Ledger(charged.relation)

@@ -1,4 +1,4 @@
-"""Whether the planned steps of a run fit its budget, asked before the first of them is charged."""
+"""Check that the planned steps of a run fit its budget, before the first of them is charged."""
 
 import math
 
@@ -15,9 +15,9 @@ def check_steps(asked: Privacy, budget: Filter, ledger: Ledger, releases: int = 
     """Raise BudgetExceededError if the budget pays for fewer steps than the plan has, on top of
     `ledger`.
 
-    releases: how many this attempt made before the first step. Nothing is refused with
-    `stop_early`, for a plan whose steps `Plan.fitted` found, or if the ledger also holds charges of
-    an earlier attempt that was killed before its first checkpoint.
+    releases: number of releases that this attempt made before the first step. Nothing is refused
+    with `stop_early`, for a plan whose steps `Plan.fitted` found, or if the ledger also holds
+    charges of an earlier attempt that was killed before its first checkpoint.
     """
     plan = asked.plan
     if asked.stop_early or "steps" in plan.derived or budget.epsilon == math.inf:

@@ -1,9 +1,9 @@
-"""The folder of one run: what it may be, what it holds, and the order in which its files are
+"""The folder of one run: which folders are accepted, their files, and the order in which these are
 written.
 
-A charge is on disk before the noise that it pays for is drawn, and nothing is written by a process
-that does not own the folder: it is locked, and before every charge and checkpoint ledger.json must
-hold what this process wrote last.
+A charge is on disk before the noise that it pays for is drawn. Only the process that owns the
+folder writes to it: the folder is locked, and before every charge and checkpoint ledger.json must
+be as this process wrote it last.
 """
 
 import hashlib
@@ -35,20 +35,18 @@ from .hold import hold
 CONFIG, LEDGER, CHECKPOINT, RESULT = "config.json", "ledger.json", "checkpoint.npz", "result.json"
 METRICS, CURVES, MODEL, STATEMENT = "metrics.csv", "curves.png", "model.npz", "privacy.md"
 MANIFEST, KEY, LOCK = "manifest.json", "folder.key", "run.lock"
-# where figures computed from training data stand
+# files with figures computed from training data
 MAY_BE_PRIVATE = (RESULT, METRICS, CURVES, CHECKPOINT)
 FILES = (CONFIG, LEDGER, MODEL, STATEMENT, *MAY_BE_PRIVATE)
-EARLIER = "earlier"  # purpose of steps whose checkpoint was gone when an unseeded run began again
+EARLIER = "earlier"  # purpose of steps whose checkpoint was lost when an unseeded run began again
 CHARGED = "charged"  # in config.json: a charge was made, so ledger.json must be there
 VERSION = "minidp"  # in config.json: the version that made the first charge
 FIT = "fit_id"  # in config.json: the id of the run's entries in a ledger that fits share
-UNNAMED = "0.1.0"  # the version of folders that name none
+UNNAMED = "0.1.0"  # the version of folders that do not name one
 
 
 def by_first(method):
-    """Decorate a method so that rank 0 alone runs it; all ranks wait, and get what it returns or
-    raises.
-    """
+    """Decorator: only rank 0 runs the method, and all ranks get its result or its error."""
 
     @wraps(method)
     def on_all(self, *arguments, **named):
@@ -58,20 +56,20 @@ def by_first(method):
 
 
 class RunFolder:
-    """Files of one run under one folder, written so that a kill at any moment loses no charge; on
-    several ranks by rank 0.
+    """The files of one run in one folder, written so that a kill at any moment loses no charge. On
+    several ranks, rank 0 writes.
     """
 
     def __init__(self, path, resume=None):
-        """resume: True to resume a run that exists, False for a new one, None for either.
+        """resume: True to resume an existing run, False for a new one, None for either.
 
-        Raises ParameterError where `path` holds a run and resume is False, or holds none and resume
+        Raises ParameterError if `path` holds a run and resume is False, or holds no run and resume
         is True.
         """
         self.resume, self.began, self._unlock = resume, time.perf_counter(), lambda: None
         self.version = sys.modules["minidp"].__version__  # that the run began with
         self.fit = self.on_charge = None
-        # it may have been named by the time of day
+        # its name may be the time of day
         self.path = current().of_first(lambda: Path(path))
         self._check_place()
 
@@ -100,13 +98,13 @@ class RunFolder:
     @property
     @by_first
     def holds_run(self):
-        """True if a run was begun here."""
+        """True if a run began here."""
         return any((self.path / name).exists() for name in (CONFIG, LEDGER, CHECKPOINT, RESULT))
 
     @property
     @by_first
     def finished(self):
-        """True if the run's result is there."""
+        """True if the run's result exists."""
         return (self.path / RESULT).is_file()
 
     @by_first
@@ -115,8 +113,8 @@ class RunFolder:
         return read_json(self.path / RESULT, CheckpointError)
 
     def check_result(self, config):
-        """Raises CheckpointError where the finished run had other settings than `config`, a
-        dictionary.
+        """Raise CheckpointError if the finished run had other settings than the dictionary
+        `config`.
         """
         made = self.result().get("config")
         if not isinstance(made, dict):
@@ -131,17 +129,17 @@ class RunFolder:
     @by_first
     def open(self, config, relation, seeded, private_digest=None):
         """Lock the folder; write the configuration of a new run, or compare it with that of the run
-        that made charges here.
+        that charged here.
 
-        Returns (ledger that stands whatever happens next, the loaded checkpoint or None).
-        private_digest: a hash of private records, of which only a keyed hash is stored. Raises
+        Returns (ledger with the charges that remain valid, the loaded checkpoint or None).
+        private_digest: a hash of private records; only a keyed hash of it is stored. Raises
         CheckpointError if the configuration differs, or if the files do not belong together.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         self._unlock = hold(self.path, LOCK, self)
         try:
             return self._opened(config, relation, seeded, private_digest)
-        except BaseException:  # whose traceback would keep the folder locked
+        except BaseException:  # its traceback would keep the folder locked
             self.close()
             raise
 
@@ -160,11 +158,11 @@ class RunFolder:
         return self._standing(relation, seeded)
 
     def _begin_or_compare(self):
-        """Write the configuration, or refuse one that is not that of the charges made here."""
+        """Write the configuration, or refuse it if the charges here were made under another one."""
         path = self.path / CONFIG
         used = any((self.path / name).exists() for name in (LEDGER, CHECKPOINT, RESULT))
         if path.exists():
-            self._refuse_second()  # another process may have begun a run here since the first look
+            self._refuse_second()  # another process may have begun a run here in the meantime
             saved = read_json(path, CheckpointError)
             self._charged, version = saved.pop(CHARGED, False), saved.pop(VERSION, UNNAMED)
             fit = saved.pop(FIT, None)
@@ -180,14 +178,14 @@ class RunFolder:
                 f"{path} is missing, so that it cannot be told which run the charges belong to"
             )
         if not (self._charged or used):
-            # what began here, if anything, charged nothing: another run may take its place
+            # a run that began here charged nothing, so another run may replace it
             self._write_config()
 
     def _standing(self, relation, seeded):
         """(the charges that remain valid, the loaded checkpoint or None)."""
         stood = Ledger(relation) if self._on_disk is None else Ledger.load(self.path / LEDGER)
         if not (self.path / CHECKPOINT).exists():
-            # A seeded run draws the same noise again; without a seed what was charged is gone.
+            # A seeded run draws the same noise again; without a seed, the charged noise is lost.
             earlier = [
                 (event, times, EARLIER if purpose == STEP else purpose)
                 for event, times, purpose in stood.entries()
@@ -206,8 +204,8 @@ class RunFolder:
 
     @by_first
     def charge(self, ledger):
-        """Write the ledger to disk before anything that it covers is released, and note in
-        config.json that charges exist.
+        """Write the ledger to disk before the releases that it covers, and note in config.json that
+        charges exist.
         """
         self._check_own()
         ledger.save(self.path / LEDGER)
@@ -220,7 +218,9 @@ class RunFolder:
 
     @by_first
     def renew(self):
-        """Call `on_charge`, if there is one: what the folder held before pays for nothing more."""
+        """Call `on_charge`, if there is one, so that copies of the folder from before cannot use
+        its charges.
+        """
         if self.on_charge:
             self.on_charge()
 
@@ -231,8 +231,8 @@ class RunFolder:
 
     @by_first
     def checkpoint(self, network, optimizer, ledger, progress, *more):
-        """Write everything that training needs to resume: `save_checkpoint` with the folder's path
-        and configuration.
+        """Write all that training needs to resume: `save_checkpoint` with the folder's path and
+        configuration.
         """
         self._check_own()
         save_checkpoint(
@@ -248,16 +248,16 @@ class RunFolder:
         return found.hexdigest()
 
     def identity(self, given):
-        """A keyed hash of the arrays among `given`, by which a resumed run notices other arrays;
-        None without arrays.
+        """A keyed hash of the arrays in `given`, by which a resumed run notices other arrays; None
+        without arrays.
         """
         arrays = [getattr(each, "source", each) for each in given]
         arrays = [array for array in arrays if isinstance(array, np.ndarray)]
         return self.digest(*chain.from_iterable(map(hashed_bytes, arrays))) if arrays else None
 
     def check_same(self, saved, releases, given):
-        """Raise CheckpointError or DataError unless a resumed run makes the releases, and has the
-        arrays `given`, of the loaded checkpoint.
+        """Raise CheckpointError or DataError unless a resumed run makes the same releases as the
+        loaded checkpoint, and has the same arrays `given`.
         """
         path, (arrays, header) = self.path / CHECKPOINT, saved
         if {name for name in arrays if name.startswith("release/")} != {
@@ -280,7 +280,7 @@ class RunFolder:
             )
 
     def _key(self):
-        """The folder's key, which is made when it is first needed and stays here."""
+        """The folder's key, which is created on first use and kept in the folder."""
         path = self.path / KEY
         if not path.is_file():
             with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -295,10 +295,10 @@ class RunFolder:
         write_json(self.path / RESULT, record)
 
     def seal(self, private, result=None):
-        """Write manifest.json, the SHA-256 of every file; keyed for those that may hold private
-        figures, if `private`.
+        """Write manifest.json, the SHA-256 of every file. If `private`, hashes of files that may
+        hold private figures are keyed.
 
-        result: what result.json is going to hold, where it is not written yet.
+        result: the content of result.json, if it is not written yet.
         """
         content = {
             name: result if name == RESULT and result else (self.path / name).read_bytes()

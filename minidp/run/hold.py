@@ -11,18 +11,18 @@ from ..errors import ParameterError
 
 
 def hold(path: Path, name: str, owner: Any) -> Callable[[], Any]:
-    """Keep other processes out of the folder at `path` until this one ends, however it ends, or
-    until `owner` ends or the function that is returned is called.
+    """Keep other processes out of the folder at `path` until this process ends in any way, `owner`
+    is deleted, or the returned function is called.
 
-    name: of a file in the folder that is the lock where the file system has none. Raises
-    ParameterError if another process holds the folder.
+    name: name of a file in the folder that serves as the lock if the file system has no locks.
+    Raises ParameterError if another process holds the folder.
     """
     busy = (
         f"{path}: another process is running in this folder; wait for it, or choose another folder"
     )
     held = os.open(path, os.O_RDONLY)
     unlock = weakref.finalize(owner, os.close, held)
-    try:  # the folder itself, where nobody can delete the lock
+    try:  # the folder itself, because a lock file could be deleted
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return unlock
     except BlockingIOError as error:

@@ -6,7 +6,7 @@ from .. import nn
 
 
 def class_name(cls: type) -> str:
-    """A class's name in a file: nn.NAME if it is minidp's."""
+    """A class's name in a file: nn.NAME for a class of minidp."""
     name = f"nn.{cls.__name__}"
     return name if minidp_class(name) is cls else cls.__name__
 

@@ -1,7 +1,7 @@
 """Accuracy, or R2, and loss of a network over a data set.
 
-Figures on training data have no noise. They are not private, must be marked as such wherever they
-are written, and never affect training.
+Figures on training data have no noise, so they are not private. They must be marked as such
+wherever they are written, and they never affect training.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from ..nn.loss import Loss
 from ..nn.network import Sequential
 from ..util.validate import count, same_batch
 
-HOST_ROWS, DEVICE_ROWS = 1024, 16_384  # computed at once
+HOST_ROWS, DEVICE_ROWS = 1024, 16_384  # rows computed at once
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ def evaluate(
     """Metrics of `network` on x (N, ...) with class labels or floating point targets y (N, ...), in
     bounded memory.
 
-    batch_size: rows computed at once; None for 1,024, and on a device, where each start of a kernel
-    takes time, 16,384.
-    limit: R2 is that of outputs limited to [-limit, limit], as a model with target bounds gives.
+    batch_size: rows computed at once; None for 1,024, or 16,384 on a device, where each start of a
+    kernel takes time. limit: outputs are limited to [-limit, limit] for R2, as in a model with
+    target bounds.
 
     Raises ShapeError if x and y differ in number.
     """
@@ -86,7 +86,8 @@ def evaluate(
 def _sums(loss, z, target, centre, limit):
     """Sums over a batch: losses, correct answers, squared errors, squares about the mean target.
 
-    Without those that make no sense: logits of one class, targets of another shape than the output.
+    Figures that make no sense are left out: accuracy with a single logit, errors of targets of
+    another shape than the output.
     """
     losses, _ = loss(z, target)
     found = {"loss": losses.sum(dtype="float64")}

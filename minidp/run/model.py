@@ -1,4 +1,6 @@
-"""A network with the meaning of its inputs and outputs, which a run releases and which predicts."""
+"""A model: a network with the meaning of its inputs and outputs. Runs release models; models
+predict.
+"""
 
 import warnings
 from math import prod
@@ -25,16 +27,16 @@ class Model:
 
     network        nn.Sequential
     classes        (K,) labels, numbers or text, of the network's K logits
-    target_bounds  (low, high) of a regression, whose network gives (B, 1) in units where low is -1
-                   and high is 1
-    about          a dictionary of facts on how it was made; its "schema" is the JSON of the schema
-                   that encodes the tables which the model takes
-    ledger_sha256  of the ledger that its training was charged to, None if unknown
-    image_shape    shape of the images that the network was trained on, in which each pixel was
-                   divided by 255; None if it was trained on anything else
+    target_bounds  (low, high) of a regression; its network gives (B, 1), where -1 means low and 1
+                   means high
+    about          a dictionary of facts on how the model was made; "schema" is the JSON of the
+                   schema that encodes tables for the model
+    ledger_sha256  hash of the ledger that training was charged to, None if unknown
+    image_shape    shape of the training images, whose pixels were divided by 255; None for other
+                   training data
 
-    Without classes and bounds `predict` gives the network's outputs as they are. A model with an
-    image_shape takes images of that shape, or their pixels in the network's input shape: integers
+    Without classes and bounds `predict` returns the network's outputs. A model with an image_shape
+    takes images of that shape, or their pixels in the network's input shape. Pixels are integers
     from 0 to 255, or other numbers from 0 to 1.
 
     Raises
@@ -73,12 +75,12 @@ class Model:
                 )
 
     def predict(self, x: Any) -> NDArray:
-        """(B,) labels, or targets within the bounds, of x (B, *input_shape): numbers of any kind,
-        in memory or not.
+        """(B,) labels, or targets within the bounds, for x (B, *input_shape): numbers of any kind,
+        in memory or in a file.
 
-        Warns if rows hold a number that is not finite: their label is None, their target NaN; and
-        names the columns of a table of which most values do not fit the schema. Raises
-        ShapeError and DtypeError; RowsError for pixels outside their range.
+        Warns if rows hold a number that is not finite; their label is None, their target NaN. Also
+        warns of columns of a table in which most values do not fit the schema. Raises ShapeError
+        and DtypeError, and RowsError for pixels outside their range.
         """
         z = self.outputs(x)
         if self.classes is not None:
@@ -93,8 +95,8 @@ class Model:
         return np.clip(low + (z[:, 0] + 1) / 2 * (high - low), low, high)
 
     def predict_proba(self, x: Any) -> NDArray[np.float64]:
-        """(B, K) float64: the softmax of the logits, in the order of `classes`, without which
-        ParameterError.
+        """(B, K) float64: the softmax of the logits, in the order of `classes`. Raises
+        ParameterError for a model without classes.
         """
         if self.classes is None:
             raise ParameterError(
@@ -108,22 +110,23 @@ class Model:
             return y / y.sum(axis=1, keepdims=True)
 
     def export(self, path: StrPath) -> None:
-        """Write the model as an ONNX file, which many programs run: `run.export`. Needs the extra
-        `onnx`.
+        """Write the model as an ONNX file, which many programs can run (`run.export`). Needs the
+        extra `onnx`.
         """
-        from .export import export  # here, because it is for the extra alone
+        from .export import export  # imported here because it needs the extra
 
         export(self, path)
 
     def outputs(self, x: Any) -> NDArray[np.float64]:
-        """(B, *output_shape) what the network gives: logits of classes, or a regression's number in
-        units where the bounds are -1 and 1. Warns and raises as `predict` does.
+        """(B, *output_shape) the network's outputs: logits of classes, or for a regression a number
+        that is -1 at the lower bound and 1 at the upper. Warns and raises as `predict` does.
         """
         x = self._rows(x)
         arrays = list(self.network.state().values()) or [np.zeros(0, "float32")]
         xp, dtype, total = namespace_of(*arrays), arrays[0].dtype, x.shape[0]
         if xp is np and len(self.network.input_shape) == 1:
-            dtype = np.dtype("float64")  # so that a row's place among others changes no digit
+            # so that a row's digits do not depend on its place among others
+            dtype = np.dtype("float64")
         rows = min(
             max(BATCH_BYTES // (dtype.itemsize * max(self.network.example_numbers, 1)), 1),
             MOST_ROWS,
@@ -140,25 +143,22 @@ class Model:
                 lost += int((finite & ~answered).sum())
         if lost:
             warnings.warn(
-                f"{lost} of {total} rows of finite numbers get no finite output: they, or the "
-                "model's weights, are too large, and what is predicted for them means nothing",
+                f"{lost} of {total} rows of finite numbers get no finite output, because they or "
+                "the model's weights are too large: their predictions mean nothing",
                 stacklevel=3,
             )
         if odd:
             held = "hold a number that is not finite (NaN, inf)"
             if self.schema is not None:
-                held = (
-                    f"have, in the columns {listed(self.schema.refused(x))}, text in place of a "
-                    "number or date, or what gaps=false rules out"
-                )
+                held = f"have cells that the schema refuses ({listed(self.schema.refused(x))})"
             warnings.warn(
-                f"{odd} of {total} rows {held}: what is predicted for them means nothing",
+                f"{odd} of {total} rows {held}: their predictions mean nothing",
                 stacklevel=3,
             )
         return z
 
     def _rows(self, x):
-        """x as an array of rows. Raises ShapeError unless they have the shape of the network's
+        """x as an array of rows. Raises ShapeError unless rows have the shape of the network's
         inputs or images.
         """
         table = table_of(x)
@@ -216,10 +216,11 @@ class Model:
 
 
 def as_model(network: nn.Sequential | Model, loss: object, y: Any = None) -> Model:
-    """A Model as it is; of a network trained on labels, one whose classes are 0, 1, ..., K-1.
+    """The given Model; or a new Model of a network, which has the classes 0, 1, ..., K-1 if y are
+    labels.
 
     y are labels if they are whole numbers (N,), or if the loss is SoftmaxCrossEntropy. Raises
-    ParameterError for labels where the network has a single output.
+    ParameterError for labels if the network has a single output.
     """
     if isinstance(network, Model):
         return network
@@ -248,7 +249,7 @@ def _labels(classes, output_shape):
     try:
         given = np.asarray(classes, object).tolist()
         found = np.array(given)
-        "".join(map(str, given)).encode()  # the statement and the predictions are files of UTF-8
+        "".join(map(str, given)).encode()  # statement and predictions are UTF-8 files
         fits = (
             found.ndim == 1
             and found.dtype.kind in "biufU"

@@ -1,5 +1,5 @@
-"""A model file that describes itself: the network's layers and parameters, what it takes as input,
-and what its outputs mean. Nothing is pickled; the network is made again by constructors alone.
+"""A model file that describes itself: the network's layers and parameters, its inputs, and the
+meaning of its outputs. Nothing is pickled; only constructors rebuild the network.
 """
 
 import json
@@ -20,7 +20,7 @@ from .layer_names import class_name, minidp_class
 from .model import Model
 
 FACTS = ("about", "ledger_sha256", "target_bounds", "image_shape", "classes")
-MOST_LAYERS = 1000  # in a file; each takes time to make, whatever its size
+MOST_LAYERS = 1000  # in a file; each takes time to construct, whatever its size
 
 
 def save_model(
@@ -32,17 +32,16 @@ def save_model(
     ledger_sha256: str | None = None,
     image_shape: tuple[int, ...] | None = None,
 ) -> None:
-    """Write a network to a file from which `load_model` can rebuild it; the arguments are those of
-    `Model`.
+    """Write a network to a file from which `load_model` rebuilds it. The other arguments are those
+    of `Model`.
 
-    Raises ParameterError, naming the layer and what to add to its class, where a layer cannot be
-    written.
+    Raises ParameterError for a layer that cannot be written, and says what to add to its class.
     """
     write_model(path, Model(network, classes, target_bounds, about, ledger_sha256, image_shape))
 
 
 def write_model(path: StrPath, model: Model) -> None:
-    """`save_model` of a Model."""
+    """Write a Model, as `save_model` does."""
     facts = {name: getattr(model, name) for name in FACTS}
     header = {"kind": "model", **facts, "architecture": describe(model.network)}
     save_arrays(path, model.network.state(), header)
@@ -63,7 +62,7 @@ def load_model(path: StrPath, layers: dict[str, type[nn.Layer]] | None = None) -
     array(['yes', 'no'], dtype='<U3')
 
     Only constructors of `minidp.nn` and of `layers` are called; nothing is unpickled. Raises
-    CheckpointError, one line, for any other contents of the file.
+    CheckpointError, in one line, for any other file.
     """
     check_path(path=path)
     with damage_named(path, CheckpointError):
@@ -73,8 +72,8 @@ def load_model(path: StrPath, layers: dict[str, type[nn.Layer]] | None = None) -
 
 
 def describe(network: nn.Sequential) -> dict[str, Any]:
-    """The architecture as JSON values. Raises ParameterError where the network could not be made
-    again from them.
+    """The architecture as JSON values. Raises ParameterError if the network cannot be rebuilt from
+    them.
     """
     rows, again = [], []
     with _named(network):
@@ -102,7 +101,9 @@ def describe(network: nn.Sequential) -> dict[str, Any]:
 
 @contextmanager
 def _named(part):
-    """Name the layer or network that a model file cannot hold, whatever its constructor raises."""
+    """Turn any error of a constructor into one that names the layer or network that a model file
+    cannot hold.
+    """
     try:
         yield
     except Exception as error:
@@ -117,7 +118,9 @@ def _named(part):
 
 
 def _classes(network):
-    """{name in a file: class} of a network and its layers. Raises ValueError if two have one."""
+    """{name in a file: class} of a network and its layers. Raises ValueError if two classes have
+    one name.
+    """
     found = {}
     for cls in map(type, (network, *network.layers)):
         if found.setdefault(class_name(cls), cls) is not cls:
@@ -126,14 +129,14 @@ def _classes(network):
 
 
 def _build(path, found: dict, arrays: dict, own: dict) -> nn.Sequential:
-    """Build the network of a description, with these arrays; raises if they do not fit."""
+    """Build the network of a description with these arrays. Raises an error if they do not fit."""
     _refuse_too_many(found["layers"])
     layers = [_layer(path, row, arrays, own) for row in found["layers"]]
     return _network(path, found, layers, arrays, own)
 
 
 def _refuse_too_many(layers):
-    """Raise ValueError for a chain of layers that would take minutes to make."""
+    """Raise ValueError for so many layers that they would take minutes to construct."""
     if len(layers) > MOST_LAYERS:
         raise ValueError(f"expected at most {MOST_LAYERS} layers, got {len(layers)}")
 
@@ -158,7 +161,7 @@ def _row(layer):
 
 
 def _layer(path, row, arrays, own):
-    """Make a layer by its constructor; minidp's layers take no memory for their parameters yet."""
+    """Construct a layer. The parameters of minidp's own layers take no memory yet."""
     cls, name = _known(path, row["class"], own), row["name"]
     prefix = f"{name}."
     dtype = next(
@@ -177,7 +180,7 @@ def _layer(path, row, arrays, own):
 
 
 def _network(path, found, layers, arrays, own):
-    """The layers in a network, with the arrays."""
+    """A network of these layers with these arrays."""
     network = _known(path, found["class"], own)(layers, found["input_shape"], found["frozen"])
     refuse_misfits(path, arrays, network.state())
     for layer in layers:
@@ -188,7 +191,7 @@ def _network(path, found, layers, arrays, own):
 
 
 def _known(path, name, own):
-    """A class by its name in a file: minidp's, or among {name: class} `own`. Raises
+    """A class by its name in a file: one of minidp, or of {name: class} `own`. Raises
     CheckpointError.
     """
     cls = minidp_class(name) or own.get(name)

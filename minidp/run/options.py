@@ -6,7 +6,7 @@ from typing import Any, get_args
 from ..util.validate import one_of
 from ..util.words import Named
 
-REQUIRED = dataclasses.MISSING  # the default of a field that must be given
+REQUIRED = dataclasses.MISSING  # default of a field that must be given
 
 
 def option(default: Any, help: str | None = None, check: Any = None, **more: Any) -> Any:
@@ -16,23 +16,23 @@ def option(default: Any, help: str | None = None, check: Any = None, **more: Any
     help       the help text of its flag; None for a field without a flag
     check      a function of `util.validate` that `Checked` calls on the value, unless it is None
     choices    the values allowed
-    names      {what the command line calls a value: the value}, in place of choices
-    metavar    what the help text calls the value
-    also       second names of its flag, such as ("--epsilon",)
-    positional  whether the command line has the value by itself, without a flag's name
-    exclusive  of the fields with the same name here, only one flag may be given
-    More keywords stand in the field's metadata, for whom they concern.
+    names      {name of a value on the command line: the value}, instead of choices
+    metavar    name of the value in the help text
+    also       further names of its flag, such as ("--epsilon",)
+    positional  True if the value stands on the command line without a flag
+    exclusive  a name; only one of the flags with the same name may be given Other keywords are kept
+    in the field's metadata.
     """
     return dataclasses.field(default=default, metadata={"help": help, "check": check, **more})
 
 
 class Checked(Named):
-    """Base of a dataclass of options whose names and values are checked; where an integer belongs,
-    1e4 is 10000, as in the shell. Raises ParameterError.
+    """Base of a dataclass of options that checks names and values. An integer may be given as 1e4,
+    as in the shell. Raises ParameterError.
     """
 
     def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):  # type: ignore[arg-type]  # of its subclasses
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]  # in subclasses
             value = getattr(self, field.name)
             kinds = get_args(field.type) or (field.type,)
             if isinstance(value, float) and int in kinds and float not in kinds:

@@ -1,5 +1,5 @@
-"""What a run knows, one value for each phase: what was asked for, what its folder holds, the rows
-that it trains on, and how training ended.
+"""The facts of a run, one value for each phase: the request, the folder's content, the training
+rows, and the end of training.
 """
 
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from .model import Model
 
 @dataclass(frozen=True)
 class Asked:
-    """What was asked for: the three parts of a run's description, and what follows from them.
+    """The request: the three parts of a run's description, and facts that follow from them.
 
-    plan   of `privacy`, with the numbers that were derived when the folder's run began
-    ranks  the processes that share each lot
+    plan   that of `privacy`, with the numbers that were derived when the folder's run began
+    ranks  processes that share each lot
     """
 
     training: Training
@@ -38,25 +38,25 @@ class Asked:
 
     @property
     def steps_per_epoch(self) -> float:
-        """Of the public size, never of examples in memory."""
+        """Steps per epoch, from the public size and never from the examples in memory."""
         return self.dataset_size / self.plan.expected_lot_size
 
     @property
     def like(self) -> Any:
-        """One of the network's arrays, which stands for the device and dtype of all."""
+        """One of the network's arrays; all have its device and dtype."""
         return next(iter(self.training.network.params.values()))
 
     @property
     def device(self) -> str:
-        """Where the network's arrays are: "cpu" or "gpu"."""
+        """The device of the network's arrays: "cpu" or "gpu"."""
         return "gpu" if namespace_of(self.like).__name__ == "cupy" else "cpu"
 
 
 class Opened(NamedTuple):
-    """What the locked folder holds.
+    """The content of the locked folder.
 
-    budget  the target, and the ledger of all charges, those of earlier attempts among them
-    saved   the checkpoint, (arrays, header), of a run that goes on; None of a new one
+    budget  the target, and the ledger of all charges, including those of earlier attempts
+    saved   the checkpoint (arrays, header) of a resumed run; None for a new one
     """
 
     budget: Filter
@@ -73,18 +73,18 @@ class Opened(NamedTuple):
         return self.budget.accountant.epsilon(self.ledger, self.budget.delta).upper
 
     def lots_charged(self, plan: Plan) -> int:
-        """How many lots of a plan were charged."""
+        """Number of a plan's lots that are charged."""
         return self.ledger.count_of(STEP) * plan.sampler.period
 
 
 class Rows(NamedTuple):
-    """What `Run.train` was given, checked.
+    """The checked arguments of `Run.train`.
 
     x, y    inputs and targets
     weight  (N,) in [0, 1], or None
     units   rows, or persons
-    tested  public inputs and targets to measure on, or None
-    model   what will be saved
+    tested  public inputs and targets for the test figures, or None
+    model   the model that will be saved
     """
 
     x: Any
@@ -95,14 +95,14 @@ class Rows(NamedTuple):
     model: Model
 
     def unvouched(self, about: About) -> tuple[Any, ...]:
-        """The caller's own arrays, which no hash of a data set identifies."""
+        """The caller's own arrays, for which there is no hash of a data set."""
         if about.data is not None:
             return ()
         return (self.x, self.y, self.weight, getattr(self.units, "number", None))
 
 
 class Ended(NamedTuple):
-    """How training ended.
+    """The end of training.
 
     history  rows of metrics
     seconds  in all, and in steps

@@ -1,4 +1,5 @@
-"""The look of every picture: size, colours that colour-blind readers tell apart, wrapped titles.
+"""The style of every picture: size, colours that colour-blind readers can tell apart, wrapped
+titles.
 
 Matplotlib loads with the first figure.
 """
@@ -42,7 +43,7 @@ def new_figure(
     panel: tuple[float, float] = (6.4, 4.2),
     **shared: Any,
 ) -> tuple[Figure, list[Axes]]:
-    """(figure, list of its axes): panels of `panel` inches below a title and a notice (drawn
+    """(figure, list of its axes): panels of `panel` inches below a title and a notice (synthetic
     digits).
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -82,8 +83,8 @@ def line(i: int, points: int = 1) -> dict[str, Any]:
 
 
 def save(figure: Figure, target: StrPath | IO[bytes]) -> None:
-    """Write the figure as PNG to a path, whole or not at all, or into an open file; panels' titles
-    are wrapped.
+    """Write the figure as PNG to a path, atomically, or into an open file. Titles of panels are
+    wrapped.
     """
     for axis in figure.axes:
         grid = axis.get_subplotspec().get_gridspec()  # type: ignore[union-attr]
@@ -97,8 +98,8 @@ def save(figure: Figure, target: StrPath | IO[bytes]) -> None:
 
 
 def _wrapped(text, inches, points):
-    """The text in lines that fit: a character is taken as 0.56 of its size wide, more than the
-    font's mean.
+    """The text in lines that fit. A character counts as 0.56 of its size wide, more than the font's
+    average.
     """
     width = int(0.95 * inches * 72 / (0.56 * points))
     return "\n".join(textwrap.fill(part, width) for part in text.splitlines())

@@ -1,4 +1,4 @@
-"""The command that started this process, for messages that name the next command."""
+"""The command that started this process, for messages that suggest the next command."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""What a run shows while it trains (rows of metrics, a progress bar), and how Ctrl-C stops it."""
+"""Output of a run while it trains (rows of metrics, a progress bar), and its stop by Ctrl-C."""
 
 import csv
 import math
@@ -20,7 +20,7 @@ from .asked import Training
 from .folder import LEDGER
 from .phases import Asked, Opened, Rows
 
-SUBSET = 10_000  # training examples that every epoch evaluates; the end of the run takes all
+SUBSET = 10_000  # training examples that are evaluated each epoch; the end of the run evaluates all
 COLUMNS = (
     "epoch",
     "step",
@@ -168,7 +168,7 @@ def make_bar(total, done, quiet):
 
 
 def still_charged(folder, ledger, error):
-    """Add to an error that ended a run what stays charged, and how to resume; returns the error to
+    """Add to an error that ended a run which charges remain and how to resume; returns the error to
     raise. ledger: None where the folder was not opened.
     """
     if ledger is None or not ledger.items() or isinstance(error, DivergedError):
@@ -203,7 +203,7 @@ def stop_on_interrupt():
 
     try:
         before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:  # only the main thread hears signals
+    except ValueError:  # only the main thread gets signals
         before = {}
     try:
         yield lambda: bool(asked)
@@ -213,7 +213,7 @@ def stop_on_interrupt():
 
 
 def write_metrics(path, history):
-    """The history as CSV; an empty cell is a figure that was not measured."""
+    """Write the history as CSV; an empty cell is a figure that was not measured."""
     with atomic_write(path) as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()

@@ -1,4 +1,4 @@
-"""A record: what result.json says of a run. Each of its keys is a field here, once."""
+"""A record: the content of result.json. Each of its keys is a field here, once."""
 
 import math
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ from ..errors import DataError
 from ..privacy.accountants import row_to_quote
 from ..util.files import jsonable
 
-LATER: Any = None  # what is known only when the run ends
-# what model.npz says of its run, too
+LATER: Any = None  # fields that are known only when the run ends
+# fields that model.npz holds, too
 MODEL_FACTS = ("experiment", "dataset", "steps", "arithmetic", "statement_sha256")
 
 
@@ -22,12 +22,12 @@ def optional() -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """An object of JSON, whose keys are the fields; `more` holds keys that are none."""
+    """An object of JSON whose keys are the fields; `more` holds all other keys."""
 
     more: dict[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """The dictionary that JSON holds."""
+        """The dictionary for JSON."""
         found = dict(self.more)
         for each in fields(self):
             value = getattr(self, each.name)
@@ -38,7 +38,7 @@ class Part:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Any:
-        """The part in a dictionary of JSON. Raises DataError for a key that is missing."""
+        """The part from a dictionary of JSON. Raises DataError for a missing key."""
         kinds, more = get_type_hints(cls), dict(data)
         given = {name: _read(kinds[name], more.pop(name)) for name in kinds if name in more}
         for each in fields(cls):
@@ -49,7 +49,7 @@ class Part:
 
 
 def _read(kind, value):
-    """A value of JSON as the type of its field: parts become objects, "inf" infinity."""
+    """A value of JSON in the type of its field: parts become objects, "inf" becomes infinity."""
     kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
     if value == "inf" and float in kinds:
         return math.inf
@@ -66,7 +66,9 @@ def _read(kind, value):
 
 @dataclass(frozen=True, kw_only=True)
 class ClippedGroup(Part):
-    """Parameters that are clipped together; None where the noise follows the step."""
+    """Parameters that are clipped together. Fields of the noise are None if it depends on the
+    step.
+    """
 
     name: str
     clip_norm: float | dict  # or the JSON of a schedule
@@ -81,7 +83,7 @@ class ClippedGroup(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class Release(Part):
-    """What was released before the first step, and the event that was charged for it."""
+    """A release before the first step, and the event that was charged for it."""
 
     name: str
     what: str
@@ -91,8 +93,8 @@ class Release(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class Setting(Part):
-    """What was asked of a run, and follows from its plan; more: {NAME_noise_multiplier} of the
-    releases.
+    """The settings of a run, requested or derived from its plan; more: {NAME_noise_multiplier} of
+    the releases.
     """
 
     dataset_size: float
@@ -134,8 +136,8 @@ class GroupEpsilon(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class Tested(Part):
-    """Log loss on the public test rows, beside a constant answer: the log loss of the classes'
-    shares in these rows, and the accuracy of the most frequent class.
+    """Log loss on the public test rows, and for comparison a constant answer: the log loss of the
+    classes' shares in these rows, and the accuracy of the most frequent class.
     """
 
     loss: float
@@ -145,14 +147,18 @@ class Tested(Part):
 
     @classmethod
     def of_shares(cls, loss: float, shares: list[float]) -> Any:
-        """What follows from the shares of the classes, which sum to at most 1."""
+        """The figures of a constant answer from the shares of the classes, which sum to at most
+        1.
+        """
         constant = -math.fsum(share * math.log(share) for share in shares if share > 0)
         return cls(loss=loss, constant_loss=constant, majority_accuracy=max(shares), shares=shares)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Memory(Part):
-    """Bytes that the explicit gradients of a lot take, and the bytes that they may take at once."""
+    """Bytes that the explicit gradients of a lot need, and the most bytes that they may take at
+    once.
+    """
 
     lot: int
     budget: int
@@ -160,7 +166,7 @@ class Memory(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class RowBits(Part):
-    """What `Trainer.row_bits` found before the first step."""
+    """The result of the trial of float64 (`run.row_bits`) before the first step."""
 
     dtype: str | None = optional()
     rows: int | None = optional()
@@ -170,8 +176,8 @@ class RowBits(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class Config(Part):
-    """What config.json holds: what is known before the first charge, and may not change when the
-    run is resumed.
+    """The content of config.json: facts that are known before the first charge, and must not change
+    when the run is resumed.
     """
 
     seed: int | None
@@ -188,7 +194,9 @@ class Config(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class Record(Config):
-    """What result.json holds. What is unknown before the run ends is None until then."""
+    """The content of result.json. Fields that are known only at the end of the run are None until
+    then.
+    """
 
     experiment: str
     dataset: str
@@ -247,14 +255,14 @@ class Record(Config):
 
     @property
     def began(self) -> Config:
-        """What config.json holds."""
+        """The dictionary for config.json."""
         known = {each.name: getattr(self, each.name) for each in fields(Config)}
         asked = replace(self.settings, setup=None, more={})
         return Config(**known | {"settings": asked, "more": self.config})
 
     @property
     def quoted(self) -> str | None:
-        """The accountant whose bound is the one to quote; None without a finite one."""
+        """The name of the accountant whose bound is to be quoted; None without a finite bound."""
         return row_to_quote({name: row.to_json() for name, row in self.epsilon.items()})
 
     @property

@@ -1,7 +1,7 @@
-"""Where a run begins or resumes, and with which numbers.
+"""Find where a run begins or resumes, and with which derived numbers.
 
 Processors and libraries differ in the last digits of a derived noise multiplier. So a resumed run
-takes derived numbers from its folder, and does not use those that it derives again.
+takes derived numbers from its folder and does not derive them again.
 """
 
 from typing import Any
@@ -40,13 +40,13 @@ def as_begun(plan: Plan, folder: RunFolder) -> Plan:
         return stored if used or stored.get(CHARGED) else None
 
     stored = current().of_first(read)
-    if stored is None:  # another run may take the place of one that charged nothing
+    if stored is None:  # another run may replace one that charged nothing
         return plan
     with damage_named(path, CheckpointError):
         settings = stored["settings"]
         groups = settings["clip_groups"]
         if len(groups) != len(plan.sanitizer.groups):
-            return plan  # `RunFolder.open` names what differs
+            return plan  # `RunFolder.open` names the difference
         derived = plan.derived
         if "noise_multiplier" in derived:
             plan = plan.with_noise([from_json(group["noise_multiplier"]) for group in groups])
@@ -67,7 +67,7 @@ def check_target(plan: Plan, budget: Filter, folder: RunFolder) -> None:
 
 
 def released_first(opened: Opened) -> list[Event]:
-    """The events that a resumed run released before the first step, as its ledger has them."""
+    """The events before the first step of a resumed run, as its ledger has them."""
     names = [name for name in opened.saved[0] if name.startswith("release/")]
     events = [
         event
@@ -86,7 +86,7 @@ def as_charged(opened: Opened, made: int, name: str, event: Event, folder: RunFo
     """
     charged = released_first(opened)[made:]
     if not charged:
-        return event  # of a ledger that does not say which charges came first
+        return event  # the ledger does not say which charges came before the first step
     if (where := differs(charged[0], event)) is not None:
         raise CheckpointError(
             f"{folder.path}: release {name} was charged as {charged[0]} and is {event} now "
@@ -109,7 +109,7 @@ def start_of(
 ) -> tuple[Plan, Progress, list[Any], tuple[float, float]]:
     """(plan, Progress, history, seconds spent before) of a new run, or of its checkpoint.
 
-    y: the targets of training. Raises as `check_charged` and `selfcheck.check` do where the run may
+    y: the targets of training. Raises as `check_charged` and `selfcheck.check` do if the run may
     not be resumed.
     """
     plan, training = asked.plan, asked.training
@@ -120,7 +120,7 @@ def start_of(
     if not asked.streams.reproducible:
         left = plan.steps - steps_lost(plan, opened.ledger, progress)
         plan = plan.with_steps(max(left, progress.step))
-    # as the trainer does, but before a file of the folder is changed
+    # as the trainer does, but before the folder's files are changed
     check_charged(plan, opened.ledger, progress)
     selfcheck.check(training.network, training.loss, y)
     return plan, progress, header["history"], header["extra"]["seconds"]

@@ -1,8 +1,8 @@
-"""A trial of float64 on this machine: does a row have the same bits at every place of a batch, and
-beside any other rows?
+"""A trial of float64 on this machine: do a row's results have the same bits at every place of a
+batch, and beside any other rows?
 
 The trial runs before the first step, on random public rows, in batches as large as those of
-training. It is evidence and no proof.
+training. It is evidence, not proof.
 """
 
 from collections.abc import Mapping
@@ -25,18 +25,19 @@ from ..train.selfcheck import SEED
 from ..train.trainer import Trainer
 from ..train.tried import direction, targets
 
-STRANGE = (0.0, np.nan, 1e300)  # padding, and what a row may hold that nobody checked
+STRANGE = (0.0, np.nan, 1e300)  # padding, and values that an unchecked row may hold
 
 
 def tried(trainer: Trainer, x: NDArray | Examples, y: NDArray) -> dict[str, Any]:
-    """{"dtype"}: float64 if all parameters are, else float32. In float64 also "rows" of each
-    batch, "kernels" of matrix products on the host, and "differ": the names of `differing`.
+    """A dictionary with "dtype": float64 if all parameters are, otherwise float32. In float64 also
+    "rows" per batch, "kernels" of matrix products on the host, and "differ", the names that
+    `differing` returns.
     """
     network, batching = trainer.network, trainer.batching
     if not batching.equal:
         return {"dtype": "float32"}
     shards, size = batching.fixed(LabelledExamples(x, y).in_host_memory)
-    # as shards are computed
+    # as for shards
     with threads.single_blas() if shards > 1 else nullcontext():
         strategy = trainer.plan.sanitizer.strategy
         differ = differing(network, trainer.loss, y, size, batching.rows, strategy)
@@ -56,8 +57,8 @@ def differing(
     """Names of the layers, and of the loss, for which a bit of an example's output, gradient or
     norm changes with its place in the batch or with the other examples.
 
-    y: the targets of training, of which only the dtype and the shape of one are used. examples: how
-    many a batch has. rows: how many an example has. strategy: that of the sanitizer.
+    y: the targets of training; only their dtype and the shape of one are used. examples: number per
+    batch. rows: number per example. strategy: that of the sanitizer.
     """
     rng, spare = np.random.default_rng(SEED), examples // 2
     known, strange = examples + spare, len(STRANGE) * rows
@@ -89,8 +90,9 @@ def of_both(before: Mapping[str, Any] | None, now: dict[str, Any]) -> dict[str, 
 
 
 def _parts(network, loss, x, y, rng):
-    """Yield (name, rows x, function of their numbers that gives its results) of each layer, at the
-    output of the one before, and of the loss. A network with its own `forward` is one part.
+    """Yield (name, rows x, function) for each layer, whose x is the output of the layer before, and
+    for the loss. The function takes numbers of rows and returns their results. A network with its
+    own `forward` is one part.
     """
     whole, below = type(network).forward is not Sequential.forward, False
     asarray, trained = (
@@ -120,7 +122,7 @@ def _parts(network, loss, x, y, rng):
 
 
 def _arrays(results, order, rows, strategy):
-    """Everything that a part gives for these examples, with an axis of them first."""
+    """All results of a part for these examples, which are on the first axis."""
     places = (order[:, None] * rows + np.arange(rows)).ravel()
     for each in results(places):
         arrays = [each]
@@ -135,7 +137,7 @@ def _arrays(results, order, rows, strategy):
 
 
 class _Norms(Watcher):
-    """Keeps the squared norms of one batch."""
+    """A watcher that keeps the squared norms of one batch."""
 
     def __init__(self):
         self.parts = []

@@ -79,8 +79,8 @@ class Run:
 
     Raises
         BudgetExceededError   the budget does not pay for all planned steps (see `stop_early` of
-                              `Privacy`); nothing was written
-        ParameterError        the folder is in use, or holds a run where none may be
+                              `Privacy`); nothing was charged
+        ParameterError        the folder is in use, or may not hold this run
         DivergedError         weights, or outputs on public rows, overflowed in `train`; the ledger
                               holds what was charged
         CheckpointError       the folder's run had other settings, or its files do not belong
@@ -93,7 +93,7 @@ class Run:
         self.network, self.quiet = training.network, about.quiet
         self.plan = plan = as_begun(privacy.plan, self.folder)
         self.streams, budget = as_streams(training.streams), privacy.budget
-        if budget.ledger.items():  # also that of another run, as `open` leaves it
+        if budget.ledger.items():  # `open` may also have put the ledger of another run here
             raise ParameterError(
                 "expected a budget with an empty ledger: each run, also a resumed one, has its own"
             )
@@ -101,7 +101,7 @@ class Run:
         # so that anybody can compute the figures again
         make(budget.accountant.name)
         count(1, group_size=privacy.group_size, steps=plan.steps)
-        # a layer that model.npz cannot hold is refused before anything is charged
+        # refuse a layer that model.npz cannot hold before anything is charged
         describe(self.network)
         self.asked = Asked(training, privacy, about, plan, self.streams, current())
         self.facts = facts_of(self.asked)
@@ -146,24 +146,24 @@ class Run:
         )
         ledger.protect(self.privacy.unit)
         self.opened = Opened(Filter(given.accountant, given.epsilon, given.delta, ledger), saved)
-        given.ledger = ledger  # where the caller reads what was spent
+        given.ledger = ledger  # the caller reads there what was spent
         if self.plan != self.privacy.plan:
             check_target(self.plan, self.budget, self.folder)
         return self.opened
 
     @property
     def begun(self) -> bool:
-        """True if the folder holds a checkpoint: all that precedes the first step was done."""
+        """True if the folder has a checkpoint: all releases before the first step were made."""
         return self.open().saved is not None
 
     def release_first(self, name, event, what, function):
         """Charge `event`, put the charge on disk, and return the array that `function()` draws;
         once per run.
 
-        name: a word; settings in result.json hold NAME_noise_multiplier. what: the line on it in
-        the statement. A resumed run returns the array that was released. The function must draw its
+        name: a word; settings in result.json hold NAME_noise_multiplier. what: its line in the
+        statement. A resumed run returns the array that was released. The function must draw its
         noise from `streams.noise(name)`, and may look at the training data only as `event` says. On
-        several ranks rank 0 alone calls it.
+        several ranks only rank 0 calls it.
         """
         if not name.isidentifier() or name in self.releases:
             raise ParameterError(
@@ -181,7 +181,7 @@ class Run:
                     "release_first again"
                 )
             return namespace_of(self.asked.like).asarray(stored)
-        if self.folder.finished:  # another charge would take the place of the run's own
+        if self.folder.finished:  # another charge would replace the run's own
             raise CheckpointError(
                 f"{checkpoint_path} is missing, and the run is finished: put the file back, or "
                 "choose another folder"
@@ -193,7 +193,7 @@ class Run:
 
     def check_rows(self, x, y, example_weight=None, classes=None):
         """Raise DataError, with the number of rows, if x is not finite or y cannot be learned;
-        once, before the first step.
+        called once, before the first step.
 
         The message depends on the training data: it is for their owner, and the statement says that
         there may be one.
@@ -220,17 +220,18 @@ class Run:
         an interrupt.
 
         x, y            inputs (an array or data.Examples) and targets, on the network's device
-        x_test, y_test  what accuracy is measured on, if given: not protected
-        example_weight  (N,) in [0, 1], or None for 1: what each example's clipped gradient is
-                        multiplied by; with persons one for each, in the order of their names
-        person          (N,) whose row each is, whole numbers or texts; with rows_per_person only
-        model           the network with fixed layers before it, or a `Model` of that with classes
-                        or bounds, which model.npz then holds; by default whole numbers y (N,) are
-                        the classes 0 to K-1 of the network's K outputs
-        about           a dictionary for result.json, or a function that returns it, called while
-                        the weights that are released stand in the network, which it may change by
-                        what is public or released, before they are measured; what is named
-                        ..._not_private is listed as such
+        x_test, y_test  test set for accuracy, if given; it is not protected
+        example_weight  (N,) in [0, 1], factor of each example's clipped gradient, or None for 1;
+                        with persons one for each person, in the order of their names
+        person          (N,) name of each row's person, whole numbers or texts; only with
+                        rows_per_person
+        model           the network with fixed layers before it, or a `Model` of it with classes or
+                        bounds; model.npz then holds it. By default whole numbers y (N,) are the
+                        classes 0 to K-1 of the network's K outputs
+        about           a dictionary for result.json, or a function that returns it. The function is
+                        called when the network has its released weights, before they are measured;
+                        it may change them by public or released numbers. Keys that end in
+                        _not_private are listed as such
 
         Ctrl-C stops after the current step with a checkpoint; `stopped` then says "interrupted".
         The ledger is on disk before each block of one epoch, a checkpoint after it.
@@ -241,7 +242,7 @@ class Run:
             versions.refuse_false_weights(self.folder, self.privacy, example_weight)
             self._found = self.folder.finished
             if self._found:
-                # another version may scale the same rows in another way
+                # another version may scale the same rows differently
                 if opened.saved and self.folder.version == versions.versions()["minidp"]:
                     self._check_same(opened, rows)
                 result = self.folder.result()
@@ -327,7 +328,7 @@ class Run:
 
     def rehearse(self, x, y, plan=None):
         """Make the Trainer of a plan (default: the run's), and try it on x and y. Call it before
-        `release_first`, and a faulty network fails before anything is charged.
+        `release_first`, so that a faulty network fails before anything is charged.
         """
         trainer = Trainer(
             self.network,
@@ -349,7 +350,7 @@ class Run:
         self.folder.check_same(opened.saved, self.releases, rows.unvouched(self.about))
 
     def _epsilon_of_curve(self, opened):
-        """The epsilon of the column delta_at_epsilon: the target, or that of all planned steps."""
+        """Epsilon for the column delta_at_epsilon: the target, or that of all planned steps."""
         budget = opened.budget
         if not math.isinf(budget.epsilon):
             return budget.epsilon
@@ -361,7 +362,7 @@ class Run:
         path, step, rows = self.folder.path, ended.trained.progress.step, meter.rows
         with released(self.training):
             self._check_outputs(meter.opened, step)
-            about = about() if callable(about) else about  # which may still change the weights
+            about = about() if callable(about) else about  # it may still change the weights
             last = meter.row(step, whole=True)
             known = replace(
                 self.facts,

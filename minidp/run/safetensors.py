@@ -1,7 +1,7 @@
 """Read the arrays of a .safetensors file, without its library.
 
-The file is a length of 8 bytes, a JSON header {name: dtype, shape, place of the bytes}, and the
-bytes (github.com/huggingface/safetensors, "Format").
+The file has the header's length in 8 bytes, a JSON header {name: dtype, shape, place of the bytes},
+and the bytes (github.com/huggingface/safetensors, "Format").
 """
 
 import json
@@ -22,7 +22,7 @@ def load_safetensors(path: StrPath) -> ByName:
     """{name: array} of a .safetensors file, sorted by name; BF16 becomes float32.
 
     `nn.load_state_dict` then needs names=, because the file does not keep the order of the layers.
-    Raises DataError for another file, or a damaged one.
+    Raises DataError for a damaged file, or one of another kind.
     """
     with damage_named(path, DataError):
         content = Path(path).read_bytes()
@@ -34,7 +34,7 @@ def load_safetensors(path: StrPath) -> ByName:
 
 
 def _array(name, entry, data):
-    """One array. Raises ValueError where its dtype is not known, or its bytes are not there."""
+    """One array. Raises ValueError if its dtype is unknown or its bytes are missing."""
     kind, shape, (start, stop) = entry["dtype"], entry["shape"], entry["data_offsets"]
     if kind not in DTYPES:
         raise ValueError(f"{name} has the type {kind}, and {', '.join(DTYPES)} are read")

@@ -1,4 +1,6 @@
-"""Schedules in files: by their fields if a file's reader knows the class, else by their numbers."""
+"""Schedules in files: stored by their fields if minidp has the class, otherwise by their
+numbers.
+"""
 
 import base64
 import bz2
@@ -15,14 +17,14 @@ from ..errors import DataError, ParameterError
 from ..mechanism.schedule import LinearDecay, Setting, Stages, value_at
 from ..util.files import jsonable
 
-READABLE = 1000  # runs of equal numbers that a file holds as numbers; more are packed
-MOST = 2**20  # characters of packed numbers
-LARGEST = 2**28  # bytes that packed numbers may have when they are unpacked
+READABLE = 1000  # most runs of equal numbers that a file holds as numbers; more are packed
+MOST = 2**20  # most characters of packed numbers
+LARGEST = 2**28  # most bytes of numbers after they are unpacked
 
 
 @dataclass(frozen=True)
 class Tabulated:
-    """The numbers of a schedule that only its author can make again.
+    """The numbers of a schedule whose function only its author has.
 
     description   {"schedule": its name, and its fields if it is a dataclass}
     runs          [number, steps] of each run of equal numbers; the last number has no end
@@ -46,13 +48,12 @@ SCHEDULES = {each.__name__: each for each in (LinearDecay, Stages)}
 
 
 def to_json(setting: Setting, steps: int, asked: Setting | None = None) -> Any:
-    """A number as it is; a schedule as {"schedule": its class, its fields}, and "runs", its numbers
-    at the steps 0 to steps - 1 as `Tabulated` has them, where it is none of SCHEDULES. More than
-    READABLE runs are packed into a text.
+    """A number unchanged; a schedule as {"schedule": its class, its fields}. A schedule that is not
+    in SCHEDULES also gets "runs", its numbers at the steps 0 to steps - 1 as in `Tabulated`. More
+    than READABLE runs are packed into a text.
 
     asked: the function to call for these numbers, by default the schedule. Raises ParameterError
-    for numbers that are not in order, or change so often that their text has more than MOST
-    characters.
+    for NaN, and for numbers that change so often that their text has more than MOST characters.
     """
     if not callable(setting):
         return setting
@@ -102,7 +103,7 @@ def _read(runs):
 def from_json(value: Any) -> Any:
     """The number or schedule that `to_json` wrote; "inf" is infinity.
 
-    Raises DataError for a schedule whose numbers are neither known nor given.
+    Raises DataError for an unknown schedule without numbers.
     """
     if not isinstance(value, dict):
         return math.inf if value == "inf" else value

@@ -10,10 +10,11 @@ from ..util.validate import in_range, non_negative_finite, open_probability
 class SelectionCost:
     """All quantities of Theorem D.1 for one search."""
 
-    calls: float  # runs of M, at most
-    accuracy_loss: float  # correct validation examples lost, at most, with probability 1 - delta
-    epsilon: float  # eps + 8 eps', for M run on the data that select it
-    epsilon_validation: float  # max(eps, 8 eps'), where training and validation data are disjoint
+    calls: float  # most runs of M
+    # correct validation examples fewer than the best has, at most, with probability 1 - delta
+    accuracy_loss: float
+    epsilon: float  # eps + 8 eps', if M runs on the same data that choose among the runs
+    epsilon_validation: float  # max(eps, 8 eps'), if training and validation data are disjoint
 
 
 def theorem_d1(
@@ -24,7 +25,8 @@ def theorem_d1(
     Bound
         With p = good_share, the share of settings that are good enough:
         [C1]  calls = (1/(epsilon' delta p))^2 ln(1/(epsilon' delta p))
-        [C2]  loss = (4/epsilon') ln(1/(epsilon' delta p))    of accuracy
+        [C2]  loss = (4/epsilon') ln(1/(epsilon' delta p))    in correct validation examples, with
+              probability 1 - delta
         [C3]  epsilon_shared = epsilon + 8 epsilon', epsilon_apart = max(epsilon, 8
               epsilon')    apart where training and validation data are disjoint
 

@@ -28,23 +28,22 @@ def charge_shared(
     folder: RunFolder | None = None,
     again: bool = False,
 ) -> Ledger:
-    """Append the entries of `charges` to the ledger file at `path`, which is made if it is not
-    there; returns the sum.
+    """Append the entries of `charges` to the ledger file at `path`, which is created if it does not
+    exist; returns the sum.
 
-    Clones and worker processes that share the file wait for each other, so that no charge is lost.
-    Symbolic links are resolved first, because the lock belongs to the file and not to one of its
-    names: PATH.lock stays beside the real file. Raises DataError where the file holds no ledger;
-    ParameterError where the ledger has another relation, or protects another unit or an unknown
-    one, where the file has hard links, or where the system cannot lock files. BudgetExceededError,
-    and no charge, where the sum would exceed the epsilon `limit` at the delta and by the accountant
-    of `budget`.
+    Processes that share the file wait for each other, so that no charge is lost. Symbolic links are
+    resolved first, because the lock belongs to the file and not to one of its names; PATH.lock
+    stays beside the real file. Raises DataError if the file holds no ledger. Raises ParameterError
+    if the ledger has another relation, or another or an unknown unit, if the file has hard links,
+    or if the system cannot lock files. Raises BudgetExceededError, and charges nothing, if the sum
+    would exceed the epsilon `limit`, at the delta and by the accountant of `budget`.
 
-    folder: of the run. The entries get an id, which config.json also holds, and which `renew`
-    changes. What the file holds under this id is not appended again, so that a run that was stopped
-    before its first release pays once. Where the file holds another id of the run, a copy of the
-    folder may have used its charge: then all is appended once more, after a NOTICE.
-    again: the run has a checkpoint, or is finished. ParameterError is raised unless the ledger has
-    all its charges under its ids, or without an id for a run that an older version began.
+    folder: that of the run. The entries get an id, which config.json also holds, and which `renew`
+    changes. Entries that the file has under this id are not appended again, so that a run that was
+    stopped before its first release pays once. If the file has another id of the run, a copy of the
+    folder may have used its charge: then all is appended once more, after a NOTICE. again: the run
+    has a checkpoint, or is finished. Raises ParameterError then unless the ledger has all its
+    charges under its ids (or without an id, for a run that an older version began).
     """
     file = _resolved(path)
     _check_place(file)
@@ -83,10 +82,10 @@ def charge_shared(
 
 
 def renew(path: StrPath, folder: RunFolder) -> None:
-    """Give the run's entries in the ledger at `path` a new id, before what they pay for is
-    released, so that a copy of the folder from before cannot use them, too.
+    """Give the run's entries in the ledger at `path` a new id before their release, so that an
+    earlier copy of the folder cannot use them, too.
 
-    Raises CheckpointError where the ledger lacks them.
+    Raises CheckpointError if the ledger lacks them.
     """
     file, fit = _resolved(path), _new_id(folder.fit)
     with _locked(file) as check_lock:
@@ -99,7 +98,7 @@ def renew(path: StrPath, folder: RunFolder) -> None:
             )
         check_lock()
         before = folder.fit
-        folder.name_fit(fit)  # an attempt that is stopped here is charged once more
+        folder.name_fit(fit)  # an attempt that stops here is charged once more
         with atomic_write(file) as renewed:
             renewed.write(text.replace(before, fit))
 
@@ -113,14 +112,14 @@ def holds(path: StrPath, folder: RunFolder) -> bool:
 
 
 def _new_id(fit):
-    """Another id of the same run; of a new one for None."""
+    """Another id of the same run, or of a new run for None."""
     run = token_hex(16) if fit is None else fit.split("-")[0]
     return f"{run}-{token_hex(8)}"
 
 
 def _of_run(total, fit):
-    """{id: {(event, purpose): how often}} of the entries that have an id of the run of `fit`; of
-    those without an id for None.
+    """{id: {(event, purpose): count}} of the entries with an id of the run of `fit`; for None, of
+    the entries without an id.
     """
     found = {}
     for event, times, purpose, name in total.entries_of_fits():
@@ -131,7 +130,9 @@ def _of_run(total, fit):
 
 @contextmanager
 def _locked(file):
-    """Hold the lock of the file; yields a function that raises ParameterError if it was lost."""
+    """Hold the lock of the file; yields a function that raises ParameterError if the lock was
+    lost.
+    """
     with ExitStack() as held:
         try:
             locked = held.enter_context(waiting_lock(file.with_name(f"{file.name}.lock")))
@@ -153,7 +154,7 @@ def _locked(file):
 
 
 def _refuse_above(file, total, budget, limit):
-    """Raise BudgetExceededError where the sum exceeds the limit, if there is one."""
+    """Raise BudgetExceededError if the sum exceeds the limit; None is no limit."""
     if budget is None or limit is None:
         return
     spent = spent_of(total, budget)
@@ -167,7 +168,7 @@ def _refuse_above(file, total, budget, limit):
 
 def _resolved(path):
     """The file behind symbolic links. Raises ParameterError for links in a circle and for names
-    that the system does not take.
+    that the system refuses.
     """
     try:
         found = Path(os.path.realpath(path))
@@ -186,7 +187,7 @@ def _resolved(path):
 
 
 def _check_place(path):
-    """Raise ParameterError where no shared ledger may be."""
+    """Raise ParameterError if the file may not be a shared ledger."""
     if (path.parent / CONFIG).exists():
         raise ParameterError(
             f"{path}: {path.parent} is the folder of a run, whose files belong together; name a "
@@ -199,7 +200,9 @@ def _check_place(path):
 
 
 def _charged(path, charges):
-    """The ledger in the file, or an empty one. Raises ParameterError where it is another's."""
+    """The ledger in the file, or an empty one. Raises ParameterError if its relation or unit
+    differs.
+    """
     relation, unit = charges.relation, charges.unit
     if not path.exists():
         return Ledger(relation, unit=unit)
@@ -234,7 +237,7 @@ def spent_of(total: Ledger, budget: Filter) -> float:
 
 
 def sum_line(path: StrPath, total: Ledger, budget: Filter) -> str:
-    """What all fits that share the ledger file at `path` cost together, in one line."""
+    """The epsilon of all fits that share the ledger file at `path`, in one line."""
     spent = upper_text(spent_of(total, budget))
     return (
         f"{path}: epsilon {spent} at delta {budget.delta:g} for all fits that share this ledger; "

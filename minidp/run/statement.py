@@ -1,6 +1,6 @@
 """A run in words: privacy.md, which says what was guaranteed, what was not, and what was done.
 
-It begins with what a reader without mathematics needs; the sections for experts come last. The
+It begins with the parts for readers without mathematics; the sections for experts come last. The
 statement follows from result.json alone, so that anybody can render it again and compare.
 """
 
@@ -13,7 +13,7 @@ from .attacker import in_words
 from .schedules import text
 from .summary import in_short, is_not_private, shortened, unit_of
 
-FORMAT = 21  # of the text: one more whenever `render` would write other bytes for the same result
+FORMAT = 21  # of the text; raised whenever `render` writes other bytes for the same result
 FORMATS = (20, FORMAT)  # that `render` can write; 20 does not begin with why a run is shorter
 
 
@@ -54,7 +54,7 @@ def _warnings(record):
 
 def _rows(record):
     """The rows of the table of what was done."""
-    settings, unit = record.settings, unit_of(record)
+    settings, unit, new = record.settings, unit_of(record), record.statement_format > 20
     share = "sampling probability" if settings.period == 1 else "lot as a share of the data"
     version = record.versions["minidp"]
     averaged = f", then averaged (decay {settings.average:g})" if settings.average else ""
@@ -68,7 +68,10 @@ def _rows(record):
         (f"{unit.name}s N (nominal, public)", settings.dataset_size),
         ("expected lot size L (the divisor, public)", f"{settings.expected_lot_size:g}"),
         (f"{share} q = L/N", f"{settings.sampling_probability:g}"),
-        ("delta times N", f"{record.delta * settings.dataset_size:.2g}"),
+        (
+            f"delta times N{', which should be below 1' if new else ''}",
+            f"{record.delta * settings.dataset_size:.2g}",
+        ),
         ("steps (lots)", f"{record.steps}, charged {record.steps_charged}"),
         *_views(record),
         ("per-example gradients", _gradients(record)),
@@ -145,10 +148,8 @@ def _epsilon(record):
         ),
         group
         and (
-            f"For {group.size} "
-            f"{'rows of one person' if record.unit == 'row' else 'persons'} together, at the "
-            "same delta: epsilon "
-            f"{upper_text(group.epsilon)}."
+            f"For {group.size} {'rows of one person' if record.unit == 'row' else 'persons'} "
+            f"together, at the same delta: epsilon {upper_text(group.epsilon)}."
         ),
         record.settings.sampling_probability < 1
         and (
@@ -161,7 +162,7 @@ def _epsilon(record):
 
 
 def _arithmetic(record):
-    """What the guarantee says about the released bits, and what it relies on."""
+    """The section on floating-point arithmetic: what it adds to epsilon, and what is not proved."""
     if record.quoted is None:
         return []  # nothing is guaranteed
     factor = max(group.sensitivity_factor for group in record.settings.clip_groups)
@@ -186,9 +187,7 @@ def _covered(record):
     if record.quoted is None:
         return ["Not for release, unless the training data are public: any file of this run."]
     setup = "".join(f"; {each.what}" for each in record.settings.setup)
-    unless = f", if no {record.unit} of the training data is in the test"
-    if not _tested(record):
-        unless = ""
+    unless = f", if no {record.unit} of the training data is in the test" if _tested(record) else ""
     return [
         "## What is covered",
         "One guarantee covers all of the following together: the weights after every step, of "
@@ -258,7 +257,7 @@ def _tested(record):
 
 
 def _tried(bits):
-    """The paragraph on a trial that found nothing; None for another."""
+    """The paragraph on a trial of float64 that found no difference; None for any other run."""
     if bits is None or bits.differ != []:
         return None
     kernels = f" ({bits.kernels} kernels)" if bits.kernels else ""
@@ -272,7 +271,7 @@ def _tried(bits):
 
 
 def _rounding(bits):
-    """The line on rounding inside the network; none where a trial found nothing."""
+    """The line on rounding inside the network; none if a trial found no difference."""
     differ = None if bits is None else bits.differ
     if differ == []:
         return None
@@ -300,7 +299,7 @@ def _table(rows):
 
 
 def _views(record):
-    """The row on views, where there are any; records of version 0.1.0 have no `facts`, and no such
+    """The row on views, if there are any; records of version 0.1.0 have no `facts`, and no such
     row.
     """
     views = record.settings.augmentation_multiplicity
@@ -309,7 +308,7 @@ def _views(record):
 
 
 def _gradients(record):
-    """What was asked for and, by parameter, what ran."""
+    """The requested form of gradients, and the form that ran for each parameter."""
     ran = "; ".join(
         f"{form} for {', '.join(names)}" for form, names in record.gradients_ran.items()
     )
@@ -341,7 +340,9 @@ def _times(sensitivity, c):
 
 
 def _grid(grid, c):
-    """The grid in words: a power of two, or of the clip norm; nothing without noise."""
+    """The grid in words: a power of two, by itself or times the clip norm; nothing without
+    noise.
+    """
     if not grid:
         return ""
     unit, power = (

@@ -1,4 +1,4 @@
-"""A run in few words: what the privacy statement says first, for readers without mathematics, and
+"""A run in few words: the first part of the privacy statement, for readers without mathematics, and
 the lines on the screen.
 """
 
@@ -8,12 +8,12 @@ from typing import NamedTuple
 from ..privacy.accountants import called
 from ..util.text import upper_text
 from .attacker import RATES, large_delta
-from .folder import CURVES, MANIFEST, STATEMENT
+from .folder import CURVES, STATEMENT
 from .program import program
 
 FALSE_ALARMS = RATES[1]
-# {relation: (how two neighbouring data sets differ, what an attacker asks, what is recognised)}, of
-# a row or a person
+# {relation: (how neighbouring data sets differ, what an attacker asks, what is recognised)}, where
+# {0} is "row" or "person"
 NEIGHBOURS = {
     "add_remove": ("added or removed", "whether one {0} was used", "a {0} that was used"),
     "zero_out": (
@@ -28,9 +28,9 @@ class Unit(NamedTuple):
     """Words for what the guarantee protects: a row, or a person with all of their rows."""
 
     name: str
-    whole: str  # one of them, with all that belongs to it
-    rows: str  # what one holds
-    means: str  # what one is, and what that counts on
+    whole: str  # the unit with all that belongs to it
+    rows: str  # the rows that it holds
+    means: str  # a sentence on what the unit is and what it relies on
 
 
 def unit_of(record):
@@ -52,7 +52,7 @@ def unit_of(record):
 
 
 def in_short(record):
-    """Paragraphs that say what was guaranteed, for whom, and what was not."""
+    """Paragraphs on what is guaranteed, for whom, and what is not."""
     name = record.quoted
     if name is None:
         return ["## In short", f"**{_no_guarantee(record)}**"]
@@ -96,7 +96,9 @@ def _no_guarantee(record):
 
 
 def _success(record, epsilon, found):
-    """How often an attacker is right who accepts FALSE_ALARMS: an upper bound, rounded up."""
+    """A sentence on the success rate of an attacker who accepts FALSE_ALARMS: an upper bound,
+    rounded up.
+    """
     rate = math.exp(min(epsilon, 100.0)) * FALSE_ALARMS * (1 + 1e-12) + record.delta
     if record.meaning:
         rate = min(rate, record.meaning["true_positive_rates"][f"{FALSE_ALARMS:g}"])
@@ -136,7 +138,7 @@ def _protected(record):
 
 
 def shortened(record):
-    """Why fewer lots were trained than planned, in one sentence; None for a run of all of them."""
+    """Why fewer lots were trained than planned, in one sentence; None if all were trained."""
     steps, planned = record.steps, record.settings.planned_steps
     if record.stopped == "budget":
         return (
@@ -152,7 +154,7 @@ def shortened(record):
 
 
 def target_line(record):
-    """Why the quoted epsilon is not the target; None where no other accountant kept the target."""
+    """Why the quoted epsilon is not the target; None if no other accountant kept the target."""
     target, name = record.target_epsilon, record.accountant
     quoted = record.quoted
     if target is None or quoted in (None, name):
@@ -167,7 +169,7 @@ def target_line(record):
 
 
 def quote_line(record):
-    """The figure to quote, in one line."""
+    """A line with the figure to quote."""
     name = record.quoted
     if name is None:
         if is_not_private(record):
@@ -180,8 +182,8 @@ def quote_line(record):
 
 
 def summary(record, path):
-    """The lines that tell a person what came out, then the figure to quote, the file to read and
-    the next command.
+    """Lines on the results of a run, then the figure to quote, the file to read and the next
+    command.
     """
     if record.notice:
         yield f"NOTICE: {record.notice}"
@@ -219,5 +221,5 @@ def summary(record, path):
     if target := target_line(record):
         yield target
     yield quote_line(record)
-    yield f"read:  {path / STATEMENT} (picture: {path / CURVES}; {MANIFEST} seals all files)"
-    yield f"check: {program()} verify {path}"
+    yield f"read:  {path / STATEMENT} (picture: {path / CURVES})"
+    yield f"next:  {program()} verify {path}"

@@ -1,7 +1,7 @@
 """Trade-off curves (f-DP): type II error against type I error of telling two neighbours apart.
 
-A curve on a grid is a pair of arrays: alphas rising from 0 to 1, and betas, convex and falling,
-linear between the grid's points.
+A curve on a grid is a pair of arrays: alphas rise from 0 to 1, and betas fall and are convex. The
+curve is linear between the grid's points.
 """
 
 import math
@@ -46,8 +46,8 @@ def gaussian_curve(alphas: NDArray, mu: float) -> NDArray:
 def tangents(
     accountant: Accountant | GroupAccountant, ledger: Ledger, epsilons: Iterable[float]
 ) -> list[tuple[float, float]]:
-    """(epsilon, delta), delta certified: no attack's true positive rate is above e^epsilon times
-    its false one plus delta.
+    """(epsilon, delta) with a certified delta: the true positive rate of any attack is at most
+    e^epsilon times its false positive rate, plus delta.
     """
     return [
         (float(epsilon), accountant.delta(ledger, float(epsilon)).upper) for epsilon in epsilons

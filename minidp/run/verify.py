@@ -51,12 +51,12 @@ from .versions import FALSE_WEIGHTS, weights_were_false
 
 READ = (CONFIG, MODEL, STATEMENT, RESULT, METRICS)  # beside the ledger
 UNFINISHED = "Is the run finished?"
-CLOSE = 1e-6  # relative: other processors round a little differently
-TINY = 1e-12  # in absolute terms, where a figure may be 0
+CLOSE = 1e-6  # relative, because processors round a little differently
+TINY = 1e-12  # absolute, for figures that may be 0
 
 
 class Finding(NamedTuple):
-    """One question put to the run, what its files say, and whether they agree."""
+    """A question about the run, the answer of its files, and whether they agree."""
 
     question: str
     answer: str
@@ -64,7 +64,7 @@ class Finding(NamedTuple):
 
 
 class Report(NamedTuple):
-    """findings; accountants: {name: (Bound, kind, note)}; record: of result.json, or None."""
+    """findings; accountants: {name: (Bound, kind, note)}; record: that of result.json, or None."""
 
     findings: list[Finding]
     accountants: dict[str, Any]
@@ -77,12 +77,12 @@ class Report(NamedTuple):
 
 
 def verify(folder: StrPath) -> Report:
-    """A Report on a run's folder: every file compared with manifest.json, every figure computed
-    again.
+    """A Report on a run's folder: every file is compared with manifest.json, every figure
+    recomputed.
 
     For an unfinished run, the only finding says what is spent so far. The report judges what the
-    program wrote down, not what it did. Raises DataError, in one line, if the folder holds no run,
-    or holds unchanged files that this version cannot read.
+    program wrote, not what it did. Raises DataError if the folder holds no run, or if this version
+    cannot read files that are unchanged.
     """
     folder, sealed = Path(folder), []
     if not (folder / LEDGER).is_file():
@@ -104,7 +104,7 @@ def verify(folder: StrPath) -> Report:
         run = Files(folder)
         bounds = all_bounds(run.ledger, [each.name for each in every()], delta=run.record.delta)
         return Report([*sealed, *run.findings()], bounds, run.record)
-    except ImportError:  # a library is missing, which says nothing about the files
+    except ImportError:  # a missing library says nothing about the files
         raise
     except Exception as error:  # edited files can make readers and formulas fail in any way
         why = str(error)
@@ -117,26 +117,24 @@ def verify(folder: StrPath) -> Report:
 
 
 def _not_then(record):
-    """Accountants that came after the version that wrote the record."""
+    """Names the accountants that are newer than the version that wrote the record."""
     later = [called(name) for name in short_names().values() if not computed_then(name, record)]
     return f"; not computed then: {', '.join(later)}" if later else ""
 
 
 def _finding(question, fine, wrong):
-    """The answer: `fine`, or everything that is wrong."""
+    """The answer: `fine`, or all that is wrong."""
     wrong = list(wrong)
     return Finding(question, _printable("; ".join(wrong) or fine), not wrong)
 
 
 def _printable(text):
-    """The text in one line of characters that any file and terminal can hold."""
+    """The text as one line, in characters that any file and terminal can hold."""
     return " ".join(text.split()).encode("utf-8", "backslashreplace").decode()
 
 
 def _so_far(folder):
-    """What is charged so far to a run that was interrupted, in one sentence; at the delta of its
-    config.json.
-    """
+    """One sentence on the charges so far of an interrupted run, at the delta of its config.json."""
     ledger = Ledger.load(folder / LEDGER)
     try:
         delta = read_json(folder / CONFIG)["settings"]["delta"]
@@ -156,8 +154,8 @@ def _so_far(folder):
 
 
 class Files:
-    """What a finished run's files hold, and the questions put to them: each of config, record and
-    ledger is compared with what the others make of it.
+    """The files of a finished run, and the questions about them. Config, record and ledger are each
+    compared with what follows from the others.
     """
 
     def __init__(self, folder: Path):
@@ -181,7 +179,7 @@ class Files:
         self.budget = Filter(accountant, target, settings.delta, self.ledger)
 
     def findings(self) -> Iterator[Finding]:
-        """Yield the answers to all questions but the first, which reads the files' bytes."""
+        """Yield the answers to all questions except the first, which reads the files' bytes."""
         record = self.record
         yield _finding(
             "Does the statement follow from the result, and do all files agree?",
@@ -221,7 +219,7 @@ class Files:
         )
 
     def _contradictions(self):
-        """Yield where files contradict each other.
+        """Describe contradictions between files.
 
         Whichever version wrote the statement, one of the same format renders the same bytes.
         """
@@ -241,12 +239,12 @@ class Files:
         yield from self._of_the_metrics()
 
     def _unlike(self, source, close=0.0, **found):
-        """Yield where the record is not what `source` says: the fields `found`."""
+        """Describe where the record differs from the fields `found`, which come from `source`."""
         again = replace(self.record, **found)
         yield from _unlike(self.record.to_json(), again.to_json(), source, close)
 
     def _within_the_record(self):
-        """Yield fields of the record that another one contradicts."""
+        """Describe fields of the record that contradict each other."""
         record = self.record
         ran = {name for names in record.gradients_ran.values() for name in names}
         if ran and ran != set(record.parameters):
@@ -283,7 +281,7 @@ class Files:
             yield "rows_checked is false, and config asks for the check"
 
     def _of_the_model(self):
-        """Yield what the model file contradicts: facts, and parameters with their shapes."""
+        """Describe contradictions to the model file: facts, and parameters with their shapes."""
         about = self.model["about"]
         yield from self._unlike(
             MODEL,
@@ -302,7 +300,7 @@ class Files:
         yield from self._unlike(MODEL, row_bits=replace(self.record.row_bits, dtype=dtype))
 
     def _of_the_metrics(self):
-        """Yield what the rows of the metrics contradict."""
+        """Describe contradictions to the rows of the metrics."""
         settings = self.record.settings
         yield from self._unlike(METRICS, CLOSE, **measured(self.metrics[-1]))
         if self.record.test is not None:
@@ -314,7 +312,7 @@ class Files:
                 yield f"{METRICS}: step {row['step']} is not epoch {row['epoch']}"
 
     def _otherwise(self, again):
-        """Yield derived figures that differ when computed again, and contradictory bounds."""
+        """Describe derived figures that differ when recomputed, and contradictory bounds."""
         yield from _unlike(self.record.to_json(), again.to_json(), "computed again", CLOSE)
         bounds = [each for each in again.epsilon.values() if each.kind == "bound"]
         lowers = [each.lower for each in bounds if each.lower is not None]
@@ -335,7 +333,7 @@ class Files:
         done = record.steps_charged >= record.settings.planned_steps
         yield from self._unlike(LEDGER, stopped="finished" if done else "budget")
         if self.ledger.relation is not self.plan.relation:
-            return  # named by another question
+            return  # another question names it
         last, spent = -1, 0.0
         for row in self.metrics:
             step, epsilon = row["step"], row["epsilon"]
@@ -351,10 +349,10 @@ class Files:
 
 
 def _unlike(stated, found, source, close=0.0):
-    """Yield every place where `stated` differs from `found`, which comes from `source`: both are
+    """Describe every place where `stated` differs from `found`, which comes from `source`; both are
     dictionaries of JSON.
 
-    Floats may differ by `close`, relative to their size; whole numbers may not.
+    Floats may differ by the relative tolerance `close`, whole numbers may not.
     """
     for where, said, now in differences(stated, found):
         tiny = TINY if close else 0.0
@@ -364,6 +362,6 @@ def _unlike(stated, found, source, close=0.0):
             and kinds <= {int, float}
             and math.isclose(said, now, rel_tol=close, abs_tol=tiny)
         )
-        # a note is text of the version that wrote it
+        # notes are texts, which differ between versions
         if not near and not where.endswith(".note"):
             yield f"{where} is {short(said)} ({source}: {short(now)})"

@@ -1,4 +1,4 @@
-"""What made a result: the commit of the code, and the libraries that its last digits depend on."""
+"""Versions that a result depends on: the commit of the code, and the libraries."""
 
 import os
 import platform
@@ -34,8 +34,8 @@ def refuse_false_weights(folder: Any, privacy: Any, example_weight: Any) -> None
 
 
 def versions():
-    """Python, the libraries, BLAS, its kernels and the threads that a result's rounding or random
-    numbers depend on.
+    """Versions of Python, the libraries and BLAS, and the BLAS kernels and threads: a result's
+    rounding or random numbers depend on them.
     """
     found = {"python": platform.python_version()}
     for name in ("numpy", "scipy", "numba"):
@@ -49,8 +49,8 @@ def versions():
 
 
 def git_commit(root=ROOT):
-    """The commit of the checkout, with "-dirty" where tracked files differ from it; None if there
-    is none.
+    """The commit of the checkout, with "-dirty" if tracked files differ from it; None without a
+    checkout.
     """
     command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     # not a repository around the checkout

@@ -21,16 +21,16 @@ ON_NOISE = ("sensitivity", "divisor", "independence of rows", "calls", "finite")
 
 @dataclass(frozen=True)
 class Stated:
-    """What a step states about itself; `check_step` takes these by name.
+    """The statements about a step; `check_step` takes these fields by name.
 
     step                  step(rows) takes rows (n, *row_shape), n may be 0, and starts from the
                           same parameters at each call. It returns the noisy sum of clipped
                           gradients divided by the expected lot size, before any optimizer, as one
                           NumPy array
-    row_shape             of one row, or its length; labels are computed from the row, or are all
-                          the same
+    row_shape             shape of one row, or its length; labels are computed from the row, or are
+                          all the same
     clip_norm, noise_multiplier, expected_lot_size  C, sigma and L: noise has std sigma C / L
-    sampling_probability  of a row in a lot; needed with lots and claimed_epsilon
+    sampling_probability  probability that a row is in a lot; needed with lots and claimed_epsilon
     relation              "add_remove" or "zero_out"
     claims                any of "trained" (the rows move every part), "finite" (rows that are not
                           finite), "bits" (the last bits), "poisson", "processes", "directions"
@@ -44,9 +44,9 @@ class Stated:
     loss                  loss(params, rows) gives one number per row
     params                an array of the parameters that per_example takes
     lots                  lots(rows, steps) gives the lots of a run's start, index arrays
-    steps, delta, claimed_epsilon  the epsilon that is claimed for so many steps
+    steps, delta, claimed_epsilon  the epsilon that is claimed for this number of steps
     seed                  of make_rows
-    most_releases         of one lot; more decide more, and take longer
+    most_releases         of one lot; more releases decide more tests, and take longer
     """
 
     step: Callable[[Any], Any]
@@ -101,8 +101,8 @@ class Stated:
 
 @dataclass(frozen=True)
 class Finding:
-    """What one test found. verdict: "holds", "violated", "not decided" or "note"; claimed: whether
-    the step claims what is tested.
+    """The result of one test. verdict: "holds", "violated", "not decided" or "note"; claimed: True
+    if the step claims the tested property.
     """
 
     name: str
@@ -114,7 +114,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class StepReport:
-    """The findings of `check_step`. untried: what the calls do not show."""
+    """The findings of `check_step`. untried: a text on faults that the calls cannot show."""
 
     findings: tuple[Finding, ...]
     calls: int
@@ -122,8 +122,8 @@ class StepReport:
 
     @property
     def passed(self) -> bool | None:
-        """False if a finding is violated; None if none is, but something that the step claims was
-        not decided; else True.
+        """False if a finding is violated; None if no finding is, but a claim of the step was not
+        decided; otherwise True.
         """
         verdicts = {each.verdict for each in self.findings if each.claimed}
         if "violated" in verdicts:
@@ -147,7 +147,7 @@ class StepReport:
 
 
 def check_step(step: Callable[[Any], Any], **stated: Any) -> StepReport:
-    """Test a private step against what it states; the arguments are the fields of `Stated`.
+    """Test a private step against its statements; the arguments are the fields of `Stated`.
 
     A right step is accused in at most 1 of 10,000 reports: each test has an equal share.
 
@@ -191,7 +191,7 @@ def check_step(step: Callable[[Any], Any], **stated: Any) -> StepReport:
 
 
 def _after_noise(findings):
-    """The findings, of which those that count on noise as stated say so where it is not."""
+    """The findings; if the noise is not as stated, findings that rely on it say so."""
     verdicts = {each.name: each.verdict for each in findings}
     wrong = verdicts["noise"] == "violated"
     for each in findings:
@@ -234,9 +234,7 @@ def _finding(test, trials, level):
 
 
 def checked_file(where: str) -> StepReport:
-    """check_step of FILE.py[:NAME], where NAME, by default `check`, is a dictionary of its
-    arguments.
-    """
+    """check_step with the arguments in FILE.py[:NAME], a dictionary; NAME is `check` by default."""
     path, mark, name = where.rpartition(".py:")
     path = path + ".py" if mark else where
     try:

@@ -18,7 +18,7 @@ COMPARED = 256  # coordinates in which calls are compared
 
 
 def calls(trials):
-    """The noise of all calls is Gaussian, of one size and new in each."""
+    """The noise of all calls is Gaussian, has the same size and is new in each call."""
     found = trials.once(releases)
     # where rows are random, or their rounding counts, noise is not alone
     plain = found.spread**2 < 1 + 1e-3
@@ -48,7 +48,7 @@ def calls(trials):
 
 
 def directions(trials):
-    """No direction among all coordinates is without noise."""
+    """Every direction among all coordinates has noise."""
     found = trials.once(releases)
     n, k = len(found.noise), len(found.kept)
     if k < trials.size or math.sqrt(n) - math.sqrt(k) < DECIDES:
@@ -60,8 +60,8 @@ def directions(trials):
 
 
 def _spectrum(numbers, freedom):
-    """Whether a direction of independent normal numbers (n, k) has other noise than others, by the
-    theorem of Davidson and Szarek on their singular values.
+    """Test independent normal numbers (n, k) for a direction with other noise, by the theorem of
+    Davidson and Szarek on singular values.
     """
     n, k = numbers.shape
     squares = np.linalg.eigvalsh(numbers.T @ numbers)
@@ -75,13 +75,13 @@ def _spectrum(numbers, freedom):
 
 
 def _in_windows(numbers, width):
-    """Sums of so many rows each."""
+    """Sums over runs of this many rows."""
     n, k = numbers.shape
     return numbers[: n // width * width].reshape(-1, width, k).sum(axis=1)
 
 
 def _sizes(part, squares, own, k, alone):
-    """Whether each call by itself, and all together, have noise of the stated size.
+    """Test whether each call by itself, and all together, have noise of the stated size.
 
     squares, own: of each call, of k numbers; and the variance of one number; alone: whether it had
     no rows, which may add to the noise
@@ -106,7 +106,7 @@ def _sizes(part, squares, own, k, alone):
 
 
 def _law(numbers):
-    """Whether normal numbers are: their law, the largest and their fourth power."""
+    """Test numbers for normality: their law, the largest, and their fourth power."""
     yield stats.kstest(numbers, "norm").pvalue, "the noise of all calls is not Gaussian"
     size, largest = len(numbers), np.abs(numbers).max()
     low = np.exp(size * np.log1p(-2 * stats.norm.sf(largest)))

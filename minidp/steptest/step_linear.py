@@ -1,4 +1,6 @@
-"""Tests that what a row adds depends on it alone. Each yields (p, text), as in `step_tests`."""
+"""Tests that the part that a row adds depends on this row alone. Each yields (p, text), as in
+`step_tests`.
+"""
 
 import math
 
@@ -24,7 +26,7 @@ AT_HAND = (
 
 
 def divisor(trials):
-    """The sum is divided by the same number whatever the lot's size."""
+    """The sum is divided by the same number for every size of lot."""
     found = trials.once(releases)
     inverse = 1 / found.sizes[found.lot]
     z, _ = found.along(found.added(inverse))
@@ -32,8 +34,8 @@ def divisor(trials):
 
 
 def independence(trials):
-    """What rows add does not change with the other rows, their number, order and place, nor with
-    the calls before.
+    """The parts that rows add do not change with the other rows, their number, order and place, or
+    with earlier calls.
     """
     found = trials.once(releases)
     n, q = found.left.shape
@@ -62,7 +64,9 @@ def independence(trials):
 
 
 def _known(found):
-    """What a fault would move releases by: (text, (N, q) numbers known before each call)."""
+    """Yield (text, (N, q) numbers known before each call): the movement of releases by a possible
+    fault.
+    """
     sizes, place, large, added = found.sizes, found.place, found.large, found.added
     rest = sizes[found.lot]
     share = np.bincount(found.lot, large, len(sizes)) / np.maximum(sizes, 1)

@@ -1,9 +1,9 @@
-"""Releases of random lots, fitted by the rows that are in them.
+"""Releases of random lots, fitted by the rows in them.
 
 A right step is linear in its lot: a release is the sum of what each row adds by itself, plus noise.
-So releases of random lots are fitted, by least squares, by how often each row of a pool is in the
-lot. What is left of a right step is independent normal noise, and has no part along anything that
-was known before the call.
+So releases of random lots are fitted by least squares; the regressors are the counts of each row of
+a pool in the lot. The residuals of a right step are independent normal noise, and have no part
+along anything that was known before the call.
 """
 
 import math
@@ -51,28 +51,28 @@ class Releases:
 
     @property
     def place(self):
-        """(n,) of each row in its lot."""
+        """(n,) the place of each row in its lot."""
         return np.arange(len(self.rows)) - (self.sizes.cumsum() - self.sizes)[self.lot]
 
     @property
     def large(self):
-        """(n,) whether it adds about as much as any, as rows do that are clipped."""
+        """(n,) True for rows that add about as much as any row, as clipped rows do."""
         norms = np.linalg.norm(self.adds, axis=1)
         return (norms > NEARLY * norms.max())[self.rows]
 
     def counts(self, weights=None):
-        """(N, P) how often each row of the pool is in each lot, or sums of weights (n,)."""
+        """(N, P) the count of each row of the pool in each lot, or sums of weights (n,)."""
         shape = len(self.sizes), len(self.adds)
         at = self.lot * len(self.adds) + self.rows
         return np.bincount(at, weights, math.prod(shape)).reshape(shape)
 
     def added(self, weights):
-        """(N, q) what the rows of each lot add, each times its weight (n,)."""
+        """(N, q) the part that the rows of each lot add, each times its weight (n,)."""
         return self.counts(weights) @ self.adds
 
     def along(self, known):
-        """(z, share): a normal number, and how much is left of (N, q) numbers known before the
-        calls.
+        """(z, share): a normal number, and the share of (N, q) numbers known before the calls that
+        the fit leaves.
         """
         known = known / self.spread[:, None]
         whole, known = np.sum(known**2), known - self.fitted @ (self.fitted.T @ known)
@@ -82,7 +82,7 @@ class Releases:
 
 
 def releases(trials):
-    """`Releases` of random lots; raises Undecided where no rows move the step."""
+    """`Releases` of random lots. Raises Undecided if no rows move the step."""
     trials.once(noises)
     m, rows = trials.copies, range(min(ROWS, trials.copies))
     pool = [*product((1, middle_scale(trials), LOUD), rows), (0, 0)]

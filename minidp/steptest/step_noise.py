@@ -1,5 +1,5 @@
-"""Tests of a step's noise: its size in each call and coordinate, its law, and whether numbers
-depend on others. Each yields (p, text), as in `step_tests`.
+"""Tests of a step's noise: its size in each call and coordinate, its law, and dependence between
+numbers. Each yields (p, text), as in `step_tests`.
 """
 
 import math
@@ -16,7 +16,7 @@ SEEN = 1e-4  # chance of noise that varies as much as with rows that are random
 
 
 def noises(trials):
-    """{rows: (lot, releases)} of lots whose noise is looked at; sets `trials.random`."""
+    """{rows: (lot, releases)} of the lots for the tests of noise; sets `trials.random`."""
     lots = {"few": trials.quiet}
     if trials.varies:
         lots["many"] = Lot(0, 2 * trials.copies)
@@ -36,8 +36,8 @@ def noises(trials):
 
 
 def noise(trials):
-    """The noise has the stated size in every coordinate and every call, whatever the rows are, is
-    new each time, and is Gaussian.
+    """The noise has the stated size in every coordinate and every call, for all rows; it is new
+    each time, and Gaussian.
     """
     found = trials.once(noises)
     for rows, (lot, released) in found.items():
@@ -65,15 +65,17 @@ def noise(trials):
 
 
 def fresh(releases):
-    """(n - 1, d) independent normal numbers: each release less the mean of those before it."""
+    """(n - 1, d) independent normal numbers: each release minus the mean of the releases before
+    it.
+    """
     releases = np.array(list(releases))
     n = np.arange(1, len(releases))[:, None]
     return (releases[1:] - np.cumsum(releases[:-1], axis=0) / n) * np.sqrt(n / (n + 1))
 
 
 def _sizes(trials, rows, count, released):
-    """Whether the noise of releases has variance 1 in each part, and in each coordinate; more
-    where `count` rows that are random add to it.
+    """Test whether the noise of releases has variance 1 in each part and in each coordinate, or
+    more if `count` random rows add to it.
     """
     found, center = fresh(released), released.mean(axis=0)
     sums, n = (found**2).sum(axis=0), len(found)
@@ -106,7 +108,7 @@ def _sizes(trials, rows, count, released):
 
 
 def pairs(what, numbers):
-    """Whether two rows of independent normal numbers (k, n) are multiples of each other."""
+    """Test whether two rows of independent normal numbers (k, n) are multiples of each other."""
     k, n = numbers.shape
     if k < 2 or n < 2:  # any two numbers are multiples of each other
         return 1.0, ""
@@ -121,7 +123,7 @@ def pairs(what, numbers):
 
 
 def _copies(released, spacing):
-    """Whether numbers come again, in any order, at any place and with either sign."""
+    """Test whether numbers repeat, in any order, at any place and with either sign."""
     sizes = np.sort(np.abs(released.ravel()[:POOLED]))
     sizes = sizes[sizes > 0]
     sizes = sizes / math.sqrt(np.mean(sizes**2) or 1.0)

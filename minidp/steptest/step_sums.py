@@ -1,5 +1,5 @@
-"""Tests of what rows add to a release: no row more than the clip norm, whatever its size. Each
-yields (p, text), as in `step_tests`.
+"""Tests of the parts that rows add to a release: no row adds more than the clip norm, whatever its
+size. Each test yields (p, text), as in `step_tests`.
 """
 
 import math
@@ -19,13 +19,15 @@ COSTLY = 10_000_000  # numbers of a lot's releases, above which scales that are 
 
 
 def scaled_norm(trials, scale):
-    """What row 0 times a number adds, over C."""
+    """The part that row 0 times a number adds, divided by C."""
     m = trials.copies
     return max(norm for *_, norm in trials.moved(m, (1, Lot(0, m, scale)))) / m
 
 
 def middle_scale(trials):
-    """The smallest that moves the sum by much, so that some rows are clipped and others are not."""
+    """The smallest scale that moves the sum by much, so that some rows are clipped and others are
+    not.
+    """
     return next((scale for scale in SCALES if scaled_norm(trials, scale) > 0.4), 1)
 
 

@@ -1,5 +1,5 @@
-"""The tests of a step: each yields (p, text), the chance that a right step looks as bad, and what
-would be wrong. A finding of p = 0 needs no chance: no right step gives that.
+"""The tests of a step. Each yields (p, text): the probability that a right step looks as bad, and a
+text on the fault. p = 0 means that no right step can give this result.
 """
 
 import math
@@ -28,7 +28,7 @@ MOST_EMPTY, PROCESSES = 300, 200  # calls; fresh steps
 
 
 def empty_lot(trials):
-    """An empty lot releases noise alone."""
+    """An empty lot releases only noise."""
     if not trials.empty:
         n = max(trials.for_sum, min(MOST_EMPTY, trials.needed(0, 1)))
         yield from (each[:2] for each in trials.moved(0, (1, Lot()), n=n))
@@ -44,8 +44,8 @@ def empty_lot(trials):
 def bits(trials):
     """The last bits of small values do not tell what was added to the noise.
 
-    Floating-point noise that was large before the sum was added has no bits below its spacing; a
-    public grid has the same bits always.
+    Floating-point noise that was large before the sum was added has no bits below its spacing; on a
+    public grid the bits are always the same.
     """
     moved = np.abs(trials.mean(Lot(0, trials.copies, LOUD))[0])
     there = moved > moved.max() / 4
@@ -69,7 +69,7 @@ def bits(trials):
 
 
 def processes(trials):
-    """Fresh steps do not repeat each other's noise, and have it from their first call on."""
+    """Fresh steps do not repeat each other's noise, and have noise from their first call on."""
     lot, n = trials.quiet, max(2, -(-FEWEST // trials.size))
     mean = trials.mean(lot, trials.for_law)[0] if lot.rows else 0.0
     steps = (trials.stated.make_step() for _ in range(PROCESSES))
@@ -137,7 +137,7 @@ def sampler(trials):
 
 
 def claim(trials):
-    """The claimed epsilon is not below what the steps cost."""
+    """The claimed epsilon is not below the cost of the steps."""
     stated, q = trials.stated, trials.stated.sampling_probability
     sigmas = np.array([sigma for _, _, sigma in stated.clipped.values()])
     event = PoissonSampled(q, JointGaussian(sigmas))
@@ -152,8 +152,8 @@ def claim(trials):
 
 
 class Test(NamedTuple):
-    """A row of TESTS. claim: without which a failure is a note; needs: of `Stated`, but for
-    "bits"; the test is left out where neither the claim nor the first is given.
+    """A row of TESTS. claim: claim without which a failure is only a note; needs: fields of
+    `Stated`, except "bits". The test is left out if neither the claim nor the first field is given.
     """
 
     name: str

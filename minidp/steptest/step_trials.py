@@ -60,7 +60,7 @@ class Lot(NamedTuple):
 
     @property
     def rows(self):
-        """How many there are."""
+        """The number of rows."""
         return self.made + self.copies
 
     def __str__(self):
@@ -77,7 +77,9 @@ class Lot(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """Coordinates that are clipped together; sigma: noise over the norm that one row may have."""
+    """Coordinates that are clipped together; sigma: noise divided by the largest norm of one
+    row.
+    """
 
     name: str
     where: slice
@@ -97,7 +99,7 @@ def _spacing(numbers):
 
 
 class Undecided(Exception):
-    """Why a test could not decide, and what would let it."""
+    """Why a test could not decide, and what would help."""
 
 
 class Trials:
@@ -158,8 +160,8 @@ class Trials:
         return parts, unit
 
     def needed(self, low, high):
-        """Releases of a lot that tell sums of `high` C from sums of `low` C, in any part: the
-        square of their mean is non-central chi-square.
+        """Number of releases of a lot that distinguish sums of `high` C from sums of `low` C in any
+        part; the square of their mean is non-central chi-square.
         """
         far = special.ndtri(LEVEL / 1000) + special.ndtri(MISSED)
         sizes, sigmas = np.array([(part.size, part.sigma) for part in self.parts]).T
@@ -187,7 +189,7 @@ class Trials:
         return released
 
     def releases(self, lot, n, step=None):
-        """New releases of a lot, one after the other, its rows always in the same mixed order."""
+        """New releases of a lot, one after the other, with its rows in the same mixed order."""
         copies = np.repeat(self.scaled(*lot[2:6]), lot.copies, axis=0)
         rows = np.concatenate([self.rows[: lot.made], copies])
         rows = np.random.default_rng(0).permutation(rows)
@@ -213,7 +215,9 @@ class Trials:
         return row.astype(self.rows.dtype).reshape(shape)
 
     def once(self, make):
-        """make(self), which is called once; what it lacks is lacking each time."""
+        """The result of make(self), which is called only once; releases that it was short of count
+        each time.
+        """
         if make not in self.made:
             self.made[make] = make(self), self.short
         made, short = self.made[make]
@@ -221,7 +225,7 @@ class Trials:
         return made
 
     def untried(self, left_out):
-        """What the calls that were made do not show, in words; left_out: names of tests."""
+        """A text on faults that the calls cannot show; left_out: names of tests."""
         rare, rarer = (1 - (1 - share) ** self.calls for share in (1e-3, 1e-4))
         sizes = sorted(self.sizes)
         few = ", ".join(map(str, sizes[:8])) + (f" ... {sizes[-1]}" if len(sizes) > 8 else "")

@@ -1,4 +1,4 @@
-"""A moving average of the weights over the run, in place of the last weights."""
+"""A moving average of the weights over the run, used instead of the last weights."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,8 @@ SLOT = "average"
 
 @dataclass
 class Averaged:
-    r"""An optimizer with a moving average of the weights, in which much of the noise averages out.
+    r"""An optimizer that also keeps a moving average of the weights, in which much of the noise
+    cancels.
 
     The parameters after each step are released already, so their average is post-processing and
     costs no privacy.

@@ -1,4 +1,4 @@
-"""How a lot is divided into shards, which run side by side, and these into batches."""
+"""How a lot is divided into shards, which run in parallel, and shards into batches."""
 
 import math
 from collections.abc import Iterator
@@ -15,25 +15,26 @@ from ..nn.network import Sequential
 MAX_BATCH = 4096  # examples of a batch: more gain nothing and cost memory
 # examples: fewer rows make matrix products slow, and give the fixed cost per batch more weight
 MIN_BATCH = 256
-# Rows of a float64 batch are a multiple of it. OpenBLAS takes 4 to 24 rows of a product at once and
-# rounds a rest of fewer rows in another way.
+# The rows of a float64 batch are a multiple of it. OpenBLAS takes 4 to 24 rows at once, and
+# rounds rows that are left over differently.
 MULTIPLE = 48
 
 
 class Batching:
     """The shards and batches of a run's lots.
 
-    In float64 every batch has the same number of rows, which follows from public numbers: the bits
-    of a row of a matrix product depend on how many rows there are. Rows of zeros of weight 0 fill
-    it up. In float32 the batches of a lot are equally large and have no empty rows.
+    In float64 every batch has the same number of rows, which follows from public numbers, because
+    the last bits of a row of a matrix product depend on the number of rows. Rows of zeros with
+    weight 0 fill a batch up. In float32 the batches of a lot are equally large and have no empty
+    rows.
     """
 
     def __init__(
         self, network: Sequential, rows: int, batch_size: int | None, expected: float
     ) -> None:
-        """rows: how many rows an example has: its views, or places for a person's rows. batch_size:
-        how many examples are computed at once; None for as many as fit the cache. expected: the
-        public expected lot size.
+        """rows: number of rows of an example: its views, or places for a person's rows. batch_size:
+        number of examples that are computed at once; None for as many as fit the cache. expected:
+        the public expected lot size.
         """
         params = network.params.values()
         self.rows, self.batch_size, self.expected = rows, batch_size, expected
@@ -56,17 +57,19 @@ class Batching:
         """(shards, examples of a batch) of every lot, in float64."""
         number = threads.limit() if in_host_memory else 1
         share = self.expected / number
-        size = self._size(share + 2 * math.sqrt(share), number)  # few lots have a larger share
+        size = self._size(share + 2 * math.sqrt(share), number)  # few lots have larger shards
         multiple = MULTIPLE // math.gcd(MULTIPLE, self.rows)
         return number, math.ceil(size / multiple) * multiple
 
     def _fitted(self, count, in_host_memory):
-        """(shards, examples of a batch) of a lot of so many examples, in float32."""
+        """(shards, examples of a batch) for a lot of `count` examples, in float32."""
         number = threads.shards_for(count, self.numbers) if in_host_memory else 1
         return number, self._size(max(1, -(-count // number)), number)
 
     def _size(self, share, shards):
-        """Examples of a batch: whole batches of a share, of about as many as the cache holds."""
+        """Examples of a batch, so that a shard has whole batches and a batch about fills the
+        cache.
+        """
         if self.batch_size is not None:
             return -(-self.batch_size // shards)
         return math.ceil(share / max(round(share / self.cached), 1))

@@ -1,9 +1,9 @@
-"""A trial of the network as it trains: in a large batch, in its own dtype and on its own device.
+"""A trial of the network under the conditions of training: in a large batch, its dtype, its device.
 
-`selfcheck` compares gradients with differences, at a few rows in float64. This trial tries
-`network.forward` and `network.param_grads`, whoever wrote them, and the loss: rows among 63 others,
-of very different sizes, have to give what they give by themselves. Rounding differs between the
-two, and may turn a ReLU on; so a fault counts only if it is found with three sets of rows.
+`selfcheck` compares gradients with finite differences, at a few rows in float64. This trial tries
+`network.forward`, `network.param_grads` and the loss, whoever wrote them: a row among 63 others of
+very different sizes must give the same results as by itself. Rounding differs between the two, and
+may turn a ReLU on. So a fault counts only if it is found with three sets of rows.
 """
 
 from collections.abc import Iterator
@@ -21,21 +21,22 @@ from ..streams import Streams
 from .tried import direction, host_copy, targets
 
 ROWS, TIMES = 64, 3
-TAKEN = 8  # examples whose rows are taken together and by themselves
-# rows that are tried by themselves
+TAKEN = 8  # examples whose rows are taken both together and one at a time
+# rows that are also computed by themselves
 ALONE = (*range(8), 15, 16, 17, 23, 31, 32, 47, 63)
-# how far a row's results may be from those by itself: relative to its own size, and to the largest
+# how far a row's results in a batch may be from those by itself, relative to their own size and to
+# the largest
 APART = {"float32": (1e-2, 1e-5), "float64": (1e-6, 1e-9)}
-REPEATED = 1e-6, 1e-7  # how far results of the same rows may be apart in another call
-# how much of a norm, and of the longest one, rounding may take; of a sum of 16 gradients of norm 1
+REPEATED = 1e-6, 1e-7  # how far two calls may be apart for the same rows
+# rounding that passes, relative: of a norm, of the longest norm, of a sum of 16 gradients of norm 1
 ROUNDED, VANISHED, SUMMED = 1e-5, 1e-9, 1e-3
-LITTLE = 4  # units in the last place, by which rows are moved to see how rounding changes results
-GROWN = 100  # times such a change that passes for rounding
+LITTLE = 4  # rows are moved by so many units in the last place to see how rounding changes results
+GROWN = 100  # differences up to so many times that change count as rounding
 
 
 def faults(network: Sequential, loss: Loss, y: NDArray, rng: np.random.Generator) -> Iterator[str]:
-    """Describe each result that a row gives in a large batch but not by itself. y: the targets of
-    training, (N, ...), of which only the dtype and the shape of one are used.
+    """Describe each result of a row that differs between a large batch and the row by itself. y:
+    the targets of training, (N, ...); only their dtype and the shape of one are used.
     """
     on_device = namespace_of(*network.params.values()).asarray
     own, wide = host_copy(network, None, on_device), host_copy(network)
@@ -51,8 +52,8 @@ def faults(network: Sequential, loss: Loss, y: NDArray, rng: np.random.Generator
 
 
 def rows_that_mix(examples: LabelledExamples) -> Iterator[str]:
-    """Say where a row that training takes depends on the other rows of its lot. Rows that come out
-    differently each time cannot be compared, and arrays need no trial.
+    """Describe rows of `Examples` that depend on the other rows taken with them. Rows that differ
+    in each call cannot be compared, and arrays need no trial.
     """
     if not len(examples) or isinstance(examples.x, examples.xp.ndarray):
         return
@@ -92,7 +93,7 @@ class _Crowd:
         self.x = spread(rng, (ROWS, *shape)).astype(self.dtype)
 
     def faults(self):
-        """What differs, in words."""
+        """Describe each difference."""
         every, chosen = np.arange(ROWS), list(ALONE)
         together = self.results(self.x, every)
         if misfits := [*_misfits(together)]:
@@ -128,14 +129,16 @@ class _Crowd:
                 )
 
     def _alone(self, x):
-        """{what: array} of the rows ALONE, each by itself, one after the other."""
+        """{what: array} of the rows ALONE, each computed by itself."""
         found = [self.results(x[b : b + 1], np.array([b])) for b in ALONE]
         return {
             what: np.concatenate([rows_of(each[what], [0]) for each in found]) for what in found[0]
         }
 
     def _sums(self, what, grads, found):
-        """Where norms or weighted sums are not those of the gradients `found` of the rows ALONE."""
+        """Describe norms and weighted sums that do not fit the gradients `found` of the rows
+        ALONE.
+        """
         if not isinstance(grads, PerExampleGrad):
             return
         finite = np.isfinite(found).reshape((len(ALONE), -1)).all(axis=1)
@@ -201,7 +204,7 @@ class _Loss(_Crowd):
 
 
 def _misfits(results):
-    """What has not one row for each example."""
+    """Describe results that do not have one row per example."""
     for what, found in results.items():
         rows = found.n_examples if isinstance(found, PerExampleGrad) else found.shape[:1]
         if rows not in (ROWS, (ROWS,)):
@@ -212,8 +215,8 @@ def _misfits(results):
 
 
 def spread(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray:
-    """Rows of sizes from 1e-3 to 1e3; the first are zeros, a constant row, two equal rows, one with
-    zeros and one with ties.
+    """Rows of sizes from 1e-3 to 1e3. The first six are a row of zeros, a constant row, two equal
+    rows, one with zeros and one with ties.
     """
     x = rng.standard_normal(shape)
     x *= 10.0 ** rng.uniform(-3, 3, (shape[0],) + (1,) * (len(shape) - 1))
@@ -234,8 +237,8 @@ def rows_of(found, rows):
 
 
 def _apart(found, expected, tolerance):
-    """(B,) differences between the rows' results, infinite where only one is finite; and the
-    largest that are allowed.
+    """(B,) differences between the rows' results, infinite where only one of the two is finite; and
+    (B,) the largest differences that are allowed.
     """
     finite = np.isfinite(expected)
     same = (finite == np.isfinite(found)).reshape((len(expected), -1)).all(axis=1)

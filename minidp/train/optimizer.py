@@ -1,8 +1,8 @@
 """Descent along released gradients: SGD, Momentum, Nesterov, AdaGrad, Adam, AdamW.
 
-An optimizer sees released gradients only, so whatever it computes is post-processing and costs no
-privacy. SVRG, which the paper names, is missing: it needs the gradient of a snapshot on all data,
-which would have to be charged as another release.
+An optimizer sees only released gradients, so all it computes is post-processing and costs no
+privacy. SVRG, which the paper names, is missing: it needs the gradient of all data at a snapshot of
+the weights, which would have to be charged as another release.
 """
 
 import math
@@ -162,7 +162,7 @@ class AdaGrad(Optimizer):
 
 @dataclass
 class Adam(Optimizer):
-    r"""Adam over released gradients ("NoisyAdam" of Bu et al. 2020); the noise counts in v.
+    r"""Adam over released gradients ("NoisyAdam" of Bu et al. 2020); v includes the noise.
 
     Forward
         [F1]  m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) g^2

@@ -1,4 +1,4 @@
-"""How far training has come, and whether the ledger covers it."""
+"""Progress of training, and whether the ledger covers it."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ class Progress:
     """Progress of training.
 
     step      lots processed
-    charged   lots that the ledger covers, never fewer than ran
+    charged   lots that the ledger covers, at least as many as were processed
     """
 
     step: int = 0
@@ -27,12 +27,11 @@ class Progress:
 def check_charged(plan: Plan, ledger: Ledger, progress: Progress) -> None:
     """Refuse to resume unless the ledger covers the steps that were charged and did not run.
 
-    The plan computes the events of steps progress.step to progress.charged - 1 again, because a
-    schedule may have changed since they were charged. They must be the last steps of the ledger.
+    The plan recomputes the events of steps progress.step to progress.charged - 1, because a
+    schedule may have changed since they were charged. They must equal the last steps of the ledger.
 
-    Raises ParameterError where the ledger holds fewer steps than progress.charged, or where
-    progress.step is inside a period of the sampler, which is charged once and drawn once;
-    CheckpointError where the ledger's last steps are other events.
+    Raises ParameterError if the ledger holds fewer steps than progress.charged, or progress.step is
+    inside a period of the sampler; CheckpointError if the ledger's last steps are other events.
     """
     period = plan.sampler.period
     held = ledger.count_of(STEP) * period

@@ -2,10 +2,10 @@
 
 The guarantee needs two properties that types cannot express: each example's output, loss and
 gradient depend on that example alone, and nothing is divided by the number of examples. `check`
-tests both on 64 rows as they train (`train.crowd`); that gradients are derivatives it tests on four
-rows in float64. The rows are public: they come from a fixed seed. `check_rows` alone looks at data:
-at a few rows of `Examples`, to compare them with themselves. `audit.check_layer` and `check_loss`
-try each layer and a loss by itself, more thoroughly.
+tests both on 64 rows, in the batch, dtype and device of training (`train.crowd`). On four rows in
+float64 it tests that gradients are derivatives. The rows are public: they come from a fixed seed.
+Only `check_rows` looks at data: it takes a few rows of `Examples` in two ways and compares them.
+`audit.check_layer` and `check_loss` try a layer and a loss by itself, more thoroughly.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backend import namespace_of, to_host
-from ..errors import TrialError
+from ..errors import MinidpError, TrialError
 from ..examples import LabelledExamples
 from ..nn.loss import Loss
 from ..nn.network import Sequential
@@ -26,36 +26,43 @@ from . import crowd
 from .tried import JITTER, arrays_of, direction, host_copy, targets
 
 ROWS, SEED = 4, 20161024
-# a gradient is wrong where the loss moves otherwise by a step and by half of it, which agree: by a
-# small step, or by a large one, where something inside computes in float32
+# A gradient is wrong if a step and half of it agree on another slope of the loss. A small step is
+# tried, and a large one, for networks that compute in float32 inside.
 STEPS, TOLERANCE = (1e-5, 1e-2), 1e-3
-FLOOR = 1e-8  # of the largest loss: slopes that rounding may make
+FLOOR = 1e-8  # of the largest loss: smaller slopes may come from rounding
 
 
 def check(network: Sequential, loss: Loss, y: NDArray) -> None:
-    """Raise TrialError, which names the parameter or the loss and its fault, unless the trial
-    succeeds. Where the ring of the audit is there, it names the layer.
+    """Raise TrialError unless the trial succeeds. The error names the parameter or the loss and its
+    fault, and the layer if `minidp.audit` is installed.
 
-    Rounding and kinks add up over layers: where a gradient alone is in doubt, and the audit is
-    there, the layers decide, each tried by itself.
-    y: the targets of training, (N, ...); the trial reads their dtype and the shape of one only.
+    y: the targets of training, (N, ...); the trial reads only their dtype and the shape of one.
+
+    Rounding and kinks add up over layers. So if only a gradient is in doubt, and `minidp.audit` is
+    installed, each layer is tried by itself, and these trials decide.
     """
     rng, plain = np.random.default_rng(SEED), type(network).forward is Sequential.forward
     with np.errstate(all="ignore"):
-        mixes = chain(_changed(network, rng), crowd.faults(network, loss, y, rng))
-        fault = certain = next(mixes, None)
-        if not certain:
-            fault = next(_not_derivatives(network, loss, y, rng), None)
+        mixes, cause = chain(_changed(network, rng), crowd.faults(network, loss, y, rng)), None
+        try:
+            fault = certain = next(mixes, None)
+            if not certain:
+                fault = next(_not_derivatives(network, loss, y, rng), None)
+        except (MinidpError, MemoryError):
+            raise
+        except Exception as error:  # whatever a layer of the user's raises
+            cause, fault = error, f"{type(error).__name__}: {error}"
+            certain = fault
         if fault is None:
             return
         layers = ring("diagnosis")
         named = layers.first_fault(network, loss, y) if layers else None
     if named or certain or not plain or layers is None:
-        raise _error(named or fault)
+        raise _error(named or fault) from cause
 
 
 def check_rows(examples: LabelledExamples) -> None:
-    """Raise TrialError where a row of a few of these examples depends on the others."""
+    """Raise TrialError if a row depends on the other rows; a few of these examples are tried."""
     for fault in crowd.rows_that_mix(examples):
         raise _error(fault)
 
@@ -79,11 +86,11 @@ def _inputs(network, rng):
 
 
 def _changed(network: Sequential, rng: np.random.Generator) -> Iterator[str]:
-    """Say what layers keep of a batch, or change in place. Layers check what they return."""
+    """Describe what layers keep of a batch or change in place. Layers check their own results."""
     if type(network).forward is not Sequential.forward:
         return
     tried, x, numbers = _inputs(network, rng)
-    x, caches = x[::-1].copy(), []  # other rows than before: what a layer kept of them changes
+    x, caches = x[::-1].copy(), []  # other rows than before: anything a layer kept changes
     for layer in tried.layers:
         given, before = x.copy(), arrays_of(layer)
         y, cache = layer.forward(x, rng=numbers)
@@ -110,7 +117,7 @@ def _changed(network: Sequential, rng: np.random.Generator) -> Iterator[str]:
 def _not_derivatives(
     network: Sequential, loss: Loss, y: NDArray, rng: np.random.Generator
 ) -> Iterator[str]:
-    """Say which gradients are not those of the loss. The loss is computed on the network's
+    """Describe gradients that are not those of the loss. The loss is computed on the network's
     device.
     """
     tried, x, numbers = _inputs(network, rng)

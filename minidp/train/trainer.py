@@ -58,37 +58,37 @@ class Trainer:
         [F2]  released = clipped sum over the lot, in batches, plus noise once
         [F3]  g = released / L    L the public expected lot size
         [F4]  theta <- optimizer(theta, g)
-        [V1]  unit_bo = sum_r share_br g_bro    the gradient of unit b, before clipping; share 1/K
-              of each of K views of an example, with an augmentation multiplicity K; with persons
-              1/m_b of each of the m_b of their rows that are used, at most rows_per_person, and 0
-              in empty places
+        [V1]  unit_bo = sum_r share_br g_bro    the gradient of unit b, before clipping. With an
+              augmentation multiplicity K, the share is 1/K for each of K views of an example. With
+              persons it is 1/m_b for each of the m_b rows of a person that are used, at most
+              rows_per_person, and 0 for an empty place
 
     Source
         [F1]  Abadi et al. 2016, Figure 1: "Accumulate privacy spending before computing and using
               the gradients"
         [F2]  Abadi et al. 2016, Algorithm 1
         [F3]  Abadi et al. 2016, Algorithm 1, "Add noise": L is the parameter, not the size of the
-              lot at hand
+              drawn lot
         [F4]  Abadi et al. 2016, Algorithm 1, "Descent"
-        [V1]  De et al. 2022, arXiv:2204.13650, "augmentation multiplicity"; own derivation: with
-              all of its rows, a unit moves the sum by at most C
+        [V1]  De et al. 2022, arXiv:2204.13650, "augmentation multiplicity"; own derivation: a unit
+              with all of its rows moves the sum by at most C
 
     Guarantees
-        An empty lot releases noise alone. The result does not depend on batch_size, except for
-        rounding. In float64 all batches of a run have one number of rows (`train.batching`). With a
-        budget, training stops before the step that would exceed it. Nothing is stored or returned
-        before noise was added. For augmented views the guarantee holds only if each view is made
-        from its own example alone. With persons, lots are lots of persons, everything that counts
-        examples counts persons, and no rank gets a part of one.
+        An empty lot releases noise alone. The result depends on batch_size only by rounding. In
+        float64 all batches of a run have the same number of rows (`train.batching`). With a budget,
+        training stops before the step that would exceed it. Nothing is stored or returned before
+        noise is added. For augmented views the guarantee holds only if each view is made from its
+        own example alone. With persons, lots consist of persons, every count of examples is a count
+        of persons, and all rows of a person go to the same rank.
 
     Raises
-        TrialError       a layer or the loss mixes examples, carries a 1/B or has wrong gradients:
-                         tried on random rows before anything is charged (`train.selfcheck`)
-        CheckpointError  lots that were charged and did not run would cost something else now
+        TrialError       a layer or the loss mixes examples, divides by B or has wrong gradients;
+                         found on random rows before anything is charged (`train.selfcheck`)
+        CheckpointError  lots that were charged but not processed would now have another cost
         BudgetExceededError  not one lot fits into the budget
-        ParameterError   the clip groups are not the network's parameters; the ledger has another
-                         relation, or covers fewer lots than `progress` says; expected_lot_size does
-                         not fit dataset_size
+        ParameterError   the clip groups do not hold exactly the network's parameters; the ledger
+                         has another relation, or covers fewer lots than `progress` says;
+                         expected_lot_size does not fit dataset_size
         DtypeError       parameters that are not float32 or float64
         ShapeError       x and y differ in number, or do not fit the network
     """
@@ -107,16 +107,17 @@ class Trainer:
         ranks: Any = None,
         rows_per_person: int | None = None,
     ):
-        """budget: a privacy.Filter, whose ledger is charged; or a ledger; or None for a new ledger.
+        """budget: a privacy.Filter, whose ledger is charged. ledger: a Ledger to charge without a
+        limit. Without either, a new ledger is charged.
 
-        dataset_size: the public number of examples, if there is one: a plan whose expected_lot_size
-        is not q times it is then refused. (len(x) is not used: under ADD_REMOVE it is private.)
-        batch_size: examples computed at once; None for up to MAX_BATCH, on the host what a cache
-        holds. augmentation_multiplicity: augmented views of each example of a lot. `x.take_views`,
-        if x has it, gives that many different views of an example; otherwise the example is
-        repeated. ranks: the processes that share each lot; default: those that a launcher started
-        (`minidp.ranks`). rows_per_person: protect persons; `train` then needs `person`, and uses at
-        most so many rows of each.
+        dataset_size: the public number of examples, if there is one. A plan whose expected_lot_size
+        is not q times this number is then refused. (len(x) is not used, because it is private under
+        ADD_REMOVE.) batch_size: examples computed at once; None for up to MAX_BATCH, or on the host
+        as many as the cache holds. augmentation_multiplicity: number of augmented views of each
+        example of a lot. `x.take_views`, if x has it, gives that many different views of an
+        example; otherwise the example is repeated. ranks: processes that share each lot; default:
+        those that a launcher started (`minidp.ranks`). rows_per_person: protect persons; `train`
+        then needs `person`, and uses at most this many rows of each person.
         """
         check_parts(loss, optimizer)
         instance(Plan, plan=plan)
@@ -165,7 +166,7 @@ class Trainer:
 
     @property
     def _array(self):
-        """One of the network's arrays, which stands for the device and dtype of all."""
+        """One of the network's arrays; all have its device and dtype."""
         return next(iter(self.network.params.values()))
 
     def train(
@@ -186,17 +187,17 @@ class Trainer:
 
         x, y         training inputs (an array or data.Examples) and targets
         streams      Streams, or a seed of them
-        example_weight  (N,) in [0, 1]: what an example's clipped gradient is multiplied by; None
-                        for 1; with persons one for each person, in the order of their names
-        person       (N,) whose row each is, or data.Persons; with rows_per_person only
+        example_weight  (N,) in [0, 1], factor of an example's clipped gradient; None for 1. With
+                        persons one for each person, in the order of their names
+        person       (N,) name of each row's person, or data.Persons; only with rows_per_person
         block_steps  steps that are charged together, rounded up to the sampler's period
-        on_charge    called, on rank 0 only, with the ledger once it covers a block, before the
-                     block runs: write it to disk
-        on_block     called, on rank 0 only, with the Progress after each block: checkpoint,
+        on_charge    called on rank 0 only, with the ledger that covers a block, before the block
+                     runs: write it to disk
+        on_block     called on rank 0 only, with the Progress after each block: save a checkpoint,
                      evaluate
-        should_stop  called after every step (after on_block at the end of a block). Once it returns
-                     True, training ends at the next point from which it can be resumed. On several
-                     ranks it is called on each
+        should_stop  called after every step (after on_block at the end of a block). If it returns
+                     True, training ends at the next point from which it can be resumed. It is
+                     called on every rank
         """
         streams, plan = as_streams(streams), self.plan
         count(1, block_steps=block_steps)
@@ -247,10 +248,10 @@ class Trainer:
         return TrainRecord(progress, self.ledger, stopped, forms)
 
     def _checked(self, x, y, example_weight, person):
-        """The LabelledExamples of what `train` is given. Raises as `train` does."""
+        """The arguments of `train` as LabelledExamples. Raises as `train` does."""
         if conversion := ring("arrays"):
             x, y = conversion.as_rows("Trainer.train", x, y, self._array)
-        # an array alone; what `Examples` give is checked by the network
+        # only arrays; the network checks the rows that `Examples` give
         if not self.network.takes_ids and hasattr(getattr(x, "dtype", None), "kind"):
             inexact("Trainer.train", x=x)
         views = self.augmentation_multiplicity
@@ -262,8 +263,8 @@ class Trainer:
         return examples
 
     def _charge(self, start, stop):
-        """Charge the steps start..stop-1, or as many as the budget allows; returns where the charge
-        ends.
+        """Charge the steps start..stop-1, or as many as the budget allows; returns the end of the
+        charged steps.
         """
         charges, budget = self.plan.charges, self.budget
         if budget is None:
@@ -302,10 +303,10 @@ class Trainer:
         synchronise(examples.xp)
         return replace(progress, step=step), asked and step < self.plan.steps
 
-    # a warning would reveal values; callers that need finite weights check for them
+    # NumPy's warnings would reveal values; callers that need finite weights check for them
     @np.errstate(all="ignore")
     def step(self, examples: LabelledExamples, lot: NDArray, step: int, streams: Streams) -> None:
-        """Descend once along the release of one lot (host indices) that was charged before."""
+        """Descend once along the release of one lot (host indices), which is charged already."""
         sanitizer, products = self.plan.at(step, len(lot))
         clipped = partial(self._clipped_sum, sanitizer, products, streams.dropout(step))
         mine = np.array_split(lot, self.ranks.size)[self.ranks.rank]

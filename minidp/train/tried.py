@@ -1,4 +1,4 @@
-"""A copy of a network to try, and random numbers to try it with."""
+"""A copy of a network for the trial, and random numbers to try it with."""
 
 import copy
 
@@ -11,11 +11,11 @@ JITTER = 0.1  # moves numbers away from the ties and kinks that exact zeros sit 
 
 
 def host_copy(network, dtype="float64", asarray=np.asarray):
-    """A copy whose arrays, in layers, their attributes, lists and dictionaries, are on the host,
-    floats in `dtype`, or where `asarray` moves them.
+    """A copy of the network with all arrays on the host (or where `asarray` moves them), floats in
+    `dtype`. Arrays in the layers' attributes, lists and dictionaries are included.
     """
     moved, seen, todo = {}, set(), [network]
-    for value in todo:  # which grows
+    for value in todo:  # the list grows in the loop
         inner = vars(value) if hasattr(value, "params") else value
         inner = list(inner.values()) if isinstance(inner, dict) else inner
         if isinstance(inner, (list, tuple)):
@@ -49,8 +49,8 @@ def arrays_of(part):
 
 
 def targets(y, z, rng):
-    """Random targets for z (B, K), with the dtype of y and the shape of its rows: classes, the
-    first two the same, or numbers in (0, 1).
+    """Random targets for z (B, K), with the dtype of y and the shape of its rows: classes, of which
+    the first two are equal, or numbers in (0, 1).
     """
     shape, kind = (len(z), *y.shape[1:]), y.dtype.kind
     if kind == "f":
@@ -64,5 +64,5 @@ def targets(y, z, rng):
 
 
 def direction(rng, shape):
-    """Numbers of either sign, none near 0."""
+    """Random numbers of both signs, none close to 0."""
     return rng.uniform(0.5, 1.5, shape) * rng.choice([-1.0, 1.0], shape)

@@ -1,1 +1,1 @@
-"""What knows nothing of privacy: checks of arguments, files, command lines, numbers as text."""
+"""Helpers without privacy logic: checks of arguments, files, command lines, numbers as text."""

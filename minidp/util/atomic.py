@@ -1,6 +1,4 @@
-"""Writing a file so that a reader, or a crash, sees the old content or the new and nothing
-between.
-"""
+"""Write files atomically: even after a crash a file has its old content or the new one."""
 
 import glob
 import os
@@ -15,13 +13,13 @@ StrPath = str | os.PathLike[str]
 
 @contextmanager
 def atomic_write(path: StrPath, mode: str = "w") -> Iterator[IO[Any]]:
-    """Open a file for writing that takes the place of `path` only once it is complete and on disk.
+    """Open a file for writing that replaces `path` only when it is complete and on disk.
 
     The content goes to a temporary file in the same directory, is forced to the disk, and is
     renamed over `path` when the block ends. If the block raises, or the process dies, `path` stays
     as it was; after an exception the temporary file is removed. Text (mode "w") is UTF-8; "wb"
-    writes bytes. A symbolic link is written through. Raises OSError where the directory is missing
-    or not writable.
+    writes bytes. If `path` is a symbolic link, the file that it points to is replaced. Raises
+    OSError if the directory is missing or not writable.
     """
     path = Path(os.path.realpath(path))
     binary = "b" in mode
@@ -29,7 +27,7 @@ def atomic_write(path: StrPath, mode: str = "w") -> Iterator[IO[Any]]:
         descriptor, temporary = tempfile.mkstemp(
             prefix=f".{path.name}.", suffix=".tmp", dir=path.parent
         )
-    except OSError as error:  # told of the file that was asked for, not of the temporary one
+    except OSError as error:  # name the file that the caller asked for, not the temporary one
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
     try:
         with open(
@@ -47,16 +45,16 @@ def atomic_write(path: StrPath, mode: str = "w") -> Iterator[IO[Any]]:
 
 
 def remove_leftovers(path: Path) -> None:
-    """Remove what writers of `path` left when they were killed; only where no other process may
-    write it.
+    """Remove temporary files that killed writers of `path` left. Call it only if no other process
+    may write `path`.
     """
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
         left.unlink(missing_ok=True)
 
 
 def _usual_permissions(descriptor, path):
-    """mkstemp makes files private to their owner; give those of the file replaced, or of any new
-    file.
+    """Set the permissions of the replaced file, or those of a new file, because mkstemp makes files
+    private to their owner.
     """
     try:
         permissions = path.stat().st_mode & 0o777

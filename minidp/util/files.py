@@ -1,4 +1,4 @@
-"""Paths, locks, and JSON, strictly; files are written by `atomic.atomic_write`."""
+"""Paths, locks and strict JSON. Files are written by `atomic.atomic_write`."""
 
 import dataclasses
 import enum
@@ -19,8 +19,8 @@ _left: dict[int, IO[str]] = {}  # {thread: the file that it locked last}
 
 
 def check_path(**named: Any) -> None:
-    """Raise ParameterError unless each named value is None, or text or a path that the system
-    takes.
+    """Raise ParameterError unless each named value is None, or a text or path that the system
+    accepts.
     """
     for name, value in named.items():
         try:
@@ -29,7 +29,7 @@ def check_path(**named: Any) -> None:
         except (TypeError, UnicodeEncodeError):
             fits = False
         if not fits:
-            # what an array holds may be private
+            # an array may hold private values
             plain = isinstance(value, (str, bytes, int, float))
             given = f"={value!r:.80}" if plain else f"= a {type(value).__name__}"
             raise ParameterError(f"expected {name}{given} to be the path of a file or folder")
@@ -37,12 +37,12 @@ def check_path(**named: Any) -> None:
 
 @contextmanager
 def waiting_lock(path: StrPath) -> Iterator[Callable[[], bool]]:
-    """Hold the lock of a file, which is made and stays, once no other process does. Yields a
-    function that tells whether it still holds: it does not once the file was deleted, because
-    others lock a new one. Raises OSError where there are no locks.
+    """Wait for the lock of a file, and hold it; the file is created and stays. Yields a function
+    that returns whether the lock still counts: it does not if the file was deleted, because others
+    then lock a new one. Raises OSError if the file system has no locks.
 
-    A lock that this thread left behind is given up first: an interrupt may come just where it would
-    be, and the traceback keeps its file open.
+    A lock that an earlier call of this thread left behind is given up first. An interrupt just
+    before the release of a lock leaves one, because the traceback keeps its file open.
     """
     if left := _left.pop(get_ident(), None):
         left.close()
@@ -59,8 +59,8 @@ def waiting_lock(path: StrPath) -> Iterator[Callable[[], bool]]:
 
 @contextmanager
 def damage_named(path: StrPath, error: type[Exception]) -> Iterator[None]:
-    """Raise `error`, in one line with the file's name, where reading a file fails; an `error` stays
-    as it is.
+    """Turn exceptions from reading a file into `error`, with one line that names the file; an
+    exception that is an `error` already is not changed.
     """
     try:
         yield
@@ -70,16 +70,16 @@ def damage_named(path: StrPath, error: type[Exception]) -> Iterator[None]:
         raise error(f"{path}: no such file") from missing
     except IsADirectoryError as folder:
         raise error(f"{path}: a folder; name the file in it") from folder
-    except Exception as damage:  # zipfile, NumPy and json raise a dozen kinds
+    except Exception as damage:  # zipfile, NumPy and json raise a dozen kinds of errors
         why = " ".join(str(damage).split())[:200]
         raise error(f"{path}: damaged, or a file of another kind ({why})") from damage
 
 
 def jsonable(value: object, where: str = "result") -> Any:
-    """The value in the types of JSON: infinity is the string "inf", None is null, arrays are lists.
+    """Convert the value for JSON: infinity becomes the string "inf", None null, arrays lists.
 
-    Raises ValueError for NaN, which no reader of a result could tell from a mistake, and TypeError
-    for what has no such form; both name the place.
+    Raises ValueError for NaN, which looks like a mistake in a result, and TypeError for other
+    types; both name the place.
     """
     if hasattr(value, "to_json"):
         value = value.to_json()
@@ -114,13 +114,13 @@ def write_json(path: StrPath, value: object) -> None:
 
 
 def json_text(value: object, where: str = "result") -> str:
-    """What `write_json` writes."""
+    """The text that `write_json` writes."""
     return json.dumps(jsonable(value, where), indent=2, allow_nan=False) + "\n"
 
 
 def unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object, for `json.loads`. Raises DataError for two fields of one name, of which
-    another reader might take the other.
+    """A JSON object, for `json.loads`. Raises DataError if two fields have the same name, because
+    readers differ in which one they take.
     """
     if len(dict(pairs)) < len(pairs):
         raise DataError("a field stands twice")
@@ -128,8 +128,8 @@ def unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_json(path: StrPath, error: type[Exception] = DataError) -> dict[str, Any]:
-    """The object in a JSON file. Raises `error`, naming the file, where there is none or it holds
-    something else.
+    """The object in a JSON file. Raises `error`, with the file's name, if the file is missing or
+    holds anything else.
     """
     with damage_named(path, error):
         found = json.loads(Path(path).read_text(encoding="utf-8"), object_pairs_hook=unique_fields)

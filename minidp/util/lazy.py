@@ -1,5 +1,5 @@
-"""Names of a package that load on first use, so that importing the package loads no library; and
-the rings around the core, which may be left out.
+"""Load names of a package on first use, so that importing it loads no library; and find the rings
+around the core, which may be left out.
 """
 
 import re
@@ -20,16 +20,16 @@ def names_of(
     """(__getattr__, __dir__, __all__) of `package`, as the `__init__.pyi` beside its file has them:
     one list, for type checkers and for Python.
 
-    In the stub, `from .dense import Dense as Dense` is a name of a module, `from . import init as
-    init` a module, and `from .samplers import *` stands for the module's `__all__`, a list of
-    texts, or for what a stub of that name imports. Modules of rings, such as `..layers.norm`, may
-    be left out.
+    In the stub, `from .dense import Dense as Dense` is a name of a module, and `from . import init
+    as init` is a module. `from .samplers import *` stands for the module's `__all__`, a list of
+    texts, or for the names that a stub of that module imports. Modules of rings, such as
+    `..layers.norm`, may be left out.
     """
     place_of = places_of(Path(file).with_suffix(".pyi"))
 
     def getattr_(name):
         if name not in place_of:
-            from .words import hint  # here, because it is for errors alone
+            from .words import hint  # imported here because only errors need it
 
             raise AttributeError(f"{package} has no {name}; {hint(name, place_of)}")
         place = place_of[name]
@@ -59,7 +59,7 @@ def places_of(stub: Path) -> dict[str, str]:
 
 
 def ring(part: str) -> Any:
-    """The module that offers `part` to the core, None if its ring was left out.
+    """The module of a ring that offers `part` to the core; None if the ring was left out.
 
     part: a key of RINGS in the package's `__init__`, which names the modules.
     """
@@ -68,11 +68,11 @@ def ring(part: str) -> Any:
 
 
 def loaded(module: str, package: str) -> Any:
-    """A module of a package, None if the folder that it stands in is not there."""
+    """A module of a package; None if the module's folder is missing."""
     try:
         return import_module(module, package)
     except ModuleNotFoundError as error:
         folder = ".".join((error.name or "").split(".")[:2])
         if error.name != folder or not folder.startswith(f"{package.partition('.')[0]}."):
-            raise  # a library is missing, or a file of a ring that is there
+            raise  # a library is missing, or a file of a ring whose folder exists
         return None

@@ -1,5 +1,6 @@
-"""Lines on stderr and stdout that never raise, because a run prints some between its charge and
-its model. `quiet=True` and `--quiet` turn off all lines on stderr but those that begin with NOTICE.
+"""Print lines on stderr and stdout without ever raising, because a run prints some between its
+charge and its model. `quiet=True` and `--quiet` turn off all lines on stderr except those that
+begin with NOTICE.
 """
 
 import sys
@@ -12,7 +13,7 @@ _quiet = _silent = False
 
 @contextmanager
 def quietly(quiet: bool = True, silent: bool = False) -> Iterator[None]:
-    """A context in which `say` prints only NOTICE lines, or nothing at all if `silent`."""
+    """Context in which `say` prints only NOTICE lines, or nothing if `silent`."""
     global _quiet, _silent
     before = _quiet, _silent
     _quiet, _silent = _quiet or bool(quiet), _silent or silent
@@ -34,7 +35,7 @@ class Steady:
         return getattr(self.stream, name)
 
     def write(self, text: str) -> None:
-        """Write the text, or as much of it as the stream takes."""
+        """Write the text, or the part of it that the stream accepts."""
         with suppress(Exception):
             try:
                 self.stream.write(text)
@@ -43,7 +44,7 @@ class Steady:
                 self.stream.write(text.encode(code, "backslashreplace").decode(code))
 
     def flush(self) -> None:
-        """Flush the stream if that can be done."""
+        """Flush the stream if possible."""
         with suppress(Exception):
             self.stream.flush()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import ParameterError
 
-EXACT = 1200  # digits that hold any float64 at any number of decimals we print
+EXACT = 1200  # enough digits for any float64 with any number of decimals that is printed
 
 
 def upper_text(value: float | None, digits: int = 4, *, decimals: int | None = None) -> str:

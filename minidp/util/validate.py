@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import DtypeError, ParameterError, ShapeError
 
-MOST_COUNT = 2**40  # what is counted is held in memory or done one after another
+MOST_COUNT = 2**40  # counts are of things in memory, or of steps that run one after another
 MOST_128_BITS = 2**128 - 1  # the largest seed; counts of releases too, which the accountants judge
 
 
@@ -30,7 +30,9 @@ def _number(name, value):
 
 
 def shown(value: object) -> str:
-    """repr of a value in one short line; of a very long integer, about how many digits it has."""
+    """repr of a value in one short line; for a very long integer, its approximate number of
+    digits.
+    """
     if isinstance(value, Integral) and abs(int(value)) > MOST_128_BITS:
         return f"(an integer of about {round(math.log10(abs(int(value))))} digits)"
     return " ".join(repr(value).split())[:200]
@@ -39,7 +41,9 @@ def shown(value: object) -> str:
 def in_range(
     low: float, high: float, *, open_low: bool = False, open_high: bool = False, **named: Any
 ) -> None:
-    """Check that each named number lies between low and high; an end may be left out (`open_`)."""
+    """Check that each named number lies between low and high; `open_low` and `open_high` exclude
+    the ends.
+    """
     for name, value in named.items():
         _number(name, value)
         too_low = value <= low if open_low else value < low
@@ -101,7 +105,7 @@ def instance(kind: type, **named: Any) -> None:
 
 
 def able(like: str, method: str, **named: Any) -> None:
-    """Check that each named value is an object, not a class, with this method. like: an example for
+    """Check that each named value is an object (not a class) with this method. like: example for
     the message.
     """
     for name, value in named.items():
@@ -117,7 +121,7 @@ def shape(where: str, name: str, array: Any, expected: Sequence[int | str]) -> N
 
 
 def shape_fits(actual: Sequence[int], expected: Sequence[int | str]) -> bool:
-    """True if the sizes are the expected ones, of which a string allows any."""
+    """True if the sizes are the expected ones; a string allows any size."""
     if len(actual) != len(expected):
         return False
     return all(isinstance(want, str) or want == have for want, have in zip(expected, actual))

@@ -11,6 +11,7 @@ import pytest
 from minidp import nn
 from minidp.audit import check_layer, check_loss
 from minidp.audit import layer_tests as module
+from minidp.grads import Explicit
 from tests.support.wrong import LAYERS, LOSSES, Scaled
 
 
@@ -50,8 +51,46 @@ class Shapeless(nn.Dense):
 class Inferring(nn.Flatten):
     """reshape with -1 on an array with a batch axis."""
 
+    kind = "inferring"
+
     def compute_dx(self, dy, shape):
         return dy.reshape(-1, *shape[1:]) if len(dy) else dy.reshape(0, -1)
+
+
+class Misshapen(Scaled):
+    """NumPy refuses its gradients."""
+
+    kind = "misshapen"
+
+    def compute_grads(self, dy, kept):
+        return {"s": dy @ np.ones((7, 7))}
+
+
+class Slope(nn.Layer):
+    """A slope below 0 that is one trained number.
+
+    Forward
+        [F1]  y_bi = x_bi where x_bi > 0, else w x_bi
+
+    Backward
+        [B1]  dx_bi = dy_bi where x_bi > 0, else w dy_bi
+        [P1]  dw_b = sum_i [x_bi <= 0] x_bi dy_bi
+    """
+
+    kind = "slope"
+
+    def __init__(self):
+        super().__init__()
+        self.params = {"w": np.full((), 0.25)}
+
+    def compute_y(self, x, rng):
+        return np.where(x > 0, x, self.params["w"] * x), x
+
+    def compute_dx(self, dy, x):
+        return np.where(x > 0, dy, self.params["w"] * dy)
+
+    def compute_grads(self, dy, x):
+        return {"w": Explicit((np.minimum(x, 0) * dy).sum(axis=1))}
 
 
 SHAPELESS = Shapeless(3, 2, rng=np.random.default_rng(0))
@@ -66,7 +105,8 @@ SHAPELESS = Shapeless(3, 2, rng=np.random.default_rng(0))
         (Scaled(lambda x: x.astype("float32")), "the output of float64 is float32"),
         (SHAPELESS, r"dense: the output: expected shape \(1, 3\), got \(1, 2\)"),
         (SHAPELESS, "an axis too many: expected a ShapeError that names dense, got ValueError"),
-        (Inferring(), "FAIL  shapes, .*: ValueError: cannot reshape"),
+        (Inferring(), r"inferring: compute_dx raised ValueError: .*\(0, 3\).*write reshape\(\(len"),
+        (Misshapen(), r"misshapen: compute_grads raised ValueError: .* for dy of shape \(1, 3\);"),
     ],
 )
 def test_each_mistake_fails(layer, words):
@@ -84,6 +124,21 @@ def test_each_mistake_fails(layer, words):
 def test_each_mistake_of_a_loss_fails(loss, words):
     report = check_loss(loss, 3, np.zeros((1, 3)))
     assert not report and re.search(words, repr(report)), report
+
+
+def test_a_parameter_may_be_one_number_in_the_layer_and_in_its_card():
+    report = check_layer(Slope(), 3)
+    assert report and "ok    the card's gradients are derivatives of its output" in repr(report)
+
+
+def test_a_loss_that_raises_is_named():
+    def off(z, target):
+        return z @ np.ones((9, 1)), z
+
+    report = check_loss(off, 3)
+    assert re.search(
+        r"loss off raised ValueError: .* for z of shape \(5, 3\); expected", repr(report)
+    )
 
 
 def test_a_layer_is_left_as_it_is(rng):

@@ -224,4 +224,4 @@ class Saturated(nn.Layer):
 def test_a_right_layer_of_a_rare_kind_passes_and_the_report_lists_what_was_tried(made):
     report = check_layer(made(), 3)
     assert report.passed is True, report
-    assert "100 rows of sizes 1e-3 to 1e3, with zeros" in repr(report)
+    assert "100 rows of sizes 1e-3 to 1e3, with zeros, ties and NaN" in repr(report)

@@ -229,7 +229,7 @@ def test_calibrate_finds_the_noise_and_the_steps_of_another_sampler(answer):
     "flags, told",
     [
         ("rdp", ""),
-        ("gdp --quiet", "NOTICE: gdp (CLT, an approximation) is no bound"),
+        ("gdp --quiet", "NOTICE: gdp (CLT, an approximation) proves no bound"),
     ],
 )
 def test_calibrate_says_what_is_no_bound(flags, told, capsys):

@@ -65,7 +65,7 @@ def test_a_file_that_is_there_is_replaced_only_by_force(flags, name, run, refuse
     (folder / name).write_text("mine")
     assert (
         refused(*flags)
-        == f"error: {name} is there already; --force replaces it, another name keeps it\n"
+        == f"error: {name} exists already; --force replaces it, another name keeps it\n"
     )
     assert (folder / name).read_text() == "mine" and len(list(folder.iterdir())) == 1
     if flags[0] != "verify":

@@ -62,7 +62,7 @@ def test_what_one_process_trains_another_predicts(folder):
     flags = ["--hidden", "8", "--ledger", "all.json", "--folder", "my run"]
     said = process("train", "data.npz", *PLAN, *flags)
     quote, statement, command = said.splitlines()[-3:]
-    assert quote.startswith("quote: epsilon ") and statement.startswith("open:  my run/privacy.md")
+    assert quote.startswith("quote: epsilon ") and statement.startswith("read:  my run/privacy.md")
     command = shlex.split(command.replace("x.npy", "x_test.npy"))[1:]
     subprocess.run(command, check=True, env=environment())
     x, y = problem()

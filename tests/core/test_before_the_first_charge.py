@@ -44,6 +44,19 @@ def test_wrong_layers_are_refused(layer):
     assert refusal(network_of(layer))
 
 
+class Refused(nn.ReLU):
+    """NumPy refuses its product."""
+
+    def compute_y(self, x, rng):
+        return x @ np.ones((7, 7)), x
+
+
+def test_what_a_layer_raises_is_answered_and_kept_as_the_cause():
+    with pytest.raises(TrialError, match="ValueError: matmul.* No step was charged") as caught:
+        trainer_of(network_of(Refused())).train(np.zeros((10, 4)), LABELS, Streams(1))
+    assert isinstance(caught.value.__cause__, ValueError)
+
+
 @pytest.mark.parametrize("loss", [loss for loss, _ in LOSSES])
 def test_wrong_losses_are_refused(loss):
     assert refusal(network_of(), loss, np.zeros((10, 3)))

@@ -10,9 +10,9 @@ import pytest
 
 import minidp
 from minidp.__main__ import main
+from minidp.data.cells import places_among
 from minidp.data.draft import draft
 from minidp.data.files import labels_of, read_table
-from minidp.data.kinds import places_among
 from minidp.data.schema import Schema
 from minidp.data.tables import table_of
 from minidp.errors import ParameterError, RowsError

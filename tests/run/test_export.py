@@ -92,7 +92,7 @@ def test_a_fitted_regression_and_its_ledger(tmp_path, capfd):
     capfd.readouterr()
     model.export(tmp_path / "model.onnx")
     (line,) = capfd.readouterr().err.splitlines()
-    assert "model.onnx takes x as float32, with 7 digits" in line
+    assert "model.onnx takes x as float32, 7 digits" in line
     found = ran(tmp_path / "model.onnx", x.astype("f"))["prediction"]
     np.testing.assert_allclose(found, model.predict(x), rtol=0, atol=1e-4)
     (stated,) = onnx.load(tmp_path / "model.onnx").metadata_props

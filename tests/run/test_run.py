@@ -47,7 +47,7 @@ def test_arrays_of_ones_own_are_trained_on_told_of_and_verified(tmp_path, capsys
         main(["verify", str(tmp_path / "run")]) == 0 and "0 mismatches" in capsys.readouterr().out
     )
     said = make_run(tmp_path / "run").summary().splitlines()
-    assert [line.split(":")[0] for line in said[-3:]] == ["quote", "read", "check"]
+    assert [line.split(":")[0] for line in said[-3:]] == ["quote", "read", "next"]
     assert "tightest certified bound" in said[-3] and str(tmp_path / "run") in said[-1]
 
 

@@ -31,9 +31,9 @@ STEPPED = "complex steps through the code"
 COMPILED = "each beside its definition"
 
 REGISTRY: dict[tuple[str, str], list] = {}  # (card, label): list of Check
-# (card, label): functions that yield the Cases in which the equation is compared as it is printed
+# (card, label): functions that yield the Cases for the printed equation
 STATED: dict[tuple[str, str], list] = {}
-# (card, label): why its text is no equation that could be evaluated
+# (card, label): why its text cannot be evaluated
 WORDS: dict[tuple[str, str], str] = {}
 
 
@@ -49,7 +49,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Bench:
-    """Where a check runs: a generator with a seed of its own, and the device for its arrays."""
+    """The conditions of a check: a generator with its own seed, and the device for its arrays."""
 
     rng: object
     backend: Backend
@@ -61,7 +61,7 @@ class Bench:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one check found. `problem` says why there is no number, else ""."""
+    """The result of one check. `problem` says why there is no number, otherwise ""."""
 
     check: Check
     error: float
@@ -72,11 +72,11 @@ class Outcome:
         return not self.problem and self.error <= self.check.tolerance
 
     def nearness(self):
-        """For sorting: what failed, and then what is nearest to its tolerance, is largest."""
+        """Sort key: failures are largest, then results near their tolerance."""
         return not self.passed, self.error / (self.check.tolerance or 1e-300)
 
     def to_json(self):
-        """What a page shows of it; an infinite error is None."""
+        """The entry for a page; an infinite error is None."""
         return {
             "check": self.check.name,
             "method": self.check.method,
@@ -113,13 +113,13 @@ def measures(card, labels, method, tolerance, case=None, name=None):
 
 
 def states(card, labels, tolerance=1e-12, case=None, name=None, error=None):
-    """Register the decorated function of a bench, which yields Cases: what the names of the labels'
-    equations stand for, as the code has computed it.
+    """Register the decorated function of a bench. It yields Cases: values for the names in the
+    labels' equations, computed by the code.
 
     Each equation is evaluated as it is printed and compared with the code.
 
-    case: passed to the function after the bench, if it is given; error: of a left and a right side;
-    `worst` by default, `excess` where the left bounds the right.
+    case: passed to the function after the bench, if it is given; error: function of a left and a
+    right side; `worst` by default, `excess` if the left bounds the right.
     """
 
     def register(function):
@@ -139,7 +139,7 @@ def _with_case(function, case):
 
 
 def in_words(card, labels, reason):
-    """Mark labels whose text is not evaluated, with the reason in a phrase."""
+    """Mark labels whose text is not evaluated, with a reason."""
     WORDS.update({(card, label): reason for label in labels.split()})
 
 
@@ -149,12 +149,14 @@ def _as_printed(bench, card, label, cases, error):
 
 
 def texts_of(card):
-    """{label: equation} of those labels of a card that are evaluated."""
+    """{label: equation} for the labels of a card that are evaluated."""
     return {label: text for label, text in labels_of(card).items() if (card, label) in STATED}
 
 
 def printed(texts, label, case, error=None):
-    """The largest error between the sides of an equation in one case; the others define names."""
+    """The largest error between the sides of an equation in one case; other equations define
+    names.
+    """
     label = case.through or label
     context = [text for other, text in texts.items() if other != label]
     errors = []
@@ -182,22 +184,22 @@ def bench_for(name, backend=None):
 
 
 def run(check, backend=None):
-    """The Outcome of one check. Whatever it raises is a problem, not a crash; NaN, and no error at
-    all, is infinite.
+    """The Outcome of one check. An exception becomes a problem; NaN, or no result, is an infinite
+    error.
     """
     bench = bench_for(check.name, backend)
     try:
         with np.errstate(all="ignore"):
             found = check.measure(bench)
             errors = [float(error) for error in (found if isinstance(found, Iterator) else [found])]
-    except Exception as error:  # a broken formula may break anything
+    except Exception as error:  # a broken formula may raise anything
         problem = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
         return Outcome(check, math.inf, problem)
     return Outcome(check, max(map(_no_nan, errors), default=math.inf), "")
 
 
 def worst(got, expected):
-    """Largest difference of two arrays over the largest size expected; infinity where shapes
+    """Largest difference of two arrays divided by the largest expected size; infinity if shapes
     differ.
     """
     got, expected = np.asarray(to_host(got)), np.asarray(to_host(expected))
@@ -213,8 +215,8 @@ def relative(got, expected):
 
 
 def excess(bound, truth):
-    """How far bounds are above the truths, relative. Raises ArithmeticError if one is below by
-    more than rounding (1e-13).
+    """Relative excess of bounds over the truths. Raises ArithmeticError if a bound is below by more
+    than rounding (1e-13).
     """
     bound, truth = (np.asarray(each, dtype=np.float64) for each in (bound, truth))
     if np.any(bound < truth * (1 - 1e-13)):
@@ -225,7 +227,7 @@ def excess(bound, truth):
 
 
 def holds(condition):
-    """The error of what is right or wrong: 0, or infinity."""
+    """The error of a statement: 0 if it is right, infinity if it is wrong."""
     return 0.0 if condition else math.inf
 
 
@@ -238,5 +240,5 @@ def slack(claimed, raw, examples):
 
 
 def _no_nan(error):
-    """NaN is no error that `max` would keep: max(0.0, nan) is 0.0."""
+    """Replace NaN, which `max` would drop (max(0.0, nan) is 0.0), by infinity."""
     return math.inf if math.isnan(error) else error

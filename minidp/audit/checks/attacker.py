@@ -1,4 +1,4 @@
-"""Checks of what an epsilon means to a person."""
+"""Checks of the meaning of an epsilon for a person."""
 
 import math
 from functools import cache
@@ -22,13 +22,13 @@ def _normal(p):
 
 @cache
 def _meaning(event, delta):
-    """(what `meaning_of` says, {epsilon: delta} of the tangents that it used)."""
+    """(result of `meaning_of`, {epsilon: delta} of the tangents that it used)."""
     ledger = ledger_of((event, 1))
     return attacker.meaning_of(ledger, delta), dict(attacker.lines_of(ledger, delta))
 
 
 def _gaussian_meanings():
-    """(sigma, what the names of both equations stand for, {epsilon: delta}) of single Gaussians."""
+    """(sigma, values for the names of both equations, {epsilon: delta}) of single Gaussians."""
     for sigma in (0.4, 1.0, 20.0):
         found, lines = _meaning(Gaussian(sigma), 1e-5)
         given = {"delta": lines.__getitem__, "mu": found["mu"]}

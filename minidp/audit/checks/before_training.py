@@ -1,5 +1,5 @@
-"""Checks of what is released before training: differentially private PCA, a look at the columns, a
-shrunk mean.
+"""Checks of releases before training: differentially private PCA, a look at the columns, a shrunk
+mean.
 """
 
 import math
@@ -25,7 +25,7 @@ PCA, LOOK = "mechanism.pca.PrivatePCA", "mechanism.columns.ColumnLook"
 MOST = 3  # rows of a person
 EDGES = np.array([[-1.0, 0.0, 0.5], [0.0, 1e-3, 1e3], [-(2.0**64), 2.0, 2.0]])
 SEARCHED = "worst row or person by search: 1 - reached / claimed"
-# what is released before noise, and its sensitivity
+# a quantity before noise, and its sensitivity
 PCA_SUMS = [(PrivatePCA(1, 1.0).raw_second_moments, PrivatePCA(1, 1.0).sensitivity)]
 COUNTS = [
     (lambda x, units=None: columns.raw_counts(x, EDGES, units), columns.sensitivity(len(EDGES)))
@@ -34,7 +34,7 @@ COUNTS = [
 
 @measures(PCA, "F1", "infinity if longer than 1 in fractions", 0.0)
 def rows_are_no_longer_than_one(bench):
-    """Of many sizes."""
+    """Rows of many sizes."""
     for (dtype, scale), width in product((("float32", 15), ("float64", 30)), (1, 5, 784)):
         sizes = 10.0 ** bench.rng.uniform(-scale, scale, (20, 1))
         x = (bench.rng.standard_normal((20, width)) * sizes).astype(dtype)
@@ -60,7 +60,7 @@ def second_moments_of_batches_are_added(bench):
 
 @states(PCA, "F3")
 def noise_is_added_to_the_moments(bench):
-    """Of a matrix whose lower half, which does not count, is another."""
+    """The lower half of the matrix, which does not count, differs from the upper."""
     raw = np.rint(bench.rng.uniform(-9, 9, (4, 4)))
     places = np.diag_indices(4), np.triu_indices(4, 1)
     draws = Streams(7).noise("pca")
@@ -84,7 +84,7 @@ def directions_are_the_principal_ones(bench):
 @measures(PCA, "S1", SEARCHED, 2.0**-14, case=(np.eye(3)[:1], PCA_SUMS))
 @measures(LOOK, "S1", SEARCHED, 1e-12, case=(np.full((1, 3), 8.0), COUNTS))
 def sensitivities_are_reached_and_not_exceeded(bench, case):
-    """By rows and persons of many sizes, the farthest among them."""
+    """The largest change by rows and persons of many sizes."""
     farthest, sums = case
     sizes = 10.0 ** bench.rng.uniform(-4, 4, (100, 1, 1, 1))
     drawn = (bench.rng.standard_normal((100, 2, MOST, 3)) * sizes).reshape(200, MOST, 3)
@@ -115,7 +115,7 @@ in_words(LOOK, "S2", "names the event")
 
 @states(LOOK, "F1")
 def counts_of_cells(bench):
-    """Of numbers on edges, far away, infinite, and none; of rows, and of persons' shares."""
+    """For numbers on edges, far away, infinite, and NaN; for rows, and for persons' shares."""
     x = bench.rng.standard_normal((9, 3)) * [1.0, 1e2, 1e30]
     x[0], x[1, 0], x[2] = EDGES[:, 0], np.nan, [np.inf, -np.inf, 2.0]
     persons = Persons(np.array([0, 1, 1, 1, 2, 2, 3, 3, 3]), 2)
@@ -148,7 +148,7 @@ def event_is_that_of_each_release(bench):
 
 @states("mechanism.mean.shrunk", "F1")
 def shrinking(bench):
-    """Noise explains none, a part or all; of two coordinates, nothing."""
+    """Noise explains nothing, a part or all of a vector; two coordinates do not change."""
     for noise_std, D in ((0.0, 9), (0.1, 9), (0.7, 9), (50.0, 9), (1e3, 2)):
         m = bench.rng.standard_normal(D)
         yield Case({"m": m, "D": D, "s": noise_std}, {"m": shrunk(m.copy(), noise_std)})

@@ -1,4 +1,4 @@
-"""Checks of the cipher, and of the normal numbers made of it."""
+"""Checks of the cipher, and of the normal numbers from its words."""
 
 import math
 from fractions import Fraction
@@ -60,7 +60,7 @@ def normals_to_their_last_bits(bench):
 
 @states("host.chacha.normals", "F2 M1 M2")
 def logarithms_and_angles(bench):
-    """r and f are what the numbers tell of them."""
+    """r and f are computed back from the numbers."""
     words = _words(bench, chacha.LANES)
     z = _normals(words)
     given = {"W": words.astype(float), "r": np.hypot(z[:4], z[4:]), "pi": math.pi}
@@ -98,7 +98,7 @@ def chosen_again(bench):
 
 
 def _chosen(words, n, size):
-    """What both the definition and its compiled twin choose, if they agree."""
+    """The common choice of the definition and its compiled twin, if they agree."""
     outs = []
     for chosen in (chacha.choose, drawing.choose):
         out, taken = np.full(size, -1), np.zeros(min(n // 64 + 1, 2**26), np.uint64)

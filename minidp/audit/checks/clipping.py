@@ -39,10 +39,10 @@ def _stacked(arrays):
 
 @measures("mechanism.clip.clip_weights", "N1", "excess over C in exact fractions, float32", 0.0)
 def clipped_norms_stay_within_the_bound(bench):
-    """The exact norm of w g as float32 products, of norms rounded up as in training and of norms
-    rounded to nearest.
+    """The exact norm of w g as float32 products, with norms rounded up as in training and with
+    norms rounded to nearest.
 
-    Infinity if clipped by far too much.
+    Infinity if gradients are clipped far too much.
     """
     for trial in range(200):
         clip_norm, scale = 10.0 ** bench.rng.uniform(-3, 3, 2)
@@ -59,7 +59,7 @@ def clipped_norms_stay_within_the_bound(bench):
 
 @states("mechanism.clip.clip_weights", "N1 N2")
 def weights_and_norms(bench):
-    """A norm is C over the weight, where C is far below it."""
+    """The norm is C divided by the weight, if C is far below it."""
     squares = np.array([0.0, *10.0 ** bench.rng.uniform(-2, 2, 50)])
     norms = 1e-15 / to_host(mechanism.clip_weights(bench.asarray(squares), 1e-15))
     for clip_norm in (2.5, 1e-15, math.inf):
@@ -96,7 +96,7 @@ def grids_of_noise(bench):
 
 @states("mechanism.noise.add_gaussian", "F1 F2")
 def noise_is_std_times_normal(bench):
-    """Float32 holds all bits of multiples of the grid that are as small as these."""
+    """Float32 holds all bits of such small multiples of the grid."""
     for dtype in ("float64", "float32"):
         raw = bench.rng.uniform(-1, 1, (5, 4)).astype(dtype)
         for array in (raw, raw.T):
@@ -119,7 +119,7 @@ class _Norms(Watcher):
 @states(SANITIZER, "F1 N1")
 @states(SANITIZER, "F3", case=np.array([1, 0.25, 0, 1.5, -1, np.nan, 0.5]))
 def sums_of_clipped_gradients(bench, case=None):
-    """Of a lot of seven examples, which may have weights, in three groups of two parameters, in
+    """For a lot of seven examples with or without weights, in three groups of two parameters, in
     every form of the gradients, at once and in batches.
     """
     a, d = (bench.rng.standard_normal((7, 3, 2, 4, n)) for n in (3, 5))
@@ -221,7 +221,7 @@ def charge_for_float64_sums(bench):
 
 @states("mechanism.rounding.in_blocks", "F1")
 def charge_for_float64_sums_in_blocks(bench):
-    """Nothing up to 767,610 rows in blocks of 1,024, and then more and more."""
+    """No factor up to 767,610 rows in blocks of 1,024, and a growing one for more."""
     cases = [(rows, 1024) for rows in (1, 767_610, 767_611, 10**7, 2**41)]
     for rows, block in (*cases, (10**7, 64)):
         yield Case({"m": rows, "R": block, "factor": in_blocks(rows, block)})

@@ -39,7 +39,7 @@ def unsampled_gaussians_compose_exactly(bench):
 
 @states("privacy.gaussian.gaussian_delta", "C1", 1e-9)
 def delta_of_gaussians(bench):
-    """In 30 digits."""
+    """The same with 30 digits."""
     grid = [(mu * mu / 2 + ratio * mu, mu) for mu in (1e-4, 0.5, 5.0, 30.0) for ratio in (0.0, 8.0)]
     for epsilon, mu in (*grid, (0.0, 0.3), (0.1, 6.0), (2.0, 11.0), (-0.4, 0.6)):
         with mpmath.workdps(30):
@@ -80,7 +80,9 @@ MIXED = (
 
 
 def _composed(kind, parts):
-    """A Case of what an accountant makes of a ledger, and of each release, at delta 1e-5."""
+    """A Case of an accountant's figures for a ledger and for each of its releases, at delta
+    1e-5.
+    """
     pairs = {event: (0.0, event.pure_epsilon) for event, _ in parts}
 
     class Recording(kind):
@@ -137,7 +139,7 @@ def the_2016_ledger_charges_per_tensor(bench):
     return relative(got, honest.epsilon(apart, 1e-5).upper)
 
 
-# a pure release has no group form of its own, so that the generic rule decides
+# a pure release has no rule of its own for groups, so the general rule decides
 MIXTURE = ledger_of((PoissonSampled(0.01, Gaussian(4.0)), 20), (PureDP(0.01), 1))
 
 

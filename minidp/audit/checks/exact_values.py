@@ -1,4 +1,4 @@
-"""What the checks of accountants compare with: exact values by mpmath, and ledgers of pairs."""
+"""Exact values by mpmath, and ledgers of pairs, for the checks of accountants."""
 
 from fractions import Fraction
 from functools import cache
@@ -17,7 +17,7 @@ def ledger_of(*entries, relation=Relation.ADD_REMOVE):
 
 
 def ends_of(accountant, *entries):
-    """{"epsilon", "delta"}: the upper ends of an accountant's bounds, functions of the other."""
+    """{"epsilon", "delta"}: functions that give the upper ends of an accountant's bounds."""
     ledger = ledger_of(*entries)
     return {
         "epsilon": lambda delta: accountant.epsilon(ledger, delta).upper,

@@ -82,13 +82,13 @@ def rows_that_meet(bench):
 
 @states("nn.embedding.RowsGrad", "N3", tolerance=1e-13)
 def rows_that_cancel(bench):
-    """So wide that the slack tells n; and where all positions cancel."""
+    """Gradients so wide that the slack shows n, and gradients whose positions all cancel."""
     return [_of_a_table(bench, 20_000, left, bound=True) for left in (0.0, 0.03)]
 
 
 @states("grads.forms.Explicit", "N2", tolerance=1e-14)
 def norms_that_are_rounded_up(bench):
-    """So many numbers that what is added shows."""
+    """So many numbers that the slack shows."""
     grad = Explicit(bench.asarray(np.ones((1, 2**23), "float32")))
     given = {"sq": to_host(grad.sq_norms()), "upper": to_host(grad.sq_norms_upper())}
     yield Case({**given, "n": 2**23 + 32, "eps": 2.0**-52})
@@ -96,7 +96,7 @@ def norms_that_are_rounded_up(bench):
 
 @measures("grads.forms.Explicit", "N2", "exact fractions, float32, also factored; shortfall", 0.0)
 def norms_round_up(bench):
-    """Infinity if one is far above the truth."""
+    """Infinity if a bound is far above the truth."""
     # beside one large term: a plain float32 sum may lose them all
     vanishing = np.full((1, 4096), 2.0**-13)
     vanishing[0, 0] = 1
@@ -113,7 +113,9 @@ def norms_round_up(bench):
 
 @states("grads.forms.OuterSum", "N3")
 def norms_of_sums_that_cancel(bench):
-    """Of gradients so wide that their slack tells n; and where all positions cancel."""
+    """For gradients so wide that the slack shows n, and for gradients whose positions all
+    cancel.
+    """
     for left, width in ((0.0365, 20_000), (0.0, 6)):
         a, d = (bench.rng.uniform(-1, 1, (2, 3, n)) for n in (width, 5))
         a[:, 1], d[:, 1], d[:, 2] = a[:, 0], (left - 1) * d[:, 0], left / 30 * d[:, 2]

@@ -1,4 +1,4 @@
-"""Checks of what the paper states and no run uses, beside what is exact."""
+"""Checks of statements of the paper that no run uses, compared with exact values."""
 
 import math
 from itertools import product

@@ -22,7 +22,7 @@ from ..names import card_of
 from ..trial import COMPLEX_STEP, LayerTrial
 from . import DERIVED, STEPPED, holds, in_words, measures, printed, states, texts_of, worst
 
-# norms that are rounded up are off by more than rounding alone
+# norms that are rounded up differ by more than rounding
 CLOSE = COMPLEX_STEP._replace(apart=1e-10)
 EXACT, COMPLEX = 1e-12, COMPLEX_STEP.tolerance
 SEQUENTIAL = "nn.network.Sequential"
@@ -37,10 +37,10 @@ def output_label(texts):
 
 
 def printed_gradient(texts, label, case, rng):
-    """The relative error of what a gradient's equation gives beside complex steps of the output's
+    """The relative error of a gradient's equation, compared with complex steps of the output's
     equation, both as they are printed.
 
-    case: without what the equations compute, but for dy, the gradient of the output.
+    case: values without those that the equations compute, except dy, the gradient of the output.
     """
     output, dy = output_label(texts), case.given["dy"]
     context = [text for other, text in texts.items() if other != label]
@@ -68,8 +68,8 @@ def _equations(bench, case):
 
 
 def _output(bench, case, card):
-    """The output beside its equation, which stands in `card`, and the shape of that of no
-    example.
+    """Compare the output with its equation, which is in `card`, and check the output's shape for an
+    empty batch.
     """
     texts, trial = texts_of(card), case.trial(bench)
     empty = trial.layer.forward(bench.asarray(case.input(bench.rng, 0)))[0]
@@ -78,20 +78,22 @@ def _output(bench, case, card):
 
 
 def _of_text(bench, case, card, label):
-    """A gradient's equation beside complex steps of the output's, without the code."""
+    """Compare a gradient's equation with complex steps of the output's equation, without the
+    code.
+    """
     stated = case_of(case.trial(bench), computed=False)
     return printed_gradient(texts_of(card), label, stated, bench.rng)
 
 
 def _of_code(bench, case, label):
-    """A gradient's code beside complex steps of the output's, without the equations."""
+    """Compare a gradient's code with complex steps of the output's code, without the equations."""
     trial = case.trial(bench)
-    list(trial.derivatives())  # which sets the errors
+    list(trial.derivatives())  # sets the errors
     return [*trial.errors.values()][0 if label == "B1" else int(label[1:])]
 
 
 def _register(case, card, labels, gradients):
-    """Register the checks of a row for these labels of a card."""
+    """Register a row's checks for these labels of a card."""
     states(card, labels, EXACT, case, f"equations of {case.name}")(_equations)
     name = f"gradient of {case.name}"
     for label in gradients:
@@ -157,7 +159,7 @@ def output_of_a_network(bench):
 
 @measures(SEQUENTIAL, "B1 P1", "complex step through the chain", COMPLEX, name="chains")
 def gradients_of_a_network(bench):
-    """Of each parameter that is not frozen, and of no other."""
+    """Gradients of each parameter that is not frozen, and of no other."""
     for network, x in _networks(bench):
         trial = LayerTrial(
             network, x, bench.rng, below=False, how=COMPLEX_STEP, asarray=bench.asarray
@@ -178,7 +180,7 @@ def targets_of_no_class(bench):
 
 @measures("nn.conv.Conv2D", "F1 B1 P1", "seven examples against each by itself, to 1e-10", 0.0)
 def convolution_in_chunks(bench):
-    """Their patches are formed in several chunks. With stride 2, dx is a sum of patches."""
+    """Patches are formed in several chunks. With stride 2, dx is a sum of patches."""
     for stride in (1, 2):
         layer = nn.Conv2D(2, 2, 12, rng=bench.rng, stride=stride, dtype="float64")
         to_backend(layer, bench.backend)
@@ -208,7 +210,7 @@ def initial_weights(bench):
 
 @states("nn.dropout.Dropout", "F1 B1", 1e-12)
 def a_drawn_mask(bench):
-    """And none, as with a rate of 0."""
+    """Without a generator nothing is dropped, as with a rate of 0."""
     layer, (x, dy) = nn.Dropout(0.3), bench.rng.uniform(1, 2, (2, 20, 10))
     u = np.random.default_rng(7).random((20, 10))
     for rng, rate in ((np.random.default_rng(7), 0.3), (None, 0.0)):

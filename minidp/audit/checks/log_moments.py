@@ -29,13 +29,13 @@ GRID = (
 
 
 def log_moment(event, order):
-    """Of one order."""
+    """Values for one order."""
     return log_moment_curve(event, np.array([order]))[0]
 
 
 @states(MOMENTS, "M1", 1e-9, error=excess)
 def log_moments_of_sampled_gaussians(bench):
-    """Both directions by mpmath."""
+    """Both directions, computed by mpmath."""
     with mpmath.workdps(30):
         for q, sigma, order in GRID:
             e1, e2 = (mpmath.exp(log_integral(q, sigma, n)) for n in (-order, order + 1))
@@ -89,7 +89,7 @@ def _divergences(event, orders):
 
 @states(RENYI, "M1", 1e-9, error=excess)
 def renyi_divergences(bench):
-    """At fractional orders, by mpmath."""
+    """At fractional orders, computed by mpmath."""
     for q, sigma, orders in ((0.02, 2.0, (1.5, 3.3, 20.0)), (256 / 60000, 0.5, (1.5,))):
         found = _divergences(PoissonSampled(q, Gaussian(sigma)), orders)
         alpha = partial(_log_moment_by_mpmath, q, sigma)
@@ -120,7 +120,7 @@ def _gaussian_log_moment(mu, order):
 
 
 def _gaussians():
-    """(log moments at ORDERS, what the names of the conversions stand for)."""
+    """(log moments at ORDERS, values for the names of the conversions)."""
     for mu, epsilon, delta in PLACES:
         alpha = partial(_gaussian_log_moment, mu)
         divergences = {(order + 1,): alpha(order) / order for order in ORDERS}

@@ -1,4 +1,4 @@
-"""Checks of the loss-distribution accountant, against truths by quadrature alone."""
+"""Checks of the loss-distribution accountant against exact values by quadrature."""
 
 import itertools
 import math
@@ -20,12 +20,12 @@ STEP = 2e-4
 
 
 def _summed(masses, step, epsilon):
-    """delta at epsilon of masses on cells of width `step`, but for what is infinite."""
+    """delta at epsilon of masses on cells of width `step`, without infinite losses."""
     return float(np.maximum(-np.expm1(epsilon - masses.losses(step)), 0) @ np.exp(masses.log_mass))
 
 
 def _outside(bound, truth, slack=1e-7):
-    """Width of the interval over the truth; infinity where the truth is outside of it by more than
+    """Width of the interval divided by the truth; infinity if the truth is outside by more than
     `slack`.
     """
     if bound.lower is None or not bound.lower * (1 - slack) <= truth <= bound.upper * (1 + slack):
@@ -86,7 +86,7 @@ def tilted_and_normalised(bench):
 
 @measures("privacy.ladder.on_ladder", "F1 F2", "the nearest rung on the safe side, by mpmath", 1e-9)
 def rungs(bench):
-    """Of 1,000 different lots: heights are multiples of r, and less than r away."""
+    """For 1,000 different lots: heights become multiples of r, and move by less than r."""
     noises, shares = np.exp(bench.rng.uniform((-3, -20), (5, -0.01), (1000, 2)).T)
     lots = [(PoissonSampled(*given), 1) for given in zip(shares, map(Gaussian, noises))]
     for dominating, side in ((True, 1), (False, -1)):

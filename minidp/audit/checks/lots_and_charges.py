@@ -33,7 +33,7 @@ KEYS = (("one", "W"), ("one", "b"), ("two", "W"))
 
 
 def _law_of_lots(sampler, examples, chances):
-    """How often each pair of successive epochs is drawn, in standard errors.
+    """Deviation of the counts of each pair of successive epochs, in standard errors.
 
     chances: {the lots of an epoch: its chance}, of all epochs that there are.
     """
@@ -112,7 +112,7 @@ def charges_of_poisson_lots(bench):
 
 @measures(SHUFFLED, "S1", "event, relation and number, by hand", 0.0)
 def charges_of_shuffled_lots(bench):
-    """One for each epoch that was begun."""
+    """One charge for each epoch begun."""
     sampler = ShuffleSampler(10, 4)
     yield holds((sampler.wrap(RELEASE), sampler.relation) == (RELEASE, Relation.ZERO_OUT))
     for steps, number in {0: 0, 1: 1, 3: 1, 4: 2}.items():

@@ -20,7 +20,7 @@ NAMED |= {"sum_of_squares": "s", "mean": "m", "square": "v", "weight_decay": "w"
 @states("train.optimizer.AdaGrad", "F1", case=(train.AdaGrad, (0.5,)))
 @states("train.optimizer.Adam", "F1", case=(train.Adam, (0.5, 0.7, 0.2)))
 def steps(bench, case):
-    """With the settings it has by itself and others, a constant rate and one that falls."""
+    """With default and other settings, with a constant rate and one that falls."""
     kind, others = case
     for rate, settings in ((0.1, ()), (LinearDecay(0.2, 0.1, 3), others)):
         optimizer = kind(rate, *settings)

@@ -1,4 +1,4 @@
-"""Checks of what protects persons: which rows are used, means over them, and releases of them."""
+"""Checks for persons: the rows that are used, means over them, and releases of them."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ PERSONS = "data.persons.Persons"
 
 
 def _of_persons(rng, rows=23, persons=6):
-    """(name of each row's person, {person: numbers of the rows of theirs that are used})."""
+    """(name of each row's person, {person: numbers of their used rows})."""
     names = np.array(["eve", "al", "ida", "bo", "cy", "di"])[rng.integers(0, persons, rows)]
     used = {name: [] for name in sorted(set(names.tolist()))}
     for row, name in enumerate(names.tolist()):
@@ -54,7 +54,7 @@ def views_share_their_row(bench):
 
 @states("data.examples.LabelledExamples", "F1", 0.0)
 def weights_are_of_units(bench):
-    """Of persons of whom one, two and three rows are used, of rows and of their views."""
+    """For persons with one, two and three used rows, for rows and for views of rows."""
     names, _ = _of_persons(bench.rng)
     x, labels = bench.rng.standard_normal((len(names), 2)), np.arange(len(names))
     persons = [Persons(names, most) for most in (1, 2, 3)]
@@ -89,7 +89,7 @@ def persons_means_are_of_rows_that_are_used(bench):
 @measures(PCA, "F1 F2", "means of what each row adds by itself", 2.0**-13, case=(PCA_SUMS, True))
 @measures(LOOK, "F1", "means of what each row adds by itself", 2.0**-26, case=(COUNTS, False))
 def sums_over_persons(bench, case):
-    """For second moments, nothing of a person with a row that is not finite."""
+    """For second moments, a person with a row that is not finite contributes nothing."""
     names, used = _of_persons(bench.rng)
     x, (sums, left_out) = bench.rng.uniform(-9, 9, (len(names), 3)), case
     if left_out:

@@ -1,4 +1,4 @@
-"""Checks of what every accountant does alike: caps, rare releases, releases that give themselves
+"""Checks of rules that all accountants share: caps, rare releases, releases that give everything
 away.
 """
 
@@ -20,7 +20,7 @@ ACCOUNTANT = "privacy.accountant.Accountant"
 
 
 def _bounds(*parts):
-    """Each accountant whose figure may be quoted for a ledger of these parts."""
+    """Yield each accountant whose figure may be quoted for a ledger of these parts."""
     made = [each() for each in every() if each.kind == "bound"]
     return [each for each in made if all(each.covers(event) for event, _ in parts)]
 
@@ -30,7 +30,7 @@ def _uncapped_too(accountant, *entries):
     parts = accountant._charged(ledger_of(*entries)).parts
     return {
         **ends_of(accountant, *entries),
-        # no theorem but [C1] is asked at 0
+        # at delta 0 only [C1] is used
         "epsilon'": lambda delta: accountant.epsilon_of(parts, delta).upper if delta else math.inf,
         "delta'": lambda epsilon: accountant.delta_of(parts, epsilon).upper,
     }
@@ -38,7 +38,7 @@ def _uncapped_too(accountant, *entries):
 
 @states(ACCOUNTANT, "C1")
 def pure_releases_cost_their_sum(bench):
-    """At a delta next to none, and at none."""
+    """At a tiny delta, and at 0."""
     parts = (PureDP(1.0), 30), (PoissonSampled(0.1, Laplace(1.0)), 3)
     e, n = np.array([1.0, math.log1p(0.1 * math.expm1(1))]), np.array([30, 3])
     ranges = {"t": [1e-300, 0.0], "E": [float(e @ n) * (1 + 1e-12)]}

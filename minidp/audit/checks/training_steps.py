@@ -19,7 +19,7 @@ ALL = PoissonSampler(1.0)
 
 
 class Mirrored:
-    """Examples that show themselves and their mirror images in turn."""
+    """Examples whose views are in turn themselves and their mirror images."""
 
     def __init__(self, x, bench):
         self.x, self.bench = x, bench
@@ -48,7 +48,7 @@ def _setting(bench, noise=0.8, clip=0.5, sampler=ALL, steps=4, strategy="auto", 
 
 def _algorithm_1(trainer, network, examples, weight):
     """The parameters after a loop over steps and examples, each clipped by itself, on the host, in
-    plain NumPy but for the normal numbers.
+    plain NumPy except for the normal numbers.
 
     network: a copy of the trainer's; examples: (x, y) of the rows of each.
     """
@@ -91,9 +91,9 @@ CASES = (
 
 @measures(CARD, "F2 F3 F4 V1", "Algorithm 1 as a loop over examples, same draws", 1e-10)
 def training_equals_algorithm_1(bench):
-    """With a learning rate that falls, lots in batches, empty lots, plain SGD; with two views and
-    with persons, all clipped, some or none, in every form of the gradients. A row that is not
-    finite takes its person out.
+    """With a falling learning rate, lots in batches, empty lots and plain SGD; with two views and
+    with persons; with all, some or no gradients clipped; in every form of the gradients. A row that
+    is not finite removes its person.
     """
     for case in CASES:
         trainer, x, y = _setting(bench, **case)
@@ -124,7 +124,7 @@ def _on_host(arrays):
 
 @states(CARD, "F3 F4")
 def a_step(bench):
-    """Of plain SGD at a rate of 0.3."""
+    """For plain SGD at a rate of 0.3."""
     trainer, *data = _setting(bench, steps=1)
     (x, y), network, sanitizer = map(bench.asarray, data), trainer.network, trainer.plan.sanitizer
     before = _on_host(network.params)

@@ -2,8 +2,8 @@
 
 An event says exactly what was done and nothing about epsilon; accountants read events. The meaning
 of an event never changes once it is written down, and an accountant refuses what it does not know.
-Each family of events has a file with its rules; what an event defines no rule for, `base.Event`
-refuses.
+Each family of events has a file with its rules. If an event has no rule for something, `base.Event`
+refuses it.
 """
 
 from .base import Event, NeighbouringRelation, NonPrivate, Unknown

@@ -1,4 +1,4 @@
-"""What all events have in common, and when two data sets are neighbours."""
+"""The base of all events, and when two data sets are neighbours."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
@@ -16,7 +16,7 @@ class NeighbouringRelation(Enum):
     """When two data sets count as neighbours.
 
     ADD_REMOVE  one example is added or removed (the relation of Abadi et al. 2016)
-    ZERO_OUT    one example is exchanged for one that contributes exactly zero
+    ZERO_OUT    one example is replaced by one that contributes exactly zero
     """
 
     ADD_REMOVE = "add_remove"
@@ -27,8 +27,8 @@ releases = partial(count, 0, MOST_128_BITS)
 
 
 def number(check: Callable[..., None], plain: Any = float) -> dict[str, Any]:
-    """Metadata of a field that holds a number: its check, and the plain type in which it is kept,
-    so that JSON can hold it, whether it was built from 4, 4.0 or NumPy's numbers.
+    """Metadata of a field for a number: its check, and the plain type to which it is converted, so
+    that JSON can hold it, whether it was built from 4, 4.0 or NumPy's numbers.
     """
     return {"number": (check, plain)}
 
@@ -37,45 +37,48 @@ def number(check: Callable[..., None], plain: Any = float) -> dict[str, Any]:
 class Event:
     """Base of all events: frozen, hashable, and written to JSON under its class's name.
 
-    The rules here are those of an event about which nothing is known: a primitive that no
-    accountant covers, to which sampling gives nothing and which has no rule for groups. An event
-    with better rules defines them in its own file.
+    The rules here are for an event about which nothing is known: a primitive that no accountant
+    covers, without credit for sampling and without a rule for groups. An event with better rules
+    defines them in its own file.
     """
 
     @property
     def noise(self) -> Any:
-        """What a primitive releases from its lot: the event inside the sampling, else itself."""
+        """The event inside the sampling of a primitive; the primitive itself if it is not
+        sampled.
+        """
         return self
 
     @property
     def share(self) -> float:
-        """A probability; with 1 minus it, at least, the example has no part in the release."""
+        """An upper bound on the probability that the example has a part in the release."""
         return 1.0
 
     @property
     def pure_epsilon(self) -> float | None:
-        """The epsilon of a primitive that is pure DP, None for any other."""
+        """The epsilon of a primitive that is pure DP; None for any other."""
         return None
 
     @property
     def in_words(self) -> str:
-        """What an accountant calls an event that it has no theorem for."""
+        """The event in the message of an accountant that has no theorem for it."""
         return f"{self!r:.200}"
 
     def primitives(self, count: int = 1) -> "Iterator[tuple[Event, int]]":
-        """The (primitive, count) pairs that `count` releases come down to, each sampled once at
-        most.
+        """(primitive, count) pairs that together equal `count` releases; each is sampled at most
+        once.
 
         Gaussians over the same examples become one Gaussian, noise of 0 becomes NonPrivate, and
-        infinite noise nothing. Raises UnsupportedEventError for a lot of which there is no theorem,
-        and NumericalBoundError for more than MOST_RELEASES.
+        infinite noise is left out. Raises UnsupportedEventError for a lot for which there is no
+        theorem, and NumericalBoundError for more than MOST_RELEASES.
         """
         yield self, count
 
     def for_group(self, k: int) -> "Event":
-        """The primitive that costs one example what this one costs k that join or leave together.
+        """The primitive whose cost for one example is the cost of this one for k examples that are
+        added or removed together.
 
-        Raises UnsupportedEventError where no such rule is known.
+        Raises UnsupportedEventError if no such rule is known.
         """
         raise UnsupportedEventError(f"no group rule for {self!r}")
 
@@ -91,7 +94,7 @@ class Event:
 
 
 def check_event(where: str, event: object) -> None:
-    """Raise ParameterError, naming the caller, for what is no Event."""
+    """Raise ParameterError, which names the caller, for an object that is not an Event."""
     if not isinstance(event, Event):
         raise ParameterError(f"{where}: expected an Event, got {event!r}")
 
@@ -114,4 +117,4 @@ class NonPrivate(Event):
 
 @dataclass(frozen=True)
 class Unknown(Event):
-    """Something happened that nobody can describe; every accountant refuses it."""
+    """An access to the data that cannot be described; every accountant refuses it."""

@@ -7,7 +7,7 @@ from .base import Event, check_event, check_releases, number, releases
 
 
 class Several(Event):
-    """Base of the events that are made of a sequence of events."""
+    """Base of events that consist of a sequence of events."""
 
     events: Sequence[Event]
 

@@ -13,7 +13,7 @@ from ...errors import ParameterError
 from ...util.validate import non_negative
 from .base import Event, NonPrivate, number
 
-LEAST_NOISE = 1e-160  # below it epsilon leaves the range of float64
+LEAST_NOISE = 1e-160  # for less noise, epsilon leaves the range of float64
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ class JointGaussian(Event):
     """Several Gaussians over the *same* examples: block l with its own sensitivity and multiplier
     s_l.
 
-    Scaling block l by its noise shows that the whole is dominated like one Gaussian with
-    `effective_noise_multiplier`. Sampling belongs around the joint event: charging each block as if
-    it drew its own sample would understate epsilon.
+    Scaling each block by its noise shows that the whole costs at most as much as one Gaussian with
+    `effective_noise_multiplier`. Put sampling around the joint event: charging each block as if it
+    had its own sample would understate epsilon.
     """
 
     noise_multipliers: Sequence[float]

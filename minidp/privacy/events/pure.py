@@ -1,4 +1,4 @@
-"""Releases of which (epsilon, delta) is all that is known."""
+"""Releases of which only (epsilon, delta) is known."""
 
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -27,8 +27,9 @@ class PureDP(Event):
 class ApproximateDP(Event):
     """Any release that is (epsilon, delta)-DP, such as another library's; unsampled.
 
-    It is dominated by what gives itself away with probability delta and is epsilon-DP otherwise
-    (Kairouz, Oh, Viswanath 2015, Theorem 2): PureDP(epsilon) beside ApproximateDP(0, delta).
+    It costs at most as much as a release that gives everything away with probability delta, and is
+    epsilon-DP otherwise (Kairouz, Oh, Viswanath 2015, Theorem 2): PureDP(epsilon) beside
+    ApproximateDP(0, delta).
     """
 
     epsilon: float = field(metadata=number(non_negative_finite, _plain))

@@ -1,7 +1,7 @@
 """Events over random lots.
 
 Only Gaussian and Laplace noise can be inside a lot, and only Gaussians compose within one. A lot
-without noise gives itself away with the probability that the example is in it, and is
+without noise gives everything away with the probability that the example is in it, so it is
 ApproximateDP(0, share).
 """
 
@@ -31,7 +31,8 @@ class PoissonSampled(Event):
     """`event` over a lot that holds each example independently with probability
     sampling_probability.
 
-    A zeroed example adds exactly zero to a sum, so that ZERO_OUT meets the same pair as ADD_REMOVE.
+    A zeroed example adds exactly zero to a sum, so ZERO_OUT has the same pair of distributions as
+    ADD_REMOVE.
     """
 
     sampling_probability: float = field(metadata=number(probability))
@@ -62,7 +63,7 @@ class PoissonSampled(Event):
                 yield replace(self, event=inner), count
 
     def one_lot(self) -> list[Event]:
-        """What is released from one lot, as a list of at most one primitive."""
+        """The release from one lot, as a list of at most one primitive."""
         parts: list[tuple[Any, int]] = list(self.event.primitives())
         if any(not isinstance(inner, (Gaussian, Laplace, NonPrivate)) for inner, _ in parts):
             raise UnsupportedEventError(
@@ -82,11 +83,12 @@ class PoissonSampled(Event):
         )
 
     def for_group(self, k):
-        r"""The lot that holds any of the k with probability 1 - (1-q)^k, its noise that of k.
+        r"""A lot that holds any of the k examples with probability 1 - (1-q)^k, with the noise for
+        k of them.
 
         Bound
             [C1]  s' = s/k, b' = b/k, q' = 1 - (1-q)^k    Gaussian(s) becomes Gaussian(s'),
-                  Laplace(b) Laplace(b'), and what is sampled with probability q is sampled with q'
+                  Laplace(b) becomes Laplace(b'), and the sampling probability q becomes q'
 
         Source
             [C1]  own derivation: sensitivity grows k-fold. With probability (1-q)^k no member is in
