@@ -100,7 +100,7 @@ class LossDistributionAccountant(Accountant):
 
     def _kept(self, grid):
         """A grid with stored sums that serves this question, too, and was not yet tried for it;
-        None if there is none.
+        otherwise `grid`.
         """
         for kept in reversed(self._sums):
             if kept not in self._tried and kept.covers(grid):
