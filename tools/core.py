@@ -31,7 +31,7 @@ DEARER = {
     "data": 10_080,
     "run": 32_652,
     "fitting": 20_474,
-    "audit": 43_505,
+    "audit": 43_458,
     "steptest": 10_610,
 }
 PRICES = {  # tokens without comments and docstrings
