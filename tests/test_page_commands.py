@@ -117,7 +117,7 @@ def test_a_program_on_a_page_has_its_flags_and_a_test_that_runs_it(page, command
     assert running, f"{page}: no test runs {name}"
     if rest and not rest[0].startswith("-") and "experiments" in program[-1]:
         program, rest = [*program, rest[0]], rest[1:]
-        assert any(f'"{program[-1]}' in text for text in running)
+        assert any(re.search(rf"(?<![\w-]){program[-1]}(?![\w-])", text) for text in running)
     known = flags_of(*program)
     for flag in (each for each in rest if each.startswith("-")):
         assert re.search(rf"(?<![\w-]){flag}(?![\w-])", known), f"{page}: {command}: {flag}"
@@ -130,7 +130,7 @@ PRINTED = {  # a command: what it prints; the page's words in capitals stand for
     "minidp epsilon --noise-multiplier 0.7 --sampling-probability 0.001 --steps 2000 --delta 1e-5 "
     "--group-size 8": "2162.53",
     "minidp epsilon --dataset-size 60000 --lot-size 256 --epochs 15 --noise-multiplier 1.3 --delta "
-    "1e-5 --sampler SAMPLER": "0.866",
+    "1e-5 --sampler SAMPLER": "0.8651",  # 0.866 at most
 }
 
 

@@ -31,7 +31,7 @@ DEARER = {
     "data": 10_080,
     "run": 33_036,
     "fitting": 20_480,
-    "audit": 43_797,
+    "audit": 43_763,
     "steptest": 10_610,
 }
 PRICES = {  # tokens without comments and docstrings

@@ -22,6 +22,7 @@ from minidp.audit import check_step
 from minidp.util.files import write_json
 
 LOT, SIGMA, CLIP = 16, 1.5, 1.0
+PADDED = 64  # rows of a lot in JAX: a multiple of it
 INPUTS = 6  # of a row; its last three numbers are the targets
 SHAPES = ((6, 5), (5,), (5, 3), (3,))
 
@@ -108,9 +109,11 @@ def _loss(params, row):
 
 
 def padded(rows):
-    """Rows and one of zeros, so that a lot may be empty; their weights."""
-    padding = np.zeros((1, INPUTS + 3), "float32")
-    return np.concatenate([rows, padding]), np.append(np.ones(len(rows), "float32"), [0])
+    """Rows and some of zeros, so that lots have few shapes, and may be empty; their weights."""
+    weights = np.zeros((len(rows) // PADDED + 1) * PADDED, "float32")
+    weights[: len(rows)] = 1
+    padding = np.zeros((len(weights) - len(rows), INPUTS + 3), "float32")
+    return np.concatenate([rows, padding]), weights
 
 
 def _params():

@@ -201,7 +201,8 @@ def named(only, cards):
             if any("Abadi" in each and _mentions(each, asked) for each in card.sources.values())
         }
     if not wanted:
-        near = ", ".join(known[name] for name in get_close_matches(called, known, 5, 0.5))
+        held = [name for name in known if called in name]
+        near = ", ".join(map(known.get, held or get_close_matches(called, known, 5)))
         near = f"near it: {near}; " if near else ""
         raise ParameterError(f"no card is named {only}; {near}minidp audit --list prints all")
     return wanted

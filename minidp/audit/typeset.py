@@ -96,7 +96,7 @@ def _number(digits):
 
 
 def _name(name):
-    """Letters with digits, primes and indices; of what is summed, these stand below the sign."""
+    """Letters with digits, primes and indices; the indices of a sum stand below its sign."""
     letters, digits, primes, tail = re.fullmatch(r"([A-Za-z]+)(\d*)('*)_?(.*)", name).groups()
     base = _sign(letters) if letters in SIGNS else _word(letters)
     if digits:

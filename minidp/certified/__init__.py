@@ -1,1 +1,3 @@
-"""The distribution of the privacy loss."""
+"""The loss-distribution accountant (`pld`), Gaussian differential privacy, and composition of
+pairs.
+"""

@@ -26,7 +26,7 @@ AT_ONCE = 32  # transforms in memory
 
 
 class LossDistributionAccountant(Accountant):
-    r"""The distribution of the privacy loss, composed by FFT, both directions, with a bound on
+    r"""Composes the distribution of the privacy loss by FFT, in both directions, with a bound on
     every error.
 
     >>> from minidp.privacy import Gaussian, Ledger, PoissonSampled
@@ -55,8 +55,8 @@ class LossDistributionAccountant(Accountant):
 
     Fails as
         a wider interval, with the upper end of the Renyi, basic or advanced accountant if that is
-        lower, which `Bound.fallback` names; where sigma is out of range, or numbers leave float64,
-        that one with the lower end unknown
+        lower (`Bound.fallback` names it); if sigma is out of range, or numbers leave float64, that
+        upper end with an unknown lower end
 
     Source
         [M1]  upper: Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022 (arXiv:2207.04380),
@@ -80,7 +80,7 @@ class LossDistributionAccountant(Accountant):
         quick: bool = False,
     ):
         super().__init__(relation)
-        self.quick = quick  # upper ends alone, from the first grid
+        self.quick = quick  # only upper ends, from the first grid
         self._grids: dict[Any, Any] = {}
         self._sums: dict[Any, Any] = {}  # {grid: ({event: count}, their ComposedLoss)}
         self._tried: set[Any] = set()
@@ -99,8 +99,8 @@ class LossDistributionAccountant(Accountant):
         return self._grids[key]
 
     def _kept(self, grid):
-        """A grid for which sums are kept, if it serves this question as well and was not tried for
-        it yet.
+        """A grid with stored sums that serves this question, too, and was not yet tried for it;
+        otherwise `grid`.
         """
         for kept in reversed(self._sums):
             if kept not in self._tried and kept.covers(grid):
@@ -109,8 +109,8 @@ class LossDistributionAccountant(Accountant):
         return grid
 
     def composed(self, parts, grid):
-        """The sum of the parts' losses on the grid. The sum of many parts is kept, so that a longer
-        run only adds its new parts.
+        """The sum of the parts' losses on the grid. Sums of many parts are stored, so that a longer
+        run adds only its new parts.
         """
         if len(parts) <= FEW:
             return super().composed(parts, grid)

@@ -1,11 +1,11 @@
-"""Where the loss distribution hands over to another upper end, to whom, and why.
+"""When the loss-distribution accountant takes another accountant's upper end, which one, and why.
 
     when                             to whom                         why
     all is unsampled Gaussian noise  the Gaussian accountant         its curve is exact
     the interval stays wide, or no   the lowest of the Renyi, basic  each is a bound, whatever the
     grid serves                      and advanced accountants        noise and the counts
 
-`Accountant` has what every bound has beside these: pure epsilons, exposure, rare releases.
+The rules of all bounds are in `Accountant`: pure epsilons, exposure, rare releases.
 """
 
 import math
@@ -20,13 +20,13 @@ from .composition import AdvancedAccountant, BasicAccountant
 from .gaussian import GaussianAccountant
 from .interval import between
 
-# where an interval stays wider than this share, other accountants' upper ends are asked for
+# if an interval stays wider than this share, other accountants' upper ends are tried
 WIDE = 0.02
-REFINEMENTS = 5  # times that the grid is chosen, at most
+REFINEMENTS = 5  # most choices of a grid
 
 
 def answer(question, accountant, parts, target):
-    """The Bound that the Question's class finds for (primitive, count) pairs."""
+    """The Bound for (primitive, count) pairs, by a class of Question."""
     if all(isinstance(event, Gaussian) for event, _ in parts):
         return question(accountant, parts, target).by(GaussianAccountant(accountant.relation))
     asked = question(accountant, merged(parts), target)
@@ -45,9 +45,9 @@ def refined(question):
     best, settled, fineness = Bound(None, math.inf, math.inf), False, question.fineness
     for _ in range(0 if _out_of_range(question.parts) else REFINEMENTS):
         try:
-            with np.errstate(all="ignore"):  # infinity is an answer
+            with np.errstate(all="ignore"):  # infinity is a valid answer
                 bound, points = question.interval(fineness)
-        except (ArithmeticError, ValueError):  # a NaN, or an infinity where none is an answer
+        except (ArithmeticError, ValueError):  # NaN, or infinity where that is no answer
             break
         gain = best.upper - bound.upper
         lowers = [each.lower for each in (best, bound) if each.lower is not None]
@@ -55,7 +55,7 @@ def refined(question):
         settled = question.accountant.quick
         if best.upper == math.inf or settled:
             break
-        # without a lower end the last gain says how far the upper one may still be off
+        # without a lower end, the last gain shows how much the upper end may still improve
         known = best if best.lower is not None else between(best.upper - gain, best.upper)
         factor = question.finer(known)
         settled = factor == 1.0
@@ -66,21 +66,21 @@ def refined(question):
 
 
 def merged(parts):
-    """The (primitive, count) pairs with all unsampled Gaussians as one, which composes to the same,
-    rounded up.
+    """The (primitive, count) pairs with all unsampled Gaussians merged into one, which is the same
+    composition, rounded up.
     """
     gaussians = [
         (event.noise_multiplier, count) for event, count in parts if isinstance(event, Gaussian)
     ]
     noise = combined_noise_multiplier(gaussians) * (1 - 1e-15)
-    # small noise spans more of a grid than many releases
+    # a small noise covers more of a grid than many releases
     if sum(count for _, count in gaussians) <= 1 or noise < 0.1:
         return parts
     return [*(part for part in parts if not isinstance(part[0], Gaussian)), (Gaussian(noise), 1)]
 
 
 def _out_of_range(parts):
-    """True if noise is so small that a step's losses span too many grid points, or so large that
+    """True if noise is so small that a step's losses cover too many grid points, or so large that
     they vanish.
     """
     for event, _ in parts:

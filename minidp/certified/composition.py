@@ -16,12 +16,13 @@ from .gaussian import gaussian_epsilon
 
 
 class PairAccountant(Accountant):
-    r"""Base of the accountants that give each release its (e_i, d_i) and compose those.
+    r"""Base of the accountants that give each release an (e_i, d_i) and compose these pairs.
 
     Bound
         [M1]  e_i = ln(1 + q_i (exp(E(d_i / q_i)) - 1)), d_i = share delta / (kinds n_i)    release
               i is (e_i, d_i)-DP, sampled with probability q_i, made n_i times; E is the exact curve
-              of the Gaussian, share the share of delta for releases, of which there are `kinds`
+              of the Gaussian; `share` is the share of delta for releases, and `kinds` the number of
+              different ones
 
     Valid for
         any mix of Gaussian and Laplace releases, Poisson-sampled or not; infinite where exp
@@ -31,16 +32,16 @@ class PairAccountant(Accountant):
         [M1]  Balle, Wang 2018, Theorem 8; amplification: Balle, Barthe, Gaboardi 2018, Theorem 8
     """
 
-    release_share = 1.0  # of delta, for the releases
+    release_share = 1.0  # of delta that the releases get
 
     def total(self, sums: NDArray, kept: float) -> float:
-        """epsilon from the sums of e_i, e_i^2 and e_i (exp(e_i) - 1), and the delta kept for
+        """epsilon from the sums of e_i, e_i^2 and e_i (exp(e_i) - 1), and from the delta for
         composition.
         """
         raise NotImplementedError
 
     def epsilon_of(self, parts, delta):
-        """`total`; kinds of release share delta alike."""
+        """epsilon by `total`; all kinds of releases get the same share of delta."""
         releases = [(event, count) for event, count in parts if event.pure_epsilon is None]
         spent = self.release_share * delta
         shares = tuple((event, spent / len(releases) / count) for event, count in releases)
@@ -48,7 +49,7 @@ class PairAccountant(Accountant):
         return Bound(None, epsilon, epsilon)
 
     def delta_of(self, parts, epsilon):
-        """delta by bisection of its logarithm: the smallest found at which epsilon suffices."""
+        """delta by bisection of its logarithm: the smallest one found at which epsilon suffices."""
 
         def suffices(log_delta):
             return self.epsilon_of(parts, math.exp(log_delta)).upper <= epsilon
@@ -80,7 +81,7 @@ class PairAccountant(Accountant):
 
 
 class BasicAccountant(PairAccountant):
-    r"""epsilons and deltas add up, with all of delta for the releases.
+    r"""Adds up epsilons and deltas; the releases get all of delta.
 
     Bound
         [C1]  epsilon = sum_i n_i e_i, delta = sum_i n_i d_i
@@ -97,7 +98,7 @@ class BasicAccountant(PairAccountant):
 
 
 class AdvancedAccountant(PairAccountant):
-    r"""Strong composition, each step of it proved, with half of delta for the releases.
+    r"""Strong composition in which each step is proved; the releases get half of delta.
 
     Bound
         [C1]  epsilon = min(sum_i n_i e_i, sqrt(2 ln(1/delta') sum_i n_i e_i^2) + sum_i n_i e_i
@@ -120,7 +121,7 @@ class AdvancedAccountant(PairAccountant):
 
 
 class PaperStrongComposition(AdvancedAccountant):
-    r"""The strong composition that the paper draws in Figure 2: a comparison, not a guarantee.
+    r"""Strong composition as the paper draws it in Figure 2: a comparison, not a guarantee.
 
     Bound
         [M1]  e = q epsilon0, epsilon0 = sqrt(2 ln(1.25/delta0)) / sigma, delta0 = delta/(2 q T)
@@ -150,8 +151,8 @@ class PaperStrongComposition(AdvancedAccountant):
 
 
 class PerTensorAccountant2016(MomentsAccountant):
-    r"""What the paper's own code charged, each tensor as if it had a lot of its own: a comparison
-    that understates.
+    r"""The charges of the paper's own code, for each tensor as if it had its own lot: a comparison
+    that understates epsilon.
 
     Bound
         [M1]  PoissonSampled(q, JointGaussian(s_1, ..)) is charged as PoissonSampled(q,

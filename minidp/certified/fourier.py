@@ -10,9 +10,9 @@ ROUNDING = 2.0**-53  # unit roundoff of float64
 def spectrum_of(mass, knots, points):
     """(discrete Fourier transform of the folded masses, a bound on the error of each value).
 
-    The transform errs by a multiple of the masses' 2-norm (Higham 2002, Theorem 24.2); one atom
-    that holds most of the mass is transformed by its formula instead, which is what lets 10^7 steps
-    compose.
+    The error of the transform is a multiple of the masses' 2-norm (Higham 2002, Theorem 24.2). So a
+    single atom with most of the mass is transformed by its formula instead; without this, 10^7
+    steps would not compose.
     """
     main = int(np.argmax(mass))
     rest = mass.copy()

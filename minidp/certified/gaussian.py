@@ -1,5 +1,5 @@
-"""Gaussian differential privacy: exact without sampling, the central limit approximation with
-it.
+"""Gaussian differential privacy: exact without sampling, an approximation by the central limit
+theorem with it.
 """
 
 import math
@@ -11,12 +11,13 @@ from ..privacy.events import Gaussian
 from ..util.validate import non_negative, open_probability
 
 FAR = -5.0  # from here on down, tails are computed by themselves
-SMALL = 0.01  # mu, below which two tails are too near each other for a difference
+SMALL = 0.01  # for a smaller mu the two tails are too close for a difference
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(5)  # of an integral over (-1, 1)
 
 
 class GaussianAccountant(Accountant):
-    r"""mu^2 added up over the releases, then the (epsilon, delta) of telling N(0, 1) from N(mu, 1).
+    r"""Adds up mu^2 over the releases, then gives the (epsilon, delta) of distinguishing N(0, 1)
+    from N(mu, 1).
 
     >>> from minidp.privacy import Ledger
     >>> ledger = Ledger()
@@ -28,9 +29,8 @@ class GaussianAccountant(Accountant):
         [M1]  mu^2 = 1 / sigma^2    for Gaussian(sigma): exact
         [M2]  mu^2 ~ q^2 (exp(1/sigma^2) - 1)    for PoissonSampled(q, Gaussian(sigma)): a limit,
               no bound
-        Where all releases are unsampled the interval is exact and a bound. Otherwise the figure was
-        2-10 per cent below the truth in five of six published MNIST settings and above it in the
-        sixth.
+        If no release is sampled, the interval is exact and a bound. Otherwise the figure was 2-10
+        per cent below the truth in five of six published MNIST settings, and above it in the sixth.
 
     Valid for
         sigma > 0, epsilon infinite where exp(1/sigma^2) overflows; as an approximation for many
@@ -82,8 +82,8 @@ class GaussianAccountant(Accountant):
 
 
 def _cancelled(epsilon, mu):
-    """More than what rounding takes from the difference in `gaussian_delta`: each term is at most
-    P(Z > low), and off by a few roundings of it and of low.
+    """An upper bound on the rounding error of the difference in `gaussian_delta`: each term is at
+    most P(Z > low), with an error of a few roundings of it and of low.
     """
     from scipy.special import ndtr
 

@@ -1,5 +1,5 @@
-"""Where to look: a guess of (epsilon, delta), the spread of the composed loss around it, and the
-grid to compute on.
+"""The grid for a question: from a guess of (epsilon, delta), and the spread of the composed loss
+around it.
 
 Nothing here is a bound: samples, tilt, window and step size decide how narrow the interval becomes,
 never whether it is right.
@@ -19,16 +19,16 @@ OUTSIDE = (
 # noise beyond the tails kept adds e^-16 = 1e-7 of delta at most: far below the wanted width
 TRUNCATION = 16.0
 LEAST_LOG_DELTA = -690.0  # smaller deltas leave float64; they are bounded by where they do not
-MOST_TILT_A_STEP = 300.0  # so that weights of neighbouring knots stay within float64
+MOST_TILT_A_STEP = 300.0  # keeps weights of neighbouring knots within float64
 MAX_POINTS = 2**21  # of a grid, 16 MB each transform; of all kinds of releases together
-LEAST_POINTS = 2**17  # that a grid may have, whatever the number of kinds
+LEAST_POINTS = 2**17  # points that a grid may have for any number of kinds
 MAX_KNOTS = 2**15  # of all releases, about: a tenth of a second of cells
 LEAST_KNOTS = 2**10  # of each
 
 
 @dataclass(frozen=True)
 class LossGrid:
-    """Where one direction's losses are put, and the exponential tilt under which they are
+    """The grid for the losses of one direction, and the exponential tilt under which they are
     composed.
     """
 
@@ -44,7 +44,7 @@ class LossGrid:
     left_order: float
 
     def covers(self, other: "LossGrid") -> bool:
-        """True if this grid serves in place of the other, such as for a run of fewer steps."""
+        """True if this grid can replace the other, such as for a run of fewer steps."""
         return (
             (self.direction, self.upper) == (other.direction, other.upper)
             and self.step <= 1.3 * other.step
@@ -138,8 +138,8 @@ def at_tilt(samples, tilt):
 
 
 def find(samples, *, epsilon=None, log_delta=None):
-    """The saddle whose centre is epsilon, or whose delta is exp(log_delta), to about a per cent of
-    the tilt.
+    """The saddle whose centre is epsilon, or whose delta is exp(log_delta); the tilt is accurate to
+    about one per cent.
     """
 
     def too_low(saddle):
@@ -160,8 +160,8 @@ def find(samples, *, epsilon=None, log_delta=None):
 
 
 def window(samples, saddle, exponent):
-    """((right, order), (left, order)): beyond these losses the tilted mass is below e^-exponent
-    each.
+    """((right, order), (left, order)): beyond each of these losses the tilted mass is below
+    e^-exponent.
     """
     natural = math.sqrt(2 * exponent / saddle.variance)
     orders = [natural * scale for scale in (0.03, 0.1, 0.3, 0.6, 1.0, 1.5)]
@@ -180,8 +180,8 @@ def fast_length(least):
 
 
 def sampled(event, direction, deviations):
-    """(losses, log P-masses) of the event on an even grid of outcomes within so many standard
-    deviations: enough to choose tilt and window.
+    """(losses, log P-masses) of the event on an even grid of outcomes within some standard
+    deviations, which suffices to choose tilt and window.
     """
     pure = event.pure_epsilon
     if pure is not None:

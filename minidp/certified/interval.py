@@ -1,5 +1,5 @@
-"""One question to the loss distribution, epsilon at a delta or delta at an epsilon: the interval
-that a grid of a given fineness answers.
+"""A question to the loss distribution: epsilon at a delta, or delta at an epsilon. The answer is an
+interval from a grid of a given fineness.
 """
 
 import math
@@ -13,25 +13,25 @@ from .masses import ADD, REMOVE, largest_loss
 
 FINENESS = 0.08  # grid step over the (tilted) standard deviation of one step's loss
 WIDTH = 2e-3  # wanted width of an interval of epsilon, relative ...
-LEAST_WIDTH = 2e-5  # ... or absolute, where epsilon is so small that nobody asks for more
+LEAST_WIDTH = 2e-5  # ... or absolute, if epsilon is so small that nobody needs more digits
 DELTA_WIDTH = 0.02  # wanted width of an interval of delta, relative
 ROUNDED = 1.2 * RUNG  # of epsilon, at most about, between both ends of a ladder
 
 
 class Question:
-    """Base of the two questions. `room` is the growth in points that must fit into memory before a
-    finer grid is tried; an interval within `width` is never wide.
+    """Base of the two questions. room: a finer grid is tried only if so many times more points fit
+    into memory. width: an interval within it is never too wide.
 
     accountant  the LossDistributionAccountant that composes
     parts       (primitive, count) pairs
-    target      the delta, or the epsilon, at which to look
+    target      the given delta or epsilon
     """
 
     def __init__(self, accountant, parts, target):
         self.accountant, self.target = accountant, target
         self.parts = on_ladder(parts, dominating=True)
         self.rounded = 0.0 if self.parts is parts else ROUNDED  # of epsilon, by the ladder
-        # times the room, beyond which no finer grid is tried
+        # a finer grid is not tried beyond so many times the room
         self.most_points = MAX_POINTS / len(parts)
         if self.rounded:
             self.most_points = self.room * LEAST_POINTS / 2
@@ -41,40 +41,40 @@ class Question:
         self.directions = [REMOVE, ADD]
 
     def upper(self, grid):
-        """The window of masses that dominate the parts."""
+        """The window of composed masses that dominate the parts."""
         return LossWindow(self.accountant.composed(self.parts, grid), grid)
 
     def lower(self, grid):
-        """The window of masses that the parts known from below dominate."""
+        """The window of composed masses that are dominated by the parts known from below."""
         grid = replace(grid, upper=False)
         return LossWindow(self.accountant.composed(self.known, grid), grid)
 
 
 class EpsilonAt(Question):
-    """epsilon at a delta: the larger of both directions, and that one's lower end. Only the
-    direction that decides is computed again.
+    """epsilon at a delta: the larger upper end of both directions, with the lower end of that
+    direction. Only the deciding direction is recomputed.
     """
 
     fineness, room, width = FINENESS, 4, LEAST_WIDTH
 
     def by(self, accountant):
-        """Another accountant's answer."""
+        """The answer of another accountant."""
         return accountant.epsilon_of(self.parts, self.target)
 
     def slack(self, bound):
-        """The share of the bound that the ladder's rounding takes."""
+        """The share of the bound that comes from the ladder's rounding."""
         return self.rounded
 
     def grid(self, direction, fineness):
         return self.accountant.choose_grid(self.parts, None, self.target, direction, fineness)
 
     def finer(self, bound):
-        """The factor by which to refine, 1 for enough; the bound is infinitely wide where nothing
-        is known below yet.
+        """The factor by which to refine; 1 if the interval is narrow enough. Without a lower end
+        the interval is infinitely wide.
         """
         wanted = max((WIDTH + self.slack(bound)) * bound.upper, LEAST_WIDTH)
         excess = (bound.upper - bound.lower) / wanted
-        # of many kinds of releases a look costs more than a grid that is finer than needed
+        # with many kinds of releases, another try costs more than a grid that is finer than needed
         most = 0.5 if self.rounded else 1.0
         return 1.0 if excess <= 1 else min(most, max(0.1, 0.9 / math.sqrt(excess)))
 
@@ -97,19 +97,19 @@ class EpsilonAt(Question):
 
 
 class DeltaAt(Question):
-    """delta at an epsilon: the largest of both directions on either side. A direction whose upper
-    end is below the other's lower end is not looked at again.
+    """delta at an epsilon: the larger upper end and the larger lower end of both directions. A
+    direction whose upper end is below the other's lower end is not computed again.
     """
 
     fineness, room, width = FINENESS / 2, 16, 0.0
 
     def by(self, accountant):
-        """Another accountant's answer."""
+        """The answer of another accountant."""
         return accountant.delta_of(self.parts, self.target)
 
     def slack(self, bound):
-        """The share of the bound that the ladder's rounding takes: delta is about e^(-epsilon^2 /
-        c), so that ln delta changes by 2 ln delta times what ln epsilon does.
+        """The share of the bound that comes from the ladder's rounding. delta is about
+        e^(-epsilon^2 / c), so ln delta changes by 2 ln delta times the change of ln epsilon.
         """
         return self.rounded * 2 * max(10.0, -math.log(bound.upper))
 
@@ -117,7 +117,7 @@ class DeltaAt(Question):
         return self.accountant.choose_grid(self.parts, self.target, None, direction, fineness)
 
     def finer(self, bound):
-        """The factor by which to refine, 1 for enough."""
+        """The factor by which to refine; 1 if the interval is narrow enough."""
         wanted = DELTA_WIDTH + self.slack(bound)
         return 1.0 if bound.upper - bound.lower <= wanted * bound.upper else 0.3
 
@@ -144,7 +144,7 @@ class DeltaAt(Question):
 
 
 def _known_below(parts):
-    """The releases whose loss is known from below too, not by a dominating pair alone."""
+    """The releases whose loss is also known from below, and not only by a dominating pair."""
     return [
         # a count above 2^53 was rounded up
         (event, n if n <= 2**53 else math.nextafter(math.nextafter(n, 0), 0))
@@ -154,7 +154,7 @@ def _known_below(parts):
 
 
 def between(lower, upper):
-    """The Bound with these ends; `lower` may be unknown (None), or above `upper` by roundings."""
+    """The Bound with these ends; `lower` may be unknown (None), or above `upper` by rounding."""
     if lower is None:
         return Bound(None, upper, upper)
     lower = min(lower, upper)

@@ -1,8 +1,8 @@
 """Numba kernels for privacy loss distributions on a grid of losses.
 
 A pair (P, Q) has the loss L = ln(dP/dQ). For P = (1-q) N(0,1) + q N(m,1), Q = N(0,1) and r =
-dN(m,1)/dN(0,1), L rises with x. The grid has knots l_k = offset + k h. All masses are kept in logs,
-since far tails matter.
+dN(m,1)/dN(0,1), L rises with x. The grid has knots l_k = offset + k h. All masses are kept as
+logarithms, because far tails matter.
 """
 
 import math
@@ -14,7 +14,7 @@ from ..host.jit import CACHED, njit
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 NODES, WEIGHTS = 0.5 * (NODES + 1.0), 0.5 * WEIGHTS
 CUT_OFF = (
-    120.0  # twice the exponent below a cell's peak at which its integral is cut off: e^-60 of it
+    120.0  # an integral is cut off where it is e^-60 of its cell's peak; this is twice the exponent
 )
 # standard deviations from both peaks, 0 and m, beyond which masses (e^-800) leave float64
 FAR = 40.0
@@ -22,20 +22,20 @@ SMALL_SHIFT = 0.05  # of the mean, in standard deviations of the noise
 
 
 def log_tail(z):
-    """At least ln P(N(0,1) > z)."""
+    """An upper bound on ln P(N(0,1) > z)."""
     return -0.5 * z * z - math.log(z) - 0.5 * math.log(2 * math.pi)
 
 
 @njit(cache=CACHED)
 def log_ratio_at(q, m, above):
-    """ln of (e^l - 1 + q) / q, the unsampled ratio at loss l = ln(1-q) + above (l = above where q =
-    1).
+    """ln of (e^l - 1 + q) / q, the unsampled ratio at the loss l = ln(1-q) + above (l = above if q
+    = 1).
     """
     if q == 1.0:
         return above
     if above <= 0.0:
         return -math.inf
-    if m < SMALL_SHIFT:  # ratios near 1 decide: keep their digits
+    if m < SMALL_SHIFT:  # keep the digits of ratios near 1, which decide
         loss = math.log1p(-q) + above
         if abs(loss) < 0.5 * q:
             return math.log1p(math.expm1(loss) / q)
@@ -47,7 +47,7 @@ def log_ratio_at(q, m, above):
 
 @njit(cache=CACHED)
 def knots_between(low, high, h, base, share, widest):
-    """Indices from low to high of the knots used, at losses base + k h: all of them near loss 0,
+    """Indices, from low to high, of the knots in use, at losses base + k h: all knots near loss 0,
     fewer further out.
 
     Gaps stay below `share` of the loss, so that moving it to a knot changes its square by little,
@@ -132,7 +132,7 @@ def spread_gaussian_masses(q, m, h, lift, knots):
 @njit(cache=CACHED)
 def merged_gaussian_masses(q, m, h, lift, knots, begin):
     """(log P-masses at the knots of a coarser view of the same pair, outcomes merged into atoms;
-    the x up to which it goes).
+    the x at which it ends).
 
     Knots stand at ln(1-q) + lift + k h (lift + k h where q = 1). From x = begin on, each atom takes
     outcomes up to the x at which its own ln(P/Q) is exactly the knot's loss, the zero of int phi (r
@@ -148,7 +148,7 @@ def merged_gaussian_masses(q, m, h, lift, knots, begin):
         if knot <= start:
             continue
         if max(knot - max(start, m), start - m) > FAR:
-            break  # too little mass is left to reach this knot, or any further one
+            break  # the remaining mass does not reach this knot, or any further one
         peak = min(max(0.0, start), knot)
         missing, plain, _ = _integrals(start, knot, knot, m, peak)
         left, width, reached = knot, knot - start, False

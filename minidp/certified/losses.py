@@ -1,5 +1,5 @@
-"""The composed privacy loss: sums over releases, from which epsilon or delta is read with every
-error counted.
+"""The composed privacy loss: sums over releases that give epsilon or delta, with every error
+counted.
 """
 
 import math
@@ -18,12 +18,12 @@ NEGLIGIBLE = 60.0
 
 @dataclass(frozen=True)
 class ComposedLoss:
-    """The tilted privacy loss of some releases, in logarithms: composing adds (+) and repeating
-    multiplies (* count).
+    """The tilted privacy loss of some releases, in logarithms. + composes two, and * count repeats
+    one.
 
-    `spectrum` has four rows about the Fourier transform of the tilted, normalised masses (K,), K =
-    points // 2 + 1: ln |transform|, its phase, ln of (|transform| + its error), and the error as a
-    share of that sum.
+    `spectrum` has four rows on the Fourier transform of the tilted, normalised masses, each (K,)
+    with K = points // 2 + 1: ln |transform|, its phase, ln(|transform| + its error), and the error
+    as a share of that sum.
     """
 
     spectrum: np.ndarray  # (4, K)
@@ -50,7 +50,7 @@ class ComposedLoss:
 
 
 class LossWindow:
-    """The masses of a composed loss on the window of its grid, and what they may err by.
+    """The masses of a composed loss on the window of its grid, with their errors.
 
     Knot k has the loss left + k * step and the composed mass e^log_factor * mass[k] * e^(-tilt
     (loss - centre)). Sums of masses weighted as in delta(epsilon) err by at most `weighted_error` *
@@ -79,7 +79,7 @@ class LossWindow:
         norm += 8 * ROUNDING * math.log2(grid.points) * math.sqrt(square_sum(self.mass))
         self.weighted_error = norm * math.sqrt(_weight_square_sum(grid))
         self.plain_error, self.beyond_left = 0.0, beyond_left
-        # what lies beyond the right end is missed; what lies beyond the left end only adds
+        # mass beyond the right end is missed; mass beyond the left end only adds
         if grid.upper:
             self.plain_error = beyond_right * math.exp(
                 min(-grid.tilt * (right - self.centre), MOST_EXPONENT)
@@ -97,8 +97,8 @@ class LossWindow:
             raise NumericalBoundError("pld: the masses of a release left float64")
 
     def epsilon(self, delta):
-        """The epsilon at `delta`, certainly large enough on an upper grid and certainly not too
-        large on a lower one.
+        """The epsilon at `delta`: proved to be large enough on an upper grid, and not too large on
+        a lower grid.
         """
         if self.infinite >= delta:
             return math.inf
@@ -124,13 +124,13 @@ class LossWindow:
         return max(0.0, epsilon + sign * self._pad(abs(epsilon)))
 
     def delta(self, epsilon):
-        """The delta at `epsilon`, certainly large enough on an upper grid and certainly not too
-        large on a lower one.
+        """The delta at `epsilon`: proved to be large enough on an upper grid, and not too large on
+        a lower grid.
         """
         grid, sign = self.grid, 1 if self.grid.upper else -1
         epsilon = max(0.0, epsilon - sign * self._pad(epsilon))
         log_weight = -grid.tilt * (epsilon - self.centre)
-        # epsilon is far outside of what the grid was made for
+        # epsilon is far outside the range of the grid
         if max(log_weight, self.log_factor) > MOST_EXPONENT:
             return 1.0 if grid.upper else 0.0
         missed = self.beyond_left if grid.upper and epsilon < self.left else 0.0
@@ -142,7 +142,7 @@ class LossWindow:
         return min(1.0, max(delta, 5e-324)) if grid.upper else max(0.0, delta)
 
     def _pad(self, epsilon):
-        """Roundings of the losses themselves."""
+        """The rounding errors of the losses."""
         return 1e-14 * (1 + epsilon) + 0.01 * self.rounding
 
 
@@ -155,8 +155,8 @@ def log_moment(mass, losses, order):
 
 
 def _weight_square_sum(grid):
-    """At least the sum over j = 1 .. points of (e^(-tilt h j) (1 - e^(-h j)))^2, by geometric
-    series.
+    """An upper bound on the sum over j = 1 .. points of (e^(-tilt h j) (1 - e^(-h j)))^2, by
+    geometric series.
     """
 
     def series(rate):

@@ -1,9 +1,9 @@
 """The distribution of an event's privacy loss, as masses on a grid of losses.
 
-A direction is REMOVE (loss of the data set with the example against that without) or ADD (the
-reverse). The masses of the second are those of the first at the negative losses, times e^-loss.
-An upper end is read from masses that dominate an event's loss, a lower end from masses that the
-loss dominates.
+A direction is REMOVE (loss of the data set with the example against the data set without it) or ADD
+(the reverse). The masses of the second are those of the first at the negative losses, times
+e^-loss. An upper end comes from masses that dominate an event's loss, a lower end from masses that
+the loss dominates.
 """
 
 import math
@@ -25,8 +25,8 @@ REMOVE, ADD = "remove", "add"
 
 @dataclass(frozen=True)
 class Masses:
-    """log P-masses (K,) at the losses offset + knots * step; `infinite`: of what lies above them
-    all.
+    """log P-masses (K,) at the losses offset + knots * step. infinite: mass above all of these
+    losses.
     """
 
     log_mass: np.ndarray
@@ -38,17 +38,17 @@ class Masses:
         return self.offset + step * self.knots
 
     def mirrored(self, step, infinite):
-        """The masses of (Q, P), whose losses are the negatives."""
+        """The masses of (Q, P); its losses are the negatives."""
         log_mass = (self.log_mass - self.losses(step))[::-1].copy()
         return Masses(log_mass, -self.knots[::-1], -self.offset, infinite)
 
 
 def masses_of(event, direction, upper, step, gaps, deviations):
-    """Masses on the grid that dominate the event's loss (upper), or that it dominates; those of
-    pure DP dominate.
+    """Masses on the grid that dominate the event's loss (upper), or that the loss dominates. Masses
+    of pure DP always dominate.
 
-    They reach `deviations` standard deviations into the noise's tails; an upper bound counts the
-    rest on its safe side, a lower bound leaves it out. Knots grow sparse away from loss 0: gaps =
+    They reach `deviations` standard deviations into the noise's tails. An upper bound counts the
+    rest on the safe side, a lower bound leaves it out. Knots are sparser away from loss 0; gaps:
     (relative, absolute) limit on their distance.
     """
     if event.pure_epsilon is not None:
@@ -69,17 +69,17 @@ def masses_of(event, direction, upper, step, gaps, deviations):
     masses = Masses(spread_gaussian_masses(q, m, step, 0.0, knots), knots, base, tail)
     if direction == ADD:
         masses, below = masses.mirrored(step, below), tail
-    # what lies below the lowest loss counts as if it had it
+    # mass below the lowest loss counts at the lowest loss
     masses.log_mass[0] = np.logaddexp(masses.log_mass[0], below)
     return masses
 
 
 def randomised_response(epsilon, step):
-    """The pair that dominates every epsilon-DP release: losses epsilon, on a knot, and -epsilon,
-    between two.
+    """The pair that dominates every epsilon-DP release: its losses are epsilon, on a knot, and
+    -epsilon, between two knots.
     """
     count = max(1, math.ceil(2 * epsilon / step))
-    # of the lower loss over the lowest knot
+    # distance of the lower loss from the lowest knot
     above = min(max(count * step - 2 * epsilon, 0.0), step)
     to_upper = math.expm1(-above) / math.expm1(-step)
     log_p = -float(np.logaddexp(0.0, epsilon))
@@ -90,7 +90,7 @@ def randomised_response(epsilon, step):
 
 
 def dominated(q, m, direction, step, base, low, knots, z):
-    """Masses that the loss of a Gaussian dominates, Poisson-sampled or not."""
+    """Masses that are dominated by the loss of a Gaussian, Poisson-sampled or not."""
     if q < 1 and low == 0:
         # Most of the mass may lie within a fraction of a step above ln(1-q): the lowest atom takes
         # all up to some fraction of a step, and the grid starts at its loss. Where the losses thin
@@ -116,7 +116,7 @@ def dominated(q, m, direction, step, base, low, knots, z):
     masses = Masses(log_mass, knots, base + lift, -math.inf)
     if direction == ADD:
         return masses.mirrored(step, -math.inf)
-    # what reached no atom of its own counts as having the loss of the last one
+    # mass without an atom of its own counts at the loss of the last atom
     beyond = np.logaddexp(
         math.log1p(-q) + _log_normal_cdf(-reach) if q < 1 else -math.inf,
         math.log(q) + _log_normal_cdf(m - reach),
@@ -126,8 +126,8 @@ def dominated(q, m, direction, step, base, low, knots, z):
 
 
 def _lowest_atom(q, m, height):
-    """(x, lift, ln Q) of the atom of all outcomes below x: its loss is ln(1-q) + lift, `height`
-    below that of x.
+    """(x, lift, ln Q) of the atom of all outcomes below x. Its loss is ln(1-q) + lift, which is
+    `height` below the loss of x.
     """
 
     def atom(above):
@@ -153,7 +153,7 @@ def _log_normal_cdf(x):
 
 
 def largest_loss(parts, direction):
-    """The largest loss that can occur at all."""
+    """The largest possible loss."""
     total = 0.0
     for event, count in parts:
         loss = event.pure_epsilon

@@ -93,9 +93,7 @@ def _drafted(name, cells, label):
 
 
 def _mixed(rows, kind, others):
-    """(the entry of a column of numbers or dates with other texts among them, what it is taken
-    for).
-    """
+    """(entry of a column of numbers or dates with some other texts, text on how it was read)."""
     shown = listed([repr(text)[:40] for text in others[:MOST_GAPS]])
     more = ", ..." if len(others) > MOST_GAPS else ""
     kept = sorted(set(rows).difference(others))

@@ -55,7 +55,7 @@ def describe():
 
 
 def kernels_for(cpuinfo):
-    """The kernels for the first processor of a Linux /proc/cpuinfo, None to leave the choice to
+    """The kernels for the first processor of a Linux /proc/cpuinfo; None leaves the choice to
     OpenBLAS.
     """
     fields = {}

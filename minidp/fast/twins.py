@@ -47,7 +47,7 @@ def _of_device(module, name):
 
 
 def _of_host(module, name):
-    """The twin; None where nothing is compiled."""
+    """The twin; None if nothing is compiled."""
     from ..host import jit  # here, because it loads Numba
 
     return None if jit.OFF else _of_device(module, name)
@@ -59,5 +59,5 @@ DEVICE = {**KERNELS, **_offered(JOINED, _of_device)}
 
 
 def without(left_out: Collection[str]) -> Twins:
-    """What is offered on a device where some kernels are not right."""
+    """The twins to offer on a device, without those whose kernels are not right there."""
     return {name: twin for name, twin in DEVICE.items() if name not in left_out}

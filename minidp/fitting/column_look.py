@@ -184,8 +184,8 @@ def _merged(counts, edges):
 
 
 def shares_of(counts: NDArray, noise_std: float, size: int) -> NDArray:
-    """(D, J + 1) the share of each cell: of the clear ones, if they are most of the column, else of
-    all, some of them below 0.
+    """(D, J + 1) the share of each cell. Only clear cells count if they hold most of the column;
+    otherwise all cells count, and some shares may be below 0.
     """
     clear = clear_counts(counts, noise_std)
     kept = np.where(_mostly(counts, noise_std, size)[:, None], clear, counts)

@@ -168,8 +168,8 @@ class Fitted(Model):
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """(D,) how much each column of `terms` varies, as shares. Raises AttributeError where the
-        model has no terms.
+        """(D,) the importance of each column of `terms`, as shares of 1. Raises AttributeError
+        where the model has no terms.
         """
         return importances(self)
 

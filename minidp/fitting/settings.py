@@ -267,8 +267,8 @@ class Request:
 
 
 def names_checked(fit: Callable[P, R]) -> Callable[P, R]:
-    """`fit`, which then shows the fields as parameters, and raises ParameterError for an unknown
-    keyword, for `settings` that are none, and for a field that is given by its name and in
+    """Decorator of `fit`: show the fields as parameters. Raise ParameterError for an unknown
+    keyword, for `settings` of another class, and for a field that is given both by its name and in
     `settings`.
     """
     shown = signature(fit)

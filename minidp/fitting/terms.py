@@ -59,8 +59,9 @@ def terms(model: Model) -> dict[str, Term]:
 
 
 def importances(model: Model) -> NDArray[np.float64]:
-    """(D,) of each column of `terms`, the standard deviation of what it adds over its values, as a
-    share of their sum; 0 of noise. Raises AttributeError where there are no terms.
+    """(D,) the standard deviation of each column's part over its values, as a share of the sum over
+    the columns; 0 for a column that may be noise alone. Raises AttributeError if there are no
+    terms.
     """
     if not is_additive(model):
         raise AttributeError(

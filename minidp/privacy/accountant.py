@@ -100,7 +100,7 @@ class Accountant:
 
     @classmethod
     def called(cls, exact: bool = False) -> str:
-        """What people read for it. An approximation says what it is unless it is `exact`, because
+        """The name that people read. An approximation is called one, unless it is `exact` because
         nothing is sampled.
         """
         return cls.short or cls.name

@@ -31,8 +31,8 @@ def short_names() -> dict[str, str]:
 
 
 def called(name: str, exact: bool = False) -> str:
-    """What people read for an accountant's name in JSON: "pld" for "loss_distribution"; exact: as
-    of `Accountant.called`.
+    """The name that people read for an accountant's name in JSON: "pld" for "loss_distribution".
+    exact: as in `Accountant.called`.
     """
     return next((each.called(exact) for each in every() if each.name == name), name)
 

@@ -171,7 +171,7 @@ def finished(
     """The Record of a run that ended, without the hash of the statement, which is rendered from the
     Record.
 
-    known  `facts_of` the run, with its setup, row_bits, rows_checked and versions
+    known  the result of `facts_of`, with the setup, row_bits, rows_checked and versions of the run
     last   the last row of the metrics
     about  {name: value}: further keys
     """

@@ -195,8 +195,8 @@ class Run:
         """Raise DataError, with the number of rows, if x is not finite or y cannot be learned;
         called once, before the first step.
 
-        The message depends on the training data: it is for their owner, and the statement says that
-        there may be one.
+        The message depends on the training data, so it is for their owner; the statement mentions
+        this check.
         """
         check = self.privacy.check
         check = self.about.data is None if check is None else check

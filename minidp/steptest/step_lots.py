@@ -26,8 +26,8 @@ SMALL, SPECIAL = 9, (16, 32, 64, 100, 128, 256)  # rows of lots that are drawn m
 
 @dataclass(frozen=True)
 class Releases:
-    """Releases of N random lots of n rows together, in units of the noise and over `spread`, less
-    what their rows add by themselves.
+    """Residuals of the releases of N random lots, which have n rows together: the parts that their
+    rows add are subtracted, and the rest is in units of the noise and divided by `spread`.
 
     adds          (P, q) what each row of the pool adds, along q directions
     sizes         (N,) rows of each lot
@@ -138,8 +138,8 @@ def _drawn(trials, pool):
 
 
 def _kept(trials, most):
-    """(runs of neighbouring coordinates of each part, in order, at most so many; the others of each
-    part that has others).
+    """(runs of adjacent coordinates of each part, in order, at most `most` in all; the remaining
+    coordinates of each part that has any).
     """
     rng, found = np.random.default_rng(0), []
     most = min(MOST_KEPT, most) // RUN // len(trials.parts)

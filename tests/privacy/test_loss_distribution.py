@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from minidp.audit.checks.loss_distribution import exact_deltas
+from minidp.audit.checks.exact_values import exact_deltas
 from minidp.certified.fourier import spectrum_of
 from minidp.certified.gaussian import gaussian_epsilon
 from minidp.certified.masses import ADD, REMOVE, masses_of

@@ -1,5 +1,5 @@
-"""Checks of the compiled kernels: layers, losses and sums in float32, and noise, with them beside
-the definitions alone.
+"""Checks of the compiled kernels: layers, losses and sums in float32, and noise, compared with the
+definitions.
 
 On a GPU, where noise alone has a kernel, CuPy's array code is compared with NumPy's.
 """

@@ -1,5 +1,6 @@
 """Exact values by mpmath, and ledgers of pairs, for the checks of accountants."""
 
+import math
 from fractions import Fraction
 from functools import cache
 
@@ -7,6 +8,7 @@ import mpmath
 import numpy as np
 from scipy.optimize import brentq
 
+from ...certified.masses import ADD, REMOVE
 from ...privacy.events import NeighbouringRelation as Relation
 from ...privacy.ledger import Ledger
 
@@ -51,15 +53,26 @@ def log_integral(q, sigma, n):
         return mpmath.log(mpmath.quad(integrand, places))
 
 
+def exact_deltas(q, sigma, epsilon):
+    """{direction: delta} of one sampled release, by normal tails in 30 digits."""
+    with mpmath.workdps(30):
+        q, s, e = mpmath.mpf(q), mpmath.mpf(sigma), mpmath.exp(epsilon)
+        found = {REMOVE: 0.0, ADD: 0.0}
+        # where the likelihood ratio of the sampled release crosses the factor
+        for direction, factor, sign in ((REMOVE, e, 1), (ADD, 1 / e, -1)):
+            if factor - 1 + q > 0:
+                x = s**2 * mpmath.log((factor - 1 + q) / q) + mpmath.mpf(1) / 2
+                absent, shifted = (mpmath.ncdf(-sign * (x - at) / s) for at in (0, 1))
+                present = (1 - q) * absent + q * shifted
+                first, second = (present, absent) if sign == 1 else (absent, present)
+                found[direction] = float(first - e * second)
+        return found
+
+
 def exact_epsilon(delta, mu):
-    """The epsilon at which delta of N(0, 1) against N(mu, 1), a difference of two normal tails, is
-    `delta` (40 digits).
-    """
+    """The epsilon at which delta of N(0, 1) against N(mu, 1) is `delta`."""
 
     def excess_log(epsilon):
-        with mpmath.workdps(40):
-            e, m = mpmath.mpf(epsilon), mpmath.mpf(mu)
-            tails = mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
-            return float(mpmath.log(tails / delta))
+        return math.log(exact_deltas(1.0, 1 / mu, epsilon)[REMOVE] / delta)
 
-    return brentq(excess_log, 0.0, mu * mu + 40 * mu, xtol=1e-14, rtol=1e-13)
+    return brentq(excess_log, 0.0, mu * mu + 20 * mu, xtol=1e-14, rtol=1e-13)

@@ -8,12 +8,11 @@ import numpy as np
 
 from ...certified import loss_kernels as kernels
 from ...certified.accountant import LossDistributionAccountant
-from ...certified.masses import ADD, REMOVE
 from ...privacy.events import Gaussian, PoissonSampled
 from ...privacy.ladder import on_ladder
 from ..equation import Case
 from . import holds, in_words, measures, states
-from .exact_values import ledger_of
+from .exact_values import exact_deltas, ledger_of
 
 CARD = "privacy.pld.accountant.LossDistributionAccountant"
 STEP = 2e-4
@@ -31,22 +30,6 @@ def _outside(bound, truth, slack=1e-7):
     if bound.lower is None or not bound.lower * (1 - slack) <= truth <= bound.upper * (1 + slack):
         return math.inf
     return (bound.upper - bound.lower) / truth
-
-
-def exact_deltas(q, sigma, epsilon):
-    """{direction: delta} of one sampled release, by normal tails in 30 digits."""
-    with mpmath.workdps(30):
-        q, s, e = mpmath.mpf(q), mpmath.mpf(sigma), mpmath.exp(epsilon)
-        found = {REMOVE: 0.0, ADD: 0.0}
-        # where the likelihood ratio of the sampled release crosses the factor
-        for direction, factor, sign in ((REMOVE, e, 1), (ADD, 1 / e, -1)):
-            if factor - 1 + q > 0:
-                x = s**2 * mpmath.log((factor - 1 + q) / q) + mpmath.mpf(1) / 2
-                absent, shifted = (mpmath.ncdf(-sign * (x - at) / s) for at in (0, 1))
-                present = (1 - q) * absent + q * shifted
-                first, second = (present, absent) if sign == 1 else (absent, present)
-                found[direction] = float(first - e * second)
-        return found
 
 
 @measures(
