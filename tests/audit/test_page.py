@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from minidp import audit
 from minidp.__main__ import main
 from minidp.audit import checks, report
 from minidp.audit.algorithm import LINES
@@ -81,3 +82,8 @@ def test_a_run_is_verified_and_shown_in_the_same_page(file, tmp_path, capsys):
     (folder / "privacy.md").write_text("epsilon 0")
     assert main(["audit", str(folder), "--layer", "ReLU", "--html", str(file), "--force"]) == 1
     assert "privacy.md was changed" in (text := file.read_text()) and "epsilon 0" not in text
+
+
+def test_the_page_of_ones_own_layer_is_gone_and_its_name_says_what_to_print():
+    with pytest.raises(AttributeError, match="no page; print.*check_layer.*audit --html"):
+        audit.page  # noqa: B018
