@@ -8,8 +8,8 @@
 The first needs `pip install interpret-core` (DP-EBM, Nori et al. 2021, arXiv:2106.09680), the
 second an environment of its own: `pip install diffprivlib==0.6.6 'scikit-learn<1.5'`. All have
 their defaults, delta 1e-5 where they know one, and five splits with a fifth of the rows, or of
-RAND's persons, held out. The guarantee is for rows; seconds are the processor's. The last compares the processor's seconds of
-minidp and DP-EBM on large synthetic tables, in one process with one thread.
+RAND's persons, held out. The guarantee is for rows; seconds are the processor's. The last compares
+minidp with DP-EBM on large synthetic tables, in one process with one thread.
 """
 
 import time
