@@ -2,6 +2,7 @@
 a better model, and what do bounds cost that are too wide?
 
     python experiments/tables.py --data-dir DIR --json experiments/results/tables.json
+    python experiments/tables.py --part limits --json experiments/results/tables_limits.json
 
 The tables are synthetic ones (`datasets/random_tables.py`, of seeds that no setting was chosen on),
 Adult with the schema of adult.py, and RAND with the bounds of persons.py, split by persons, the
@@ -36,7 +37,7 @@ SYNTHETIC = [
 ]
 REGRESSIONS = (5, 15, 60)  # columns
 REGRESSION_ROWS = 20_000
-HELD = 4000  # rows that judge
+HELD, MOST_ROWS = 4000, 50_000  # rows that judge, and that train at most
 WAYS = {  # of telling the bounds of a regression: widened by, added to the numbers
     "bounds": (1.0, 0.0),
     "bounds 3 times too wide": (3.0, 0.0),
@@ -157,13 +158,13 @@ def limits_and_rows(splits):
     """R2 with limits of the target that are too wide, and with more rows and more epsilon."""
     found = {}
     cases = [("target limits", (5000, 1.0, wider)) for wider in (1, 10, 100)]
-    cases += [("rows", (rows, 1.0, 1)) for rows in (3000, 10_000, 50_000)]
+    cases += [("rows", (rows, 1.0, 1)) for rows in (3000, 10_000, MOST_ROWS)]
     cases += [("epsilon", (5000, epsilon, 1)) for epsilon in (0.5, 1.0, 2.0, 4.0)]
     for what, (rows, epsilon, wider) in cases:
         scores = []
         for split in range(splits):
             seed = FIRST_SEED + split
-            x, y, bounds = random_tables.regression(seed, rows + HELD, 15)
+            x, y, bounds = random_tables.regression(seed, MOST_ROWS + HELD, 15)
             model = minidp.fit(
                 x[:rows],
                 y[:rows],
@@ -175,7 +176,7 @@ def limits_and_rows(splits):
                 seed=split,
                 quiet=True,
             )
-            scores.append(model.score(x[rows:], y[rows:]))
+            scores.append(model.score(x[MOST_ROWS:], y[MOST_ROWS:]))
         name = f"{what}: {rows} rows, epsilon {epsilon:g}, limits {wider} times as wide"
         found[name] = mean_and_error(scores) | {"runs": scores}
         print(f"{name}: R2 {found[name]['mean']:.4f}", flush=True)
@@ -219,6 +220,12 @@ def of_scikit_learn(splits):
 def figures(args):
     """Measure and print; returns what is written."""
     splits = 1 if args.smoke else args.repeats
+    if args.part == "limits":
+        return {
+            "delta": DELTA,
+            "limits and rows": limits_and_rows(splits),
+            "scikit-learn": of_scikit_learn(splits),
+        }
     makers = {
         f"{rows} x {columns}, {classes} classes": partial(synthetic, (rows, columns, classes))
         for rows, columns, classes in (SYNTHETIC[:1] if args.smoke else SYNTHETIC)
@@ -248,8 +255,6 @@ def figures(args):
         "sha256": hashes,
         "classes": found,
         "regressions": numbers,
-        "limits and rows": {} if args.smoke else limits_and_rows(splits),
-        "scikit-learn": of_scikit_learn(splits),
     }
 
 
@@ -258,6 +263,7 @@ class Flags(TableFlags):
     """The flags."""
 
     repeats: int = option(10, "splits and seeds")
+    part: str = option("all", "all, or limits: limits of targets, rows, tables of scikit-learn")
 
 
 main = main_of_table("tables.py", __doc__, Flags, figures)

@@ -8,8 +8,8 @@
 The first needs `pip install interpret-core` (DP-EBM, Nori et al. 2021, arXiv:2106.09680), the
 second an environment of its own: `pip install diffprivlib==0.6.6 'scikit-learn<1.5'`. All have
 their defaults, delta 1e-5 where they know one, and five splits with a fifth of the rows, or of
-RAND's persons, held out. The guarantee is for rows. The last compares the processor's seconds of
-minidp and DP-EBM on large synthetic tables, in one process with one thread.
+RAND's persons, held out. The guarantee is for rows; seconds are the processor's. The last compares
+minidp with DP-EBM on large synthetic tables, in one process with one thread.
 """
 
 import time
@@ -133,9 +133,9 @@ def measure(table, label, units, fit, splits):
     runs = []
     for split in range(splits):
         held = np.isin(units, held_out(split, np.unique(units))[0])
-        began = time.perf_counter()
+        began = time.process_time()
         model = fit(adult.rows_of(table, ~held), label[~held], split)
-        seconds = time.perf_counter() - began
+        seconds = time.process_time() - began
         score = model.predict_proba(adult.rows_of(table, held))[:, 1]
         runs.append(
             {

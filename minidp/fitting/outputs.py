@@ -45,7 +45,7 @@ from .target import Target
 CATEGORY = 2.0
 PARTS = 3  # of what is released with a table's mean
 FEWEST_FOR_LENGTH = 80.0  # mu N of a mean that tells, without a look, how long rows are
-PART_OF_NOISE = 0.4  # on weights, squared, that the fit forgets
+PART_OF_NOISE = 0.2  # on weights, squared, that the fit forgets
 # noise on the shares of classes with which these may become the model: where it can help, and where
 # rows are too few for that
 CLEAR_SHARES, FEWEST_ROWS_EACH = (0.015, 0.03), 3.0
