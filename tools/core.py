@@ -28,9 +28,9 @@ DEARER = {
     "fast": 12_884,
     "layers": 6_187,
     "mpi": 1_621,
-    "data": 10_080,
-    "run": 33_036,
-    "fitting": 20_480,
+    "data": 10_459,
+    "run": 33_032,
+    "fitting": 21_505,
     "audit": 43_763,
     "steptest": 10_610,
 }

@@ -102,6 +102,11 @@ class RunFolder:
         return any((self.path / name).exists() for name in (CONFIG, LEDGER, CHECKPOINT, RESULT))
 
     @property
+    def by_another_version(self):
+        """True if the run was begun by another version, which may scale the same rows otherwise."""
+        return self.version != sys.modules["minidp"].__version__
+
+    @property
     @by_first
     def finished(self):
         """True if the run's result exists."""

@@ -243,7 +243,7 @@ class Run:
             self._found = self.folder.finished
             if self._found:
                 # another version may scale the same rows differently
-                if opened.saved and self.folder.version == versions.versions()["minidp"]:
+                if opened.saved and not self.folder.by_another_version:
                     self._check_same(opened, rows)
                 result = self.folder.result()
                 self.stopped = Record.from_json(result).stopped
