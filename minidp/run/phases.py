@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..backend import namespace_of
 from ..mechanism import Plan
 from ..privacy import Filter
-from ..privacy.ledger import STEP, Ledger
+from ..privacy.ledger import Ledger
 from ..streams import Streams
 from ..train import TrainRecord
 from .asked import About, Privacy, Training
@@ -71,10 +71,6 @@ class Opened(NamedTuple):
     def spent(self) -> float:
         """Epsilon of all charges, by the accountant of the budget."""
         return self.budget.accountant.epsilon(self.ledger, self.budget.delta).upper
-
-    def lots_charged(self, plan: Plan) -> int:
-        """Number of a plan's lots that are charged."""
-        return self.ledger.count_of(STEP) * plan.sampler.period
 
 
 class Rows(NamedTuple):

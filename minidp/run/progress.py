@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ..errors import DivergedError
 from ..mechanism import Plan
 from ..privacy.accountants import called
+from ..privacy.ledger import STEP
 from ..train import Averaged, evaluate
 from ..util.atomic import atomic_write
 from ..util.files import jsonable
@@ -142,10 +143,10 @@ def diverged(plan: Plan, opened: Opened, step: int) -> DivergedError:
     """The error for a run whose weights overflowed: it says that there is no model, and what was
     spent.
     """
-    budget = opened.budget
+    budget, charged = opened.budget, opened.ledger.count_of(STEP) * plan.sampler.period
     return DivergedError(
         f"no model: after {step} lots the weights, or outputs that they give, are too large for "
-        f"their dtype; {opened.lots_charged(plan)} lots stay charged in {LEDGER}, epsilon "
+        f"their dtype; {charged} lots stay charged in {LEDGER}, epsilon "
         f"{upper_text(opened.spent)} at delta {budget.delta:g} by "
         f"{called(budget.accountant.name)}; begin again in another folder with a smaller learning "
         "rate or clip norm"

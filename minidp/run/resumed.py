@@ -82,8 +82,8 @@ def as_charged(opened: Opened, made: int, name: str, event: Event, folder: RunFo
     """The event of the next release of a resumed run, as it was charged; made: how many releases
     came before it.
 
-    Raises CheckpointError if `event` differs from it by more than rounding, except of a finished run
-    of another version, which chose its noise.
+    Raises CheckpointError if `event` differs from it by more than rounding, except if another
+    version finished the run: it chose its own noise.
     """
     charged = released_first(opened)[made:]
     if not charged:
