@@ -29,7 +29,7 @@ DEARER = {
     "layers": 6_187,
     "mpi": 1_621,
     "data": 10_459,
-    "run": 33_046,
+    "run": 33_055,
     "fitting": 21_505,
     "audit": 43_763,
     "steptest": 10_610,
