@@ -44,6 +44,7 @@ class ManyRows:
         rows = spread(rng, (ROWS, *shape)).astype("float32")
         self.rng, self.kinks, self.x = rng, rows[KINKS].astype("float64"), rng.permutation(rows)
         self.x[NOT_A_NUMBER] = np.nan
+        self.largest = np.nan_to_num(_sizes(self.x))
 
     def problems(self, kinks):
         """Yield problems in words. kinks: whether the function has enough digits for a look at
@@ -95,6 +96,8 @@ class ManyRows:
         fine &= known
         off, size = (_sizes(np.where(fine, each, 0)) for each in (got - alone, alone))
         allowed = ROUNDED[dtype] * (size + LARGEST * size.max())
+        if dtype != by_itself:  # such as 1 - s near s = 1, times the square of a number
+            allowed += GROWN * np.finfo(dtype).eps * (1 + self.largest) ** 2
         if not (off <= allowed).all():
             allowed += GROWN * _sizes(np.where(fine, moved()[what] - alone, 0))
         if not (off <= allowed).all():

@@ -225,3 +225,31 @@ def test_a_right_layer_of_a_rare_kind_passes_and_the_report_lists_what_was_tried
     report = check_layer(made(), 3)
     assert report.passed is True, report
     assert "100 rows of sizes 1e-3 to 1e3, with zeros, ties and NaN" in repr(report)
+
+
+class Swish(nn.Layer):
+    """Right, with 1 - s, which has few digits in float32 where s is near 1."""
+
+    kind = "swish"
+
+    def __init__(self):
+        super().__init__()
+        self.params = {"beta": np.ones(1, "float32")}
+
+    def compute_y(self, x, rng):
+        s = 1 / (1 + np.exp(-self.params["beta"] * x))
+        return x * s, (x, s)
+
+    def compute_dx(self, dy, kept):
+        x, s = kept
+        return dy * (s + self.params["beta"] * x * s * (1 - s))
+
+    def compute_grads(self, dy, kept):
+        x, s = kept
+        return {"beta": Explicit((dy * x * x * s * (1 - s)).sum(axis=1, keepdims=True))}
+
+
+@pytest.mark.parametrize("width", range(1, 7))
+def test_a_right_layer_that_cancels_in_float32_passes(width):
+    report = check_layer(Swish(), (width,))
+    assert report.passed is True, str(report)
