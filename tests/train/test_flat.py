@@ -104,7 +104,8 @@ def test_an_exception_leaves_the_weights_of_the_last_step_and_no_lot_in_the_next
             right, calls = nn.SoftmaxCrossEntropy.__call__, []
 
             def failing(self, z, y):
-                calls.append(0)
+                if trainer.ledger.items():  # after the trial
+                    calls.append(0)
                 if len(calls) == 4 and fails:
                     raise KeyError("in the middle of a lot")
                 return right(self, z, y)

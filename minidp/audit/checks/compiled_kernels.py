@@ -4,6 +4,8 @@ definitions.
 On a GPU, where noise alone has a kernel, CuPy's array code is compared with NumPy's.
 """
 
+from functools import partial
+
 import numpy as np
 
 from ...compiled import only
@@ -87,11 +89,11 @@ def words_and_noise(bench):
 
     def compute(size, start):
         draws = Streams(7).noise(2)
-        normals = [np.ones(int(size), dtype) for dtype in ("f4", "f8")]
-        words = draws.words(int(size))
+        normals = [np.ones(size, dtype) for dtype in ("f4", "f8")]
+        words = draws.words(size)
         for normal in normals:
-            draws.add_normals(normal, 4.0, 2.0**-18, place=(20, int(start)))
+            draws.add_normals(normal, 4.0, 2.0**-18, place=(20, start))
         return [words, *normals]
 
     for start, size in ((0, 1), (511, 2), (700, 3000), (40, 0)):
-        yield from _apart(bench, compute, np.array(size), np.array(start))
+        yield from _apart(bench, partial(compute, size, start))
