@@ -6,7 +6,7 @@ from ... import train
 from ...backend import to_host
 from ...mechanism import LinearDecay
 from ..equation import Case
-from . import states
+from . import holds, measures, states
 
 KEY = ("layer", "W")
 # the names that the equations give the fields and slots of optimizers
@@ -41,6 +41,18 @@ def steps(bench, case):
 def descends_by_its_new_means(bench, case):
     for case in steps(bench, case):
         yield case._replace(given={**case.given, "m": case.after["m"], "v": case.after["v"]})
+
+
+@measures("train.optimizer.AdamW", "F1", "without decay it is Adam", 0.0)
+def decay_alone_is_added(bench):
+    gradients, found = bench.rng.uniform(-1, 1, (4, 2, 3)), []
+    for optimizer in (train.Adam(0.1), train.AdamW(0.1, weight_decay=0.0)):
+        theta = {KEY: bench.asarray(np.ones((2, 3)))}
+        optimizer.allocate(theta)
+        for step, g in enumerate(gradients):
+            optimizer.update(theta, {KEY: bench.asarray(g)}, step)
+        found.append(to_host(theta[KEY]))
+    yield holds(np.array_equal(*found))
 
 
 def _state(optimizer, theta):
