@@ -29,8 +29,8 @@ DEARER = {
     "layers": 6_187,
     "mpi": 1_621,
     "data": 10_459,
-    "run": 33_055,
-    "fitting": 21_505,
+    "run": 33_081,
+    "fitting": 21_517,
     "audit": 43_942,
     "steptest": 10_610,
 }

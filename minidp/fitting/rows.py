@@ -251,6 +251,8 @@ def _public_rows(door, test, training, settings):
             f"{inputs.shape[1:]}"
         )
     same_batch("public data", x=inputs, y=targets)
+    if not len(targets):
+        raise ParameterError("expected public rows for test, got none: leave test out")
     given, private = inputs.source, training.source
     arrays = isinstance(given, np.ndarray) and isinstance(private, np.ndarray)
     if given is private or arrays and np.array_equal(given, private, equal_nan=True):

@@ -211,7 +211,8 @@ def _tested(tested, loss, mean_loss):
     if tested is None or mean_loss is None or not isinstance(loss, SoftmaxCrossEntropy):
         return None
     labels = to_host(tested[1])
-    return Tested.of_shares(mean_loss, (np.bincount(labels[labels >= 0]) / len(labels)).tolist())
+    counts = np.bincount(labels[labels >= 0])
+    return Tested.of_shares(mean_loss, (counts / len(labels)).tolist()) if counts.size else None
 
 
 def _gradients_bytes(plan, params):

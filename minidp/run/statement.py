@@ -215,8 +215,8 @@ def _not_covered(record):
             if charged
             else "This run computed nothing of this kind itself."
         ),
-        *(f"Revealed exactly: {line}." for line in record.disclosed),
-        *(f"Taken to be public: {line}." for line in record.public),
+        *(f"Revealed exactly: {_in_a_line(line)}." for line in record.disclosed),
+        *(f"Taken to be public: {_in_a_line(line)}." for line in record.public),
         record.weighted
         and (
             "Weights computed from the data, such as from counts of classes. The clipped gradient "
@@ -249,6 +249,11 @@ def _not_covered(record):
         "Timing, other processes on this machine, memory that was swapped out, and anyone who can "
         "read this machine's memory or files while it runs.",
     ]
+
+
+def _in_a_line(text):
+    """A text of the data's owner, such as the name of a class, which may not begin a paragraph."""
+    return " ".join(text.splitlines())
 
 
 def _tested(record):
