@@ -29,7 +29,7 @@ DEARER = {
     "layers": 6_187,
     "mpi": 1_621,
     "data": 10_459,
-    "run": 33_081,
+    "run": 33_100,
     "fitting": 21_517,
     "audit": 43_942,
     "steptest": 10_610,

@@ -234,7 +234,8 @@ class Run:
                         _not_private are listed as such
 
         Ctrl-C stops after the current step with a checkpoint; `stopped` then says "interrupted".
-        The ledger is on disk before each block of one epoch, a checkpoint after it.
+        The ledger is on disk before each block of `measure_every` steps, by default an epoch, and
+        a checkpoint after it.
         """
         try:
             rows = self._rows(x, y, x_test, y_test, example_weight, person, model)

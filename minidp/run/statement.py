@@ -14,7 +14,8 @@ from .schedules import text
 from .summary import in_short, is_not_private, shortened, unit_of
 
 FORMAT = 21  # of the text; raised whenever `render` writes other bytes for the same result
-FORMATS = (20, FORMAT)  # that `render` can write; 20 does not begin with why a run is shorter
+# that `render` can write; 20 does not begin with why a run is shorter, and says less of edits
+FORMATS = (20, FORMAT)
 
 
 def render(record):
@@ -289,12 +290,16 @@ def _rounding(bits):
 
 
 def _files(record):
+    kept = "this fingerprint"
+    changes = "all four of ledger, result, statement and manifest to fit each other"
+    if record.statement_format > 20:
+        kept = "a copy of manifest.json, and this fingerprint,"
+        changes = "files to fit each other, such as the model and the manifest"
     return [
         "## How to check this statement",
         "`python -m minidp verify FOLDER` computes every figure again and compares each file with "
         "manifest.json. That finds accidents and single edits. It cannot detect somebody who "
-        "changes all four of ledger, result, statement and manifest to fit each other, unless you "
-        "keep this fingerprint elsewhere: the ledger's SHA-256 is "
+        f"changes {changes}, unless you keep {kept} elsewhere: the ledger's SHA-256 is "
         f"{record.ledger_sha256} (canonical form of ledger.json).",
     ]
 
